@@ -1,0 +1,201 @@
+//! Plain data about GPUs: which architectures exist, what each can do, and how large things may be.
+//!
+//! A [`Target`] is one row of the architecture table ([`arch`]). Everything a compiler wants to know
+//! about it is a question with a named answer: a limit (`shared_memory_limit`), or a capability
+//! ([`Feature`]) asked with [`Target::has`]. The comparison of architecture numbers and families
+//! happens in this crate only, in the feature table ([`feature`]); elsewhere `target.has(Feature::X)`
+//! says *why* a branch is taken.
+//!
+//! This crate knows no IR, allocates nothing on the way to an answer, and never learns what a kernel is.
+//!
+//! ```
+//! use llopt_target::{Feature, Target, Vendor};
+//!
+//! let hopper = Target::parse("cuda:90").unwrap();
+//! assert_eq!(hopper.vendor(), Vendor::Nvptx);
+//! assert_eq!(hopper.llvm_cpu(), "sm_90a");
+//! assert_eq!(hopper.warp_size(), 32);
+//! assert!(hopper.has(Feature::Stmatrix) && !hopper.has(Feature::TensorMemory));
+//!
+//! let mi300 = Target::parse("hip:gfx942").unwrap();
+//! assert_eq!((mi300.vendor(), mi300.warp_size()), (Vendor::Amdgpu, 64));
+//! ```
+
+pub mod arch;
+pub mod feature;
+
+use std::fmt;
+
+pub use arch::{Architecture, Family, Vendor};
+pub use feature::Feature;
+
+/// One GPU architecture to compile for: a reference to its row in the table, cheap to copy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Target {
+    architecture: &'static Architecture,
+}
+
+/// Why a target's spelling was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseTargetError {
+    /// The text is not of the form `cuda:<number>` or `hip:<gfx name>`.
+    #[error("malformed target '{0}': expected 'cuda:<compute capability>' or 'hip:<gfx name>', such as 'cuda:90' or 'hip:gfx942'")]
+    Malformed(String),
+    /// The form is right, the architecture is not in the table.
+    #[error("unknown target '{given}'; known targets: {}", arch::names().join(", "))]
+    Unknown {
+        /// The text as given.
+        given: String,
+    },
+}
+
+impl Target {
+    /// Reads the spelling that Triton's `ttg.target` module attribute and the command line share:
+    /// `cuda:<compute capability>` (`cuda:90`) or `hip:<gfx name>` (`hip:gfx942`).
+    ///
+    /// # Errors
+    /// [`ParseTargetError`] tells a malformed text from an architecture that is not in the table.
+    pub fn parse(text: &str) -> Result<Self, ParseTargetError> {
+        let well_formed = match text.split_once(':') {
+            Some(("cuda", number)) => !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()),
+            Some(("hip", name)) => name.starts_with("gfx"),
+            _ => false,
+        };
+        if !well_formed {
+            return Err(ParseTargetError::Malformed(text.to_owned()));
+        }
+        arch::ARCHITECTURES
+            .iter()
+            .find(|row| row.name == text)
+            .map(|architecture| Self { architecture })
+            .ok_or_else(|| ParseTargetError::Unknown { given: text.to_owned() })
+    }
+
+    /// All targets of the table, NVIDIA's first, each vendor's in order of age.
+    pub fn all() -> impl Iterator<Item = Self> {
+        arch::ARCHITECTURES.iter().map(|architecture| Self { architecture })
+    }
+
+    /// Who makes it, and therefore which of LLVM's back ends emits it.
+    #[must_use]
+    pub fn vendor(self) -> Vendor {
+        self.architecture.vendor
+    }
+
+    /// The architecture's own name: `sm_90`, `gfx942`.
+    #[must_use]
+    pub fn arch(self) -> &'static str {
+        self.architecture.arch
+    }
+
+    /// The table row behind this target.
+    #[must_use]
+    pub fn architecture(self) -> &'static Architecture {
+        self.architecture
+    }
+
+    /// Whether the hardware (as programmed through our LLVM flags) offers `feature`.
+    #[must_use]
+    pub fn has(self, feature: Feature) -> bool {
+        feature.row().available.iter().any(|place| place.covers(self.architecture))
+    }
+
+    /// Threads that execute one instruction together: 32 or 64.
+    #[must_use]
+    pub fn warp_size(self) -> u32 {
+        self.architecture.warp_size
+    }
+
+    /// LLVM's target triple.
+    #[must_use]
+    pub fn triple(self) -> &'static str {
+        match self.vendor() {
+            Vendor::Nvptx => "nvptx64-nvidia-cuda",
+            Vendor::Amdgpu => "amdgcn-amd-amdhsa",
+        }
+    }
+
+    /// LLVM's processor name, architecture-specific where one exists (`sm_90a`, `gfx942`).
+    #[must_use]
+    pub fn llvm_cpu(self) -> &'static str {
+        self.architecture.llvm_cpu
+    }
+
+    /// LLVM's feature string: the PTX version on NVIDIA, switches of the assembler's dialect on AMD.
+    #[must_use]
+    pub fn llvm_features(self) -> &'static str {
+        self.architecture.llvm_features
+    }
+
+    /// Bytes of shared memory that one block may use when it asks for all that it can get.
+    #[must_use]
+    pub fn shared_memory_limit(self) -> u32 {
+        self.architecture.shared_memory_limit
+    }
+
+    /// Largest number of threads in a block.
+    #[must_use]
+    pub fn max_threads_per_block(self) -> u32 {
+        1024
+    }
+
+    /// Widest access of one thread to global memory, in bits.
+    #[must_use]
+    pub fn max_global_access_bits(self) -> u32 {
+        128
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.architecture.name)
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({})", self.architecture.name)
+    }
+}
+
+impl std::str::FromStr for Target {
+    type Err = ParseTargetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_parses_to_its_own_row() {
+        for target in Target::all() {
+            assert_eq!(Target::parse(&target.to_string()), Ok(target));
+        }
+    }
+
+    #[test]
+    fn malformed_and_unknown_targets_are_told_apart() {
+        for text in ["", "cuda", "cuda:", "cuda:9x", "hip:", "hip:942", "rocm:gfx942", "sm_90"] {
+            assert!(matches!(Target::parse(text), Err(ParseTargetError::Malformed(_))), "{text}");
+        }
+        for text in ["cuda:10", "cuda:99999999999999999999", "hip:gfx000"] {
+            let error = Target::parse(text).unwrap_err();
+            assert!(error.to_string().contains("hip:gfx942"), "{error}");
+        }
+    }
+
+    #[test]
+    fn capabilities_follow_the_architectures() {
+        let has = |target: &str, feature| Target::parse(target).unwrap().has(feature);
+        assert!(has("cuda:80", Feature::AsyncCopy) && !has("cuda:80", Feature::BulkTensorCopy));
+        assert!(has("cuda:89", Feature::Fp8ConvertPacked) && !has("cuda:86", Feature::Fp8ConvertPacked));
+        assert!(has("cuda:90", Feature::WarpGroupMma) && !has("cuda:120", Feature::WarpGroupMma));
+        assert!(has("hip:gfx942", Feature::Fp8FnuzConvert) && !has("hip:gfx942", Feature::Fp8OcpConvert));
+        assert!(has("hip:gfx950", Feature::Fp8OcpConvert) && !has("hip:gfx1100", Feature::Fp8OcpConvert));
+        assert!(!has("cuda:90", Feature::BufferOps) && has("hip:gfx1100", Feature::BufferOps));
+    }
+}
