@@ -21,7 +21,9 @@ pub enum Available {
 impl Available {
     pub(crate) fn covers(self, architecture: &Architecture) -> bool {
         match self {
-            Self::Since(number) => architecture.vendor == Vendor::Nvptx && architecture.compute_capability >= number,
+            Self::Since(number) => {
+                architecture.vendor == Vendor::Nvptx && architecture.compute_capability >= number
+            }
             Self::On(family) => architecture.family == family,
             Self::Everywhere(vendor) => architecture.vendor == vendor,
         }

@@ -39,7 +39,9 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTargetError {
     /// The text is not of the form `cuda:<number>` or `hip:<gfx name>`.
-    #[error("malformed target '{0}': expected 'cuda:<compute capability>' or 'hip:<gfx name>', such as 'cuda:90' or 'hip:gfx942'")]
+    #[error(
+        "malformed target '{0}': expected 'cuda:<compute capability>' or 'hip:<gfx name>', such as 'cuda:90' or 'hip:gfx942'"
+    )]
     Malformed(String),
     /// The form is right, the architecture is not in the table.
     #[error("unknown target '{given}'; known targets: {}", arch::names().join(", "))]
@@ -57,7 +59,9 @@ impl Target {
     /// [`ParseTargetError`] tells a malformed text from an architecture that is not in the table.
     pub fn parse(text: &str) -> Result<Self, ParseTargetError> {
         let well_formed = match text.split_once(':') {
-            Some(("cuda", number)) => !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()),
+            Some(("cuda", number)) => {
+                !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+            }
             Some(("hip", name)) => name.starts_with("gfx"),
             _ => false,
         };
@@ -68,12 +72,16 @@ impl Target {
             .iter()
             .find(|row| row.name == text)
             .map(|architecture| Self { architecture })
-            .ok_or_else(|| ParseTargetError::Unknown { given: text.to_owned() })
+            .ok_or_else(|| ParseTargetError::Unknown {
+                given: text.to_owned(),
+            })
     }
 
     /// All targets of the table, NVIDIA's first, each vendor's in order of age.
     pub fn all() -> impl Iterator<Item = Self> {
-        arch::ARCHITECTURES.iter().map(|architecture| Self { architecture })
+        arch::ARCHITECTURES
+            .iter()
+            .map(|architecture| Self { architecture })
     }
 
     /// Who makes it, and therefore which of LLVM's back ends emits it.
@@ -97,7 +105,11 @@ impl Target {
     /// Whether the hardware (as programmed through our LLVM flags) offers `feature`.
     #[must_use]
     pub fn has(self, feature: Feature) -> bool {
-        feature.row().available.iter().any(|place| place.covers(self.architecture))
+        feature
+            .row()
+            .available
+            .iter()
+            .any(|place| place.covers(self.architecture))
     }
 
     /// Threads that execute one instruction together: 32 or 64.
@@ -179,8 +191,20 @@ mod tests {
 
     #[test]
     fn malformed_and_unknown_targets_are_told_apart() {
-        for text in ["", "cuda", "cuda:", "cuda:9x", "hip:", "hip:942", "rocm:gfx942", "sm_90"] {
-            assert!(matches!(Target::parse(text), Err(ParseTargetError::Malformed(_))), "{text}");
+        for text in [
+            "",
+            "cuda",
+            "cuda:",
+            "cuda:9x",
+            "hip:",
+            "hip:942",
+            "rocm:gfx942",
+            "sm_90",
+        ] {
+            assert!(
+                matches!(Target::parse(text), Err(ParseTargetError::Malformed(_))),
+                "{text}"
+            );
         }
         for text in ["cuda:10", "cuda:99999999999999999999", "hip:gfx000"] {
             let error = Target::parse(text).unwrap_err();
@@ -192,10 +216,18 @@ mod tests {
     fn capabilities_follow_the_architectures() {
         let has = |target: &str, feature| Target::parse(target).unwrap().has(feature);
         assert!(has("cuda:80", Feature::AsyncCopy) && !has("cuda:80", Feature::BulkTensorCopy));
-        assert!(has("cuda:89", Feature::Fp8ConvertPacked) && !has("cuda:86", Feature::Fp8ConvertPacked));
+        assert!(
+            has("cuda:89", Feature::Fp8ConvertPacked) && !has("cuda:86", Feature::Fp8ConvertPacked)
+        );
         assert!(has("cuda:90", Feature::WarpGroupMma) && !has("cuda:120", Feature::WarpGroupMma));
-        assert!(has("hip:gfx942", Feature::Fp8FnuzConvert) && !has("hip:gfx942", Feature::Fp8OcpConvert));
-        assert!(has("hip:gfx950", Feature::Fp8OcpConvert) && !has("hip:gfx1100", Feature::Fp8OcpConvert));
+        assert!(
+            has("hip:gfx942", Feature::Fp8FnuzConvert)
+                && !has("hip:gfx942", Feature::Fp8OcpConvert)
+        );
+        assert!(
+            has("hip:gfx950", Feature::Fp8OcpConvert)
+                && !has("hip:gfx1100", Feature::Fp8OcpConvert)
+        );
         assert!(!has("cuda:90", Feature::BufferOps) && has("hip:gfx1100", Feature::BufferOps));
     }
 }
