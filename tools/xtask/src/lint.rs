@@ -1,0 +1,32 @@
+//! `cargo xtask lint`: formatting, and clippy with warnings denied.
+
+use anyhow::Result;
+
+use crate::{process, setup, workspace};
+
+/// Whether to mend what can be mended.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Format instead of checking the format
+    #[arg(long)]
+    fix: bool,
+}
+
+/// Runs rustfmt and clippy over the whole workspace.
+pub fn run(options: &Options) -> Result<()> {
+    setup::ensure()?;
+    let mut format = workspace::cargo();
+    format.args(["fmt", "--all"]);
+    if !options.fix {
+        format.arg("--check");
+    }
+    process::run(&mut format)?;
+    process::run(workspace::cargo().args([
+        "clippy",
+        "--locked",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny=warnings",
+    ]))
+}

@@ -1,0 +1,53 @@
+//! The project's own commands: `cargo xtask <command>`.
+//!
+//! Continuous integration runs nothing but these commands, so whatever it says can be
+//! reproduced on any machine with one line. The crate depends on nothing that needs LLVM,
+//! because `setup` is what brings LLVM to a bare machine.
+
+mod lint;
+mod lit;
+mod process;
+mod setup;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Set-up, tests and lints of llopt.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what the build and the tests need (Debian packages); instant when all is there
+    Setup(setup::Options),
+    /// Set up, then run unit tests, doc tests and lit tests
+    Test(test::Options),
+    /// Check formatting, and clippy with warnings denied
+    Lint(lint::Options),
+    /// Check the rules that no compiler checks: crate arrows, file headers, names, links
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Setup(options) => setup::run(&options),
+        Command::Test(options) => test::run(&options),
+        Command::Lint(options) => lint::run(&options),
+        Command::Tidy => tidy::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Where things are: the workspace root, the target directory, the LLVM prefix, the packages.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::process;
+
+/// Where the `.cargo/config.toml` of the workspace expects LLVM on Debian.
+pub const DEBIAN_LLVM_PREFIX: &str = "/usr/lib/llvm-22";
+
+/// The root of the workspace that this xtask was built from.
+pub fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest
+        .ancestors()
+        .nth(2)
+        .unwrap_or(manifest)
+        .to_path_buf()
+}
+
+/// A `cargo` command that runs in the workspace root.
+pub fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// The directory with LLVM's `bin` and `lib`: the variable that the build itself obeys.
+pub fn llvm_prefix() -> PathBuf {
+    env::var_os("LLVM_SYS_221_PREFIX").map_or_else(|| DEBIAN_LLVM_PREFIX.into(), PathBuf::from)
+}
+
+/// What `cargo metadata` says about the workspace's own packages.
+pub fn metadata() -> Result<Value> {
+    let text =
+        process::read(cargo().args(["metadata", "--no-deps", "--format-version=1", "--locked"]))?;
+    serde_json::from_str(&text).context("`cargo metadata` printed something other than JSON")
+}
+
+/// The directory that receives build products, wherever the user's configuration puts it.
+pub fn target_directory() -> Result<PathBuf> {
+    let metadata = metadata()?;
+    let directory = metadata["target_directory"]
+        .as_str()
+        .context("`cargo metadata` names no target directory")?;
+    Ok(directory.into())
+}
