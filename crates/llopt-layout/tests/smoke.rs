@@ -5,7 +5,10 @@ use llopt_layout::{Dim, LinearLayout};
 fn transpose_through_memory() {
     let (d0, d1) = (Dim::tensor(0), Dim::tensor(1));
     let a = LinearLayout::from_bases(
-        &[(Dim::REGISTER, &[[1, 0], [2, 0]][..]), (Dim::LANE, &[[0, 1], [0, 2], [0, 4]][..])],
+        &[
+            (Dim::REGISTER, &[[1, 0], [2, 0]][..]),
+            (Dim::LANE, &[[0, 1], [0, 2], [0, 4]][..]),
+        ],
         &[(d0, 4), (d1, 8)],
     )
     .unwrap();
