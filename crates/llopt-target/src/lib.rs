@@ -23,6 +23,7 @@
 
 pub mod arch;
 pub mod feature;
+pub mod matrix;
 
 use std::fmt;
 
