@@ -1,0 +1,130 @@
+"""Writes the tables that the tests of `llopt-dialects` compare against.
+
+    python tools/oracle/make_tables.py --corpus DIR --out crates/llopt-dialects/tests/data
+
+`python` must have Triton 3.6.0 (`pip install triton==3.6.0`; no GPU is needed).
+`--corpus` names a folder that is searched for `.ttgir` files. The same inputs
+give the same bytes.
+
+Two files come out, gzip-compressed lines of tab-separated fields:
+
+* `triton_layouts.tsv.gz`: encoding, shape, bases. Bases are written
+  `register=0.1,0.2;lane=1.0;warp=;block=`: input dimensions in order, one
+  entry per basis vector, its coordinates separated by dots.
+* `triton_conflicts.tsv.gz`: distributed encoding, memory encoding, shape,
+  element width in bits, excess wavefronts per vectorised access.
+"""
+
+import argparse
+import collections
+import gzip
+import pathlib
+
+import cases
+import triton_bridge
+
+
+def shape_text(shape):
+    return "x".join(map(str, shape))
+
+
+def bases_text(ins):
+    return ";".join(name + "=" + ",".join(".".join(map(str, basis)) for basis in bases)
+                    for name, bases in ins)
+
+
+def write(path, rows):
+    raw = "".join("\t".join(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(raw, 9, mtime=0))
+    print(f"{path}: {len(rows)} rows, {path.stat().st_size} bytes")
+
+
+def layouts(triton, modules, seed):
+    """Rows of the layout table: the corpus first, then each kind up to its quota."""
+    seen = set()
+    rows = []
+
+    def ask(questions):
+        fresh = []
+        for encoding, shape in questions:
+            key = (encoding, tuple(shape))
+            if key not in seen and cases.product(shape) <= 1 << 20:
+                seen.add(key)
+                fresh.append((encoding, shape))
+        answers = triton_bridge.ask_all(triton, fresh, lambda t, q: t.linear_layout(*q))
+        return [(encoding, shape_text(shape), bases_text(answer))
+                for (encoding, shape), answer in answers if answer is not None]
+
+    mentioned = sorted({(encoding, tuple(shape))
+                        for module in modules
+                        for encoding, shape, _ in module.types()})
+    rows += ask([(encoding, list(shape)) for encoding, shape in mentioned])
+    print(f"{len(rows)} of {len(mentioned)} pairs of the corpus answered")
+    draw = cases.Draw(seed)
+    for kind, quota in cases.KINDS.items():
+        kept = []
+        asked = 0
+        while len(kept) < quota and asked < 20 * quota:
+            questions = [draw.case(kind) for _ in range(quota)]
+            asked += quota
+            kept += ask(questions)
+        print(f"{kind}: {min(len(kept), quota)} rows, {asked} asked")
+        rows += kept[:quota]
+    return rows
+
+
+def conflicts(triton, modules, layout_rows, seed):
+    """Rows of the conflict table: pairs of the corpus, and random pairs of one shape."""
+    questions = set()
+    for module in modules:
+        for line in module.text.splitlines():
+            if "ttg.local_" not in line:
+                continue
+            found = list(module.types(line))
+            for register, shape, element in found:
+                for shared, memory_shape, memory_element in found:
+                    if (memory_shape == shape and memory_element == element
+                            and "shared" in shared and "shared" not in register):
+                        questions.add((register, shared, tuple(shape),
+                                       cases.element_bits(element)))
+    print(f"{len(questions)} accesses in the corpus")
+    draw = cases.Draw(seed)
+    by_shape = collections.defaultdict(lambda: ([], []))
+    for encoding, shape, _ in layout_rows:
+        if encoding.startswith("#ttng") or "padded_shared" in encoding:
+            continue
+        by_shape[shape]["shared" in encoding].append(encoding)
+    shapes = sorted(shape for shape, (registers, shared) in by_shape.items()
+                    if registers and shared)
+    for _ in range(4000):
+        shape = draw.pick(*shapes)
+        registers, shared = by_shape[shape]
+        register, memory = draw.pick(*registers), draw.pick(*shared)
+        bits = draw.pick(8, 16, 16, 32, 32, 64)
+        if "CGALayout" in register or "CGALayout" in memory or "fp4Padded" in memory:
+            continue
+        questions.add((register, memory, tuple(map(int, shape.split("x"))), bits))
+    answers = triton_bridge.ask_all(
+        triton, sorted(questions), lambda t, q: t.bank_conflicts(q[0], q[1], list(q[2]), q[3]))
+    return [(register, shared, shape_text(shape), str(bits), str(answer))
+            for (register, shared, shape, bits), answer in answers if answer is not None]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--corpus", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--seed", type=int, default=36)
+    options = parser.parse_args()
+    modules = [cases.Module(path.read_text())
+               for path in sorted(options.corpus.rglob("*.ttgir"))]
+    options.out.mkdir(parents=True, exist_ok=True)
+    triton = triton_bridge.Triton()
+    layout_rows = layouts(triton, modules, options.seed)
+    write(options.out / "triton_layouts.tsv.gz", layout_rows)
+    write(options.out / "triton_conflicts.tsv.gz",
+          conflicts(triton, modules, layout_rows, options.seed + 1))
+
+
+if __name__ == "__main__":
+    main()
