@@ -92,11 +92,12 @@ def cast(
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
     value = tl.load(x + at, mask=inside)
-    # An fp8 number goes to an integer, or to fp64, by way of fp32, and so does the way back.
+    # Between fp8 and integers, fp64 or another fp8 type, the way leads over fp32.
     wide = value
     narrow = value
     if x.dtype.element_ty.is_fp8():
         wide = value.to(tl.float32)
+        narrow = wide
     if x.dtype.element_ty.is_fp64() or x.dtype.element_ty.is_int():
         narrow = value.to(tl.float32)
     tl.store(fp64 + at, wide.to(tl.float64), mask=inside)
