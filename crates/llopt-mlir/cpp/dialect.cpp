@@ -1,0 +1,2 @@
+//===- dialect.cpp
+#include "bridge.h"

@@ -1,0 +1,2 @@
+//===- interfaces.cpp
+#include "bridge.h"

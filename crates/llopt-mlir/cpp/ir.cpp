@@ -1,0 +1,2 @@
+//===- ir.cpp
+#include "bridge.h"

@@ -1,0 +1,2 @@
+//===- kinds.cpp
+#include "bridge.h"

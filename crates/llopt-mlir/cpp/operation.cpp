@@ -1,0 +1,2 @@
+//===- operation.cpp
+#include "bridge.h"

@@ -1,0 +1,2 @@
+//===- parser.cpp
+#include "bridge.h"

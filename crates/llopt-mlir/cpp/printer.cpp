@@ -1,0 +1,2 @@
+//===- printer.cpp
+#include "bridge.h"

@@ -1,0 +1,2 @@
+//===- rewrite.cpp
+#include "bridge.h"

@@ -1,0 +1,2 @@
+//===- tool.cpp
+#include "bridge.h"

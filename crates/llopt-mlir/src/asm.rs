@@ -1,0 +1,23 @@
+//! MLIR's assembly parser and printer for custom forms written in Rust.
+//!
+//! [`AsmParser`] and [`AsmPrinter`] serve attributes and types; [`OpParser`] and [`OpPrinter`]
+//! dereference to them and add operands, regions, successors and the operation under
+//! construction. Every production follows one rule: the plain form reports an error when the
+//! text does not match and answers [`Reported`]; the `optional_` form answers `None` when the
+//! text does not begin with the production, and reports only when it begins and then breaks off.
+//!
+//! Spaces are the printer's business: MLIR's printer puts one space after nothing and before
+//! nothing by itself, save in attribute dictionaries (` {…}`) and regions.
+
+mod op_parser;
+mod parser;
+mod printer;
+
+pub use op_parser::{Argument, OpParser, UnresolvedOperand};
+pub use parser::{AsmParser, SourceLoc, Token};
+pub use printer::{AsmPrinter, OpPrinter, RegionStyle};
+
+pub use crate::diagnostic::Reported;
+
+/// The result of a parse function: the error has been reported.
+pub type Parsed<T> = Result<T, Reported>;

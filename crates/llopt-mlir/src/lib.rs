@@ -1,0 +1,9 @@
+//! What melior lacks: MLIR dialects, operations, types, attributes, interfaces, folders, rewrite
+//! patterns and passes defined from Rust, through one thin C++ bridge without domain content.
+
+pub mod asm;
+pub mod diagnostic;
+pub mod dialect;
+mod ffi;
+pub mod pass;
+pub mod rewrite;

@@ -1,0 +1,287 @@
+//! Passes written in Rust.
+//!
+//! A [`PassSpec`] is a `static` with a plain function: a pass has no state of its own besides
+//! its options, because MLIR clones passes for its threads. Once registered, a pass answers to
+//! `--argument` on the command line of [`crate::opt_main`] and to its argument in textual
+//! pipelines; [`run_pipeline`] runs such a pipeline on an operation.
+
+use crate::{
+    diagnostic::Complaint,
+    dialect::{guard, install_hooks, on_operation},
+    ffi::{self, LloptSink},
+};
+use melior::ir::OperationRef;
+use mlir_sys::{MlirOperation, MlirStringRef};
+use std::{ffi::c_void, str::FromStr};
+
+/// A pass as data.
+pub struct PassSpec {
+    /// The name on the command line and in pipelines, e.g. `tritongpu-coalesce`.
+    pub argument: &'static str,
+    /// One line for `--help`.
+    pub description: &'static str,
+    /// The operation that the pass runs on, e.g. `builtin.module` or `tt.func`; `None` for any.
+    pub operation: Option<&'static str>,
+    /// Dialects whose operations the pass makes; they are loaded before it runs.
+    pub dependencies: &'static [&'static str],
+    /// Options.
+    pub options: &'static [PassOption],
+    /// Counters for `--mlir-pass-statistics`: (name, description).
+    pub statistics: &'static [(&'static str, &'static str)],
+    /// Transforms the operation. A complaint fails the pass and is reported on the operation.
+    pub run: for<'c, 'a> fn(OperationRef<'c, 'a>, &mut PassRun) -> Result<(), Complaint>,
+}
+
+/// An option of a pass.
+pub struct PassOption {
+    /// The name, e.g. `num-stages`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub description: &'static str,
+    /// What values look like.
+    pub kind: OptionKind,
+    /// The value when the option is not given.
+    pub default: &'static str,
+}
+
+/// What the values of an option look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// `true`, `false`, or nothing for true.
+    Bool,
+    /// A decimal integer of 64 bits.
+    Int,
+    /// Any text.
+    Text,
+}
+
+impl OptionKind {
+    fn accepts(self, value: &str) -> bool {
+        match self {
+            Self::Bool => matches!(value, "" | "true" | "false" | "1" | "0"),
+            Self::Int => i64::from_str(value).is_ok(),
+            Self::Text => true,
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Bool => "`true` or `false`",
+            Self::Int => "an integer",
+            Self::Text => "text",
+        }
+    }
+}
+
+impl PassSpec {
+    /// A pass on any operation, without options.
+    pub const fn new(
+        argument: &'static str,
+        description: &'static str,
+        run: for<'c, 'a> fn(OperationRef<'c, 'a>, &mut PassRun) -> Result<(), Complaint>,
+    ) -> Self {
+        Self {
+            argument,
+            description,
+            operation: None,
+            dependencies: &[],
+            options: &[],
+            statistics: &[],
+            run,
+        }
+    }
+
+    /// Adds the pass to the registry of the process; again does nothing.
+    pub fn register(&'static self) {
+        install_hooks();
+        let dependencies: Vec<_> = self.dependencies.iter().map(|n| ffi::string_ref(n)).collect();
+        let options: Vec<_> = self
+            .options
+            .iter()
+            .map(|option| ffi::LloptPassMember {
+                name: ffi::string_ref(option.name),
+                description: ffi::string_ref(option.description),
+                defaultValue: ffi::string_ref(option.default),
+            })
+            .collect();
+        let statistics: Vec<_> = self
+            .statistics
+            .iter()
+            .map(|(name, description)| ffi::LloptPassMember {
+                name: ffi::string_ref(name),
+                description: ffi::string_ref(description),
+                defaultValue: ffi::string_ref(""),
+            })
+            .collect();
+        let pass = ffi::LloptPass {
+            spec: std::ptr::from_ref(self).cast(),
+            argument: ffi::string_ref(self.argument),
+            description: ffi::string_ref(self.description),
+            operation: ffi::string_ref(self.operation.unwrap_or_default()),
+            dependentDialects: dependencies.as_ptr(),
+            dependentDialectCount: dependencies.len() as isize,
+            options: options.as_ptr(),
+            optionCount: options.len() as isize,
+            statistics: statistics.as_ptr(),
+            statisticCount: statistics.len() as isize,
+        };
+        // SAFETY: strings and arrays outlive the call, which copies them; the spec is static.
+        unsafe { ffi::llopt_pass_register(&pass) }
+    }
+}
+
+/// One run of a pass: its options and what it reports back.
+pub struct PassRun {
+    raw: LloptSink,
+    spec: &'static PassSpec,
+}
+
+impl PassRun {
+    fn value(&self, name: &str) -> &str {
+        let index = self
+            .spec
+            .options
+            .iter()
+            .position(|option| option.name == name)
+            .unwrap_or_else(|| panic!("pass `{}` has no option `{name}`", self.spec.argument));
+        // SAFETY: the pass is live during its run, and so are its options.
+        unsafe { ffi::text(ffi::llopt_pass_option(self.raw, index as isize)) }
+    }
+
+    /// The value of an option as text.
+    ///
+    /// # Panics
+    /// When the spec has no such option, a bug of the pass; likewise below.
+    pub fn text(&self, name: &str) -> &str {
+        self.value(name)
+    }
+
+    /// The value of a boolean option.
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.value(name), "" | "true" | "1")
+    }
+
+    /// The value of an integer option; zero for what is no integer, which registration of the
+    /// option as [`OptionKind::Int`] excludes.
+    pub fn integer(&self, name: &str) -> i64 {
+        self.value(name).parse().unwrap_or_default()
+    }
+
+    /// Says that the pass changed nothing, so that analyses stay valid.
+    pub fn preserve_all(&mut self) {
+        // SAFETY: the pass is live during its run.
+        unsafe { ffi::llopt_pass_preserve_all(self.raw) }
+    }
+
+    /// Adds to a counter by its position in the spec.
+    pub fn count(&mut self, statistic: usize, amount: u64) {
+        // SAFETY: the pass is live during its run; the bridge checks the position.
+        unsafe { ffi::llopt_pass_add_statistic(self.raw, statistic as isize, amount) }
+    }
+}
+
+/// A textual pipeline that cannot be run or failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// The text is no pipeline: unknown pass, bad option, wrong nesting.
+    #[error("invalid pass pipeline `{pipeline}`: {reason}")]
+    Invalid {
+        /// The text.
+        pipeline: String,
+        /// What MLIR says about it.
+        reason: String,
+    },
+    /// A pass failed and has reported why.
+    #[error("a pass of `{pipeline}` failed")]
+    Failed {
+        /// The text.
+        pipeline: String,
+    },
+}
+
+/// Runs a textual pipeline such as `canonicalize,cse` or `builtin.module(tt.func(cse))` on an
+/// operation. `verify` runs the verifier after each pass.
+///
+/// # Errors
+/// See [`PipelineError`].
+pub fn run_pipeline(
+    operation: OperationRef<'_, '_>,
+    pipeline: &str,
+    verify: bool,
+) -> Result<(), PipelineError> {
+    let mut error: Vec<u8> = Vec::new();
+    // SAFETY: the operation is live, the collector outlives the call.
+    let success = unsafe {
+        ffi::llopt_run_pipeline(
+            operation.to_raw(),
+            ffi::string_ref(pipeline),
+            verify,
+            ffi::collector(&mut error),
+        )
+    };
+    if success {
+        return Ok(());
+    }
+    let pipeline = pipeline.to_owned();
+    Err(if error.is_empty() {
+        PipelineError::Failed { pipeline }
+    } else {
+        PipelineError::Invalid {
+            pipeline,
+            reason: String::from_utf8_lossy(&error).trim().to_owned(),
+        }
+    })
+}
+
+/// Registers MLIR's own passes that are of use on these dialects: canonicalize, cse, sccp,
+/// symbol-dce, inline, loop-invariant-code-motion, convert-scf-to-cf and their like.
+pub fn register_upstream_passes() {
+    // SAFETY: MLIR guards its registry; the bridge registers once.
+    unsafe { ffi::llopt_register_upstream_passes() }
+}
+
+pub(crate) unsafe extern "C" fn hook_check_option(
+    address: *const c_void,
+    option: isize,
+    value: MlirStringRef,
+    error: LloptSink,
+) -> bool {
+    // SAFETY: C++ passes the address of a registered spec and a live string.
+    let (spec, value) = unsafe { (&*address.cast::<PassSpec>(), ffi::text(value)) };
+    let Some(option) = spec.options.get(option as usize) else {
+        return true;
+    };
+    if option.kind.accepts(value) {
+        return true;
+    }
+    let message = format!(
+        "option `{}` of pass `{}` takes {}, not `{value}`",
+        option.name,
+        spec.argument,
+        option.kind.describe()
+    );
+    // SAFETY: the sink is live during the hook.
+    unsafe { ffi::llopt_string_append(error, ffi::string_ref(&message)) };
+    false
+}
+
+pub(crate) unsafe extern "C" fn hook_run(
+    address: *const c_void,
+    raw: MlirOperation,
+    pass: LloptSink,
+) -> bool {
+    // SAFETY: C++ passes the address of a registered spec.
+    let spec: &'static PassSpec = unsafe { &*address.cast::<PassSpec>() };
+    guard(false, on_operation(raw), || {
+        // SAFETY: MLIR keeps the operation alive during the pass.
+        let operation = unsafe { OperationRef::from_raw(raw) };
+        match (spec.run)(operation, &mut PassRun { raw: pass, spec }) {
+            Ok(()) => true,
+            Err(complaint) => {
+                let _ = complaint.report_on(operation);
+                false
+            }
+        }
+    })
+}
