@@ -5,6 +5,7 @@
 //! libraries themselves are linked by `mlir-sys`; this script adds nothing but the bridge, which
 //! cargo places before them on the link line.
 
+use bindgen::callbacks::{DeriveTrait, ImplementsTrait, ParseCallbacks};
 use std::{env, error::Error, path::Path, path::PathBuf};
 
 /// The C++ files of the bridge, one per subject.
@@ -57,11 +58,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Types of the MLIR C API come from mlir-sys, so that both sides agree on them.
         .blocklist_type("Mlir.*")
         .raw_line("use mlir_sys::*;")
+        .parse_callbacks(Box::new(ForeignTypes))
         .prepend_enum_name(false)
         .layout_tests(true)
         .generate()?
         .write_to_file(PathBuf::from(env::var("OUT_DIR")?).join("bindings.rs"))?;
     Ok(())
+}
+
+/// Tells bindgen that the types of the MLIR C API, which it does not see, are plain handles.
+#[derive(Debug)]
+struct ForeignTypes;
+
+impl ParseCallbacks for ForeignTypes {
+    fn blocklisted_type_implements_trait(
+        &self,
+        _name: &str,
+        r#trait: DeriveTrait,
+    ) -> Option<ImplementsTrait> {
+        matches!(r#trait, DeriveTrait::Copy | DeriveTrait::Debug).then_some(ImplementsTrait::Yes)
+    }
 }
 
 /// The directory that holds `mlir/IR/Operation.h`.

@@ -6,7 +6,6 @@
 
 use crate::ffi;
 use melior::{
-    Context,
     diagnostic::DiagnosticSeverity,
     ir::{Location, OperationRef},
 };

@@ -94,7 +94,11 @@ impl PassSpec {
     /// Adds the pass to the registry of the process; again does nothing.
     pub fn register(&'static self) {
         install_hooks();
-        let dependencies: Vec<_> = self.dependencies.iter().map(|n| ffi::string_ref(n)).collect();
+        let dependencies: Vec<_> = self
+            .dependencies
+            .iter()
+            .map(|n| ffi::string_ref(n))
+            .collect();
         let options: Vec<_> = self
             .options
             .iter()

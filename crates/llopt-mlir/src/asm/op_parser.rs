@@ -423,11 +423,7 @@ impl<'c, 'p> OpParser<'c, 'p> {
     pub fn add_attribute(&mut self, name: &str, attribute: Attribute<'c>) {
         // SAFETY: the state is live.
         unsafe {
-            ffi::llopt_state_add_attribute(
-                self.state,
-                ffi::string_ref(name),
-                attribute.to_raw(),
-            );
+            ffi::llopt_state_add_attribute(self.state, ffi::string_ref(name), attribute.to_raw());
         }
     }
 

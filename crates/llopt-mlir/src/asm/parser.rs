@@ -114,7 +114,6 @@ pub(super) fn optional<T>(answer: i32, value: impl FnOnce() -> T) -> Parsed<Opti
     }
 }
 
-
 const NULL_TYPE: mlir_sys::MlirType = mlir_sys::MlirType {
     ptr: std::ptr::null_mut(),
 };
@@ -556,11 +555,7 @@ impl<'c, 'p> AsmParser<'c, 'p> {
 
     /// `4x?x8`, with `i64::MIN` for `?`. With `trailing_x` each dimension is followed by an `x`,
     /// so that an element type may follow.
-    pub fn dimension_list(
-        &mut self,
-        allow_dynamic: bool,
-        trailing_x: bool,
-    ) -> Parsed<Vec<i64>> {
+    pub fn dimension_list(&mut self, allow_dynamic: bool, trailing_x: bool) -> Parsed<Vec<i64>> {
         let mut dimensions: Vec<i64> = Vec::new();
         let sink = ffi::collector(&mut dimensions);
         // SAFETY: the parser is live, the sink outlives the call.

@@ -15,8 +15,8 @@ use crate::{
 use melior::{
     Context, ContextRef,
     ir::{
-        Attribute, AttributeLike, BlockRef, Location, OperationRef, Type, TypeLike, Value,
-        ValueLike, operation::OperationLike,
+        Attribute, AttributeLike, BlockRef, Location, OperationRef, Type, TypeLike, ValueLike,
+        operation::OperationLike,
     },
 };
 use mlir_sys::*;
@@ -185,9 +185,11 @@ unsafe extern "C" fn op_print(
     let spec: &'static OpSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of operations"), || {
         if let Some(print) = spec.print {
-            print(spec, unsafe { OperationRef::from_raw(operation) }, &mut unsafe {
-                OpPrinter::from_raw(printer)
-            });
+            print(
+                spec,
+                unsafe { OperationRef::from_raw(operation) },
+                &mut unsafe { OpPrinter::from_raw(printer) },
+            );
         }
     });
 }
@@ -301,7 +303,9 @@ unsafe extern "C" fn op_infer(
     let spec: &'static OpSpec = unsafe { spec(address) };
     let input = unsafe { &*input };
     guard(false, at_location(input.location), || {
-        let Some(infer) = spec.infer else { return false };
+        let Some(infer) = spec.infer else {
+            return false;
+        };
         let input = InferInput::new(input);
         match infer(spec, &input) {
             Ok(inferred) => {
@@ -440,7 +444,9 @@ unsafe extern "C" fn attribute_print(
     let spec: &'static AttributeSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of attributes"), || {
         let attribute = unsafe { Attribute::from_raw(attribute) };
-        (spec.print)(spec, attribute, &mut unsafe { AsmPrinter::from_raw(printer) });
+        (spec.print)(spec, attribute, &mut unsafe {
+            AsmPrinter::from_raw(printer)
+        });
     });
 }
 
@@ -473,7 +479,10 @@ unsafe extern "C" fn attribute_verify(
     let spec: &'static AttributeSpec = unsafe { spec(address) };
     guard(false, at_location(location), || {
         let parameters = unsafe { Parameters::from_raw(ffi::slice(parameters, count)) };
-        match spec.verify.map_or(Ok(()), |verify| verify(spec, parameters)) {
+        match spec
+            .verify
+            .map_or(Ok(()), |verify| verify(spec, parameters))
+        {
             Ok(()) => true,
             Err(complaint) => {
                 let _ = complaint.report_at(unsafe { Location::from_raw(location) });
@@ -492,7 +501,10 @@ unsafe extern "C" fn type_verify(
     let spec: &'static TypeSpec = unsafe { spec(address) };
     guard(false, at_location(location), || {
         let parameters = unsafe { Parameters::from_raw(ffi::slice(parameters, count)) };
-        match spec.verify.map_or(Ok(()), |verify| verify(spec, parameters)) {
+        match spec
+            .verify
+            .map_or(Ok(()), |verify| verify(spec, parameters))
+        {
             Ok(()) => true,
             Err(complaint) => {
                 let _ = complaint.report_at(unsafe { Location::from_raw(location) });
@@ -512,25 +524,29 @@ unsafe extern "C" fn attribute_verify_encoding(
 ) -> bool {
     let spec: &'static AttributeSpec = unsafe { spec(address) };
     let say = |message: &str| unsafe { llopt_emit_message(emit, ffi::string_ref(message)) };
-    guard(false, |message| say(&message), || {
-        let Some(verify) = spec.verify_encoding else {
-            return true;
-        };
-        let attribute = unsafe { Attribute::from_raw(attribute) };
-        let shape = unsafe { ffi::slice(shape, rank) };
-        match verify(spec, attribute, shape, unsafe { Type::from_raw(element) }) {
-            Ok(()) => true,
-            Err(complaint) => {
-                if let Some(message) = complaint.message() {
-                    say(&complaint.notes().iter().fold(
-                        message.to_owned(),
-                        |text, note| format!("{text}; {note}"),
-                    ));
+    guard(
+        false,
+        |message| say(&message),
+        || {
+            let Some(verify) = spec.verify_encoding else {
+                return true;
+            };
+            let attribute = unsafe { Attribute::from_raw(attribute) };
+            let shape = unsafe { ffi::slice(shape, rank) };
+            match verify(spec, attribute, shape, unsafe { Type::from_raw(element) }) {
+                Ok(()) => true,
+                Err(complaint) => {
+                    if let Some(message) = complaint.message() {
+                        say(&complaint
+                            .notes()
+                            .iter()
+                            .fold(message.to_owned(), |text, note| format!("{text}; {note}")));
+                    }
+                    false
                 }
-                false
             }
-        }
-    })
+        },
+    )
 }
 
 unsafe extern "C" fn dialect_initialize(address: *const c_void, dialect: LloptDialect) {
@@ -712,8 +728,16 @@ unsafe extern "C" fn pattern_rewrite(
 impl OpSpec {
     /// Describes the operation to a dialect that is being set up.
     fn add_to(&'static self, dialect: LloptDialect) {
-        let names: Vec<_> = self.attributes.iter().map(|name| ffi::string_ref(name)).collect();
-        let parents: Vec<_> = self.parents.iter().map(|name| ffi::string_ref(name)).collect();
+        let names: Vec<_> = self
+            .attributes
+            .iter()
+            .map(|name| ffi::string_ref(name))
+            .collect();
+        let parents: Vec<_> = self
+            .parents
+            .iter()
+            .map(|name| ffi::string_ref(name))
+            .collect();
         let canonicalization: Vec<_> = self
             .canonicalization
             .iter()
@@ -741,7 +765,9 @@ impl OpSpec {
             (self.integer_ranges.is_some(), LLOPT_OP_INTEGER_RANGES),
         ]
         .into_iter()
-        .fold(0, |flags, (present, flag)| flags | if present { flag } else { 0 });
+        .fold(0, |flags, (present, flag)| {
+            flags | if present { flag } else { 0 }
+        });
         let operation = LloptOperation {
             spec: std::ptr::from_ref(self).cast(),
             name: ffi::string_ref(self.name),
@@ -763,4 +789,3 @@ impl OpSpec {
         unsafe { llopt_dialect_add_operation(dialect, &operation) }
     }
 }
-

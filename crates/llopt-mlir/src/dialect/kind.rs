@@ -148,9 +148,7 @@ macro_rules! kind_constructors {
                         parameters.len() as isize,
                     ))
                 }
-                .unwrap_or_else(|| {
-                    panic!("the dialect of `{}` is not loaded", self.mnemonic)
-                })
+                .unwrap_or_else(|| panic!("the dialect of `{}` is not loaded", self.mnemonic))
             }
 
             #[doc = concat!("Makes ", $what, " after verifying the parameters.")]

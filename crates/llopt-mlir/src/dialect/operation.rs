@@ -57,9 +57,8 @@ pub struct OpSpec {
     /// Parses what follows the name; without it only the generic form is read.
     pub parse: Option<for<'c> fn(&'static OpSpec, &mut OpParser<'c, '_>) -> Parsed<()>>,
     /// Prints what follows the name; without it the generic form is printed.
-    pub print: Option<
-        for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, &mut OpPrinter<'c, '_>),
-    >,
+    pub print:
+        Option<for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, &mut OpPrinter<'c, '_>)>,
     /// Verifies the operation alone, before its regions. Must not look into regions.
     pub verify: Option<VerifyFn>,
     /// Verifies the operation with its regions, which are valid by then.
@@ -109,8 +108,7 @@ pub struct OpSpec {
 }
 
 /// A verifier of operations.
-pub type VerifyFn =
-    for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>) -> Result<(), Complaint>;
+pub type VerifyFn = for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>) -> Result<(), Complaint>;
 
 impl OpSpec {
     /// An operation with any number of operands and results, no region, no successor, unknown
@@ -466,12 +464,12 @@ pub enum Speculation {
 }
 
 /// What type inference sees: an operation that does not exist yet.
-pub struct InferInput<'c, 'i> {
+pub struct InferInput<'c: 'i, 'i> {
     raw: &'i ffi::LloptInferInput,
     context: PhantomData<&'c Context>,
 }
 
-impl<'c, 'i> InferInput<'c, 'i> {
+impl<'c: 'i, 'i> InferInput<'c, 'i> {
     pub(super) fn new(raw: &'i ffi::LloptInferInput) -> Self {
         Self {
             raw,
