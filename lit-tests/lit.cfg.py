@@ -6,14 +6,15 @@
 
 Parameters (`--param NAME=VALUE`): `llopt`, the compiler under test (default: the one in
 `target/debug`, else in `target/release`); `llvm_prefix`, where FileCheck lives; `scratch`,
-where outputs go; `ptxas`, NVIDIA's assembler.
+where outputs go.
 
 A test that needs something this machine may lack says so with `REQUIRES:` and one of the
-features `ptxas` and `ld.lld`.
+features `ptxas`, `lld`, `libdevice` and `ocml`. They follow the environment variables that
+`llopt` itself reads (`LLOPT_PTXAS`, `LLOPT_LLD`, `LLOPT_LIBDEVICE`, `LLOPT_OCML`); to have
+what set-up installed: `eval "$(cargo xtask setup --environment)"`.
 """
 
 import os
-import shutil
 
 import lit.formats
 
@@ -38,11 +39,6 @@ llvm = parameter(
 )
 if llvm is None:
     lit_config.fatal("no LLVM 22: give --param llvm_prefix=PATH")
-ptxas = parameter(
-    "ptxas",
-    shutil.which("ptxas"),
-    os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "ptxas"),
-)
 
 config.name = "llopt"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -55,11 +51,12 @@ config.test_exec_root = lit_config.params.get("scratch") or os.path.join(
 
 # The compiler under test and LLVM's tools first: others of the same name must not interfere.
 path = [os.path.dirname(os.path.abspath(llopt)), os.path.join(llvm, "bin")]
-if ptxas:
-    config.available_features.add("ptxas")
-    path.append(os.path.dirname(os.path.abspath(ptxas)))
-if os.path.exists(os.path.join(llvm, "bin", "ld.lld")):
-    config.available_features.add("ld.lld")
 config.environment["PATH"] = os.pathsep.join([*path, os.environ["PATH"]])
+
+for feature in ("ptxas", "lld", "libdevice", "ocml"):
+    variable = "LLOPT_" + feature.upper()
+    if os.path.exists(os.environ.get(variable, "")):
+        config.environment[variable] = os.environ[variable]
+        config.available_features.add(feature)
 
 config.substitutions.append(("%examples", os.path.join(root, "examples")))

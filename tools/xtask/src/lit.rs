@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::test::Tally;
-use crate::{process, workspace};
+use crate::{device, process, workspace};
 
 /// Runs lit over the whole suite, or over the tests whose path contains `filter`.
 ///
@@ -26,6 +26,7 @@ pub fn run(filter: Option<&str>) -> Result<Tally> {
     let mut command = Command::new(workspace::llvm_prefix().join("bin/lit"));
     command
         .current_dir(workspace::root())
+        .envs(device::variables()?)
         .args(["--verbose", "--order=lexical", "--output"])
         .arg(&results)
         .arg(format!("--param=llopt={}", llopt.display()))

@@ -4,6 +4,7 @@
 //! reproduced on any machine with one line. The crate depends on nothing that needs LLVM,
 //! because `setup` is what brings LLVM to a bare machine.
 
+mod device;
 mod lint;
 mod lit;
 mod process;

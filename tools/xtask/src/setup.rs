@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{process, workspace};
+use crate::{device, process, workspace};
 
 /// Debian packages, each with what it is needed for.
 const PACKAGES: &[(&str, &str)] = &[
@@ -39,22 +39,50 @@ const PACKAGES: &[(&str, &str)] = &[
         "llvm-22-tools",
         "lit, FileCheck, not and split-file for the lit tests",
     ),
+    (
+        "python3-pip",
+        "fetches NVIDIA's assembler and device library",
+    ),
+    (
+        "rocm-device-libs",
+        "AMD's device library, for functions without an instruction",
+    ),
     ("lld-22", "links AMDGPU code objects (hsaco)"),
 ];
 
 /// What to install, and where from.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Options {
     /// Only say what is missing; fail if anything is
     #[arg(long)]
     check: bool,
+
+    /// Install nothing; print the environment that tells `llopt` where the vendors' tools are,
+    /// for `eval "$(cargo xtask setup --environment)"`
+    #[arg(long, conflicts_with = "check")]
+    environment: bool,
 }
 
 /// Installs whatever is missing, as root or through sudo.
 pub fn run(options: &Options) -> Result<()> {
-    if !is_debian() {
-        return elsewhere();
+    if options.environment {
+        for (name, path) in device::variables()? {
+            println!("export {name}={}", path.display());
+        }
+        return Ok(());
     }
+    if is_debian() {
+        install(options)?;
+    } else {
+        elsewhere()?;
+    }
+    if !options.check {
+        device::fetch()?;
+    }
+    Ok(())
+}
+
+fn install(options: &Options) -> Result<()> {
     let missing = missing_packages()?;
     if missing.is_empty() {
         return Ok(());
@@ -85,7 +113,7 @@ pub fn run(options: &Options) -> Result<()> {
 
 /// Set-up as the first step of another command.
 pub fn ensure() -> Result<()> {
-    run(&Options { check: false })
+    run(&Options::default())
 }
 
 fn is_debian() -> bool {

@@ -5,7 +5,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::{lit, process, setup, workspace};
+use crate::{device, lit, process, setup, workspace};
 
 /// Which tests to run.
 #[derive(clap::Args)]
@@ -59,7 +59,9 @@ pub fn run(options: &Options) -> Result<()> {
     if options.lit.is_none() {
         all_well &= process::phase("unit and doc tests", || {
             process::run_watched(
-                workspace::cargo().args(["test", "--locked", "--workspace", "--no-fail-fast"]),
+                workspace::cargo()
+                    .args(["test", "--locked", "--workspace", "--no-fail-fast"])
+                    .envs(device::variables()?),
                 |line| tally.add_cargo_line(line),
             )
         })?;
