@@ -36,33 +36,20 @@ def with_llopt(llopt, arch, kernels, folder):
 
 def with_triton(arch, kernels, folder):
     """PTX and metadata by Triton's own later stages, from the same files."""
-    from triton._C.libtriton import ir
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import make_backend
+    sys.path.insert(0, str(ROOT / "tools" / "bench"))
+    import triton_stages
 
     folder.mkdir(parents=True)
     failures = []
-    target = GPUTarget("cuda", int(arch), 32)
-    backend = make_backend(target)
     for path in kernels:
-        options = backend.parse_options({})
-        stages = {}
-        backend.add_stages(stages, options, None)
-        context = ir.context()
-        ir.load_dialects(context)
-        backend.load_dialects(context)
-        metadata = {"hash": "0", "target": target, **options.__dict__}
         try:
-            module = ir.parse_mlir_module(str(path), context)
-            module.context = context
-            for stage in ("llir", "ptx"):
-                module = stages[stage](module, metadata)
+            compiled = triton_stages.compile(path, f"cuda:{arch}")
         except Exception as error:
             failures.append(f"triton {path.stem}: {error}")
             continue
-        (folder / f"{path.stem}.ptx").write_text(module)
-        wanted = ("name", "shared", "num_warps", "num_ctas", "global_scratch_size")
-        chosen = {key: metadata.get(key) for key in (*wanted, "profile_scratch_size")}
+        (folder / f"{path.stem}.ptx").write_text(compiled.assembly)
+        keys = ("name", "shared", "num_warps", "num_ctas", "global_scratch_size", "profile_scratch_size")
+        chosen = {key: compiled.metadata.get(key) for key in keys}
         (folder / f"{path.stem}.json").write_text(json.dumps(chosen))
     return failures
 

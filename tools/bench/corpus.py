@@ -1,0 +1,102 @@
+"""Kernels to measure on: a folder of `<target>.jsonl.gz`, or the examples of this repository.
+
+A line of a corpus file is a JSON object with the keys `kernel`, `target` (`cuda:90`,
+`hip:gfx942`, …), `ttgir` (text), and, as Triton's own compiler left them, `ok` and `insts`
+(instructions by opcode, the opcode of PTX being cut at its first dot).
+"""
+
+import gzip
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass
+class Kernel:
+    """One kernel for one target."""
+
+    name: str
+    target: str
+    text: str
+    # Triton's own instruction counts, if the corpus has them.
+    instructions: dict | None
+
+    @property
+    def vendor(self):
+        return self.target.split(":")[0]
+
+
+def load(path, targets=None, pattern=""):
+    """Kernels of a corpus folder (of the examples if `path` is none), filtered."""
+    kernels = list(of_examples() if path is None else of_corpus(Path(path)))
+    return [
+        kernel
+        for kernel in kernels
+        if (not targets or kernel.target in targets) and re.search(pattern, kernel.name)
+    ]
+
+
+def of_corpus(folder):
+    for file in sorted(folder.glob("*.jsonl.gz")):
+        with gzip.open(file, "rt") as lines:
+            for record in map(json.loads, lines):
+                if record["ok"] and record.get("ttgir"):
+                    yield Kernel(record["kernel"], record["target"], record["ttgir"], record["insts"])
+
+
+def of_examples():
+    for folder in sorted((ROOT / "examples").iterdir()):
+        for file in sorted(folder.glob("*.ttgir")):
+            target = folder.name.replace("-", ":", 1)
+            yield Kernel(file.stem, target, file.read_text(), None)
+
+
+def instructions(assembly):
+    """Instructions of a PTX or AMDGPU listing by opcode, as the corpus counts them."""
+    counts = {}
+    for line in assembly.splitlines():
+        line = line.split("//")[0].split(";")[0].strip()
+        if not line or line[0] in ".{}$)(" or line.endswith(":"):
+            continue
+        line = re.sub(r"^@!?%p\d+\s+", "", line)
+        opcode = re.match(r"([a-z][a-z0-9_]*)(?:[.\s]|$)", line)
+        if opcode:
+            counts[opcode[1]] = counts.get(opcode[1], 0) + 1
+    return counts
+
+
+PTX_OPCODE = re.compile(r"^(?:@!?%p\d+\s+)?((?:ld|st)\.[A-Za-z0-9_.:]+)")
+GCN_ACCESS = re.compile(
+    r"^(?:buffer|global|flat)_(load|store)_(?:d16_|lds_)?([a-z0-9]+)"
+)
+GCN_BITS = {
+    "ubyte": 8, "sbyte": 8, "byte": 8, "u8": 8, "i8": 8, "b8": 8,
+    "ushort": 16, "sshort": 16, "short": 16, "u16": 16, "i16": 16, "b16": 16,
+    "dword": 32, "b32": 32, "dwordx2": 64, "b64": 64,
+    "dwordx3": 96, "b96": 96, "dwordx4": 128, "b128": 128,
+}  # fmt: skip
+
+
+def accesses(assembly):
+    """Global accesses by kind and width: `{("load", 128): 2, …}`, bits for each thread."""
+    counts = {}
+    for line in assembly.splitlines():
+        line = line.split("//")[0].strip()
+        if found := PTX_OPCODE.match(line):
+            kind, *parts = found[1].split(".")
+            elements = [int(part[1:]) for part in parts if re.fullmatch(r"[bsuf]\d+", part)]
+            if "global" not in parts or not elements:
+                continue
+            vector = next((int(part[1:]) for part in parts if re.fullmatch(r"v\d", part)), 1)
+            key = ("load" if kind == "ld" else "store", vector * elements[0])
+        elif found := GCN_ACCESS.match(line):
+            if found[2] not in GCN_BITS:
+                continue
+            key = (found[1], GCN_BITS[found[2]])
+        else:
+            continue
+        counts[key] = counts.get(key, 0) + 1
+    return counts

@@ -1,0 +1,62 @@
+"""Triton 3.6's own later stages, run in this process on a `.ttgir` file, with their times.
+
+Needs a Python with `triton==3.6.0`; no GPU.
+"""
+
+import os
+import re
+import tempfile
+import time
+from dataclasses import dataclass
+
+os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="triton-cache-"))
+
+import triton
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler import make_backend
+
+VERSION = triton.__version__
+WAVES_OF_64 = ("gfx90a", "gfx942", "gfx950")
+
+
+@dataclass
+class Compiled:
+    """The assembly, the launch metadata, and seconds by stage (`parse` first)."""
+
+    assembly: str
+    metadata: dict
+    seconds: dict
+
+
+def gpu_target(name):
+    """`cuda:90` or `hip:gfx942` as Triton's own description."""
+    vendor, arch = name.split(":")
+    if vendor == "cuda":
+        return GPUTarget("cuda", int(arch), 32)
+    return GPUTarget("hip", arch, 64 if arch in WAVES_OF_64 else 32)
+
+
+def compile(path, target_name):
+    """From a file with layouts to PTX or AMDGPU assembly; raises what Triton raises."""
+    target = gpu_target(target_name)
+    backend = make_backend(target)
+    with open(path) as file:
+        warps = re.search(r'"ttg.num-warps" = (\d+)', file.read())
+    options = backend.parse_options({"num_warps": int(warps[1])} if warps else {})
+    stages = {}
+    backend.add_stages(stages, options, None)
+    metadata = {"hash": "0", "target": target, **options.__dict__}
+    seconds = {}
+    start = time.perf_counter()
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    module = ir.parse_mlir_module(str(path), context)
+    module.context = context
+    seconds["parse"] = time.perf_counter() - start
+    for stage in ("llir", "ptx" if target.backend == "cuda" else "amdgcn"):
+        start = time.perf_counter()
+        module = stages[stage](module, metadata)
+        seconds[stage] = time.perf_counter() - start
+    return Compiled(module, metadata, seconds)
