@@ -121,6 +121,15 @@ pub enum LayoutError {
         /// The first basis vector that is a sum of earlier ones.
         bit: u32,
     },
+    /// A basis vector maps to an output dimension that only one register bit may touch, alone.
+    NotSeparable {
+        /// The input dimension of the basis vector.
+        dim: Dim,
+        /// The index of the basis vector.
+        bit: u32,
+        /// The output dimension.
+        out_dim: Dim,
+    },
     /// A size differs from the one that the operation requires.
     SizeMismatch {
         /// The side.
@@ -201,7 +210,7 @@ impl fmt::Display for LayoutError {
                 found,
             } => write!(
                 f,
-                "basis vector {bit} of `{dim}` has {found} entries for {expected} output dimensions"
+                "basis vector {bit} of `{dim}` has {found} of {expected} entries, one per output dimension"
             ),
             E::BasisOutOfRange {
                 dim,
@@ -227,6 +236,10 @@ impl fmt::Display for LayoutError {
             E::NotInjective { dim, bit } => write!(
                 f,
                 "not injective: basis vector {bit} of `{dim}` is a sum of the ones before it"
+            ),
+            E::NotSeparable { dim, bit, out_dim } => write!(
+                f,
+                "basis vector {bit} of `{dim}` maps to `{out_dim}`, which one register bit alone may do"
             ),
             E::SizeMismatch {
                 side,

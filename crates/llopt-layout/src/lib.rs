@@ -20,8 +20,10 @@ mod error;
 pub mod f2;
 mod layout;
 mod list;
+mod permutation;
 
 pub use dim::Dim;
 pub use error::{LayoutError, Side};
 pub use layout::{Coordinates, LinearLayout, MAX_BITS, MAX_DIMS};
 pub use list::InlineList;
+pub use permutation::BitPermutation;

@@ -30,6 +30,7 @@ mod product;
 mod query;
 mod reshape;
 mod show;
+mod tensor;
 
 pub use query::Coordinates;
 
