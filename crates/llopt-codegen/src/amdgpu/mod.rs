@@ -1,0 +1,188 @@
+//! AMD: emission for LLVM's AMDGPU back end.
+
+mod elementwise;
+mod kernel;
+mod memory;
+
+use llopt_target::{Feature, Target};
+
+use crate::element::Element;
+use crate::emitter::{Emitter, V};
+use crate::hooks::{Access, BufferAccess, BufferHooks, Hooks, Launch, Math, Rounding, SourcePlace};
+use crate::llvm_c::{FenceOrdering, fence};
+
+/// The hooks of AMD's architectures.
+pub struct Amdgpu {
+    target: Target,
+}
+
+impl Amdgpu {
+    /// Hooks for `target`, which is one of AMD's.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self { target }
+    }
+}
+
+impl Hooks for Amdgpu {
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {
+        e.intrinsic("llvm.amdgcn.workitem.id.x", &[], &[])
+    }
+
+    fn block_in_cluster<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {
+        if self.target.has(Feature::AsyncLoadToLds) {
+            e.intrinsic("llvm.amdgcn.cluster.workgroup.id.x", &[], &[])
+        } else {
+            e.i32(0)
+        }
+    }
+
+    fn program_id<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx> {
+        kernel::program_id(e, axis, blocks_per_cluster)
+    }
+
+    fn num_programs<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        axis: u32,
+        _blocks_per_cluster: u32,
+    ) -> V<'ctx> {
+        kernel::num_programs(e, axis)
+    }
+
+    fn barrier<'ctx>(&self, e: &Emitter<'ctx>) {
+        fence(e.context, e.builder(), FenceOrdering::Release, "workgroup");
+        e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
+        fence(e.context, e.builder(), FenceOrdering::Acquire, "workgroup");
+    }
+
+    fn load<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &Access<'ctx>,
+        other: Option<&[V<'ctx>]>,
+    ) -> Vec<V<'ctx>> {
+        memory::load(e, access, other)
+    }
+
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) {
+        memory::store(e, access, words);
+    }
+
+    fn math<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: Math,
+        element: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>> {
+        elementwise::math(e, function, element, arguments)
+    }
+
+    fn divide<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        _element: Element,
+        a: V<'ctx>,
+        b: V<'ctx>,
+    ) -> V<'ctx> {
+        e.fdiv(a, b)
+    }
+
+    fn divide_precisely<'ctx>(&self, e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+        e.fdiv(a, b)
+    }
+
+    fn clip<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _element: Element,
+        _x: V<'ctx>,
+        _limit: V<'ctx>,
+        _propagate_nan: bool,
+    ) -> Option<V<'ctx>> {
+        None
+    }
+
+    fn convert_floats<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        from: Element,
+        to: Element,
+        rounding: Rounding,
+        values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>> {
+        elementwise::convert_floats(e, self.target, from, to, rounding, values)
+    }
+
+    fn small_int_to_bf16<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>> {
+        None
+    }
+
+    fn print<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        format: V<'ctx>,
+        format_bytes: usize,
+        arguments: &[(V<'ctx>, bool)],
+    ) {
+        kernel::print(e, kernel::Stream::Output, format, format_bytes, arguments);
+    }
+
+    fn assert_fail<'ctx>(&self, e: &Emitter<'ctx>, message: &str, place: SourcePlace<'_>) {
+        let text = format!(
+            "device assertion failed: '{message}', in unknown at {}:{}\n",
+            place.file, place.line
+        );
+        let format = e.string(&text, "printfFormat_");
+        kernel::print(e, kernel::Stream::Error, format, text.len() + 1, &[]);
+        // All threads get to report before the first one stops the kernel.
+        self.barrier(e);
+        e.intrinsic_call("llvm.trap", &[], &[]);
+    }
+
+    fn library_function<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        symbol: &str,
+        result: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>> {
+        elementwise::library_function(e, symbol, result, arguments)
+    }
+
+    fn mark_kernel<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: inkwell::values::FunctionValue<'ctx>,
+        launch: Launch,
+    ) {
+        kernel::mark_kernel(e, function, launch);
+    }
+
+    fn buffers(&self) -> Option<&dyn BufferHooks> {
+        Some(self)
+    }
+}
+
+impl BufferHooks for Amdgpu {
+    fn descriptor<'ctx>(&self, e: &Emitter<'ctx>, base: V<'ctx>) -> V<'ctx> {
+        memory::descriptor(e, self.target, base)
+    }
+
+    fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>> {
+        memory::buffer_load(e, self.target, access)
+    }
+
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]) {
+        memory::buffer_store(e, self.target, access, words);
+    }
+}

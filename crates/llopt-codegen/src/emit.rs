@@ -1,0 +1,113 @@
+//! From an optimised module to text and binaries.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use inkwell::module::Module;
+use inkwell::targets::{FileType, TargetMachine};
+use llopt_target::{Target, Vendor};
+
+use crate::error::CodegenError;
+use crate::options::CodegenOptions;
+
+fn write(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    kind: FileType,
+) -> Result<Vec<u8>, CodegenError> {
+    let buffer = machine
+        .write_to_memory_buffer(module, kind)
+        .map_err(|error| CodegenError::Bug {
+            stage: "code generation",
+            message: error.to_string(),
+        })?;
+    Ok(buffer.as_slice().to_vec())
+}
+
+/// The assembly text: PTX, or AMDGCN assembly.
+///
+/// # Errors
+/// A bug: LLVM could not select instructions.
+pub fn assembly(
+    module: &Module<'_>,
+    target: Target,
+    machine: &TargetMachine,
+) -> Result<String, CodegenError> {
+    let bytes = write(module, machine, FileType::Assembly)?;
+    let text = String::from_utf8_lossy(&bytes)
+        .trim_end_matches('\0')
+        .to_owned();
+    Ok(match target.vendor() {
+        // With the word `debug`, ptxas would not optimise; line tables need no word.
+        Vendor::Nvptx => text.replacen(", debug", "", 1),
+        Vendor::Amdgpu => text,
+    })
+}
+
+/// The relocatable object (AMD).
+///
+/// # Errors
+/// A bug: LLVM could not select or encode instructions.
+pub fn object(module: &Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, CodegenError> {
+    write(module, machine, FileType::Object)
+}
+
+/// Links a relocatable object into the shared object that AMD's runtime loads.
+///
+/// # Errors
+/// No linker was found, or it refused the object.
+pub fn link_code_object(object: &[u8], options: &CodegenOptions) -> Result<Vec<u8>, CodegenError> {
+    let failed = |message: String| CodegenError::Linker { message };
+    let linker = find_linker(options).ok_or_else(|| {
+        failed("no ld.lld found: install it (Debian: lld-22), or name it with --lld or the environment variable LLOPT_LLD".to_owned())
+    })?;
+    let directory = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let (input, output) = (
+        directory.path().join("kernel.o"),
+        directory.path().join("kernel.hsaco"),
+    );
+    std::fs::write(&input, object).map_err(|error| failed(error.to_string()))?;
+    let result = Command::new(&linker)
+        .args(
+            ["-flavor", "gnu", "-shared", "--no-undefined"]
+                .iter()
+                .skip(if names_gnu_flavour(&linker) { 2 } else { 0 }),
+        )
+        .arg(&input)
+        .arg("-o")
+        .arg(&output)
+        .output()
+        .map_err(|error| failed(format!("{}: {error}", linker.display())))?;
+    if !result.status.success() {
+        return Err(failed(format!(
+            "{}: {}",
+            linker.display(),
+            String::from_utf8_lossy(&result.stderr).trim()
+        )));
+    }
+    std::fs::read(&output).map_err(|error| failed(error.to_string()))
+}
+
+/// Whether the program's name already selects ELF linking; the bare `lld` wants to be told.
+fn names_gnu_flavour(linker: &Path) -> bool {
+    linker
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("ld"))
+}
+
+fn find_linker(options: &CodegenOptions) -> Option<PathBuf> {
+    if let Some(path) = options
+        .lld
+        .clone()
+        .or_else(|| std::env::var_os("LLOPT_LLD").map(PathBuf::from))
+    {
+        return Some(path);
+    }
+    let path = std::env::var_os("PATH")?;
+    let in_path = ["ld.lld-22", "ld.lld"]
+        .iter()
+        .flat_map(|name| std::env::split_paths(&path).map(move |directory| directory.join(name)));
+    in_path
+        .chain([PathBuf::from("/usr/lib/llvm-22/bin/ld.lld")])
+        .find(|candidate| candidate.is_file())
+}

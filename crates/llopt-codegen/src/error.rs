@@ -1,0 +1,112 @@
+//! What can go wrong while emitting code, told apart by whose fault it is.
+
+use std::path::PathBuf;
+
+use llopt_target::{Feature, Target};
+
+/// An error of this crate. The three classes of the project are kept apart by [`CodegenError::class`].
+#[derive(Debug, thiserror::Error)]
+pub enum CodegenError {
+    /// An operation for which the target has no emission (yet).
+    #[error("{location}: error: '{op}' is not supported on {target}{}", because(.reason))]
+    UnsupportedOp {
+        /// Where the operation stands, as `file:line:col`.
+        location: String,
+        /// The operation's full name, such as `tt.dot_scaled`.
+        op: String,
+        /// The target asked for.
+        target: Target,
+        /// What about the operation is not supported, when it is not the whole of it.
+        reason: Option<String>,
+    },
+    /// An operation needs a capability that the target lacks.
+    #[error("{location}: error: '{op}' needs {feature}, which {target} does not have")]
+    MissingFeature {
+        /// Where the operation stands, as `file:line:col`.
+        location: String,
+        /// The operation's full name.
+        op: String,
+        /// The capability.
+        feature: Feature,
+        /// The target asked for.
+        target: Target,
+    },
+    /// The module breaks a rule that its verifiers do not check.
+    #[error("{location}: error: {message}")]
+    Invalid {
+        /// Where, as `file:line:col`.
+        location: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The kernel calls device functions, and no library that defines them was given.
+    #[error(
+        "the kernel calls '{function}', which the device library {library} defines: name its bitcode file with {option} or the environment variable {variable}"
+    )]
+    MissingLibrary {
+        /// A function that is called and not defined.
+        function: String,
+        /// The library that has it: `libdevice` or `ocml`.
+        library: &'static str,
+        /// The command-line option that names the file.
+        option: &'static str,
+        /// The environment variable that names the file.
+        variable: &'static str,
+    },
+    /// A device library could not be read or linked.
+    #[error("device library {}: {message}", .path.display())]
+    Library {
+        /// The file.
+        path: PathBuf,
+        /// LLVM's message.
+        message: String,
+    },
+    /// The linker that makes a code object is missing or failed.
+    #[error("cannot link the code object: {message}")]
+    Linker {
+        /// Which program, and what it said.
+        message: String,
+    },
+    /// LLVM refused what this crate made: a bug in llopt.
+    #[error("bug in llopt: {stage}: {message}")]
+    Bug {
+        /// The stage that noticed.
+        stage: &'static str,
+        /// LLVM's message, or ours.
+        message: String,
+    },
+}
+
+/// Whose fault an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The input breaks a rule.
+    Invalid,
+    /// The input is fine, the target (or this release) cannot do it.
+    Unsupported,
+    /// Something outside the program is missing: a library file, a linker.
+    Environment,
+    /// A mistake in llopt.
+    Bug,
+}
+
+impl CodegenError {
+    /// The class this error belongs to.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::UnsupportedOp { .. } | Self::MissingFeature { .. } => ErrorClass::Unsupported,
+            Self::Invalid { .. } => ErrorClass::Invalid,
+            Self::MissingLibrary { .. } | Self::Library { .. } | Self::Linker { .. } => {
+                ErrorClass::Environment
+            }
+            Self::Bug { .. } => ErrorClass::Bug,
+        }
+    }
+}
+
+fn because(reason: &Option<String>) -> String {
+    reason
+        .as_ref()
+        .map_or_else(String::new, |text| format!(": {text}"))
+}

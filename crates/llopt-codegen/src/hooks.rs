@@ -1,0 +1,302 @@
+//! What the neutral emission asks of a target: a small trait, one implementation per vendor.
+//!
+//! A hook exists only where the vendors' *instructions* differ. Where a capability differs, neutral code
+//! asks `target.has(Feature::X)` itself.
+
+use llopt_target::Target;
+
+use crate::element::Element;
+use crate::emitter::{Emitter, V};
+
+/// Where loads and stores may be kept on the way (`tt.load`'s cache modifiers).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cache {
+    /// The hardware's default.
+    #[default]
+    Default,
+    /// At all levels.
+    All,
+    /// At the global level (L2), not in L1.
+    Global,
+    /// Written back at all levels.
+    WriteBack,
+    /// Streaming: likely used once.
+    Streaming,
+    /// Written through to memory.
+    WriteThrough,
+    /// Never: fetched again each time.
+    Volatile,
+}
+
+/// Which data a cache should drop first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eviction {
+    /// No hint.
+    #[default]
+    Normal,
+    /// Drop this first.
+    First,
+    /// Keep this longest.
+    Last,
+}
+
+/// How an access treats the caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caching {
+    /// Which caches.
+    pub cache: Cache,
+    /// For how long.
+    pub eviction: Eviction,
+    /// Whether the access must happen exactly as written.
+    pub volatile: bool,
+}
+
+impl Caching {
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_default(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// Words of one access: `count` integers of `bits` bits that lie next to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Bits of a word: 8, 16, 32 or 64.
+    pub bits: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl Words {
+    /// The words of `elements` elements of `element_bits` bits each (whole bytes): 32-bit ones where
+    /// the elements are smaller and fill them.
+    #[must_use]
+    pub fn of(element_bits: u32, elements: u32) -> Self {
+        let total = element_bits * elements;
+        let bits = total.min(element_bits.max(32));
+        Self {
+            bits,
+            count: total / bits,
+        }
+    }
+
+    /// Bytes of the whole access.
+    #[must_use]
+    pub fn bytes(self) -> u32 {
+        self.bits * self.count / 8
+    }
+}
+
+/// One access of a thread to global memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'ctx> {
+    /// The address.
+    pub pointer: V<'ctx>,
+    /// Whether it happens; always when absent.
+    pub mask: Option<V<'ctx>>,
+    /// What is transferred.
+    pub words: Words,
+    /// Cache hints.
+    pub caching: Caching,
+}
+
+/// One access of a thread through a buffer descriptor: `base` is uniform, `offset` counts bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferAccess<'ctx> {
+    /// The descriptor, from [`BufferHooks::descriptor`].
+    pub descriptor: V<'ctx>,
+    /// Bytes from the base.
+    pub offset: V<'ctx>,
+    /// Whether it happens; always when absent.
+    pub mask: Option<V<'ctx>>,
+    /// What is transferred.
+    pub words: Words,
+    /// Cache hints.
+    pub caching: Caching,
+}
+
+/// Functions of floats that are more than one LLVM instruction on some target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Math {
+    /// e to the power of x.
+    Exp,
+    /// 2 to the power of x.
+    Exp2,
+    /// Natural logarithm.
+    Log,
+    /// Logarithm to base 2.
+    Log2,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Square root, fast.
+    Sqrt,
+    /// Square root, correctly rounded.
+    PreciseSqrt,
+    /// Reciprocal square root.
+    Rsqrt,
+    /// Error function.
+    Erf,
+    /// Largest integer not above.
+    Floor,
+    /// Smallest integer not below.
+    Ceil,
+    /// Any other function of the math dialect, by its name in the C library.
+    Other(&'static str),
+}
+
+/// How a narrowing conversion rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest, ties to even.
+    NearestEven,
+    /// Towards zero.
+    TowardZero,
+}
+
+/// What a kernel's entry promises about its launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    /// Threads per block.
+    pub threads: u32,
+    /// Blocks per cluster.
+    pub blocks_per_cluster: u32,
+    /// Limit of 32-bit registers per thread, when one was asked for.
+    pub max_registers: Option<u32>,
+    /// Warps per execution unit to aim for; 0 leaves it to LLVM.
+    pub waves_per_eu: u32,
+    /// Whether `f32` denormals may be flushed.
+    pub flush_denormals: bool,
+}
+
+/// The place of an assertion, for its message.
+#[derive(Clone, Copy, Debug)]
+pub struct SourcePlace<'a> {
+    /// The file, or `unknown`.
+    pub file: &'a str,
+    /// The line, or 0.
+    pub line: u32,
+}
+
+/// The instructions of a vendor.
+pub trait Hooks {
+    /// The architecture compiled for.
+    fn target(&self) -> Target;
+
+    /// The number of this thread in its block.
+    fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx>;
+
+    /// The number of this block in its cluster.
+    fn block_in_cluster<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx>;
+
+    /// The number of this program along `axis`.
+    fn program_id<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx>;
+
+    /// How many programs run along `axis`.
+    fn num_programs<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx>;
+
+    /// Waits for all threads of the block; their shared memory accesses are done.
+    fn barrier<'ctx>(&self, e: &Emitter<'ctx>);
+
+    /// Loads words; `other` has one value per word, taken where the mask is false.
+    fn load<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &Access<'ctx>,
+        other: Option<&[V<'ctx>]>,
+    ) -> Vec<V<'ctx>>;
+
+    /// Stores words.
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]);
+
+    /// A function of one float of 32 or 64 bits (`element`); `None` when the target knows no form of it.
+    fn math<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: Math,
+        element: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>>;
+
+    /// `a / b`, as fast as the language allows.
+    fn divide<'ctx>(&self, e: &Emitter<'ctx>, element: Element, a: V<'ctx>, b: V<'ctx>) -> V<'ctx>;
+
+    /// `a / b` of `f32`, correctly rounded.
+    fn divide_precisely<'ctx>(&self, e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx>;
+
+    /// Clamps `x` to `[-limit, limit]` in fewer instructions than a minimum and a maximum, if there are such.
+    fn clip<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        element: Element,
+        x: V<'ctx>,
+        limit: V<'ctx>,
+        propagate_nan: bool,
+    ) -> Option<V<'ctx>>;
+
+    /// Converts between float types, all registers of a thread at once; `None` when the target has no
+    /// instruction and the neutral way should be taken.
+    fn convert_floats<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        from: Element,
+        to: Element,
+        rounding: Rounding,
+        values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>>;
+
+    /// Signed integers of eight bits to `bf16`, all registers at once, if there is a trick.
+    fn small_int_to_bf16<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>>;
+
+    /// Prints; `format` ends with a newline, `arguments` carry whether they are signed.
+    fn print<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        format: V<'ctx>,
+        format_bytes: usize,
+        arguments: &[(V<'ctx>, bool)],
+    );
+
+    /// Reports a failed assertion and stops the kernel.
+    fn assert_fail<'ctx>(&self, e: &Emitter<'ctx>, message: &str, place: SourcePlace<'_>);
+
+    /// Renames a library function that the frontend wrote, or computes it; `None` keeps the call as it is.
+    fn library_function<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        symbol: &str,
+        result: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>>;
+
+    /// Makes `function` a kernel.
+    fn mark_kernel<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: inkwell::values::FunctionValue<'ctx>,
+        launch: Launch,
+    );
+
+    /// Access through buffer descriptors, where the hardware has them.
+    fn buffers(&self) -> Option<&dyn BufferHooks> {
+        None
+    }
+}
+
+/// Access to memory through buffer descriptors: a uniform base with a range, and an offset per lane.
+pub trait BufferHooks {
+    /// A descriptor for the memory behind `base`.
+    fn descriptor<'ctx>(&self, e: &Emitter<'ctx>, base: V<'ctx>) -> V<'ctx>;
+
+    /// Loads words through a descriptor; lanes without mask get zero.
+    fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>>;
+
+    /// Stores words through a descriptor.
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]);
+}

@@ -1,0 +1,25 @@
+//! From layout-carrying IR straight to LLVM IR, and on to PTX, AMDGCN assembly and code objects.
+//!
+//! A tensor value becomes one LLVM value per register of its layout; a block argument becomes one phi per
+//! register. There is no intermediate LLVM dialect and no type conversion framework: one walk over a
+//! function emits it, in files by family of ops. Files at the top level know no vendor; where the vendors'
+//! instructions differ they call a [`hooks::Hooks`], which [`nvptx`] and [`amdgpu`] implement in files of
+//! the same names.
+//!
+//! This crate never runs an analysis of its own over the source IR: what it wants to know about a value
+//! (how contiguous addresses are, say) it asks through a trait that its user implements.
+
+pub mod amdgpu;
+pub mod device_library;
+pub mod element;
+pub mod emit;
+pub mod emitter;
+pub mod error;
+pub mod float8;
+pub mod hooks;
+mod llvm_c;
+// Links LLVM: inkwell is built to use the copy that mlir-sys brings.
+use mlir_sys as _;
+pub mod nvptx;
+pub mod optimize;
+pub mod options;

@@ -1,0 +1,188 @@
+//! The few LLVM calls that inkwell does not wrap, each behind a safe function.
+//!
+//! Only this file of the crate uses LLVM's C interface directly.
+
+use std::ffi::{CStr, CString};
+use std::path::Path;
+use std::sync::Once;
+
+use inkwell::builder::Builder;
+use inkwell::context::{AsContextRef, Context};
+use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
+use inkwell::llvm_sys::core::{
+    LLVMBuildFenceSyncScope, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
+    LLVMDisposeMessage, LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetInlineAsm,
+    LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect,
+    LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects, LLVMGetIntTypeWidth,
+    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsAConstantInt,
+    LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMSetOperand,
+};
+use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMTypeKind};
+use inkwell::module::Module;
+use inkwell::targets::{InitializationConfig, Target};
+use inkwell::values::{AsValueRef, InstructionValue};
+
+static INITIALIZE: Once = Once::new();
+
+/// Registers both back ends and sets the switches of LLVM that have no other handle, once per process:
+/// 32-bit shared pointers on NVIDIA (`-nvptx-short-ptr`), and multiplication with widening fused into
+/// additions (`-nvptx-mad-wide-opt`).
+pub fn initialize() {
+    INITIALIZE.call_once(|| {
+        Target::initialize_nvptx(&InitializationConfig::default());
+        Target::initialize_amd_gpu(&InitializationConfig::default());
+        let arguments = [c"llopt", c"-nvptx-short-ptr", c"-nvptx-mad-wide-opt"].map(CStr::as_ptr);
+        // SAFETY: the strings live for the program's time; LLVM copies what it keeps.
+        unsafe {
+            LLVMParseCommandLineOptions(
+                arguments.len() as i32,
+                arguments.as_ptr(),
+                std::ptr::null(),
+            )
+        };
+    });
+}
+
+/// A fence in a synchronisation scope of the target, such as AMD's `workgroup`.
+pub fn fence(context: &Context, builder: &Builder<'_>, ordering: FenceOrdering, scope: &str) {
+    let ordering = match ordering {
+        FenceOrdering::Acquire => LLVMAtomicOrdering::LLVMAtomicOrderingAcquire,
+        FenceOrdering::Release => LLVMAtomicOrdering::LLVMAtomicOrderingRelease,
+    };
+    // SAFETY: the builder stands in a block; the scope's name is passed with its length.
+    unsafe {
+        let id = LLVMGetSyncScopeID(context.as_ctx_ref(), scope.as_ptr().cast(), scope.len());
+        LLVMBuildFenceSyncScope(builder.as_mut_ptr(), ordering, id, c"".as_ptr());
+    }
+}
+
+/// Which accesses a fence keeps in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceOrdering {
+    /// Later ones stay after it.
+    Acquire,
+    /// Earlier ones stay before it.
+    Release,
+}
+
+/// Opens a bitcode file without reading function bodies: they are read when something links them.
+///
+/// # Errors
+/// LLVM's or the operating system's message.
+pub fn open_bitcode_lazily<'ctx>(
+    context: &'ctx Context,
+    path: &Path,
+) -> Result<Module<'ctx>, String> {
+    let name =
+        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
+    let mut buffer = std::ptr::null_mut();
+    let mut message = std::ptr::null_mut();
+    // SAFETY: out-parameters are valid; on success LLVM takes the buffer over, and the module is fresh.
+    unsafe {
+        if LLVMCreateMemoryBufferWithContentsOfFile(name.as_ptr(), &mut buffer, &mut message) != 0 {
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            LLVMDisposeMessage(message);
+            return Err(text);
+        }
+        let mut module = std::ptr::null_mut();
+        if LLVMGetBitcodeModuleInContext2(context.as_ctx_ref(), buffer, &mut module) != 0 {
+            return Err("not a bitcode file that this LLVM can read".to_owned());
+        }
+        Ok(Module::new(module))
+    }
+}
+
+/// Moves the constant part of an address into inline assembly: if `call` is assembly that mentions
+/// `[ $k + 0 ]`, and operand `k` is `getelementptr i8, base, constant`, then the operand becomes `base` and
+/// the text `[ $k + constant ]`.
+pub fn fold_offset_into_assembly(call: InstructionValue<'_>) {
+    // SAFETY: each cast is checked by LLVM's own `IsA` functions before its result is used, strings are
+    // read with the length LLVM gives, and operands stay of the same type.
+    unsafe {
+        let call = call.as_value_ref();
+        let callee = LLVMGetCalledValue(call);
+        if callee.is_null() || LLVMIsAInlineAsm(callee).is_null() {
+            return;
+        }
+        let mut length = 0;
+        let text = LLVMGetInlineAsmAsmString(callee, &mut length);
+        let Ok(text) = std::str::from_utf8(std::slice::from_raw_parts(text.cast(), length)) else {
+            return;
+        };
+        let Some((number, range)) = zero_offset(text) else {
+            return;
+        };
+        let constraints = LLVMGetInlineAsmConstraintString(callee, &mut length);
+        let Ok(constraints) =
+            std::str::from_utf8(std::slice::from_raw_parts(constraints.cast(), length))
+        else {
+            return;
+        };
+        let outputs = constraints
+            .split(',')
+            .filter(|item| item.starts_with('='))
+            .count();
+        let Some(argument) = number.checked_sub(outputs) else {
+            return;
+        };
+        let operands = LLVMGetNumOperands(call);
+        if argument + 1 >= operands as usize {
+            return;
+        }
+        let pointer = LLVMGetOperand(call, argument as u32);
+        if LLVMIsAGetElementPtrInst(pointer).is_null() || LLVMGetNumOperands(pointer) != 2 {
+            return;
+        }
+        let element = LLVMGetGEPSourceElementType(pointer);
+        let index = LLVMGetOperand(pointer, 1);
+        let is_byte = LLVMGetTypeKind(element) == LLVMTypeKind::LLVMIntegerTypeKind
+            && LLVMGetIntTypeWidth(element) == 8;
+        if !is_byte || LLVMIsAConstantInt(index).is_null() {
+            return;
+        }
+        let offset = LLVMConstIntGetSExtValue(index);
+        if i32::try_from(offset).is_err() {
+            return;
+        }
+        let new_text = format!("{}{offset}{}", &text[..range.start], &text[range.end..]);
+        let assembly = LLVMGetInlineAsm(
+            LLVMGetInlineAsmFunctionType(callee),
+            new_text.as_ptr().cast(),
+            new_text.len(),
+            constraints.as_ptr().cast(),
+            constraints.len(),
+            LLVMGetInlineAsmHasSideEffects(callee),
+            0,
+            LLVMGetInlineAsmDialect(callee),
+            0,
+        );
+        LLVMSetOperand(call, argument as u32, LLVMGetOperand(pointer, 0));
+        LLVMSetOperand(call, operands as u32 - 1, assembly);
+    }
+}
+
+/// The operand number `k` and the place of the zero in `[ $k + 0 ]`.
+fn zero_offset(text: &str) -> Option<(usize, std::ops::Range<usize>)> {
+    let open = text.find("[ $")? + 3;
+    let rest = &text[open..];
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let number = rest[..digits].parse().ok()?;
+    let zero = open + digits + " + ".len();
+    (text.get(open + digits..zero + 3)? == " + 0 ]").then_some((number, zero..zero + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zero_offset;
+
+    #[test]
+    fn finds_the_offset_of_an_address_operand() {
+        let text = "mov.b32 $0, 0x0;\n\t@$2 ld.global.b32 { $0 }, [ $1 + 0 ];";
+        let (number, range) = zero_offset(text).unwrap();
+        assert_eq!((number, &text[range]), (1, "0"));
+        assert_eq!(zero_offset("bar.sync 0;"), None);
+        assert_eq!(zero_offset("ld [ $1 + 04 ];"), None);
+        assert_eq!(zero_offset("ld [ $1"), None);
+    }
+}

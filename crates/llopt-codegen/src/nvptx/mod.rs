@@ -1,0 +1,147 @@
+//! NVIDIA: emission for LLVM's NVPTX back end.
+
+mod elementwise;
+mod kernel;
+mod memory;
+
+use llopt_target::Target;
+
+use crate::element::Element;
+use crate::emitter::{Emitter, V};
+use crate::hooks::{Access, Hooks, Launch, Math, Rounding, SourcePlace};
+
+/// The hooks of NVIDIA's architectures.
+pub struct Nvptx {
+    target: Target,
+}
+
+impl Nvptx {
+    /// Hooks for `target`, which is one of NVIDIA's.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self { target }
+    }
+}
+
+impl Hooks for Nvptx {
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {
+        e.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", &[], &[])
+    }
+
+    fn block_in_cluster<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {
+        e.intrinsic("llvm.nvvm.read.ptx.sreg.cluster.ctarank", &[], &[])
+    }
+
+    fn program_id<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx> {
+        kernel::program_id(e, axis, blocks_per_cluster)
+    }
+
+    fn num_programs<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx> {
+        kernel::num_programs(e, axis, blocks_per_cluster)
+    }
+
+    fn barrier<'ctx>(&self, e: &Emitter<'ctx>) {
+        e.intrinsic_call("llvm.nvvm.barrier.cta.sync.aligned.all", &[], &[e.i32(0)]);
+    }
+
+    fn load<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &Access<'ctx>,
+        other: Option<&[V<'ctx>]>,
+    ) -> Vec<V<'ctx>> {
+        memory::load(e, self.target, access, other)
+    }
+
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) {
+        memory::store(e, self.target, access, words);
+    }
+
+    fn math<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: Math,
+        element: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>> {
+        elementwise::math(e, function, element, arguments)
+    }
+
+    fn divide<'ctx>(&self, e: &Emitter<'ctx>, element: Element, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+        match element {
+            Element::F32 => e.intrinsic("llvm.nvvm.div.full", &[], &[a, b]),
+            _ => e.fdiv(a, b),
+        }
+    }
+
+    fn divide_precisely<'ctx>(&self, e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+        e.intrinsic("llvm.nvvm.div.rn.f", &[], &[a, b])
+    }
+
+    fn clip<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        element: Element,
+        x: V<'ctx>,
+        limit: V<'ctx>,
+        propagate_nan: bool,
+    ) -> Option<V<'ctx>> {
+        elementwise::clip(e, self.target, element, x, limit, propagate_nan)
+    }
+
+    fn convert_floats<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        from: Element,
+        to: Element,
+        rounding: Rounding,
+        values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>> {
+        elementwise::convert_floats(e, self.target, from, to, rounding, values)
+    }
+
+    fn small_int_to_bf16<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>> {
+        None
+    }
+
+    fn print<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        format: V<'ctx>,
+        _format_bytes: usize,
+        arguments: &[(V<'ctx>, bool)],
+    ) {
+        kernel::print(e, format, arguments);
+    }
+
+    fn assert_fail<'ctx>(&self, e: &Emitter<'ctx>, message: &str, place: SourcePlace<'_>) {
+        kernel::assert_fail(e, message, place);
+    }
+
+    fn library_function<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        symbol: &str,
+        result: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>> {
+        elementwise::library_function(e, symbol, result, arguments)
+    }
+
+    fn mark_kernel<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: inkwell::values::FunctionValue<'ctx>,
+        launch: Launch,
+    ) {
+        kernel::mark_kernel(e, function, launch);
+    }
+}

@@ -1,0 +1,88 @@
+//! LLVM's optimiser over a lowered module, and the little that must happen before and after it.
+//!
+//! Before: the device libraries are linked in ([`crate::device_library`]). After, on NVIDIA: addresses of
+//! one array are split into a common base and constant offsets, and the offsets of predicated accesses
+//! move into their assembly, as LLVM's own instruction selection does for plain ones.
+
+use inkwell::OptimizationLevel;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, RelocMode, TargetMachine, TargetTriple};
+use inkwell::values::InstructionOpcode;
+use llopt_target::{Target, Vendor};
+
+use crate::error::CodegenError;
+use crate::llvm_c;
+
+/// LLVM's machine for `target`.
+///
+/// # Errors
+/// A bug: this LLVM lacks the back end.
+pub fn machine(target: Target) -> Result<TargetMachine, CodegenError> {
+    llvm_c::initialize();
+    let bug = |message: String| CodegenError::Bug {
+        stage: "target machine",
+        message,
+    };
+    let triple = TargetTriple::create(target.triple());
+    let llvm_target =
+        inkwell::targets::Target::from_triple(&triple).map_err(|error| bug(error.to_string()))?;
+    let relocation = match target.vendor() {
+        Vendor::Nvptx => RelocMode::Default,
+        Vendor::Amdgpu => RelocMode::PIC,
+    };
+    llvm_target
+        .create_target_machine(
+            &triple,
+            target.llvm_cpu(),
+            target.llvm_features(),
+            OptimizationLevel::Aggressive,
+            relocation,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| bug(format!("LLVM has no machine for {target}")))
+}
+
+/// Optimises `module`, into which the device libraries are linked already.
+///
+/// # Errors
+/// A bug: a pass failed.
+pub fn optimize(
+    module: &Module<'_>,
+    target: Target,
+    machine: &TargetMachine,
+) -> Result<(), CodegenError> {
+    let options = PassBuilderOptions::create();
+    options.set_verify_each(false);
+    options.set_loop_unrolling(true);
+    options.set_loop_vectorization(false);
+    options.set_loop_slp_vectorization(true);
+    let passes = match target.vendor() {
+        Vendor::Nvptx => "default<O3>,function(separate-const-offset-from-gep,early-cse)",
+        Vendor::Amdgpu => "default<O3>",
+    };
+    module
+        .run_passes(passes, machine, options)
+        .map_err(|error| CodegenError::Bug {
+            stage: "optimisation",
+            message: error.to_string(),
+        })?;
+    if target.vendor() == Vendor::Nvptx {
+        fold_address_offsets(module);
+    }
+    Ok(())
+}
+
+fn fold_address_offsets(module: &Module<'_>) {
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                if instruction.get_opcode() == InstructionOpcode::Call {
+                    llvm_c::fold_offset_into_assembly(instruction);
+                }
+            }
+        }
+    }
+}

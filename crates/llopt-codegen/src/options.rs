@@ -1,0 +1,46 @@
+//! The choices of a user that change the emitted code, with Triton's defaults.
+
+use std::path::PathBuf;
+
+/// Choices for lowering, optimisation and emission.
+#[derive(Clone, Debug)]
+pub struct CodegenOptions {
+    /// Whether products and sums may be fused into multiply-adds.
+    pub fp_fusion: bool,
+    /// Whether `f32` denormals may be flushed to zero (AMD).
+    pub flush_denormals: bool,
+    /// Whether libdevice's functions flush `f32` denormals (NVIDIA).
+    pub library_flushes_denormals: bool,
+    /// Warps per execution unit to aim for (AMD); 0 leaves it to LLVM.
+    pub waves_per_eu: u32,
+    /// Limit of 32-bit registers per thread (NVIDIA).
+    pub max_registers: Option<u32>,
+    /// Whether instructions carry their source lines.
+    pub line_info: bool,
+    /// Bitcode of NVIDIA's libdevice; else the environment variable `LLOPT_LIBDEVICE`.
+    pub libdevice: Option<PathBuf>,
+    /// Directory of AMD's `ocml.bc` and `ockl.bc`; else the environment variable `LLOPT_ROCM_LIBRARIES`.
+    pub rocm_libraries: Option<PathBuf>,
+    /// The `ld.lld` that links code objects; else the environment variable `LLOPT_LLD`, else the first of
+    /// `ld.lld-22`, `ld.lld` on the path.
+    pub lld: Option<PathBuf>,
+    /// Whether LLVM's verifier runs after lowering.
+    pub verify: bool,
+}
+
+impl Default for CodegenOptions {
+    fn default() -> Self {
+        Self {
+            fp_fusion: true,
+            flush_denormals: false,
+            library_flushes_denormals: true,
+            waves_per_eu: 0,
+            max_registers: None,
+            line_info: true,
+            libdevice: None,
+            rocm_libraries: None,
+            lld: None,
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
