@@ -4,6 +4,7 @@
 //! reproduced on any machine with one line. The crate depends on nothing that needs LLVM,
 //! because `setup` is what brings LLVM to a bare machine.
 
+mod demo;
 mod device;
 mod lint;
 mod lit;
@@ -29,6 +30,8 @@ struct Arguments {
 enum Command {
     /// Install what the build and the tests need (Debian packages); instant when all is there
     Setup(setup::Options),
+    /// Set up, build in release and compile the example kernels for both vendors
+    Demo(demo::Options),
     /// Set up, then run unit tests, doc tests and lit tests
     Test(test::Options),
     /// Check formatting, and clippy with warnings denied
@@ -40,6 +43,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Setup(options) => setup::run(&options),
+        Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Lint(options) => lint::run(&options),
         Command::Tidy => tidy::run(),

@@ -24,7 +24,7 @@ pub fn root() -> PathBuf {
 
 /// A `cargo` command that runs in the workspace root.
 pub fn cargo() -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::new("cargo");
     command.current_dir(root());
     command
 }
