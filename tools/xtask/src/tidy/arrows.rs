@@ -31,7 +31,8 @@ const fn row(
     }
 }
 
-/// In the order in which data flows.
+/// In the order in which data flows. `mlir-sys` is what links the one copy of LLVM, so a crate
+/// that uses inkwell names it for that, if for nothing else.
 const ARROWS: &[Row] = &[
     row("llopt-layout", &[], &[]),
     row("llopt-target", &["llopt-layout"], &[]),
@@ -59,12 +60,12 @@ const ARROWS: &[Row] = &[
             "llopt-layout",
             "llopt-target",
         ],
-        &["melior", "inkwell"],
+        &["melior", "mlir-sys", "inkwell"],
     ),
     row(
         "llopt-sim",
         &["llopt-target", "llopt-dialects"],
-        &["inkwell"],
+        &["mlir-sys", "inkwell"],
     ),
     row(
         "llopt",
