@@ -1,13 +1,13 @@
 //! The raw ABI of the C++ bridge, derived from `cpp/bridge.h` by the build script.
 
-// bindgen writes C names and no documentation of ours.
 #![allow(
     missing_docs,
     non_camel_case_types,
     non_snake_case,
     non_upper_case_globals,
     dead_code,
-    clippy::all
+    clippy::all,
+    reason = "bindgen writes C names and no documentation of ours"
 )]
 
 include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
