@@ -39,8 +39,8 @@ def write(path, rows):
     print(f"{path}: {len(rows)} rows, {path.stat().st_size} bytes")
 
 
-def layouts(triton, modules, seed):
-    """Rows of the layout table: the corpus first, then each kind up to its quota."""
+def layouts(triton, modules, seed, scale):
+    """Rows of the layout table: the corpus first, then each kind up to its scaled quota."""
     seen = set()
     rows = []
 
@@ -62,6 +62,7 @@ def layouts(triton, modules, seed):
     print(f"{len(rows)} of {len(mentioned)} pairs of the corpus answered")
     draw = cases.Draw(seed)
     for kind, quota in cases.KINDS.items():
+        quota *= scale
         kept = []
         asked = 0
         while len(kept) < quota and asked < 20 * quota:
@@ -115,12 +116,13 @@ def main():
     parser.add_argument("--corpus", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--seed", type=int, default=36)
+    parser.add_argument("--scale", type=int, default=1, help="more rows of each kind, for a trial")
     options = parser.parse_args()
     modules = [cases.Module(path.read_text())
                for path in sorted(options.corpus.rglob("*.ttgir"))]
     options.out.mkdir(parents=True, exist_ok=True)
     triton = triton_bridge.Triton()
-    layout_rows = layouts(triton, modules, options.seed)
+    layout_rows = layouts(triton, modules, options.seed, options.scale)
     write(options.out / "triton_layouts.tsv.gz", layout_rows)
     write(options.out / "triton_conflicts.tsv.gz",
           conflicts(triton, modules, layout_rows, options.seed + 1))

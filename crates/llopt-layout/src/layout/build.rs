@@ -161,6 +161,15 @@ impl LinearLayout {
         }
     }
 
+    /// The layout itself if it is injective; otherwise the first basis vector that is a sum of the
+    /// ones before it.
+    pub fn require_injective(self) -> Result<LinearLayout, LayoutError> {
+        match self.first_dependent_input() {
+            None => Ok(self),
+            Some((dim, bit)) => Err(LayoutError::NotInjective { dim, bit }),
+        }
+    }
+
     fn flatten_basis(&self, dim: Dim, bit: u32, vector: &[u32]) -> Result<u32, LayoutError> {
         if vector.len() != self.outs.len() {
             let (expected, found) = (self.outs.len(), vector.len());

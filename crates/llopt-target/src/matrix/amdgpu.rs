@@ -4,8 +4,8 @@
 //! The manuals define an MFMA's matrices by lane and vector register; AMD's matrix instruction
 //! calculator (github.com/ROCm/amd_matrix_instruction_calculator) prints the same maps.
 //!
-//! Every instruction can also be run with its operands exchanged, which transposes the result;
-//! [`transposed`] says what a step of a result then deals.
+//! Every instruction can also be run with its operands exchanged: the n x m result of the transposed
+//! product is then the m x n result with the roles of the indices exchanged ([`transposed`]).
 
 use super::Axis::{self, K, M, N};
 use super::{Fragment, WIDTH, copies, lanes, registers};
@@ -47,11 +47,11 @@ pub const MFMA_4X64_ACCUMULATOR: Fragment = Fragment {
 };
 
 /// The result of `v_mfma_*_4x4x*_16b` when its 16 blocks share the second operand and lie above
-/// each other: 64x4. The instruction runs with its operands exchanged.
+/// each other: 64x4.
 pub const MFMA_64X4_ACCUMULATOR: Fragment = Fragment {
     name: "mfma 64x4 accumulator",
     manual: CDNA_OUTPUT,
-    steps: &[registers(4, N), lanes(64, M)],
+    steps: &[registers(4, M), lanes(4, N), lanes(16, M)],
 };
 
 /// An operand with 32 rows (of the first) or columns (of the second): 32x(2 * width).
@@ -167,7 +167,9 @@ mod tests {
             (4 * i + lane / 16, lane % 16)
         });
         check(&MFMA_4X64_ACCUMULATOR, 1, [M, N], |lane, i| (i % 4, lane));
-        check(&MFMA_64X4_ACCUMULATOR, 1, [M, N], |lane, i| (lane, i % 4));
+        check(&MFMA_64X4_ACCUMULATOR, 1, [M, N], |lane, i| {
+            (4 * (lane / 4) + i % 4, lane % 4)
+        });
         // v_mfma_f32_32x32x8_f16 and v_mfma_f32_16x16x16_f16: four halves per lane.
         check(&MFMA_OPERAND_32, 4, [M, K], |lane, i| {
             (lane % 32, 4 * (lane / 32) + i)

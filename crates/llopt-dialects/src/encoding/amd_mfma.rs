@@ -1,0 +1,123 @@
+//! `#ttg.amd_mfma`: the result of AMD's MFMA instructions (CDNA, 64 lanes).
+
+use llopt_layout::{Dim, LinearLayout};
+use llopt_target::matrix::{Axis, Fragment, amdgpu};
+
+use super::tile::{Tile, matrix_order, verify_counts, verify_rank};
+use super::{CgaLayout, EncodingError};
+
+/// The fields of `#ttg.amd_mfma`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AmdMfma {
+    /// The generation: 1 gfx908, 2 gfx90a, 3 gfx942, 4 gfx950. Layouts do not depend on it.
+    pub version: u32,
+    /// Warps of a block along each dimension.
+    pub warps_per_cta: Vec<u32>,
+    /// Rows, columns and k of the instruction.
+    pub instr_shape: Vec<u32>,
+    /// Whether the instruction runs with exchanged operands, so that lanes hold pieces of rows.
+    pub is_transposed: bool,
+    /// The blocks of the cluster.
+    pub cga_layout: CgaLayout,
+    /// Instruction tiles that lie beside each other in one warp, per dimension; all 1 unless given.
+    pub tiles_per_warp: Vec<u32>,
+    /// Bits of an element of the result: 32, or 64 for f64.
+    pub element_bit_width: u32,
+}
+
+impl AmdMfma {
+    /// The rank of the tensors.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.warps_per_cta.len()
+    }
+
+    /// The blocks of the cluster.
+    #[must_use]
+    pub fn cga_layout(&self) -> CgaLayout {
+        self.cga_layout.clone()
+    }
+
+    /// Invariants: version 0 to 4; an instruction of 32x32, 16x16, 64x4 or 4x64; 32 or 64 bits;
+    /// powers of two for warps and tiles.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn verify(&self) -> Result<(), EncodingError> {
+        if self.version > 4 {
+            return Err(EncodingError::FieldValue {
+                field: "version",
+                value: self.version,
+                allowed: "0 to 4",
+            });
+        }
+        if !matches!(self.shape(), (32, 32) | (16, 16) | (64, 4) | (4, 64)) {
+            return Err(EncodingError::InstructionShape {
+                shape: self.instr_shape.clone(),
+                allowed: "rows and columns must be 32x32, 16x16, 64x4 or 4x64",
+            });
+        }
+        if !matches!(self.element_bit_width, 32 | 64) {
+            return Err(EncodingError::FieldValue {
+                field: "elementBitWidth",
+                value: self.element_bit_width,
+                allowed: "32 or 64",
+            });
+        }
+        verify_counts("warpsPerCTA", &self.warps_per_cta, self.rank())?;
+        verify_counts("tilesPerWarp", &self.tiles_per_warp, self.rank())?;
+        self.cga_layout.verify(self.rank())
+    }
+
+    /// Rows and columns of the instruction.
+    pub(super) fn shape(&self) -> (u32, u32) {
+        match self.instr_shape[..] {
+            [m, n, ..] => (m, n),
+            _ => (0, 0),
+        }
+    }
+
+    /// The result's fragment; that of the transposed product for exchanged operands.
+    fn fragment(&self) -> Result<&'static Fragment, EncodingError> {
+        let (m, n) = self.shape();
+        let (m, n) = if self.is_transposed { (n, m) } else { (m, n) };
+        amdgpu::mfma_accumulator(m, n, self.element_bit_width).ok_or_else(|| {
+            EncodingError::InstructionShape {
+                shape: self.instr_shape.clone(),
+                allowed: "64-bit results come from 16x16",
+            }
+        })
+    }
+
+    pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
+        let rank = self.rank();
+        verify_rank("ttg.amd_mfma", rank, 2..=3, "2 or 3")?;
+        let (m, n) = (rank - 2, rank - 1);
+        let dim_of = |axis| {
+            let axis = if self.is_transposed {
+                amdgpu::transposed(axis)
+            } else {
+                axis
+            };
+            if axis == Axis::M { m } else { n }
+        };
+        let tile = Tile::distributed(&matrix_order(rank, true))?
+            .fragment(self.fragment()?, 1, dim_of)?
+            .along(Dim::REGISTER, self.tiles_per_warp[n], n)?
+            .along(Dim::WARP, self.warps_per_cta[n], n)?;
+        // A warp's tiles are numbered along n through the whole tensor, before the next row of
+        // tiles; the matrix product's lowering counts on it.
+        let columns = u64::from(self.shape().1)
+            * u64::from(self.warps_per_cta[n])
+            * u64::from(self.tiles_per_warp[n]);
+        let repeats = super::tile::size_u32(shape[n] / columns);
+        let mut tile = tile
+            .along(Dim::REGISTER, repeats, n)?
+            .along(Dim::REGISTER, self.tiles_per_warp[m], m)?
+            .along(Dim::WARP, self.warps_per_cta[m], m)?;
+        if rank == 3 {
+            tile = tile.along(Dim::WARP, self.warps_per_cta[0], 0)?;
+        }
+        tile.on(shape, &self.cga_layout)
+    }
+}

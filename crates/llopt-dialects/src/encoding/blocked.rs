@@ -1,0 +1,207 @@
+//! `#ttg.blocked`: each lane has a small block, the lanes of a warp lie beside each other, and so do
+//! the warps. The layout of coalesced global memory accesses.
+
+use llopt_layout::{Dim, LinearLayout};
+
+use super::tile::{Tile, verify_counts, verify_order, verify_rank};
+use super::{CgaLayout, EncodingError};
+
+/// The fields of `#ttg.blocked`; lists have one entry per dimension.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Blocked {
+    /// Elements of one lane.
+    pub size_per_thread: Vec<u32>,
+    /// Lanes of a warp.
+    pub threads_per_warp: Vec<u32>,
+    /// Warps of a block.
+    pub warps_per_cta: Vec<u32>,
+    /// Dimensions from the fastest-varying to the slowest.
+    pub order: Vec<u32>,
+    /// The blocks of the cluster.
+    pub cga_layout: CgaLayout,
+}
+
+impl Blocked {
+    /// The encoding that spreads `num_warps` warps over a shape: along each dimension of `order`,
+    /// lanes first and then warps, as many as the shape has use for; the last dimension takes the
+    /// rest.
+    ///
+    /// `num_warps` and `threads_per_warp` are powers of two. The blocks are those of `cga_layout`.
+    ///
+    /// # Errors
+    /// When a list has not the shape's rank, or a number is not a power of two.
+    pub fn spread(
+        shape: &[u64],
+        size_per_thread: &[u32],
+        order: &[u32],
+        num_warps: u32,
+        threads_per_warp: u32,
+        cga_layout: CgaLayout,
+    ) -> Result<Self, EncodingError> {
+        let rank = shape.len();
+        verify_rank("ttg.blocked", rank, 1..=usize::MAX, "at least 1")?;
+        verify_counts("sizePerThread", size_per_thread, rank)?;
+        super::tile::verify_power_of_two("num-warps", num_warps)?;
+        super::tile::verify_power_of_two("threads-per-warp", threads_per_warp)?;
+        cga_layout.verify(rank)?;
+        let order_indices = verify_order(order, rank)?;
+        let share = cga_layout.share(shape)?;
+
+        let mut lanes = vec![1; rank];
+        let mut warps = vec![1; rank];
+        let mut lanes_left = threads_per_warp;
+        let mut warps_left = num_warps;
+        let mut threads_left = u64::from(num_warps) * u64::from(threads_per_warp);
+        let (&slowest, others) = order_indices.split_last().unwrap_or((&0, &[]));
+        for &dim in others {
+            let useful = (share[dim] / u64::from(size_per_thread[dim])).max(1);
+            let threads = threads_left.clamp(1, useful);
+            lanes[dim] = threads.clamp(1, u64::from(lanes_left)) as u32;
+            warps[dim] = (threads / u64::from(lanes[dim])).clamp(1, u64::from(warps_left)) as u32;
+            lanes_left /= lanes[dim];
+            warps_left /= warps[dim];
+            threads_left /= threads;
+        }
+        lanes[slowest] = lanes_left;
+        warps[slowest] = warps_left;
+        let result = Self {
+            size_per_thread: size_per_thread.to_vec(),
+            threads_per_warp: lanes,
+            warps_per_cta: warps,
+            order: order.to_vec(),
+            cga_layout,
+        };
+        result.verify()?;
+        Ok(result)
+    }
+
+    /// As [`Blocked::spread`], with the blocks of a cluster spread as well: from the slowest
+    /// dimension on, as many as the shape has use for; the rest hold copies.
+    ///
+    /// # Errors
+    /// As `spread`, and when `num_ctas` is not a power of two.
+    pub fn spread_over_cluster(
+        shape: &[u64],
+        size_per_thread: &[u32],
+        order: &[u32],
+        num_warps: u32,
+        threads_per_warp: u32,
+        num_ctas: u32,
+    ) -> Result<Self, EncodingError> {
+        let rank = shape.len();
+        verify_rank("ttg.blocked", rank, 1..=usize::MAX, "at least 1")?;
+        verify_counts("sizePerThread", size_per_thread, rank)?;
+        super::tile::verify_power_of_two("num-ctas", num_ctas)?;
+        let mut split = vec![1; rank];
+        let mut left = num_ctas;
+        for &dim in verify_order(order, rank)?.iter().rev() {
+            let useful = (shape[dim] / u64::from(size_per_thread[dim])).max(1);
+            split[dim] = useful.min(u64::from(left)) as u32;
+            left /= split[dim];
+        }
+        let mut per_dim = split.clone();
+        per_dim[rank - 1] *= left;
+        let cga_layout = CgaLayout::from_split(&per_dim, &split, order)?;
+        Self::spread(
+            shape,
+            size_per_thread,
+            order,
+            num_warps,
+            threads_per_warp,
+            cga_layout,
+        )
+    }
+
+    /// The rank of the tensors.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The blocks of the cluster.
+    #[must_use]
+    pub fn cga_layout(&self) -> CgaLayout {
+        self.cga_layout.clone()
+    }
+
+    /// Invariants: rank at least 1; every list has one entry per dimension, counts are powers of two,
+    /// the order is a permutation.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn verify(&self) -> Result<(), EncodingError> {
+        let rank = self.rank();
+        verify_rank("ttg.blocked", rank, 1..=usize::MAX, "at least 1")?;
+        verify_counts("sizePerThread", &self.size_per_thread, rank)?;
+        verify_counts("threadsPerWarp", &self.threads_per_warp, rank)?;
+        verify_counts("warpsPerCTA", &self.warps_per_cta, rank)?;
+        verify_order(&self.order, rank)?;
+        self.cga_layout.verify(rank)
+    }
+
+    pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
+        let order = verify_order(&self.order, self.rank())?;
+        Tile::distributed(&order)?
+            .along_all(Dim::REGISTER, &self.size_per_thread, &order)?
+            .along_all(Dim::LANE, &self.threads_per_warp, &order)?
+            .along_all(Dim::WARP, &self.warps_per_cta, &order)?
+            .on(shape, &self.cga_layout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encodings that Triton 3.6 gives to layout-free tensors (`sizePerThread` all 1, fastest
+    /// dimension last).
+    #[test]
+    fn spreading_fills_the_fastest_dimension_first() {
+        let spread = |shape: &[u64], order: &[u32], warps, threads| {
+            let ones = vec![1; shape.len()];
+            let single = CgaLayout::single(shape.len());
+            Blocked::spread(shape, &ones, order, warps, threads, single).unwrap()
+        };
+        let blocked = spread(&[64, 64], &[1, 0], 4, 32);
+        assert_eq!(blocked.threads_per_warp, [1, 32]);
+        assert_eq!(blocked.warps_per_cta, [2, 2]);
+        let blocked = spread(&[16, 4], &[1, 0], 4, 64);
+        assert_eq!(blocked.threads_per_warp, [16, 4]);
+        assert_eq!(blocked.warps_per_cta, [4, 1]);
+    }
+
+    #[test]
+    fn clusters_split_the_slowest_dimension_and_copy_the_rest() {
+        let blocked = Blocked::spread_over_cluster(&[2, 64], &[1, 1], &[1, 0], 4, 32, 4).unwrap();
+        assert_eq!(blocked.cga_layout.split(), Ok(vec![2, 2]));
+        let blocked = Blocked::spread_over_cluster(&[1, 1], &[1, 1], &[1, 0], 4, 32, 2).unwrap();
+        assert_eq!(blocked.cga_layout.bases(), [[0, 0]]);
+    }
+
+    #[test]
+    fn errors_name_field_dimension_and_value() {
+        let mut blocked = Blocked {
+            size_per_thread: vec![1, 4],
+            threads_per_warp: vec![4, 8],
+            warps_per_cta: vec![4, 1],
+            order: vec![1, 0],
+            cga_layout: CgaLayout::single(2),
+        };
+        blocked.threads_per_warp[1] = 6;
+        assert_eq!(
+            blocked.verify().unwrap_err().to_string(),
+            "`threadsPerWarp` of dim1 is 6, which is not a power of two"
+        );
+        blocked.threads_per_warp = vec![32];
+        assert_eq!(
+            blocked.verify().unwrap_err().to_string(),
+            "`threadsPerWarp` has 1 entries; the encoding has rank 2"
+        );
+        blocked.threads_per_warp = vec![4, 8];
+        blocked.order = vec![1, 1];
+        assert_eq!(
+            blocked.verify().unwrap_err().to_string(),
+            "`order` is [1, 1], which does not name each of 0 to 1 once"
+        );
+    }
+}

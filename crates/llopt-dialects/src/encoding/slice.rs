@@ -1,0 +1,82 @@
+//! `#ttg.slice`: the layout of a tensor of one rank less, such as the result of a reduction: the
+//! parent's, with the index along one dimension forgotten.
+//!
+//! Lanes and warps that differed only along that dimension hold copies; registers that did are gone.
+
+use llopt_layout::{Dim, LinearLayout};
+
+use super::tile::verify_rank;
+use super::{CgaLayout, Encoding, EncodingError};
+
+/// The fields of `#ttg.slice`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Slice {
+    /// The parent's dimension that is forgotten.
+    pub dim: u32,
+    /// A distributed encoding.
+    pub parent: Box<Encoding>,
+}
+
+impl Slice {
+    /// The rank of the tensors.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.parent.rank().saturating_sub(1)
+    }
+
+    /// The blocks of the cluster.
+    #[must_use]
+    pub fn cga_layout(&self) -> CgaLayout {
+        let parent = self.parent.cga_layout();
+        if (self.dim as usize) < parent.rank() {
+            parent.without_dim(self.dim as usize)
+        } else {
+            CgaLayout::single(self.rank())
+        }
+    }
+
+    /// Invariants: the parent is valid, distributed, and of rank 2 or more; `dim` is one of its
+    /// dimensions.
+    ///
+    /// # Errors
+    /// The first that does not hold.
+    pub fn verify(&self) -> Result<(), EncodingError> {
+        if !self.parent.is_distributed() {
+            return Err(EncodingError::Parent {
+                encoding: "ttg.slice",
+                parent: self.parent.name(),
+                allowed: "a distributed encoding",
+            });
+        }
+        self.parent.verify()?;
+        let parent = self.parent.rank();
+        verify_rank(
+            "ttg.slice",
+            parent.saturating_sub(1),
+            1..=usize::MAX,
+            "at least 1, that is, the parent's at least 2",
+        )?;
+        if self.dim as usize >= parent {
+            return Err(EncodingError::FieldValue {
+                field: "dim",
+                value: self.dim,
+                allowed: "a dimension of the parent",
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
+        let dim = self.dim as usize;
+        let mut parent_shape = shape.to_vec();
+        parent_shape.insert(dim, 1);
+        let mut layout = self
+            .parent
+            .linear_layout(&parent_shape)?
+            .squeeze_out(Dim::tensor(dim))?;
+        for later in dim..shape.len() {
+            layout = layout.rename_out(Dim::tensor(later + 1), Dim::tensor(later))?;
+        }
+        Ok(layout.remove_zero_bases(Dim::REGISTER))
+    }
+}

@@ -1,0 +1,276 @@
+//! The plan that encodings share: deal out a tile, repeat it or wrap it around, put the blocks on top.
+
+use llopt_layout::{Dim, LinearLayout};
+use llopt_target::matrix::{Axis, Fragment};
+
+use super::{CgaLayout, EncodingError};
+
+/// One block's tile while it is being dealt out, lowest bits first.
+pub(super) struct Tile {
+    layout: LinearLayout,
+    /// Where the registers or offsets go that a larger shape adds.
+    repeat_in: Dim,
+}
+
+impl Tile {
+    /// A tile of one element, spread over the registers, lanes and warps that will be named.
+    ///
+    /// `order` says which dimension is repeated first when the shape is larger.
+    pub(super) fn distributed(order: &[usize]) -> Result<Self, EncodingError> {
+        Self::single(&[Dim::REGISTER, Dim::LANE, Dim::WARP], order)
+    }
+
+    /// A tile of one element in a memory, repeated in the given order of dimensions.
+    pub(super) fn memory(order: &[usize]) -> Result<Self, EncodingError> {
+        Self::single(&[Dim::OFFSET], order)
+    }
+
+    fn single(ins: &[Dim], order: &[usize]) -> Result<Self, EncodingError> {
+        let no_bases: &[[u32; 0]] = &[];
+        let bases: Vec<_> = ins.iter().map(|&dim| (dim, no_bases)).collect();
+        let outs: Vec<_> = order.iter().map(|&dim| (Dim::tensor(dim), 1)).collect();
+        Ok(Self {
+            layout: LinearLayout::from_bases(&bases, &outs)?,
+            repeat_in: ins[0],
+        })
+    }
+
+    /// A tile of a memory with given bases, one entry per dimension of `order` in that order.
+    pub(super) fn memory_bases(
+        bases: &[Vec<u32>],
+        sizes: &[(usize, u32)],
+    ) -> Result<Self, EncodingError> {
+        let outs: Vec<_> = sizes
+            .iter()
+            .map(|&(dim, size)| (Dim::tensor(dim), size))
+            .collect();
+        Ok(Self {
+            layout: LinearLayout::from_bases(&[(Dim::OFFSET, bases)], &outs)?,
+            repeat_in: Dim::OFFSET,
+        })
+    }
+
+    /// A tile that is already a layout of one block.
+    pub(super) fn of(layout: LinearLayout, repeat_in: Dim) -> Self {
+        Self { layout, repeat_in }
+    }
+
+    /// Deals the next bits of tensor dimension `dim` to `count` holders. None are dealt for 0 or 1.
+    pub(super) fn along(self, holder: Dim, count: u32, dim: usize) -> Result<Self, EncodingError> {
+        if count <= 1 {
+            return Ok(self);
+        }
+        let step = LinearLayout::identity_1d(count, holder, Dim::tensor(dim))?;
+        self.times(&step)
+    }
+
+    /// As `along`, and the tile has the dimension afterwards even when nothing is dealt.
+    pub(super) fn along_or_unit(
+        self,
+        holder: Dim,
+        count: u32,
+        dim: usize,
+    ) -> Result<Self, EncodingError> {
+        let step = LinearLayout::identity_1d(count.max(1), holder, Dim::tensor(dim))?;
+        self.times(&step)
+    }
+
+    /// Lets `count` holders have copies.
+    pub(super) fn copies(self, holder: Dim, count: u32, dim: usize) -> Result<Self, EncodingError> {
+        if count <= 1 {
+            return Ok(self);
+        }
+        let step = LinearLayout::zeros_1d(count, holder, Dim::tensor(dim), 1)?;
+        self.times(&step)
+    }
+
+    /// Deals `counts[dim]` along each dimension, in the given order.
+    pub(super) fn along_all(
+        mut self,
+        holder: Dim,
+        counts: &[u32],
+        order: &[usize],
+    ) -> Result<Self, EncodingError> {
+        for &dim in order {
+            self = self.along(holder, counts[dim], dim)?;
+        }
+        Ok(self)
+    }
+
+    /// As `along_all`, with copies in the place of the dimension `summed`: what every warp (or lane)
+    /// along it needs in full.
+    pub(super) fn along_all_but(
+        mut self,
+        holder: Dim,
+        counts: &[u32],
+        order: &[usize],
+        summed: usize,
+    ) -> Result<Self, EncodingError> {
+        for &dim in order {
+            self = if dim == summed {
+                self.copies(holder, counts[dim], dim)?
+            } else {
+                self.along(holder, counts[dim], dim)?
+            };
+        }
+        Ok(self)
+    }
+
+    /// Deals a matrix instruction's fragment.
+    pub(super) fn fragment(
+        mut self,
+        fragment: &Fragment,
+        width: u32,
+        dim_of: impl Fn(Axis) -> usize,
+    ) -> Result<Self, EncodingError> {
+        for (holder, axis, count) in fragment.deal(width) {
+            self = match axis {
+                Some(axis) => self.along(holder.dim(), count, dim_of(axis))?,
+                None => self.copies(holder.dim(), count, dim_of(Axis::K))?,
+            };
+        }
+        Ok(self)
+    }
+
+    fn times(self, step: &LinearLayout) -> Result<Self, EncodingError> {
+        Ok(Self {
+            layout: self.layout.product(step)?,
+            ..self
+        })
+    }
+
+    /// Repeats the tile until it has at least the given size along each dimension.
+    pub(super) fn repeat_to(mut self, size_of: impl Fn(Dim) -> u64) -> Result<Self, EncodingError> {
+        let dims: Vec<Dim> = self.layout.out_dims().to_vec();
+        for dim in dims {
+            let missing = size_of(dim) / self.layout.out_dim_size(dim);
+            if missing > 1 {
+                let missing = u32::try_from(missing).unwrap_or(u32::MAX);
+                let step = LinearLayout::identity_1d(missing, self.repeat_in, dim)?;
+                self = self.times(&step)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// The tile as it is.
+    pub(super) fn into_layout(self) -> LinearLayout {
+        self.layout
+    }
+
+    /// The layout of the whole shape: each block's share repeated or wrapped, the blocks on top.
+    pub(super) fn on(
+        self,
+        shape: &[u64],
+        cga_layout: &CgaLayout,
+    ) -> Result<LinearLayout, EncodingError> {
+        let blocks = cga_layout.layout_on(shape)?;
+        let share = |dim: Dim| {
+            let size = dim.tensor_index().map_or(1, |index| shape[index]);
+            (size / blocks.out_dim_size(dim)).max(1)
+        };
+        let mut layout = self.repeat_to(share)?.layout;
+        for dim in layout.out_dims().to_vec() {
+            if layout.out_dim_size(dim) > share(dim) {
+                layout = layout.resize_out(dim, size_u32(share(dim)))?;
+            }
+        }
+        let standard: Vec<Dim> = (0..shape.len()).map(Dim::tensor).collect();
+        let layout = layout.transpose_outs(&standard)?;
+        Ok(layout.product(&blocks)?)
+    }
+}
+
+/// A size that [`verify_shape`] has passed, or a part of one.
+pub(super) fn size_u32(size: u64) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+/// Whether a shape has the right rank and sizes that a layout can have.
+pub(super) fn verify_shape(rank: usize, shape: &[u64]) -> Result<(), EncodingError> {
+    if shape.len() != rank {
+        return Err(EncodingError::ShapeRank {
+            expected: rank,
+            found: shape.len(),
+        });
+    }
+    for (dim, &size) in shape.iter().enumerate() {
+        if !size.is_power_of_two() || u32::try_from(size).is_err() {
+            return Err(EncodingError::ShapeSize { dim, size });
+        }
+    }
+    Ok(())
+}
+
+/// The dimensions of a matrix (or a batch of them) with the columns fastest, or the rows.
+pub(super) fn matrix_order(rank: usize, columns_first: bool) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rank).rev().collect();
+    if !columns_first && rank >= 2 {
+        order.swap(0, 1);
+    }
+    order
+}
+
+/// Whether a list has one entry per dimension, each a power of two.
+pub(super) fn verify_counts(
+    field: &'static str,
+    counts: &[u32],
+    rank: usize,
+) -> Result<(), EncodingError> {
+    if counts.len() != rank {
+        return Err(EncodingError::FieldRank {
+            field,
+            expected: rank,
+            found: counts.len(),
+        });
+    }
+    match counts.iter().position(|count| !count.is_power_of_two()) {
+        Some(dim) => Err(EncodingError::EntryNotPowerOfTwo {
+            field,
+            dim,
+            value: counts[dim],
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Whether a number is a power of two.
+pub(super) fn verify_power_of_two(field: &'static str, value: u32) -> Result<(), EncodingError> {
+    if value.is_power_of_two() {
+        Ok(())
+    } else {
+        Err(EncodingError::NotPowerOfTwo { field, value })
+    }
+}
+
+/// An order as indices, if it names each dimension once.
+pub(super) fn verify_order(order: &[u32], rank: usize) -> Result<Vec<usize>, EncodingError> {
+    let indices: Vec<usize> = order.iter().map(|&dim| dim as usize).collect();
+    let each_once = (0..rank).all(|dim| indices.contains(&dim));
+    if each_once && indices.len() == rank {
+        Ok(indices)
+    } else {
+        Err(EncodingError::Order {
+            order: order.to_vec(),
+            rank,
+        })
+    }
+}
+
+/// Whether the rank lies in a range.
+pub(super) fn verify_rank(
+    encoding: &'static str,
+    rank: usize,
+    range: std::ops::RangeInclusive<usize>,
+    allowed: &'static str,
+) -> Result<(), EncodingError> {
+    if range.contains(&rank) {
+        Ok(())
+    } else {
+        Err(EncodingError::Rank {
+            encoding,
+            rank,
+            allowed,
+        })
+    }
+}

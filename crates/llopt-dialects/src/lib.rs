@@ -1,0 +1,3 @@
+//! The tile dialects, and the layouts that their encoding attributes stand for.
+
+pub mod encoding;

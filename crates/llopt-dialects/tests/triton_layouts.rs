@@ -1,0 +1,68 @@
+//! The bases of every encoding equal those of Triton 3.6.0, row by row of the table that
+//! `tools/oracle` wrote.
+
+mod encoding_text;
+mod table;
+
+use llopt_layout::LinearLayout;
+
+/// `register=0.1,0.2;lane=1.0;warp=;block=`, as the table writes bases.
+fn bases_text(layout: &LinearLayout) -> String {
+    let dims = layout.in_dims().iter().map(|&dim| {
+        let bases: Vec<String> = (0..layout.in_dim_size_log2(dim))
+            .map(|bit| {
+                let basis = layout.basis(dim, bit).unwrap_or_default();
+                let entries: Vec<String> = basis.iter().map(u32::to_string).collect();
+                entries.join(".")
+            })
+            .collect();
+        format!("{dim}={}", bases.join(","))
+    });
+    dims.collect::<Vec<_>>().join(";")
+}
+
+#[test]
+fn bases_equal_tritons_for_every_row() {
+    let rows = table::rows("triton_layouts.tsv.gz");
+    assert!(rows.len() >= 3000, "{} rows", rows.len());
+    let mut kinds = std::collections::BTreeMap::new();
+    let mut failures = Vec::new();
+    for row in &rows {
+        let [text, shape, expected] = &row[..] else {
+            panic!("malformed row {row:?}");
+        };
+        let shape = table::shape(shape);
+        let found = encoding_text::parse(text).and_then(|encoding| {
+            *kinds.entry(encoding.name()).or_insert(0) += 1;
+            encoding.linear_layout(&shape)
+        });
+        match found {
+            Ok(layout) if &bases_text(&layout) == expected => {
+                let sizes: Vec<u64> = layout
+                    .out_dims()
+                    .iter()
+                    .map(|&d| layout.out_dim_size(d))
+                    .collect();
+                assert_eq!(sizes, shape, "{text}");
+            }
+            Ok(layout) => failures.push(format!(
+                "{text} on {shape:?}\n  ours   {}\n  Triton {expected}",
+                bases_text(&layout)
+            )),
+            Err(error) => failures.push(format!("{text} on {shape:?}\n  {error}")),
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of {} rows differ\n{}",
+        failures.len(),
+        rows.len(),
+        failures
+            .iter()
+            .take(20)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+    assert_eq!(kinds.len(), 14, "a kind without rows: {kinds:?}");
+}
