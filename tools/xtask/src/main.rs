@@ -4,6 +4,7 @@
 //! reproduced on any machine with one line. The crate depends on nothing that needs LLVM,
 //! because `setup` is what brings LLVM to a bare machine.
 
+mod bench;
 mod demo;
 mod device;
 mod lint;
@@ -36,6 +37,8 @@ enum Command {
     Test(test::Options),
     /// Check formatting, and clippy with warnings denied
     Lint(lint::Options),
+    /// Measure the size and the start of the release binary, and the cold build
+    Bench(bench::Options),
     /// Check the rules that no compiler checks: crate arrows, file headers, names, links
     Tidy,
 }
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Lint(options) => lint::run(&options),
+        Command::Bench(options) => bench::run(&options),
         Command::Tidy => tidy::run(),
     };
     match result {
