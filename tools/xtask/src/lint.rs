@@ -1,4 +1,4 @@
-//! `cargo xtask lint`: formatting, and clippy with warnings denied.
+//! `cargo xtask lint`: formatting, and clippy and rustdoc with warnings denied.
 
 use anyhow::Result;
 
@@ -12,7 +12,7 @@ pub struct Options {
     fix: bool,
 }
 
-/// Runs rustfmt and clippy over the whole workspace.
+/// Runs rustfmt, clippy and rustdoc over the whole workspace.
 pub fn run(options: &Options) -> Result<()> {
     setup::ensure()?;
     let mut format = workspace::cargo();
@@ -28,5 +28,11 @@ pub fn run(options: &Options) -> Result<()> {
         "--all-targets",
         "--",
         "--deny=warnings",
-    ]))
+    ]))?;
+    // Only the libraries: the command and its library have the same name.
+    process::run(
+        workspace::cargo()
+            .args(["doc", "--locked", "--workspace", "--no-deps", "--lib"])
+            .env("RUSTDOCFLAGS", "--deny=warnings"),
+    )
 }

@@ -35,7 +35,7 @@ enum Command {
     Demo(demo::Options),
     /// Set up, then run unit tests, doc tests and lit tests
     Test(test::Options),
-    /// Check formatting, and clippy with warnings denied
+    /// Check formatting; clippy and rustdoc with warnings denied
     Lint(lint::Options),
     /// Measure the size and the start of the release binary, and the cold build
     Bench(bench::Options),
