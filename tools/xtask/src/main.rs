@@ -7,6 +7,7 @@
 mod bench;
 mod demo;
 mod device;
+mod docs;
 mod lint;
 mod lit;
 mod process;
@@ -37,6 +38,8 @@ enum Command {
     Test(test::Options),
     /// Check formatting; clippy and rustdoc with warnings denied
     Lint(lint::Options),
+    /// Write the reference pages of the dialects
+    Docs(docs::Options),
     /// Measure the size and the start of the release binary, and the cold build
     Bench(bench::Options),
     /// Check the rules that no compiler checks: crate arrows, file headers, names, links
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Lint(options) => lint::run(&options),
+        Command::Docs(options) => docs::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Tidy => tidy::run(),
     };
