@@ -455,8 +455,8 @@ def dropout(rng, n=CHECKED):
     probability, seed = np.float32(0.3), 1234
     x = random(rng, "fp32", n)
     bits = philox(seed, np.arange(n)).view(np.int32)
-    uniform = np.where(bits < 0, -bits - 1, bits) * np.float32(4.6566127342e-10)
-    kept = uniform.astype(np.float32) > probability
+    uniform = np.where(bits < 0, -bits - 1, bits).astype(np.float32) * np.float32(4.6566127342e-10)
+    kept = uniform > probability
     result = np.where(kept, x / (np.float32(1) - probability), np.float32(0))
     return Launch(
         [
