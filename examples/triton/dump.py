@@ -2,7 +2,7 @@
 """Writes the examples' `.ttgir` (or `.ttir`) files with Triton's own front end; no GPU is needed.
 
     python3 -m venv venv && venv/bin/pip install triton==3.6.0
-    venv/bin/python examples/triton/dump.py                  # every example, both vendors
+    venv/bin/python examples/triton/dump.py                  # everything
     venv/bin/python examples/triton/dump.py --only '^cast'   # some of them
 """
 
@@ -24,6 +24,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kernels import EXAMPLES
 
 EXAMPLES_FOLDER = Path(__file__).parent.parent
+# Targets that have all examples; the others have those that are marked representative.
+COMPLETE = ("cuda:90", "hip:gfx942")
+TARGETS = (*COMPLETE, "cuda:80", "hip:gfx90a", "hip:gfx950", "hip:gfx1100", "hip:gfx1200")
 WARP_SIZES = {"gfx90a": 64, "gfx942": 64, "gfx950": 64}
 
 
@@ -97,7 +100,7 @@ def dump(example, target_name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="regular expression on the name")
-    parser.add_argument("--targets", default="cuda:90,hip:gfx942")
+    parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--stages", default="ttgir", help="ttir, ttgir, or both with a comma")
     parser.add_argument("--out", type=Path, default=EXAMPLES_FOLDER)
     arguments = parser.parse_args()
@@ -107,6 +110,8 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         for example in EXAMPLES:
             if not re.search(arguments.only, example.name):
+                continue
+            if target not in COMPLETE and not example.representative:
                 continue
             if target.split(":")[0] not in example.vendors:
                 continue

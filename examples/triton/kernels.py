@@ -29,6 +29,8 @@ class Example:
     options: dict = field(default_factory=dict)
     # Pointers whose alignment the compiler is not told.
     unaligned: tuple = ()
+    # Whether it represents its kind on the targets beside the two that have all examples.
+    representative: bool = False
 
 
 EXAMPLES = []
@@ -50,7 +52,13 @@ def vecadd(x, y, out, n, BLOCK: tl.constexpr):
 
 for type in ("fp64", "fp32", "fp16", "bf16", "i64", "i32", "i16", "i8"):
     pointers = {name: "*" + type for name in ("x", "y", "out")}
-    example(f"vecadd_{type}", vecadd, {**pointers, "n": "i32"}, {"BLOCK": 1024})
+    example(
+        f"vecadd_{type}",
+        vecadd,
+        {**pointers, "n": "i32"},
+        {"BLOCK": 1024},
+        representative=type in ("fp32", "bf16", "i8"),
+    )
     if type == "fp32":
         example("vecadd_fp32_multiple_of_16", vecadd, {**pointers, "n": "i32:16"}, {"BLOCK": 1024})
         example(
@@ -80,6 +88,7 @@ for type in ("fp32", "fp16", "i8"):
         masked_copy,
         {"source": "*" + type, "target": "*" + type, "rows": "i32", "columns": "i32", "stride": "i32:16"},
         {"BLOCK_M": 32, "BLOCK_N": 64},
+        representative=type == "fp16",
     )
 
 
@@ -132,6 +141,35 @@ for type in CAST_TYPES:
     )
 
 
+# The conversions that exist on every target, the older ones included.
+@triton.jit
+def cast_common(x, bytes, fp32, fp16, bf16, fp8e5, i32, u8, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    half = tl.load(x + at, mask=inside)
+    tl.store(bf16 + at, half.to(tl.float32).to(tl.bfloat16), mask=inside)
+    tl.store(fp8e5 + at, half.to(tl.float8e5), mask=inside)
+    tl.store(i32 + at, half.to(tl.int32), mask=inside)
+    tl.store(u8 + at, half.to(tl.uint8), mask=inside)
+    small = tl.load(bytes + at, mask=inside)
+    tl.store(fp16 + at, small.to(tl.float16), mask=inside)
+    tl.store(fp32 + at, small.to(tl.float32), mask=inside)
+
+
+CAST_COMMON = {
+    "x": "*fp16", "bytes": "*fp8e5", "fp32": "*fp32", "fp16": "*fp16", "bf16": "*bf16",
+    "fp8e5": "*fp8e5", "i32": "*i32", "u8": "*u8", "n": "i32",
+}  # fmt: skip
+example(
+    "cast_common",
+    cast_common,
+    CAST_COMMON,
+    {"BLOCK": 512},
+    unaligned=tuple(CAST_COMMON),
+    representative=True,
+)
+
+
 @triton.jit
 def cast_toward_zero(x, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -139,7 +177,12 @@ def cast_toward_zero(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, value.to(tl.float16, fp_downcast_rounding="rtz"), mask=at < n)
 
 
-example("cast_toward_zero", cast_toward_zero, {"x": "*fp32", "out": "*fp16", "n": "i32"}, {"BLOCK": 1024})
+example(
+    "cast_toward_zero",
+    cast_toward_zero,
+    {"x": "*fp32", "out": "*fp16", "n": "i32"},
+    {"BLOCK": 1024},
+)
 
 
 # Control flow: a counted loop with carried tensors and scalars, a loop on a condition, two
@@ -179,6 +222,7 @@ example(
     control_flow,
     {"x": "*i32", "out": "*i32", "n": "i32", "steps": "i32", "limit": "i32"},
     {"BLOCK": 256},
+    representative=True,
 )
 
 
@@ -215,6 +259,7 @@ example(
     calls,
     {"x": "*i32", "out": "*i32", "n": "i32"},
     {"BLOCK": 256},
+    representative=True,
 )
 
 
@@ -246,7 +291,7 @@ def libm(x, y, out, n, BLOCK: tl.constexpr):
 
 
 LIBM_SIGNATURE = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32:16"}
-example("libm", libm, LIBM_SIGNATURE, {"BLOCK": 256})
+example("libm", libm, LIBM_SIGNATURE, {"BLOCK": 256}, representative=True)
 
 
 # The same through the vendor's library of device functions.
@@ -268,7 +313,7 @@ def libm_calls(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out + 8 * n, tl.where(libdevice.isnan(a), 1.0, 0.0), mask=inside)
 
 
-example("libm_calls_fp32", libm_calls, LIBM_SIGNATURE, {"BLOCK": 256})
+example("libm_calls_fp32", libm_calls, LIBM_SIGNATURE, {"BLOCK": 256}, representative=True)
 example(
     "libm_calls_fp64",
     libm_calls,
@@ -306,6 +351,7 @@ example(
     integers,
     {"x": "*i32", "y": "*i32", "signed": "*i32", "unsigned": "*u32", "n": "i32"},
     {"BLOCK": 512},
+    representative=True,
 )
 
 
@@ -324,6 +370,7 @@ example(
     dropout,
     {"x": "*fp32", "out": "*fp32", "n": "i32", "probability": "fp32", "seed": "i32"},
     {"BLOCK": 1024},
+    representative=True,
 )
 
 
@@ -371,6 +418,7 @@ for vendor, kernel in (("cuda", inline_assembly_cuda), ("hip", inline_assembly_h
         {"x": "*i32", "y": "*i32", "out": "*i32", "bytes": "*i8", "n": "i32"},
         {"BLOCK": 512},
         vendors=(vendor,),
+        representative=True,
     )
 
 
@@ -390,6 +438,7 @@ example(
     {"x": "*i32", "n": "i32"},
     {"BLOCK": 128},
     options={"debug": True},
+    representative=True,
 )
 
 
@@ -413,6 +462,7 @@ example(
     cache_hints,
     {"source": "*fp32", "target": "*fp32", "n": "i32:16"},
     {"BLOCK": 512},
+    representative=True,
 )
 
 
@@ -433,6 +483,7 @@ example(
     outer,
     {"x": "*fp32", "y": "*fp32", "out": "*fp32", "rows": "i32", "columns": "i32:16"},
     {"BLOCK_M": 32, "BLOCK_N": 64},
+    representative=True,
 )
 
 
@@ -452,6 +503,7 @@ example(
         "e": "fp16", "f": "bf16", "g": "fp32", "h": "fp64",
     },  # fmt: skip
     {},
+    representative=True,
 )
 
 

@@ -227,6 +227,28 @@ for type in CAST_TYPES:
     CASES.append(Case(f"cast_from_{type}", cast(type)))
 
 
+def cast_common(rng):
+    x, bytes = cast_inputs(rng, "fp16"), cast_inputs(rng, "fp8e5")
+    n = min(len(x), len(bytes))
+    inputs = {"fp16": x[-n:], "fp8e5": bytes[:n]}
+    # The type of each output, and of the input it is made from.
+    outputs = (
+        ("fp32", "fp8e5"), ("fp16", "fp8e5"), ("bf16", "fp16"), ("fp8e5", "fp16"),
+        ("i32", "fp16"), ("u8", "fp16"),
+    )  # fmt: skip
+    arguments = [Array(type, numbers) for type, numbers in inputs.items()]
+    expected = {}
+    for target, source in outputs:
+        result, defined = formats.convert(inputs[source], source, target)
+        expected[len(arguments)] = Expected(result, defined=defined)
+        arguments.append(Array(target, np.zeros(n, dtype=formats.storage(target))))
+    arguments.append(Scalar("i32", n))
+    return Launch(arguments, blocks(n, 512), expected)
+
+
+CASES.append(Case("cast_common", cast_common))
+
+
 def cast_toward_zero(rng):
     x = cast_inputs(rng, "fp32")
     with np.errstate(over="ignore"):
