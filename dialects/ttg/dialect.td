@@ -1,0 +1,27 @@
+// The ttg dialect: layouts, shared memory and the warps of a program.
+
+#ifndef TTG_DIALECT
+#define TTG_DIALECT
+
+include "tt/types.td"
+include "tt/attributes.td"
+
+def TTG_Dialect : Dialect {
+  let name = "ttg";
+  let cppNamespace = "ttg";
+  let summary = "Layouts, shared memory and warps";
+  let description = [{
+    The attributes of this dialect say where the elements of a tensor live: a
+    distributed encoding maps (register, lane, warp, block) to tensor
+    coordinates, a shared encoding maps memory offsets to them. The module
+    carries what all layouts must agree with: `ttg.num-warps`,
+    `ttg.threads-per-warp`, `ttg.num-ctas` and `ttg.target`.
+  }];
+  let dependentDialects = ["tt", "gpu"];
+  let usePropertiesForAttributes = 1;
+}
+
+class TTG_Op<string mnemonic, list<Trait> traits = []>
+    : Op<TTG_Dialect, mnemonic, !listconcat(traits, [VerifyTensorLayouts])>;
+
+#endif // TTG_DIALECT
