@@ -97,7 +97,7 @@ def TTG_NvidiaMmaEncodingAttr
   let description = "";
   let parameters = (ins
     UIntParam<"2 for mma.sync, 3 for wgmma">:$versionMajor,
-    UIntParam<"Refinement of the version", "0">:$versionMinor,
+    UIntParam<"Refinement of the version">:$versionMinor,
     UIntsParam<"Warps per dimension">:$warpsPerCTA,
     CgaParam:$CGALayout,
     UIntsParam<"Shape of one instruction: M, N and for version 3 K">:$instrShape

@@ -1,3 +1,67 @@
-//! The tile dialects, and the layouts that their encoding attributes stand for.
+//! The dialects tt, ttg, ttng, amdg and gluon, textually compatible with Triton 3.6.
+//!
+//! `dialects/*.td` is the only place that says what the operations, attributes and types are. The
+//! build script turns it into static tables ([`definition`]), typed wrappers (one module per
+//! dialect, e.g. [`tt::LoadOp`]) and parsed assembly formats; the modules here interpret them:
+//! [`format`] reads and writes operations, [`kind`] attributes and types, [`verify`] checks what
+//! the tables say. Hand-written code per operation (`tt::verify`, `tt::fold`, …) holds only what
+//! a table cannot say.
+//!
+//! ```no_run
+//! let registry = melior::dialect::DialectRegistry::new();
+//! llopt_dialects::register(&registry)?;
+//! # Ok::<(), llopt_mlir::dialect::RegisterError>(())
+//! ```
 
+pub mod access;
+pub mod amdg;
+mod compatibility;
+pub mod definition;
+pub mod effects;
 pub mod encoding;
+mod encoding_verifier;
+pub mod format;
+pub mod gluon;
+pub mod infer;
+pub mod kind;
+pub mod make;
+mod names;
+mod operation_builder;
+pub mod relation;
+pub mod resource;
+mod syntax;
+pub mod tt;
+pub mod ttg;
+pub mod ttng;
+pub mod type_set;
+mod type_verifier;
+pub mod types;
+pub mod verify;
+
+use definition::DialectDefinition;
+use llopt_mlir::dialect::RegisterError;
+use melior::dialect::DialectRegistry;
+
+/// Every dialect of this crate, dependencies first.
+pub fn dialects() -> [&'static DialectDefinition; 5] {
+    [
+        &tt::DEFINITION,
+        &ttg::DEFINITION,
+        &ttng::DEFINITION,
+        &amdg::DEFINITION,
+        &gluon::DEFINITION,
+    ]
+}
+
+/// Adds the dialects of this crate and the upstream dialects that they build on to a registry.
+///
+/// # Errors
+/// A mistake in the generated tables.
+pub fn register(registry: &DialectRegistry) -> Result<(), RegisterError> {
+    llopt_mlir::register_upstream_dialects(registry);
+    tt::DIALECT.register(registry)?;
+    ttg::DIALECT.register(registry)?;
+    ttng::DIALECT.register(registry)?;
+    amdg::DIALECT.register(registry)?;
+    gluon::DIALECT.register(registry)
+}

@@ -1,0 +1,73 @@
+//! Generates the operation tables and wrappers from `dialects/*.td`.
+//!
+//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. All
+//! mistakes of the `.td` files are collected and printed together, each with the record it is in.
+
+mod emit;
+mod format;
+mod lower;
+mod model;
+#[path = "../src/type_set.rs"]
+// The build script uses a part of what the crate uses.
+#[allow(dead_code)]
+mod type_set;
+mod wrapper;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use tblgen::TableGenParser;
+
+/// The dialects to generate, dependencies first.
+const DIALECTS: &[&str] = &["tt", "ttg", "ttng", "amdg", "gluon"];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+    let sources = manifest.join("../../dialects");
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    let prefix = variable("TABLEGEN_220_PREFIX")?;
+    println!("cargo::rerun-if-changed={}", sources.display());
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-env-changed=TABLEGEN_220_PREFIX");
+
+    let keeper = TableGenParser::new()
+        .add_include_directory(&format!("{prefix}/include"))
+        .add_include_directory(&path_text(&sources)?)
+        .add_source_file(&path_text(&sources.join("all.td"))?)
+        .parse()
+        .map_err(|error| format!("dialects/all.td: {error}"))?;
+    let model = model::read(&keeper, DIALECTS)?;
+    let mut mistakes = Vec::new();
+    for dialect in &model.dialects {
+        let code = emit::dialect(&model, dialect, &mut mistakes);
+        let file = out.join(format!("{}.rs", dialect.name));
+        fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    if mistakes.is_empty() {
+        Ok(())
+    } else {
+        Err(mistakes.join("\n"))
+    }
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("the environment variable {name} is not set"))
+}
+
+fn path_text(path: &Path) -> Result<String, String> {
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{} is not UTF-8", path.display()))
+}

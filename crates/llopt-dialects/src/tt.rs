@@ -1,0 +1,60 @@
+//! The tt dialect: tile programs as a frontend writes them.
+
+pub mod effects;
+pub mod func;
+pub mod infer;
+pub mod speculation;
+pub mod type_syntax;
+
+pub use generated::*;
+
+use llopt_mlir::dialect::DialectSpec;
+
+// The generator imports for every dialect what any dialect may need.
+#[allow(unused_imports, clippy::all)]
+mod generated {
+    //! What the build script makes of the `.td` files.
+
+    use crate::{
+        access,
+        definition::{
+            AttributeField, AttributeKind, DefaultValue, DialectDefinition, Effect,
+            EnumDefinition, Groups, KindDefinition, Multiplicity, OpDefinition, OpTrait,
+            Parameter, ParameterDefault, ParameterKind, Presence, RegionField, Relation, Style,
+            TypeConstraint, ValueField, ValueRef,
+        },
+        format::{
+            Anchor, Clause, CustomArgument, Element, FixedType, Format, TypeArgument, TypeSource,
+        },
+        make,
+        operation_builder::Building,
+        type_set::TypeSet,
+    };
+    use llopt_mlir::dialect::{
+        Arity, AttributeSpec, DialectSpec, EffectKind, Effects, OpSpec, Speculation, Trait,
+        TypeSpec,
+    };
+    use melior::ir::{
+        Attribute, Location, Operation, OperationRef, Region, RegionRef, Type, Value,
+    };
+
+    include!(concat!(env!("OUT_DIR"), "/tt.rs"));
+}
+
+/// What the dialect answers beyond its tables.
+const fn dialect_hooks() -> DialectSpec {
+    DialectSpec {
+        inliner: Some(&func::INLINER),
+        ..DialectSpec::new("tt")
+    }
+}
+
+/// `arith.constant` for folded values.
+fn materialize_constant<'c>(
+    _context: &'c melior::Context,
+    value: melior::ir::Attribute<'c>,
+    r#type: melior::ir::Type<'c>,
+    location: melior::ir::Location<'c>,
+) -> Option<melior::ir::Operation<'c>> {
+    crate::operation_builder::constant(value, r#type, location)
+}

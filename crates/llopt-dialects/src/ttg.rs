@@ -1,0 +1,48 @@
+//! The ttg dialect: layouts, shared memory and the warps of a program.
+
+pub mod attribute_syntax;
+pub mod control_flow;
+pub mod effects;
+pub mod infer;
+pub mod type_syntax;
+pub mod warp_specialize;
+
+pub use generated::*;
+
+use llopt_mlir::dialect::DialectSpec;
+
+// The generator imports for every dialect what any dialect may need.
+#[allow(unused_imports, clippy::all)]
+mod generated {
+    //! What the build script makes of the `.td` files.
+
+    use crate::{
+        access,
+        definition::{
+            AttributeField, AttributeKind, DefaultValue, DialectDefinition, Effect,
+            EnumDefinition, Groups, KindDefinition, Multiplicity, OpDefinition, OpTrait,
+            Parameter, ParameterDefault, ParameterKind, Presence, RegionField, Relation, Style,
+            TypeConstraint, ValueField, ValueRef,
+        },
+        format::{
+            Anchor, Clause, CustomArgument, Element, FixedType, Format, TypeArgument, TypeSource,
+        },
+        make,
+        operation_builder::Building,
+        type_set::TypeSet,
+    };
+    use llopt_mlir::dialect::{
+        Arity, AttributeSpec, DialectSpec, EffectKind, Effects, OpSpec, Speculation, Trait,
+        TypeSpec,
+    };
+    use melior::ir::{
+        Attribute, Location, Operation, OperationRef, Region, RegionRef, Type, Value,
+    };
+
+    include!(concat!(env!("OUT_DIR"), "/ttg.rs"));
+}
+
+/// What the dialect answers beyond its tables.
+const fn dialect_hooks() -> DialectSpec {
+    DialectSpec::new("ttg")
+}

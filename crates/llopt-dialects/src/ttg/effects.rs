@@ -1,0 +1,30 @@
+//! Memory effects of ttg operations that depend on the instance.
+
+use super::LocalAllocOp;
+use crate::{resource::SHARED_MEMORY, types::MemDesc};
+use llopt_mlir::dialect::{EffectKind, EffectSink, EffectTarget};
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// The attribute that holds the address once memory has been assigned.
+pub const ALLOCATION_OFFSET: &str = "allocation.offset";
+
+/// An allocation; with an initial value also a write. A buffer that is never written again has
+/// no effect until it has an address, so that equal ones can be merged and unused ones dropped.
+pub fn local_alloc<'c, 'a>(operation: LocalAllocOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {
+    let mutable = MemDesc::of(operation.result().r#type()).is_some_and(MemDesc::is_mutable);
+    if !mutable && !operation.operation().has_attribute(ALLOCATION_OFFSET) {
+        return;
+    }
+    effects.add(
+        EffectKind::Allocate,
+        EffectTarget::Result(0),
+        Some(&SHARED_MEMORY),
+    );
+    if operation.src().is_some() {
+        effects.add(
+            EffectKind::Write,
+            EffectTarget::Result(0),
+            Some(&SHARED_MEMORY),
+        );
+    }
+}

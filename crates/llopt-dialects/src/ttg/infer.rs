@@ -1,0 +1,1 @@
+//! Result types of ttg operations.

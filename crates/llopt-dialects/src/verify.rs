@@ -1,0 +1,427 @@
+//! The verifier: first what the tables say, then what the operation itself has to add.
+//!
+//! Invariants checked here, in this order:
+//! 1. every operand and result satisfies its type constraint;
+//! 2. groups that must have the same size have it;
+//! 3. required attributes are present and every inherent attribute is of its kind and range;
+//! 4. the traits of `OpTrait` hold;
+//! 5. the relations between types hold;
+//! 6. the operation's own verifier, if any, is content.
+//!
+//! MLIR has checked the number of operands, results, regions and successors, and the traits it
+//! knows, before.
+
+use crate::{
+    access,
+    definition::{
+        AttributeField, AttributeKind, Groups, Multiplicity, OpDefinition, OpTrait, Presence,
+        Relation, ValueField, ValueRef,
+    },
+    types::{Pointer, RankedTensor},
+};
+use llopt_mlir::{diagnostic::Complaint, dialect::OpSpec};
+use melior::ir::{
+    Attribute, AttributeLike, BlockLike, OperationRef, RegionLike, RegionRef, Type, TypeLike,
+    Value, ValueLike,
+    attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute, TypeAttribute},
+    operation::OperationLike,
+    r#type::IntegerType,
+};
+
+/// The largest tensor, in elements.
+pub const MAX_TENSOR_ELEMENTS: i64 = 1 << 20;
+
+/// The verify hook of every operation.
+///
+/// # Errors
+/// The first violation.
+pub fn operation<'c, 'a>(
+    spec: &'static OpSpec,
+    operation: OperationRef<'c, 'a>,
+) -> Result<(), Complaint> {
+    let Some(definition) = OpDefinition::of_spec(spec) else {
+        return Ok(());
+    };
+    values(operation, definition.operands, "operand", |index| {
+        access::operand_list(operation, definition, index)
+    })?;
+    values(operation, definition.results, "result", |index| {
+        access::result_list(operation, definition, index)
+    })?;
+    equal_groups(operation, definition)?;
+    for (index, field) in definition.attributes.iter().enumerate() {
+        attribute(OpSpec::slot(operation, index), field)?;
+    }
+    for name in definition.traits {
+        check_trait(*name, operation)?;
+    }
+    for entry in definition.relations {
+        relation(operation, definition, entry)?;
+    }
+    match definition.verify {
+        Some(verify) => verify(operation),
+        None => Ok(()),
+    }
+}
+
+/// Checks the number of blocks in each region.
+///
+/// # Errors
+/// The first violation.
+pub fn regions<'c, 'a>(
+    spec: &'static OpSpec,
+    operation: OperationRef<'c, 'a>,
+) -> Result<(), Complaint> {
+    let Some(definition) = OpDefinition::of_spec(spec) else {
+        return Ok(());
+    };
+    for (index, field) in definition.regions.iter().enumerate() {
+        let last = if field.variadic {
+            operation.region_count()
+        } else {
+            index + 1
+        };
+        for number in index..last {
+            let Ok(region) = operation.region(number) else {
+                continue;
+            };
+            let blocks = count_blocks(region);
+            if let Some(expected) = field.blocks
+                && blocks != expected as usize
+            {
+                return Err(Complaint::new(format!(
+                    "region #{number} (`{}`) must have {expected} block{}, but has {blocks}",
+                    field.name,
+                    if expected == 1 { "" } else { "s" }
+                )));
+            }
+            if field.at_least_one && blocks == 0 {
+                return Err(Complaint::new(format!(
+                    "region #{number} (`{}`) must have at least one block",
+                    field.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn count_blocks(region: RegionRef<'_, '_>) -> usize {
+    let mut count = 0;
+    let mut block = region.first_block();
+    while let Some(current) = block {
+        count += 1;
+        block = current.next_in_region();
+    }
+    count
+}
+
+fn values<'c, 'a>(
+    _operation: OperationRef<'c, 'a>,
+    fields: &'static [ValueField],
+    side: &str,
+    list: impl Fn(usize) -> Vec<Value<'c, 'a>>,
+) -> Result<(), Complaint> {
+    let mut position = 0;
+    for (index, field) in fields.iter().enumerate() {
+        for value in list(index) {
+            let r#type = value.r#type();
+            if !field.constraint.accepts(r#type) {
+                return Err(Complaint::new(format!(
+                    "{side} #{position} (`{}`) must be {}, but got '{type}'",
+                    field.name, field.summary
+                )));
+            }
+            position += 1;
+        }
+    }
+    Ok(())
+}
+
+fn equal_groups(
+    operation: OperationRef<'_, '_>,
+    definition: &'static OpDefinition,
+) -> Result<(), Complaint> {
+    let variable = definition
+        .operands
+        .iter()
+        .filter(|field| field.multiplicity == Multiplicity::Variadic)
+        .count();
+    let fixed = definition.operands.len() - variable;
+    if definition.operand_groups == Groups::Equal
+        && variable > 0
+        && !(operation.operand_count() - fixed).is_multiple_of(variable)
+    {
+        let names: Vec<_> = definition
+            .operands
+            .iter()
+            .filter(|field| field.multiplicity == Multiplicity::Variadic)
+            .map(|field| format!("`{}`", field.name))
+            .collect();
+        return Err(Complaint::new(format!(
+            "{} must have the same number of operands; together they have {}",
+            names.join(", "),
+            operation.operand_count() - fixed
+        )));
+    }
+    Ok(())
+}
+
+/// Checks one inherent attribute.
+fn attribute(value: Option<Attribute<'_>>, field: &'static AttributeField) -> Result<(), Complaint> {
+    let Some(value) = value else {
+        return match field.presence {
+            Presence::Required => Err(Complaint::new(format!(
+                "requires attribute '{}'",
+                field.name
+            ))),
+            Presence::Optional | Presence::Default(_) => Ok(()),
+        };
+    };
+    let wrong = |what: &str| {
+        Err(Complaint::new(format!(
+            "attribute '{}' must be {what}, but is {value}",
+            field.name
+        )))
+    };
+    match field.kind {
+        AttributeKind::Bool if !value.is_bool() => wrong("a boolean"),
+        AttributeKind::Unit if !value.is_unit() => wrong("a unit attribute"),
+        AttributeKind::Integer(width) => {
+            let fits = IntegerAttribute::try_from(value).is_ok()
+                && IntegerType::try_from(access::attribute_type(value))
+                    .is_ok_and(|r#type| r#type.is_signless() && r#type.width() == width);
+            if !fits {
+                return wrong(&format!("a signless integer of {width} bits"));
+            }
+            match (field.range, access::integer_value(value)) {
+                (Some((minimum, maximum)), Some(number))
+                    if number < minimum || number > maximum =>
+                {
+                    wrong(&format!("between {minimum} and {maximum}"))
+                }
+                _ => Ok(()),
+            }
+        }
+        AttributeKind::String | AttributeKind::SymbolName
+            if StringAttribute::try_from(value).is_err() =>
+        {
+            wrong("a string")
+        }
+        AttributeKind::FlatSymbolRef if FlatSymbolRefAttribute::try_from(value).is_err() => {
+            wrong("a symbol reference")
+        }
+        AttributeKind::DenseI32Array if access::i32_values(value).is_none() => {
+            wrong("an array of i32")
+        }
+        AttributeKind::DenseI64Array if access::i64_values(value).is_none() => {
+            wrong("an array of i64")
+        }
+        AttributeKind::Enum(cases) => {
+            let is_i32 = IntegerType::try_from(access::attribute_type(value))
+                .is_ok_and(|r#type| r#type.is_signless() && r#type.width() == 32);
+            match access::integer_value(value) {
+                Some(number) if is_i32 && cases.keyword(number).is_some() => Ok(()),
+                _ => wrong(&format!("one of: {}", cases.keywords.join(", "))),
+            }
+        }
+        AttributeKind::FunctionType
+            if !TypeAttribute::try_from(value)
+                .is_ok_and(|attribute| attribute.value().is_function()) =>
+        {
+            wrong("a function type")
+        }
+        AttributeKind::DictionaryArray
+            if !access::array_elements(value)
+                .is_some_and(|elements| elements.iter().all(AttributeLike::is_dictionary)) =>
+        {
+            wrong("an array of dictionaries")
+        }
+        AttributeKind::Kind(spec) if !spec.is(value) => {
+            wrong(&format!("a {} attribute", spec.mnemonic))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_trait<'c, 'a>(name: OpTrait, operation: OperationRef<'c, 'a>) -> Result<(), Complaint> {
+    match name {
+        OpTrait::TensorSize => tensor_sizes(operation),
+        OpTrait::VerifyTensorLayouts => Ok(()),
+        OpTrait::SameOperandsEncoding => same_encoding(operation, false, false),
+        OpTrait::SameOperandsAndResultEncoding => same_encoding(operation, true, false),
+        OpTrait::SameLoadStoreOperandsEncoding => same_encoding(operation, false, true),
+        OpTrait::SameLoadStoreOperandsAndResultEncoding => same_encoding(operation, true, true),
+        OpTrait::SameLoadStoreOperandsShape => same_pointee_shape(operation, false),
+        OpTrait::SameLoadStoreOperandsAndResultShape => same_pointee_shape(operation, true),
+        // Statements about the operation that passes rely on; nothing to check.
+        OpTrait::AsyncRegions
+        | OpTrait::InferUpToLayoutEquality
+        | OpTrait::DotLike
+        | OpTrait::TransposeLike
+        | OpTrait::DescriptorLike
+        | OpTrait::DescriptorStoreLike
+        | OpTrait::MemDescView
+        | OpTrait::LocalLoadLike
+        | OpTrait::BufferLike
+        | OpTrait::UpcastLike
+        | OpTrait::TensorCoreGen5Like => Ok(()),
+    }
+}
+
+/// The types of all operands and results, each with its name in messages.
+fn named_types<'c>(
+    operation: OperationRef<'c, '_>,
+    results: bool,
+) -> impl Iterator<Item = (String, Type<'c>)> {
+    let operands = operation
+        .operands()
+        .enumerate()
+        .map(|(index, value)| (format!("operand #{index}"), value.r#type()));
+    let results = operation
+        .results()
+        .enumerate()
+        .filter(move |_| results)
+        .map(|(index, value)| (format!("result #{index}"), value.r#type()));
+    operands
+        .collect::<Vec<_>>()
+        .into_iter()
+        .chain(results.collect::<Vec<_>>())
+}
+
+fn tensor_sizes(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
+    for (name, r#type) in named_types(operation, true) {
+        let Some(tensor) = RankedTensor::of(r#type) else {
+            continue;
+        };
+        let mut elements: i64 = 1;
+        for extent in tensor.shape() {
+            if extent < 0 {
+                return Err(Complaint::new(format!(
+                    "{name} has a dynamic extent: '{type}'"
+                )));
+            }
+            elements = elements.saturating_mul(extent);
+        }
+        if elements > MAX_TENSOR_ELEMENTS {
+            return Err(Complaint::new(format!(
+                "{name} has {elements} elements, more than the {MAX_TENSOR_ELEMENTS} that a tensor may have"
+            )));
+        }
+        if elements & (elements - 1) != 0 || elements == 0 {
+            return Err(Complaint::new(format!(
+                "{name} has {elements} elements, which is not a power of two"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The tensor a type stands for: itself, or the block that a pointer points to.
+fn tensor_of<'c>(r#type: Type<'c>, through_pointers: bool) -> Option<RankedTensor<'c>> {
+    RankedTensor::of(r#type).or_else(|| {
+        through_pointers
+            .then(|| Pointer::of(r#type))
+            .flatten()
+            .and_then(|pointer| RankedTensor::of(pointer.pointee()))
+    })
+}
+
+fn same_encoding(
+    operation: OperationRef<'_, '_>,
+    results: bool,
+    through_pointers: bool,
+) -> Result<(), Complaint> {
+    let mut first: Option<(String, Attribute<'_>)> = None;
+    for (name, r#type) in named_types(operation, results) {
+        let Some(encoding) =
+            tensor_of(r#type, through_pointers).and_then(RankedTensor::encoding)
+        else {
+            continue;
+        };
+        match &first {
+            None => first = Some((name, encoding)),
+            Some((first_name, known)) if *known != encoding => {
+                let what = if results {
+                    "all operands and results"
+                } else {
+                    "all operands"
+                };
+                return Err(Complaint::new(format!(
+                    "requires the same encoding for {what}; {name} has {encoding}, {first_name} has {known}"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn same_pointee_shape(
+    operation: OperationRef<'_, '_>,
+    results: bool,
+) -> Result<(), Complaint> {
+    let mut first: Option<(String, Vec<i64>)> = None;
+    for (name, r#type) in named_types(operation, results) {
+        let shape = tensor_of(r#type, true).map_or_else(Vec::new, RankedTensor::shape);
+        match &first {
+            None => first = Some((name, shape)),
+            Some((first_name, known)) if *known != shape => {
+                let what = if results {
+                    "all operands and results"
+                } else {
+                    "all operands"
+                };
+                return Err(Complaint::new(format!(
+                    "requires the same shape for {what}; {name} has {shape:?}, {first_name} has {known:?}"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn relation(
+    operation: OperationRef<'_, '_>,
+    definition: &'static OpDefinition,
+    entry: &'static Relation,
+) -> Result<(), Complaint> {
+    let types = |reference: ValueRef| -> Vec<Type<'_>> {
+        let values = match reference {
+            ValueRef::Operand(index) => access::operand_list(operation, definition, index),
+            ValueRef::Result(index) => access::result_list(operation, definition, index),
+        };
+        values.iter().map(ValueLike::r#type).collect()
+    };
+    let from = types(entry.from);
+    let to = types(entry.to);
+    for (known, given) in from.iter().zip(&to) {
+        let expected = (entry.transform)(*known);
+        if expected != Some(*given) {
+            let complaint =
+                Complaint::new(format!("failed to verify that {}", entry.summary));
+            return Err(match expected {
+                Some(expected) => complaint.note(format!("expected '{expected}', got '{given}'")),
+                None => complaint.note(format!("nothing follows from '{known}'")),
+            });
+        }
+    }
+    let both_variadic = |reference: ValueRef| match reference {
+        ValueRef::Operand(index) => {
+            definition.operands[index].multiplicity == Multiplicity::Variadic
+        }
+        ValueRef::Result(index) => {
+            definition.results[index].multiplicity == Multiplicity::Variadic
+        }
+    };
+    if both_variadic(entry.from) && both_variadic(entry.to) && from.len() != to.len() {
+        return Err(Complaint::new(format!(
+            "failed to verify that {}: {} against {} values",
+            entry.summary,
+            from.len(),
+            to.len()
+        )));
+    }
+    Ok(())
+}
