@@ -124,8 +124,11 @@ fn operation_tables(
     let full_name = format!("{}.{}", dialect.name, operation.mnemonic);
     let function = function_name(&operation.mnemonic);
     let hook = |module: &str| format!("crate::{}::{module}::{function}", dialect.name);
-    let has_hook =
-        |name: &str| operation.hooks.contains(&name) && (name == "hasCustomAssemblyFormat" || WRITTEN.contains(&(dialect.name.as_str(), name)));
+    let has_hook = |name: &str| {
+        operation.hooks.contains(&name)
+            && (name == "hasCustomAssemblyFormat"
+                || WRITTEN.contains(&(dialect.name.as_str(), name)))
+    };
 
     let format = match &operation.format {
         None => None,
@@ -142,8 +145,20 @@ fn operation_tables(
         .iter()
         .map(|field| field.name.as_str())
         .collect();
-    let operand_groups = groups(operation, &operation.operands, "Operand", "operandSegmentSizes", &mut slots)?;
-    let result_groups = groups(operation, &operation.results, "Result", "resultSegmentSizes", &mut slots)?;
+    let operand_groups = groups(
+        operation,
+        &operation.operands,
+        "Operand",
+        "operandSegmentSizes",
+        &mut slots,
+    )?;
+    let result_groups = groups(
+        operation,
+        &operation.results,
+        "Result",
+        "resultSegmentSizes",
+        &mut slots,
+    )?;
 
     let mut traits = String::new();
     let mut own_traits = String::new();
@@ -315,7 +330,10 @@ fn operation_tables(
     } else {
         "Speculation::Unknown".to_owned()
     };
-    let _ = write!(spec, "effects: {effects_code}, speculation: {speculation}, ");
+    let _ = write!(
+        spec,
+        "effects: {effects_code}, speculation: {speculation}, "
+    );
     if operation.has_trait("InferTypeOpInterface")
         && (WRITTEN.contains(&(dialect.name.as_str(), "infer"))
             || ["unsplat", "warp_group_dot_wait"].contains(&operation.mnemonic.as_str()))
@@ -348,9 +366,6 @@ fn operation_tables(
     }
     if operation.results.len() > 1 {
         spec.push_str("result_names: Some(crate::names::results), ");
-    }
-    if full_name == "tt.func" {
-        spec.push_str("default_dialect: None, ");
     }
     let _ = write!(spec, "..OpSpec::new({full_name:?}) }}");
     Ok((definition, spec))
@@ -392,8 +407,7 @@ fn groups<'o>(
 
 /// The reference to a value by name.
 fn value_ref(operation: &Operation, name: &str) -> Result<String, String> {
-    let position =
-        |fields: &[ValueField]| fields.iter().position(|field| field.name == name);
+    let position = |fields: &[ValueField]| fields.iter().position(|field| field.name == name);
     if let Some(index) = position(&operation.operands) {
         Ok(format!("ValueRef::Operand({index})"))
     } else if let Some(index) = position(&operation.results) {
@@ -483,7 +497,10 @@ fn attribute(model: &Model, field: &AttributeField) -> Result<String, String> {
         AttributeKind::FunctionType => "FunctionType".to_owned(),
         AttributeKind::DictionaryArray => "DictionaryArray".to_owned(),
         AttributeKind::Kind(dialect, mnemonic) => {
-            format!("Kind({})", kind_path(model, "attributes", dialect, mnemonic))
+            format!(
+                "Kind({})",
+                kind_path(model, "attributes", dialect, mnemonic)
+            )
         }
     };
     let presence = match &field.presence {
@@ -589,7 +606,7 @@ fn kinds(model: &Model, dialect: &Dialect, table: &str, kinds: &[KindDefinition]
          /// The {lower} kinds as MLIR sees them, in the same order.\n\
          pub static {table}S: [{spec}; {count}] = [\n{specs}];\n\
          /// The {lower} kinds by name.\n\
-         pub mod {lower} {{\n    use super::*;\n{names}}}\n"
+         pub mod r#{lower} {{\n    use super::*;\n{names}}}\n"
     )
 }
 
@@ -615,13 +632,13 @@ fn parameter(model: &Model, kind: &KindDefinition, parameter: &Parameter) -> Str
         ("enum", _) => {
             let (dialect, name) = parameter.enumeration.clone().unwrap_or_default();
             let _ = model;
-            (
-                format!("Enum(&crate::{dialect}::{name}::DEFINITION)"),
-                None,
-            )
+            (format!("Enum(&crate::{dialect}::{name}::DEFINITION)"), None)
         }
         (other, _) => (
-            format!("compile_error!(\"{}: parameter kind {other}\")", kind.record),
+            format!(
+                "compile_error!(\"{}: parameter kind {other}\")",
+                kind.record
+            ),
             None,
         ),
     };

@@ -74,7 +74,9 @@ impl FormatError {
     pub fn render(&self, text: &str) -> String {
         let at = self.at.min(text.len());
         let start = text[..at].rfind('\n').map_or(0, |position| position + 1);
-        let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+        let end = text[at..]
+            .find('\n')
+            .map_or(text.len(), |length| at + length);
         let line = text[..at].matches('\n').count() + 1;
         format!(
             "{} (line {line} of the format)\n  {}\n  {}^",
@@ -122,7 +124,10 @@ fn lex(text: &str) -> Result<Vec<(usize, Token)>, FormatError> {
                         Some((_, '`')) => break,
                         Some((_, next)) => literal.push(next),
                         None => {
-                            return Err(FormatError::new(at, "this literal has no closing backtick"));
+                            return Err(FormatError::new(
+                                at,
+                                "this literal has no closing backtick",
+                            ));
                         }
                     }
                 }
@@ -259,13 +264,16 @@ impl Parser {
             let mut none = None;
             otherwise = self.elements(&mut none)?;
             if none.is_some() {
-                return Err(FormatError::new(at, "the anchor belongs to the first group"));
+                return Err(FormatError::new(
+                    at,
+                    "the anchor belongs to the first group",
+                ));
             }
             self.expect(')', "after the else group")?;
         }
         self.expect('?', "after an optional group")?;
-        let anchor = anchor
-            .ok_or_else(|| FormatError::new(at, "an optional group needs an anchor `^`"))?;
+        let anchor =
+            anchor.ok_or_else(|| FormatError::new(at, "an optional group needs an anchor `^`"))?;
         Ok(Kind::Optional {
             then,
             otherwise,
@@ -325,7 +333,10 @@ impl Parser {
                     let mut anchor = None;
                     let clause = self.elements(&mut anchor)?;
                     if anchor.is_some() {
-                        return Err(FormatError::new(start, "a clause of `oilist` has no anchor"));
+                        return Err(FormatError::new(
+                            start,
+                            "a clause of `oilist` has no anchor",
+                        ));
                     }
                     match clause.first().map(|element| &element.kind) {
                         Some(Kind::Literal(_)) => clauses.push(clause),
@@ -346,7 +357,9 @@ impl Parser {
             "prop-dict" | "regions" | "successors" | "ref" => {
                 return Err(FormatError::new(
                     at,
-                    format!("the directive `{word}` is not supported: no operation of ours has used it yet"),
+                    format!(
+                        "the directive `{word}` is not supported: no operation of ours has used it yet"
+                    ),
                 ));
             }
             _ => {

@@ -16,7 +16,12 @@ use std::fmt::Write;
 ///
 /// # Errors
 /// The first mistake in the format.
-pub fn lower(model: &Model, dialect: &str, operation: &Operation, elements: &[Element]) -> Result<String, FormatError> {
+pub fn lower(
+    model: &Model,
+    dialect: &str,
+    operation: &Operation,
+    elements: &[Element],
+) -> Result<String, FormatError> {
     let mut lowering = Lowering {
         model,
         operation,
@@ -96,7 +101,11 @@ impl Lowering<'_> {
         space
     }
 
-    fn sequence(&mut self, elements: &[Element], skip: Option<usize>) -> Result<String, FormatError> {
+    fn sequence(
+        &mut self,
+        elements: &[Element],
+        skip: Option<usize>,
+    ) -> Result<String, FormatError> {
         let mut code = String::from("&[");
         for (index, element) in elements.iter().enumerate() {
             if Some(index) != skip {
@@ -157,7 +166,10 @@ impl Lowering<'_> {
             Kind::Qualified(argument) => match &argument.kind {
                 Kind::Type(inner) => self.types(inner, true)?,
                 _ => {
-                    return Err(FormatError::new(at, "only `qualified(type(…))` is supported"));
+                    return Err(FormatError::new(
+                        at,
+                        "only `qualified(type(…))` is supported",
+                    ));
                 }
             },
             Kind::FunctionalType(inputs, results) => {
@@ -404,7 +416,10 @@ impl Lowering<'_> {
         if let Some(index) = self.written_operands.iter().position(|written| !written) {
             return Err(FormatError::new(
                 0,
-                format!("operand `{}` is not written", operation.operands[index].name),
+                format!(
+                    "operand `{}` is not written",
+                    operation.operands[index].name
+                ),
             ));
         }
         let mut elided: Vec<String> = self
@@ -577,7 +592,11 @@ pub fn kind_path(model: &Model, table: &str, dialect: &str, mnemonic: &str) -> S
         };
         kinds.iter().position(|kind| kind.mnemonic == mnemonic)
     });
-    let table = if table == "types" { "TYPES" } else { "ATTRIBUTES" };
+    let table = if table == "types" {
+        "TYPES"
+    } else {
+        "ATTRIBUTES"
+    };
     // A kind outside of the model is a mistake that the Rust compiler reports at the name.
     position.map_or_else(
         || format!("&crate::{dialect}::UNKNOWN_KIND_{mnemonic}"),
@@ -601,8 +620,7 @@ pub fn snake(name: &str) -> String {
             && before.is_some_and(|before| {
                 before.is_ascii_lowercase()
                     || before.is_ascii_digit()
-                    || (before.is_ascii_uppercase()
-                        && after.is_some_and(char::is_ascii_lowercase))
+                    || (before.is_ascii_uppercase() && after.is_some_and(char::is_ascii_lowercase))
             });
         if begins_word {
             snake.push('_');

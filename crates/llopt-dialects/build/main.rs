@@ -8,8 +8,10 @@ mod format;
 mod lower;
 mod model;
 #[path = "../src/type_set.rs"]
-// The build script uses a part of what the crate uses.
-#[allow(dead_code)]
+#[allow(
+    dead_code,
+    reason = "the crate uses more of this file than the build script does"
+)]
 mod type_set;
 mod wrapper;
 

@@ -534,9 +534,7 @@ fn fields<'r>(
     record: Record<'r>,
     field: &str,
 ) -> Result<impl Iterator<Item = (String, Record<'r>)> + use<'r>, ModelError> {
-    let dag = record
-        .dag_value(field)
-        .map_err(|error| error.to_string())?;
+    let dag = record.dag_value(field).map_err(|error| error.to_string())?;
     let mut pairs = Vec::new();
     for (argument, value) in dag.args() {
         let TypedInit::Def(definition) = value else {
@@ -706,8 +704,11 @@ fn attribute_field(name: String, record: Record<'_>) -> Result<AttributeField, M
                 if !constraint.subclass_of("InRange") {
                     return Err(format!("`{name}`: only InRange is understood"));
                 }
-                let bound =
-                    |field| constraint.int_value(field).map_err(|error| error.to_string());
+                let bound = |field| {
+                    constraint
+                        .int_value(field)
+                        .map_err(|error| error.to_string())
+                };
                 range = Some((bound("minimum")?, bound("maximum")?));
             }
         } else {
@@ -756,7 +757,11 @@ fn attribute_kind(record: Record<'_>) -> Result<AttributeKind, ModelError> {
         "DenseI64ArrayAttr" => AttributeKind::DenseI64Array,
         "DictArrayAttr" => AttributeKind::DictionaryArray,
         _ if record.subclass_of("TypeAttrBase") => AttributeKind::FunctionType,
-        other => return Err(format!("the attribute constraint {other} is not understood")),
+        other => {
+            return Err(format!(
+                "the attribute constraint {other} is not understood"
+            ));
+        }
     })
 }
 
@@ -776,7 +781,10 @@ fn region_field(name: String, record: Record<'_>) -> Result<RegionField, ModelEr
 }
 
 fn read_trait(record: Record<'_>, operation: &mut Operation) -> Result<(), ModelError> {
-    if record.subclass_of("TraitList") {
+    if name(record) == "ReturnLike" {
+        // A list in ODS; the bridge knows the trait as a whole.
+        operation.traits.push("ReturnLike".to_owned());
+    } else if record.subclass_of("TraitList") {
         for entry in list(record, "traits")? {
             read_trait(entry, operation)?;
         }

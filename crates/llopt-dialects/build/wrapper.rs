@@ -114,7 +114,10 @@ fn wrapper(model: &Model, dialect: &Dialect, index: usize, operation: &Operation
         accessors.push_str(&value_accessor(field, position, fixed, "operand"));
     }
     for (position, field) in operation.results.iter().enumerate() {
-        let clash = operation.operands.iter().any(|other| other.name == field.name);
+        let clash = operation
+            .operands
+            .iter()
+            .any(|other| other.name == field.name);
         if clash {
             continue;
         }
@@ -165,7 +168,7 @@ fn wrapper(model: &Model, dialect: &Dialect, index: usize, operation: &Operation
         dialect = dialect.name,
         mnemonic = operation.mnemonic,
         summary = operation.summary,
-        builder = builder(model, dialect, operation),
+        builder = builder(model, operation),
     )
 }
 
@@ -202,9 +205,9 @@ fn attribute_types(field: &AttributeField) -> (String, String) {
             let path = format!("crate::{dialect}::{name}");
             (path.clone(), path)
         }
-        AttributeKind::FunctionType
-        | AttributeKind::DictionaryArray
-        | AttributeKind::Kind(..) => ("Attribute<'c>".to_owned(), "Attribute<'c>".to_owned()),
+        AttributeKind::FunctionType | AttributeKind::DictionaryArray | AttributeKind::Kind(..) => {
+            ("Attribute<'c>".to_owned(), "Attribute<'c>".to_owned())
+        }
     };
     if field.presence == Presence::Optional {
         (format!("Option<{read}>"), format!("Option<{given}>"))
@@ -224,9 +227,9 @@ fn attribute_suffix(kind: &AttributeKind) -> &'static str {
         AttributeKind::DenseI32Array => "i32_array",
         AttributeKind::DenseI64Array => "i64_array",
         AttributeKind::Enum(..) => "integer",
-        AttributeKind::FunctionType
-        | AttributeKind::DictionaryArray
-        | AttributeKind::Kind(..) => "attribute",
+        AttributeKind::FunctionType | AttributeKind::DictionaryArray | AttributeKind::Kind(..) => {
+            "attribute"
+        }
     }
 }
 
@@ -278,9 +281,9 @@ fn make_attribute(field: &AttributeField, value: &str) -> String {
         AttributeKind::DenseI32Array => format!("make::i32_array(context, {value})"),
         AttributeKind::DenseI64Array => format!("make::i64_array(context, {value})"),
         AttributeKind::Enum(..) => format!("make::integer(context, 32, {value} as i64)"),
-        AttributeKind::FunctionType
-        | AttributeKind::DictionaryArray
-        | AttributeKind::Kind(..) => value.to_owned(),
+        AttributeKind::FunctionType | AttributeKind::DictionaryArray | AttributeKind::Kind(..) => {
+            value.to_owned()
+        }
     };
     if field.presence == Presence::Optional {
         format!("{value}.map(|value| {})", one("value"))
@@ -334,7 +337,7 @@ fn result_source(model: &Model, operation: &Operation, field: &ValueField) -> Re
     ResultSource::Given
 }
 
-fn builder(model: &Model, dialect: &Dialect, operation: &Operation) -> String {
+fn builder(model: &Model, operation: &Operation) -> String {
     let mut parameters = String::from("location: Location<'c>, ");
     let mut body = String::new();
     for field in &operation.results {
@@ -402,14 +405,14 @@ fn builder(model: &Model, dialect: &Dialect, operation: &Operation) -> String {
         parameters.push_str("regions: Vec<Region<'c>>, ");
         body.push_str("        building.regions(regions);\n");
     }
-    let _ = dialect;
+    let mutable = if body.is_empty() { "" } else { "mut " };
     format!(
         "    /// Makes a detached operation; arguments in the order of the `.td` file, result types first\n\
          \x20   /// where they do not follow from the operands.\n\
-         \x20   #[allow(clippy::too_many_arguments)] // as many as the operation has\n\
+         \x20   #[allow(clippy::too_many_arguments, reason = \"as many as the operation has\")]\n\
          \x20   pub fn build({parameters}) -> Operation<'c> {{\n\
          \x20       let context = access::context_of(location);\n        let _ = context;\n\
-         \x20       let mut building = Building::new(Self::definition(), location);\n{body}\
+         \x20       let {mutable}building = Building::new(Self::definition(), location);\n{body}\
          \x20       building.finish()\n    }}\n"
     )
 }

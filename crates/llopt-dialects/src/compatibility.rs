@@ -40,9 +40,7 @@ pub fn normalize(spec: &'static OpSpec, parser: &mut OpParser<'_, '_>) -> Parsed
     {
         parser.remove_attribute("offset");
         let value = crate::access::integer_value(offset);
-        let attribute = value.map_or(offset, |value| {
-            make::integer(parser.context(), 32, value)
-        });
+        let attribute = value.map_or(offset, |value| make::integer(parser.context(), 32, value));
         parser.add_attribute("N", attribute);
     }
     Ok(())

@@ -21,7 +21,11 @@ pub fn listed<'c, 'a>(
             None => effects.add(effect.kind, EffectTarget::Nothing, effect.resource),
             Some(ValueRef::Operand(index)) => {
                 for position in access::operand_positions(operation, definition, index) {
-                    effects.add(effect.kind, EffectTarget::Operand(position), effect.resource);
+                    effects.add(
+                        effect.kind,
+                        EffectTarget::Operand(position),
+                        effect.resource,
+                    );
                 }
             }
             Some(ValueRef::Result(index)) => {

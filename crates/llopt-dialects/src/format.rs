@@ -8,7 +8,7 @@
 mod parser;
 mod printer;
 
-pub use parser::{FormatParser, parse};
+pub use parser::{FormatParser, default_attribute, parse};
 pub use printer::{FormatPrinter, print};
 
 use crate::definition::{TypeTransform, ValueRef};
@@ -159,8 +159,7 @@ pub struct Custom {
         &'static [CustomArgument],
     ) -> Parsed<()>,
     /// Prints.
-    pub print:
-        for<'f, 'c, 'p> fn(&'f mut FormatPrinter<'_, 'c, 'p>, &'static [CustomArgument]),
+    pub print: for<'f, 'c, 'p> fn(&'f mut FormatPrinter<'_, 'c, 'p>, &'static [CustomArgument]),
 }
 
 /// Where the type of a group comes from.

@@ -57,10 +57,7 @@ pub fn parse_attribute<'c>(
 ///
 /// # Errors
 /// When the text does not match or the parameters do not verify.
-pub fn parse_type<'c>(
-    spec: &'static TypeSpec,
-    parser: &mut AsmParser<'c, '_>,
-) -> Parsed<Type<'c>> {
+pub fn parse_type<'c>(spec: &'static TypeSpec, parser: &mut AsmParser<'c, '_>) -> Parsed<Type<'c>> {
     let location = parser.location();
     let parameters = match type_definition(spec) {
         Some(definition) => parse_parameters(definition, parser)?,
@@ -179,8 +176,7 @@ pub fn complete<'c>(
         match (parameter.default, &value) {
             (Some(ParameterDefault::Ones), Some(given)) => {
                 // One spelling for one meaning: a list of ones is the default.
-                if access::i32_values(*given).is_some_and(|list| list.iter().all(|one| *one == 1))
-                {
+                if access::i32_values(*given).is_some_and(|list| list.iter().all(|one| *one == 1)) {
                     *value = None;
                 }
             }
@@ -198,10 +194,7 @@ pub fn complete<'c>(
 }
 
 /// The attribute that stands for a default, `None` where absence does.
-pub fn default_value<'c>(
-    context: &'c Context,
-    default: ParameterDefault,
-) -> Option<Attribute<'c>> {
+pub fn default_value<'c>(context: &'c Context, default: ParameterDefault) -> Option<Attribute<'c>> {
     match default {
         ParameterDefault::UInt(value) => Some(make::integer(context, 32, i64::from(value))),
         ParameterDefault::Bool(value) => Some(make::bool(context, value)),
@@ -228,7 +221,10 @@ pub fn parse_value<'c>(
             if i32::try_from(value).is_err() || value < 0 {
                 return Err(parser.error(
                     location,
-                    format!("`{}` must be between 0 and 2^31 - 1, not {value}", parameter.name),
+                    format!(
+                        "`{}` must be between 0 and 2^31 - 1, not {value}",
+                        parameter.name
+                    ),
                 ));
             }
             Ok(make::integer(context, 32, value))
@@ -303,11 +299,7 @@ pub fn print_attribute<'c>(
 }
 
 /// The print hook of type kinds without a syntax of their own.
-pub fn print_type<'c>(
-    spec: &'static TypeSpec,
-    r#type: Type<'c>,
-    printer: &mut AsmPrinter<'c, '_>,
-) {
+pub fn print_type<'c>(spec: &'static TypeSpec, r#type: Type<'c>, printer: &mut AsmPrinter<'c, '_>) {
     if let Some(definition) = type_definition(spec) {
         print_parameters(definition, TypeSpec::parameters_of(r#type), printer);
     }
@@ -439,12 +431,7 @@ pub fn verify_type<'c>(
 
 /// The hook that verifies an attribute as the encoding of a tensor.
 pub const ENCODING_VERIFIER: Option<
-    for<'c> fn(
-        &'static AttributeSpec,
-        Attribute<'c>,
-        &[i64],
-        Type<'c>,
-    ) -> Result<(), Complaint>,
+    for<'c> fn(&'static AttributeSpec, Attribute<'c>, &[i64], Type<'c>) -> Result<(), Complaint>,
 > = Some(crate::encoding_verifier::tensor);
 
 /// Checks the storage of each parameter; text always passes, bytecode need not.

@@ -1,5 +1,6 @@
 //! Attributes made of Rust values, as builders and parsers need them.
 
+use melior::ir::Type;
 use melior::{
     Context,
     ir::{
@@ -11,7 +12,6 @@ use melior::{
         r#type::IntegerType,
     },
 };
-use melior::ir::Type;
 
 /// `unit`
 pub fn unit(context: &Context) -> Attribute<'_> {

@@ -68,12 +68,7 @@ impl<'c, 'a> Building<'c, 'a> {
     ///
     /// # Panics
     /// When the operand has a type that the operation does not take: a bug in the caller.
-    pub fn derived_result(
-        &mut self,
-        name: &str,
-        operand: Value<'c, 'a>,
-        transform: TypeTransform,
-    ) {
+    pub fn derived_result(&mut self, name: &str, operand: Value<'c, 'a>, transform: TypeTransform) {
         let r#type = operand.r#type();
         let derived = transform(r#type)
             .unwrap_or_else(|| panic!("{name} cannot be built with an operand of type {type}"));

@@ -10,17 +10,20 @@ pub use generated::*;
 
 use llopt_mlir::dialect::DialectSpec;
 
-// The generator imports for every dialect what any dialect may need.
-#[allow(unused_imports, clippy::all)]
+#[allow(
+    unused_imports,
+    clippy::all,
+    reason = "the generator imports for every dialect what any dialect may need"
+)]
 mod generated {
     //! What the build script makes of the `.td` files.
 
     use crate::{
         access,
         definition::{
-            AttributeField, AttributeKind, DefaultValue, DialectDefinition, Effect,
-            EnumDefinition, Groups, KindDefinition, Multiplicity, OpDefinition, OpTrait,
-            Parameter, ParameterDefault, ParameterKind, Presence, RegionField, Relation, Style,
+            AttributeField, AttributeKind, DefaultValue, DialectDefinition, Effect, EnumDefinition,
+            Groups, KindDefinition, Multiplicity, OpDefinition, OpTrait, Parameter,
+            ParameterDefault, ParameterKind, Presence, RegionField, Relation, Style,
             TypeConstraint, ValueField, ValueRef,
         },
         format::{

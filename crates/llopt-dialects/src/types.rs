@@ -8,10 +8,9 @@ use llopt_mlir::dialect::TypeSpec;
 use melior::{
     Context,
     ir::{
-        Attribute, Type, TypeLike,
+        Attribute, Location, ShapedTypeLike, Type, TypeLike,
         attribute::TypeAttribute,
-        r#type::{IntegerType, RankedTensorType},
-        ShapedTypeLike,
+        r#type::{DimSize, IntegerType, RankedTensorType},
     },
 };
 
@@ -22,7 +21,7 @@ pub fn context_of<'c>(r#type: Type<'c>) -> &'c Context {
 }
 
 /// A ranked tensor.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct RankedTensor<'c>(RankedTensorType<'c>);
 
 impl<'c> RankedTensor<'c> {
@@ -45,10 +44,15 @@ impl<'c> RankedTensor<'c> {
         element: Type<'c>,
         encoding: Option<Attribute<'c>>,
     ) -> Option<Type<'c>> {
+        let Some(encoding) = encoding else {
+            let valid = element.is_integer()
+                || element.is_float()
+                || element.is_index()
+                || TypeSpec::of(element).is_some();
+            return valid.then(|| Self::new(shape, element, None));
+        };
         let shape: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
-        let null = Attribute::null();
-        RankedTensorType::checked(&shape, element, encoding.unwrap_or(null), location)
-            .map(Into::into)
+        RankedTensorType::checked(&shape, element, encoding, location).map(Into::into)
     }
 
     /// The type.
@@ -63,7 +67,10 @@ impl<'c> RankedTensor<'c> {
             .map(|dimension| {
                 self.0
                     .dim_size(dimension)
-                    .map_or(i64::MIN, |extent| extent as i64)
+                    .map_or(i64::MIN, |extent| match extent {
+                        DimSize::Static(extent) => extent as i64,
+                        DimSize::Dynamic => i64::MIN,
+                    })
             })
             .collect()
     }
@@ -359,7 +366,6 @@ impl TypeConstraint {
             return self.tensor != TypeSet::EMPTY
                 && self.tensor.intersects(class_of(tensor.element()));
         }
-        self.scalar.intersects(class_of(r#type))
-            || self.kinds.iter().any(|kind| kind.is(r#type))
+        self.scalar.intersects(class_of(r#type)) || self.kinds.iter().any(|kind| kind.is(r#type))
     }
 }

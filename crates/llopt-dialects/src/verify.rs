@@ -168,7 +168,10 @@ fn equal_groups(
 }
 
 /// Checks one inherent attribute.
-fn attribute(value: Option<Attribute<'_>>, field: &'static AttributeField) -> Result<(), Complaint> {
+fn attribute(
+    value: Option<Attribute<'_>>,
+    field: &'static AttributeField,
+) -> Result<(), Complaint> {
     let Some(value) = value else {
         return match field.presence {
             Presence::Required => Err(Complaint::new(format!(
@@ -334,8 +337,7 @@ fn same_encoding(
 ) -> Result<(), Complaint> {
     let mut first: Option<(String, Attribute<'_>)> = None;
     for (name, r#type) in named_types(operation, results) {
-        let Some(encoding) =
-            tensor_of(r#type, through_pointers).and_then(RankedTensor::encoding)
+        let Some(encoding) = tensor_of(r#type, through_pointers).and_then(RankedTensor::encoding)
         else {
             continue;
         };
@@ -357,10 +359,7 @@ fn same_encoding(
     Ok(())
 }
 
-fn same_pointee_shape(
-    operation: OperationRef<'_, '_>,
-    results: bool,
-) -> Result<(), Complaint> {
+fn same_pointee_shape(operation: OperationRef<'_, '_>, results: bool) -> Result<(), Complaint> {
     let mut first: Option<(String, Vec<i64>)> = None;
     for (name, r#type) in named_types(operation, results) {
         let shape = tensor_of(r#type, true).map_or_else(Vec::new, RankedTensor::shape);
@@ -399,8 +398,7 @@ fn relation(
     for (known, given) in from.iter().zip(&to) {
         let expected = (entry.transform)(*known);
         if expected != Some(*given) {
-            let complaint =
-                Complaint::new(format!("failed to verify that {}", entry.summary));
+            let complaint = Complaint::new(format!("failed to verify that {}", entry.summary));
             return Err(match expected {
                 Some(expected) => complaint.note(format!("expected '{expected}', got '{given}'")),
                 None => complaint.note(format!("nothing follows from '{known}'")),
@@ -411,9 +409,7 @@ fn relation(
         ValueRef::Operand(index) => {
             definition.operands[index].multiplicity == Multiplicity::Variadic
         }
-        ValueRef::Result(index) => {
-            definition.results[index].multiplicity == Multiplicity::Variadic
-        }
+        ValueRef::Result(index) => definition.results[index].multiplicity == Multiplicity::Variadic,
     };
     if both_variadic(entry.from) && both_variadic(entry.to) && from.len() != to.len() {
         return Err(Complaint::new(format!(

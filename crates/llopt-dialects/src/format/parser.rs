@@ -106,7 +106,9 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
     }
 
     fn elements(&mut self, elements: &'static [Element]) -> Parsed<()> {
-        elements.iter().try_for_each(|element| self.element(element))
+        elements
+            .iter()
+            .try_for_each(|element| self.element(element))
     }
 
     fn element(&mut self, element: &'static Element) -> Parsed<()> {
@@ -308,7 +310,11 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
                     Some(operands) => !operands.is_empty(),
                     None => self.operands.iter().any(|group| !group.is_empty()),
                 };
-                return if any { self.parser.type_list() } else { Ok(Vec::new()) };
+                return if any {
+                    self.parser.type_list()
+                } else {
+                    Ok(Vec::new())
+                };
             }
             TypeArgument::Results => return self.parser.type_list(),
         };

@@ -7,10 +7,7 @@ use crate::{
     format::parser::default_attribute,
 };
 use llopt_mlir::{asm::OpPrinter, dialect::OpSpec};
-use melior::ir::{
-    Attribute, OperationRef, Type, Value, ValueLike,
-    operation::OperationLike,
-};
+use melior::ir::{Attribute, OperationRef, Type, Value, ValueLike, operation::OperationLike};
 
 /// The print hook of every operation with a declarative format.
 pub fn print<'c, 'a>(
@@ -232,20 +229,22 @@ impl<'f, 'c, 'p> FormatPrinter<'f, 'c, 'p> {
 
     fn print_attribute(&mut self, index: usize) {
         let field = &self.definition.attributes[index];
-        let Some(attribute) = OpSpec::slot(self.operation, index).or_else(|| match field.presence {
-            Presence::Default(value) => Some(default_attribute(
-                self.printer.context(),
-                &field.kind,
-                value,
-            )),
-            Presence::Required | Presence::Optional => None,
-        }) else {
+        let Some(attribute) =
+            OpSpec::slot(self.operation, index).or_else(|| match field.presence {
+                Presence::Default(value) => Some(default_attribute(
+                    self.printer.context(),
+                    &field.kind,
+                    value,
+                )),
+                Presence::Required | Presence::Optional => None,
+            })
+        else {
             return;
         };
         match field.kind {
             AttributeKind::Enum(definition) => {
-                let keyword = access::integer_value(attribute)
-                    .and_then(|value| definition.keyword(value));
+                let keyword =
+                    access::integer_value(attribute).and_then(|value| definition.keyword(value));
                 match keyword {
                     Some(keyword) => self.printer.keyword_or_string(keyword),
                     // Only an operation that does not verify has no keyword.

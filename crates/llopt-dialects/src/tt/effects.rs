@@ -12,7 +12,11 @@ pub fn load<'c, 'a>(operation: LoadOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>)
         Some(&GLOBAL_MEMORY),
     );
     if operation.is_volatile() {
-        effects.add(EffectKind::Write, EffectTarget::Nothing, Some(&GLOBAL_MEMORY));
+        effects.add(
+            EffectKind::Write,
+            EffectTarget::Nothing,
+            Some(&GLOBAL_MEMORY),
+        );
     }
 }
 

@@ -13,10 +13,7 @@ pub mod ptr {
     ///
     /// # Errors
     /// When the text does not match.
-    pub fn parse<'c>(
-        spec: &'static TypeSpec,
-        parser: &mut AsmParser<'c, '_>,
-    ) -> Parsed<Type<'c>> {
+    pub fn parse<'c>(spec: &'static TypeSpec, parser: &mut AsmParser<'c, '_>) -> Parsed<Type<'c>> {
         let location = parser.location();
         parser.token(Token::Less)?;
         let pointee = parser.r#type()?;
@@ -34,11 +31,7 @@ pub mod ptr {
     }
 
     /// Prints from `<`.
-    pub fn print<'c>(
-        _spec: &'static TypeSpec,
-        r#type: Type<'c>,
-        printer: &mut AsmPrinter<'c, '_>,
-    ) {
+    pub fn print<'c>(_spec: &'static TypeSpec, r#type: Type<'c>, printer: &mut AsmPrinter<'c, '_>) {
         let Some(pointer) = Pointer::of(r#type) else {
             return;
         };
@@ -68,10 +61,7 @@ pub mod tensordesc {
     ///
     /// # Errors
     /// When the text does not match.
-    pub fn parse<'c>(
-        spec: &'static TypeSpec,
-        parser: &mut AsmParser<'c, '_>,
-    ) -> Parsed<Type<'c>> {
+    pub fn parse<'c>(spec: &'static TypeSpec, parser: &mut AsmParser<'c, '_>) -> Parsed<Type<'c>> {
         let location = parser.location();
         parser.token(Token::Less)?;
         let block = match parser.optional_type()? {
@@ -94,11 +84,7 @@ pub mod tensordesc {
     }
 
     /// Prints from `<`.
-    pub fn print<'c>(
-        _spec: &'static TypeSpec,
-        r#type: Type<'c>,
-        printer: &mut AsmPrinter<'c, '_>,
-    ) {
+    pub fn print<'c>(_spec: &'static TypeSpec, r#type: Type<'c>, printer: &mut AsmPrinter<'c, '_>) {
         if let Some(block) = TensorDesc::of(r#type).and_then(TensorDesc::block) {
             printer.text("<");
             printer.r#type(block.r#type());

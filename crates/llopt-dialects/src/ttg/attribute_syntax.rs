@@ -111,7 +111,10 @@ pub mod shared_linear {
         parser.token(Token::Comma)?;
         parser.keyword("alignment")?;
         parser.token(Token::Equal)?;
-        values[ALIGNMENT] = Some(kind::parse_value(&definition.parameters[ALIGNMENT], parser)?);
+        values[ALIGNMENT] = Some(kind::parse_value(
+            &definition.parameters[ALIGNMENT],
+            parser,
+        )?);
         parser.token(Token::Greater)?;
         if values[BLOCK].is_none() {
             values[BLOCK] = Some(make::bases(parser.context(), &[]));
@@ -223,7 +226,11 @@ pub mod padded_shared {
                         ),
                     )
                 })?;
-                (make::bases(context, &bases), make::bases(context, &[]), shape)
+                (
+                    make::bases(context, &bases),
+                    make::bases(context, &[]),
+                    shape,
+                )
             }
             (None, None, Some(offset)) => {
                 let Some(block) = block else {

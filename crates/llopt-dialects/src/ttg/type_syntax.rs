@@ -13,10 +13,7 @@ pub mod memdesc {
     ///
     /// # Errors
     /// When the text does not match.
-    pub fn parse<'c>(
-        spec: &'static TypeSpec,
-        parser: &mut AsmParser<'c, '_>,
-    ) -> Parsed<Type<'c>> {
+    pub fn parse<'c>(spec: &'static TypeSpec, parser: &mut AsmParser<'c, '_>) -> Parsed<Type<'c>> {
         let location = parser.location();
         parser.token(Token::Less)?;
         let shape = parser.dimension_list(false, true)?;
@@ -49,11 +46,7 @@ pub mod memdesc {
     }
 
     /// Prints from `<`.
-    pub fn print<'c>(
-        _spec: &'static TypeSpec,
-        r#type: Type<'c>,
-        printer: &mut AsmPrinter<'c, '_>,
-    ) {
+    pub fn print<'c>(_spec: &'static TypeSpec, r#type: Type<'c>, printer: &mut AsmPrinter<'c, '_>) {
         let Some(parts) = MemDesc::of(r#type).and_then(MemDesc::parts) else {
             return;
         };

@@ -14,10 +14,7 @@ use melior::ir::{OperationRef, Value, ValueLike, operation::OperationLike};
 pub const COLUMN_OFFSET: &str = "tensor_memory_col_offset";
 
 /// Reads the operands that are in shared memory.
-pub fn warp_group_dot<'c, 'a>(
-    operation: WarpGroupDotOp<'c, 'a>,
-    effects: &mut EffectSink<'c, 'a>,
-) {
+pub fn warp_group_dot<'c, 'a>(operation: WarpGroupDotOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {
     for (position, operand) in [operation.a(), operation.b()].into_iter().enumerate() {
         if MemDesc::of(operand.r#type()).is_some() {
             effects.add(
