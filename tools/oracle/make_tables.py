@@ -6,19 +6,25 @@
 `--corpus` names a folder that is searched for `.ttgir` files. The same inputs
 give the same bytes.
 
-Two files come out, gzip-compressed lines of tab-separated fields:
+Three files come out, gzip-compressed lines of tab-separated fields:
 
 * `triton_layouts.tsv.gz`: encoding, shape, bases. Bases are written
   `register=0.1,0.2;lane=1.0;warp=;block=`: input dimensions in order, one
   entry per basis vector, its coordinates separated by dots.
 * `triton_conflicts.tsv.gz`: distributed encoding, memory encoding, shape,
   element width in bits, excess wavefronts per vectorised access.
+* `triton_swizzles.tsv.gz`: source bases, target bases, element width in bits,
+  bases of the shared-memory layout that Triton synthesises for the conversion
+  (inputs `vector`, `bank`, `segment`, `reps`). Source and target are one
+  block's, without registers that hold copies.
 """
 
 import argparse
 import collections
 import gzip
 import pathlib
+import random
+import re
 
 import cases
 import triton_bridge
@@ -111,6 +117,60 @@ def conflicts(triton, modules, layout_rows, seed):
             for (register, shared, shape, bits), answer in answers if answer is not None]
 
 
+def one_block(ins):
+    """Bases of one block without registers that hold copies; None for several blocks."""
+    bases = dict((name, list(vectors)) for name, vectors in ins)
+    if bases["block"]:
+        return None
+    bases["register"] = [basis for basis in bases["register"] if any(basis)]
+    return [(name, bases[name]) for name in ("register", "lane", "warp", "block")]
+
+
+def linear_text(ins):
+    """The layout as `#ttg.linear<...>`."""
+    return "#ttg.linear<" + cases.braces(**dict(ins)) + ">"
+
+
+def swizzles(triton, modules, seed):
+    """Rows of the swizzle table: pairs of register layouts that the corpus has on one shape."""
+    groups = collections.defaultdict(set)
+    for module in modules:
+        target = re.search(r'ttg.target = "([^"]*)"', module.text)
+        warps = re.search(r'"ttg.num-warps" = (\d+)', module.text)
+        for encoding, shape, element in module.types():
+            if "shared" not in encoding:
+                key = (target and target[1], warps and warps[1], tuple(shape),
+                       max(8, cases.element_bits(element)))
+                groups[key].add(encoding)
+    encodings = sorted({(encoding, key[2]) for key, group in groups.items()
+                        for encoding in group})
+    layouts = {
+        question: one_block(answer)
+        for question, answer in triton_bridge.ask_all(
+            triton, encodings, lambda t, q: t.linear_layout(q[0], list(q[1]))) if answer
+    }
+    questions = set()
+    for (_, _, shape, bits), group in groups.items():
+        found = {bases_text(layouts[encoding, shape]): layouts[encoding, shape]
+                 for encoding in group if layouts.get((encoding, shape))}
+        for source_text, source in found.items():
+            for target_text, target in found.items():
+                if source_text != target_text:
+                    questions.add((linear_text(source), linear_text(target), shape, bits,
+                                   source_text, target_text))
+    questions = sorted(questions)
+    random.Random(seed).shuffle(questions)
+    questions = questions[:MAX_SWIZZLES]
+    answers = triton_bridge.ask_all(
+        triton, questions, lambda t, q: t.swizzle(q[0], q[1], list(q[2]), q[3]))
+    return [(source, target, str(bits), bases_text(answer))
+            for (_, _, _, bits, source, target), answer in answers if answer is not None]
+
+
+MAX_SWIZZLES = 4000
+"""The most rows of the swizzle table."""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", type=pathlib.Path, required=True)
@@ -126,6 +186,7 @@ def main():
     write(options.out / "triton_layouts.tsv.gz", layout_rows)
     write(options.out / "triton_conflicts.tsv.gz",
           conflicts(triton, modules, layout_rows, options.seed + 1))
+    write(options.out / "triton_swizzles.tsv.gz", swizzles(triton, modules, options.seed + 2))
 
 
 if __name__ == "__main__":

@@ -107,9 +107,11 @@ impl AmdMfma {
             .along(Dim::WARP, self.warps_per_cta[n], n)?;
         // A warp's tiles are numbered along n through the whole tensor, before the next row of
         // tiles; the matrix product's lowering counts on it.
-        let columns = u64::from(self.shape().1)
-            * u64::from(self.warps_per_cta[n])
-            * u64::from(self.tiles_per_warp[n]);
+        let columns = [self.warps_per_cta[n], self.tiles_per_warp[n]]
+            .iter()
+            .fold(u64::from(self.shape().1), |size, &count| {
+                size.saturating_mul(count.into())
+            });
         let repeats = super::tile::size_u32(shape[n] / columns);
         let mut tile = tile
             .along(Dim::REGISTER, repeats, n)?

@@ -100,7 +100,9 @@ impl AmdWmma {
             .along(Dim::REGISTER, self.tiles_per_warp[n], n)?
             .along(Dim::WARP, self.warps_per_cta[n], n)?;
         // As for MFMA, a warp's tiles are numbered along n through the whole tensor.
-        let columns = 16 * u64::from(self.warps_per_cta[n]) * u64::from(self.tiles_per_warp[n]);
+        let columns = [self.warps_per_cta[n], self.tiles_per_warp[n]]
+            .iter()
+            .fold(16, |size: u64, &count| size.saturating_mul(count.into()));
         let repeats = super::tile::size_u32(shape[n] / columns);
         let mut tile = tile
             .along(Dim::REGISTER, repeats, n)?

@@ -103,15 +103,20 @@ impl CgaLayout {
     pub fn shared_along(&self, dim: usize) -> Self {
         let mut result = self.clone();
         for basis in &mut result.bases {
-            basis[dim] = 0;
+            if let Some(entry) = basis.get_mut(dim) {
+                *entry = 0;
+            }
         }
         result
     }
 
-    /// The blocks of the tensor that loses `dim`.
+    /// The blocks of the tensor that loses `dim`; the same where there is no such dimension.
     #[must_use]
     pub fn without_dim(&self, dim: usize) -> Self {
         let mut result = self.clone();
+        if dim >= result.rank {
+            return result;
+        }
         result.rank -= 1;
         for basis in &mut result.bases {
             basis.remove(dim);

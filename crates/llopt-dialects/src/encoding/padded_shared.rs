@@ -76,7 +76,7 @@ impl PaddedShared {
     #[must_use]
     pub fn padded_offset(&self, offset: u64) -> u64 {
         self.pads.iter().fold(offset, |sum, &(interval, padding)| {
-            sum + offset / u64::from(interval) * u64::from(padding)
+            sum.saturating_add((offset / u64::from(interval)).saturating_mul(u64::from(padding)))
         })
     }
 

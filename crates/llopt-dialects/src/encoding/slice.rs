@@ -27,12 +27,7 @@ impl Slice {
     /// The blocks of the cluster.
     #[must_use]
     pub fn cga_layout(&self) -> CgaLayout {
-        let parent = self.parent.cga_layout();
-        if (self.dim as usize) < parent.rank() {
-            parent.without_dim(self.dim as usize)
-        } else {
-            CgaLayout::single(self.rank())
-        }
+        self.parent.cga_layout().without_dim(self.dim as usize)
     }
 
     /// Invariants: the parent is valid, distributed, and of rank 2 or more; `dim` is one of its

@@ -1,6 +1,6 @@
 //! The plan that encodings share: deal out a tile, repeat it or wrap it around, put the blocks on top.
 
-use llopt_layout::{Dim, LinearLayout};
+use llopt_layout::{Dim, LayoutError, LinearLayout, MAX_BITS, Side};
 use llopt_target::matrix::{Axis, Fragment};
 
 use super::{CgaLayout, EncodingError};
@@ -186,7 +186,7 @@ pub(super) fn size_u32(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
 
-/// Whether a shape has the right rank and sizes that a layout can have.
+/// Whether a shape has the right rank, and sizes that a layout can have each and together.
 pub(super) fn verify_shape(rank: usize, shape: &[u64]) -> Result<(), EncodingError> {
     if shape.len() != rank {
         return Err(EncodingError::ShapeRank {
@@ -194,9 +194,15 @@ pub(super) fn verify_shape(rank: usize, shape: &[u64]) -> Result<(), EncodingErr
             found: shape.len(),
         });
     }
+    let mut bits = 0;
     for (dim, &size) in shape.iter().enumerate() {
         if !size.is_power_of_two() || u32::try_from(size).is_err() {
             return Err(EncodingError::ShapeSize { dim, size });
+        }
+        bits += size.trailing_zeros();
+        if bits as usize > MAX_BITS {
+            let (side, dim) = (Side::Output, Dim::tensor(dim));
+            return Err(LayoutError::TooManyBits { side, dim, bits }.into());
         }
     }
     Ok(())

@@ -118,13 +118,13 @@ impl Fragment {
         })
     }
 
-    /// The size of the fragment's matrix along `axis`, in elements.
+    /// The size of the fragment's matrix along `axis`, in elements; `u32::MAX` where it would be
+    /// larger.
     #[must_use]
     pub fn extent(&self, axis: Axis, width: u32) -> u32 {
         self.deal(width)
             .filter(|&(_, dealt, _)| dealt == Some(axis))
-            .map(|(_, _, count)| count)
-            .product()
+            .fold(1, |size: u32, (_, _, count)| size.saturating_mul(count))
     }
 
     /// The fragment as a map from (register, lane) to the dimensions that `dim_of` names.
