@@ -216,6 +216,7 @@ typedef struct LloptKind {
   const void *spec;
   MlirStringRef mnemonic;
   MlirStringRef alias; // empty for none
+  intptr_t parameterCount; // checked when reading bytecode
   bool verify;         // has a parameter verifier
   bool verifyEncoding; // attributes only
 } LloptKind;
@@ -348,6 +349,8 @@ bool llopt_op_parser_successor(LloptOpParser parser, MlirBlock *successor);
 int llopt_op_parser_optional_successor(LloptOpParser parser, MlirBlock *successor);
 bool llopt_op_parser_optional_location(LloptOpParser parser, MlirLocation *location);
 bool llopt_op_parser_generic(LloptOpParser parser, LloptOpState state);
+// `{…}` or `attributes {…}` straight into the state.
+bool llopt_op_parser_attributes(LloptOpParser parser, LloptOpState state, bool withKeyword);
 // Function syntax of function_interface_impl, without a visibility keyword of its own.
 bool llopt_op_parser_function(LloptOpParser parser, LloptOpState state, bool allowVariadic);
 intptr_t llopt_op_parser_result_count(LloptOpParser parser);
@@ -368,12 +371,13 @@ MlirValue llopt_state_operand(LloptOpState state, intptr_t index);
 intptr_t llopt_state_type_count(LloptOpState state);
 // Runs the operation's type inference on what the state holds and adds the result types.
 bool llopt_state_infer_types(LloptOpParser parser, LloptOpState state);
-// Adds an implicit terminator to every block-less or open-ended region of the state.
-bool llopt_state_ensure_terminator(LloptOpState state, intptr_t region, MlirStringRef terminator);
+// Adds an implicit terminator without operands where a region of the state lacks one; false when
+// there is no such region.
+bool llopt_state_ensure_terminator(LloptOpParser parser, LloptOpState state, intptr_t region,
+                                   MlirStringRef terminator);
 
 //===------------------------------------------------------ asm printer ---===//
 
-MlirContext llopt_printer_context(LloptPrinter printer);
 void llopt_printer_text(LloptPrinter printer, MlirStringRef text);
 void llopt_printer_newline(LloptPrinter printer);
 void llopt_printer_indent(LloptPrinter printer, bool increase);
@@ -427,9 +431,8 @@ bool llopt_operation_is_speculatable(MlirOperation op);
 typedef void (*LloptEffectCallback)(void *userData, int effect, MlirValue value, const void *resource,
                                     MlirStringRef resourceName);
 bool llopt_operation_effects(MlirOperation op, LloptEffectCallback callback, void *userData);
-// Verifies one operation and all below it; reports through the context's handlers.
-bool llopt_operation_verify(MlirOperation op);
-// Folds without changing the operation; false when nothing folds.
+// Folds; false when nothing folds. The operation may be changed in place, and then no result is
+// collected.
 bool llopt_operation_fold(MlirOperation op, const MlirAttribute *operands, intptr_t count, LloptCollector results);
 enum { LLOPT_WALK_ADVANCE, LLOPT_WALK_SKIP, LLOPT_WALK_INTERRUPT };
 typedef int (*LloptWalkCallback)(void *userData, MlirOperation op);
@@ -458,14 +461,13 @@ MlirAttribute llopt_float_attribute_from_bits(MlirType type, uint64_t bits);
 // Dense elements: splat or element bits, zero extended. Elements of up to 64 bits.
 bool llopt_dense_is_splat(MlirAttribute dense, uint64_t *bits);
 bool llopt_dense_bits(MlirAttribute dense, uint64_t *bits, intptr_t count);
-MlirAttribute llopt_dense_splat(MlirType type, uint64_t bits);
 MlirAttribute llopt_dense_from_bits(MlirType type, const uint64_t *bits, intptr_t count);
 // Bit width of an integer, index (64) or float type, 0 for others.
 uint32_t llopt_type_bit_width(MlirType type);
 // A ranked tensor type that is verified first; null after a diagnostic at `location`.
 MlirType llopt_tensor_type_checked(MlirLocation location, const int64_t *shape, intptr_t rank, MlirType element,
                                    MlirAttribute encoding);
-// The plain text of a location chain as MLIR prints it (`file:line:col`).
+// The first file position within a location; false when there is none.
 bool llopt_location_file(MlirLocation location, MlirStringRef *file, uint32_t *line, uint32_t *column);
 
 //===------------------------------------------------------ diagnostics ---===//
@@ -487,9 +489,9 @@ typedef struct LloptGreedyConfig {
   bool fold;
   bool simplifyRegions;
 } LloptGreedyConfig;
-// False when the driver did not converge. Consumes the set.
-bool llopt_apply_greedily(MlirOperation op, MlirRewritePatternSet set, const LloptGreedyConfig *config, bool *changed);
-MlirRewriterBase llopt_rewriter_of_pattern(MlirPatternRewriter rewriter);
+// Applies patterns below an operation; false when the driver did not converge.
+bool llopt_apply_greedily(MlirOperation op, MlirFrozenRewritePatternSet patterns, const LloptGreedyConfig *config,
+                          bool *changed);
 
 //===---------------------------------------------------- passes, tools ---===//
 

@@ -5,11 +5,19 @@
 //! On the outside, [`capture`] collects everything MLIR says while a closure runs.
 
 use crate::ffi;
+use crate::ir::{LocationExt, LocationKind};
 use melior::{
+    Context,
     diagnostic::DiagnosticSeverity,
     ir::{Location, OperationRef},
 };
-use std::fmt;
+use mlir_sys::{MlirDiagnostic, MlirLogicalResult, MlirStringRef};
+use std::{
+    ffi::c_void,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Mutex,
+};
 
 /// Proof that an error diagnostic has been emitted; carries nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,4 +212,193 @@ impl<'c> Emission<'c> {
         }
         Reported(())
     }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// An explanation attached to another diagnostic.
+    Note,
+    /// Something worth knowing.
+    Remark,
+    /// Something suspicious.
+    Warning,
+    /// Something wrong.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Note => "note",
+            Self::Remark => "remark",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// A place in a file; lines and columns start at 1.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The file, as it was named to the parser or by the frontend.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// A diagnostic as a value, independent of any context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The text.
+    pub message: String,
+    /// Where, innermost first: the place itself, then the call sites around it. Empty when the
+    /// location is unknown.
+    pub positions: Vec<Position>,
+    /// Notes.
+    pub notes: Vec<Diagnostic>,
+}
+
+impl Diagnostic {
+    /// # Safety
+    /// The diagnostic is live.
+    unsafe fn from_raw(raw: MlirDiagnostic) -> Self {
+        unsafe extern "C" fn append(text: MlirStringRef, bytes: *mut c_void) {
+            // SAFETY: MLIR passes the vector below back.
+            unsafe { (*bytes.cast::<Vec<u8>>()).extend_from_slice(ffi::bytes(text)) }
+        }
+        let mut message: Vec<u8> = Vec::new();
+        // SAFETY: the diagnostic is live; the vector outlives the call.
+        let (severity, location, note_count) = unsafe {
+            mlir_sys::mlirDiagnosticPrint(raw, Some(append), (&raw mut message).cast());
+            (
+                mlir_sys::mlirDiagnosticGetSeverity(raw),
+                Location::from_raw(mlir_sys::mlirDiagnosticGetLocation(raw)),
+                mlir_sys::mlirDiagnosticGetNumNotes(raw),
+            )
+        };
+        let mut positions = Vec::new();
+        collect_positions(location, &mut positions);
+        Self {
+            severity: match severity {
+                mlir_sys::MlirDiagnosticSeverity_MlirDiagnosticWarning => Severity::Warning,
+                mlir_sys::MlirDiagnosticSeverity_MlirDiagnosticNote => Severity::Note,
+                mlir_sys::MlirDiagnosticSeverity_MlirDiagnosticRemark => Severity::Remark,
+                _ => Severity::Error,
+            },
+            message: String::from_utf8_lossy(&message).into_owned(),
+            positions,
+            notes: (0..note_count)
+                // SAFETY: the note belongs to the live diagnostic.
+                .map(|index| unsafe { Self::from_raw(mlir_sys::mlirDiagnosticGetNote(raw, index)) })
+                .collect(),
+        }
+    }
+
+    /// The innermost position.
+    pub fn position(&self) -> Option<&Position> {
+        self.positions.first()
+    }
+}
+
+/// The positions of a location, innermost first.
+fn collect_positions(location: Location<'_>, positions: &mut Vec<Position>) {
+    match location.kind() {
+        LocationKind::File {
+            file, line, column, ..
+        } => positions.push(Position {
+            file: file.to_owned(),
+            line,
+            column,
+        }),
+        LocationKind::Name { child, .. } => collect_positions(child, positions),
+        LocationKind::CallSite { callee, caller } => {
+            collect_positions(callee, positions);
+            collect_positions(caller, positions);
+        }
+        // The parts of a fused location are equals, not a chain: the first stands for all.
+        LocationKind::Fused { locations } => {
+            if let Some(first) = locations.first() {
+                collect_positions(*first, positions);
+            }
+        }
+        LocationKind::Unknown | LocationKind::Other => {}
+    }
+}
+
+/// `file:line:col: error: message`, a `called from` line for each call site, then the notes.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position() {
+            Some(position) => write!(formatter, "{position}: ")?,
+            None => formatter.write_str("<unknown>:0: ")?,
+        }
+        write!(formatter, "{}: {}", self.severity, self.message)?;
+        for caller in self.positions.iter().skip(1) {
+            write!(formatter, "\n{caller}: note: called from here")?;
+        }
+        for note in &self.notes {
+            write!(formatter, "\n{note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Diagnostics one per line, as MLIR's tools write them.
+pub fn render(diagnostics: &[Diagnostic]) -> String {
+    let mut text = String::new();
+    for diagnostic in diagnostics {
+        text.push_str(&diagnostic.to_string());
+        text.push('\n');
+    }
+    text
+}
+
+/// Runs a closure and collects the diagnostics that the context emits meanwhile, also from
+/// MLIR's own threads. They reach no other handler.
+pub fn capture<T>(context: &Context, run: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
+    unsafe extern "C" fn handle(raw: MlirDiagnostic, user: *mut c_void) -> MlirLogicalResult {
+        // SAFETY: MLIR passes back the mutex below, and a live diagnostic.
+        let _ = catch_unwind(AssertUnwindSafe(|| unsafe {
+            let diagnostic = Diagnostic::from_raw(raw);
+            if let Ok(mut list) = (*user.cast::<Mutex<Vec<Diagnostic>>>()).lock() {
+                list.push(diagnostic);
+            }
+        }));
+        MlirLogicalResult { value: 1 }
+    }
+    /// Detaches even when the closure panics.
+    struct Handler<'a>(&'a Context, mlir_sys::MlirDiagnosticHandlerID);
+    impl Drop for Handler<'_> {
+        fn drop(&mut self) {
+            // SAFETY: the handler was attached to this context.
+            unsafe { mlir_sys::mlirContextDetachDiagnosticHandler(self.0.to_raw(), self.1) }
+        }
+    }
+    let list: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
+    // SAFETY: the list outlives the handler, which is detached below.
+    let handler = Handler(context, unsafe {
+        mlir_sys::mlirContextAttachDiagnosticHandler(
+            context.to_raw(),
+            Some(handle),
+            (&raw const list).cast_mut().cast(),
+            None,
+        )
+    });
+    let result = run();
+    drop(handler);
+    (
+        result,
+        list.into_inner().unwrap_or_else(|error| error.into_inner()),
+    )
 }

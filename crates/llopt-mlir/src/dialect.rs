@@ -20,7 +20,7 @@ pub use operation::{
 };
 
 pub(crate) use hooks::{guard, install as install_hooks, on_operation};
-pub(crate) use operation::raw_attribute;
+pub(crate) use operation::{effect_kind, raw_attribute};
 
 use crate::{diagnostic::Complaint, ffi, rewrite::PatternSpec};
 use melior::{

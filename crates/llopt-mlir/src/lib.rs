@@ -5,5 +5,9 @@ pub mod asm;
 pub mod diagnostic;
 pub mod dialect;
 mod ffi;
+pub mod ir;
 pub mod pass;
 pub mod rewrite;
+mod tool;
+
+pub use tool::{lsp_main, opt_main, parse_module, register_upstream_dialects};

@@ -452,16 +452,14 @@ impl<'c, 'p> OpParser<'c, 'p> {
 
     /// `{…}` into the attributes of the operation.
     pub fn attr_dict(&mut self) -> Parsed<()> {
-        let dictionary = self.optional_attribute_dictionary()?;
-        self.add_attributes(dictionary);
-        Ok(())
+        // SAFETY: parser and state are live.
+        parsed(unsafe { ffi::llopt_op_parser_attributes(self.raw, self.state, false) })
     }
 
     /// `attributes {…}` into the attributes of the operation.
     pub fn attr_dict_with_keyword(&mut self) -> Parsed<()> {
-        let dictionary = self.optional_attribute_dictionary_with_keyword()?;
-        self.add_attributes(dictionary);
-        Ok(())
+        // SAFETY: parser and state are live.
+        parsed(unsafe { ffi::llopt_op_parser_attributes(self.raw, self.state, true) })
     }
 
     /// Adds a region.
@@ -495,6 +493,19 @@ impl<'c, 'p> OpParser<'c, 'p> {
     pub fn infer_types(&mut self) -> Parsed<()> {
         // SAFETY: parser and state are live.
         parsed(unsafe { ffi::llopt_state_infer_types(self.raw, self.state) })
+    }
+
+    /// Gives a region that has been added its implicit terminator, an operation without operands.
+    pub fn ensure_terminator(&mut self, region: usize, terminator: &str) -> Parsed<()> {
+        // SAFETY: parser and state are live; the bridge checks the number.
+        parsed(unsafe {
+            ffi::llopt_state_ensure_terminator(
+                self.raw,
+                self.state,
+                region as isize,
+                ffi::string_ref(terminator),
+            )
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::ffi;
 use melior::{
-    Context, ContextRef,
+    Context,
     ir::{
         Attribute, AttributeLike, BlockRef, Location, OperationRef, RegionLike, RegionRef, Type,
         TypeLike, ValueLike,
@@ -388,13 +388,5 @@ impl<'c> OpPrinter<'c, '_> {
     pub fn function(&mut self, operation: OperationRef<'c, '_>) {
         // SAFETY: printer and operation are live; the bridge checks that it is a function.
         unsafe { ffi::llopt_op_printer_function(self.raw, operation.to_raw(), false) }
-    }
-}
-
-impl<'c> AsmPrinter<'c, '_> {
-    /// The context.
-    pub fn context(&self) -> &'c Context {
-        // SAFETY: the printer's context outlives `'c` by the contract of `from_raw`.
-        unsafe { ContextRef::from_raw(ffi::llopt_printer_context(self.raw)).to_ref() }
     }
 }

@@ -564,6 +564,7 @@ unsafe extern "C" fn dialect_initialize(address: *const c_void, dialect: LloptDi
                 spec: std::ptr::from_ref(attribute).cast(),
                 mnemonic: ffi::string_ref(attribute.mnemonic),
                 alias: ffi::string_ref(attribute.alias.unwrap_or_default()),
+                parameterCount: attribute.parameters.len() as isize,
                 verify: attribute.verify.is_some(),
                 verifyEncoding: attribute.verify_encoding.is_some(),
             };
@@ -574,6 +575,7 @@ unsafe extern "C" fn dialect_initialize(address: *const c_void, dialect: LloptDi
                 spec: std::ptr::from_ref(r#type).cast(),
                 mnemonic: ffi::string_ref(r#type.mnemonic),
                 alias: ffi::string_ref(r#type.alias.unwrap_or_default()),
+                parameterCount: r#type.parameters.len() as isize,
                 verify: r#type.verify.is_some(),
                 verifyEncoding: false,
             };

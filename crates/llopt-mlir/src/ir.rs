@@ -1,0 +1,31 @@
+//! Access to the IR that melior leaves out, as extension traits over melior's own types.
+//!
+//! MLIR's IR is a graph with interior mutability: an `OperationRef` is a pointer, and changing
+//! an operation through one is as legal here as it is in C++. What the borrow checker cannot
+//! see is erasure: after [`OperationExt::erase`] every handle to the operation, its results,
+//! regions and blocks dangles, and the caller must not use them. Passes are written so that
+//! erasure comes last.
+
+mod attribute;
+mod block;
+mod dominance;
+mod location;
+mod operation;
+mod types;
+mod value;
+
+pub use attribute::{AttributeExt, attr};
+pub use block::{BlockExt, RegionExt};
+pub use dominance::Dominance;
+pub use location::{LocationExt, LocationKind};
+pub use operation::{Effect, OperationExt, Walk};
+pub use types::{FloatKind, Signedness, TensorParts, TypeExt, tensor_type_checked};
+pub use value::{Use, ValueExt};
+
+use melior::{Context, ContextRef};
+
+/// The context behind a reference, for the full life of that context.
+pub(crate) fn context<'c>(context: ContextRef<'c>) -> &'c Context {
+    // SAFETY: `'c` is the life of the context itself.
+    unsafe { context.to_ref() }
+}
