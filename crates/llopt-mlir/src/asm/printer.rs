@@ -18,7 +18,8 @@ use std::{
 /// [`fmt::Write`], so `write!` works on it and cannot fail.
 pub struct AsmPrinter<'c, 'p> {
     raw: ffi::LloptPrinter,
-    life: PhantomData<(&'c Context, &'p ())>,
+    context: &'c Context,
+    life: PhantomData<&'p ()>,
 }
 
 impl fmt::Write for AsmPrinter<'_, '_> {
@@ -35,11 +36,17 @@ fn raw_types(types: &[Type<'_>]) -> Vec<mlir_sys::MlirType> {
 impl<'c> AsmPrinter<'c, '_> {
     /// # Safety
     /// The printer is live for the life of the returned value.
-    pub(crate) unsafe fn from_raw(raw: ffi::LloptPrinter) -> Self {
+    pub(crate) unsafe fn from_raw(raw: ffi::LloptPrinter, context: &'c Context) -> Self {
         Self {
             raw,
+            context,
             life: PhantomData,
         }
+    }
+
+    /// The context.
+    pub fn context(&self) -> &'c Context {
+        self.context
     }
 
     /// Text as it is.
@@ -242,10 +249,10 @@ impl DerefMut for OpPrinter<'_, '_> {
 impl<'c> OpPrinter<'c, '_> {
     /// # Safety
     /// The printer is live for the life of the returned value.
-    pub(crate) unsafe fn from_raw(raw: ffi::LloptOpPrinter) -> Self {
+    pub(crate) unsafe fn from_raw(raw: ffi::LloptOpPrinter, context: &'c Context) -> Self {
         Self {
             // SAFETY: the base is the same object.
-            base: unsafe { AsmPrinter::from_raw(ffi::llopt_op_printer_base(raw)) },
+            base: unsafe { AsmPrinter::from_raw(ffi::llopt_op_printer_base(raw), context) },
             raw,
         }
     }

@@ -10,6 +10,7 @@ use crate::{
     diagnostic,
     dialect::TypeSpec,
     ffi::{self, *},
+    ir::OperationExt,
     rewrite::{PatternSpec, Rewriter},
 };
 use melior::{
@@ -185,11 +186,10 @@ unsafe extern "C" fn op_print(
     let spec: &'static OpSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of operations"), || {
         if let Some(print) = spec.print {
-            print(
-                spec,
-                unsafe { OperationRef::from_raw(operation) },
-                &mut unsafe { OpPrinter::from_raw(printer) },
-            );
+            let operation = unsafe { OperationRef::from_raw(operation) };
+            print(spec, operation, &mut unsafe {
+                OpPrinter::from_raw(printer, operation.ctx())
+            });
         }
     });
 }
@@ -444,8 +444,9 @@ unsafe extern "C" fn attribute_print(
     let spec: &'static AttributeSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of attributes"), || {
         let attribute = unsafe { Attribute::from_raw(attribute) };
+        let context = unsafe { context_of(attribute.context()) };
         (spec.print)(spec, attribute, &mut unsafe {
-            AsmPrinter::from_raw(printer)
+            AsmPrinter::from_raw(printer, context)
         });
     });
 }
@@ -466,7 +467,10 @@ unsafe extern "C" fn type_print(address: *const c_void, r#type: MlirType, printe
     let spec: &'static TypeSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of types"), || {
         let r#type = unsafe { Type::from_raw(r#type) };
-        (spec.print)(spec, r#type, &mut unsafe { AsmPrinter::from_raw(printer) });
+        let context = unsafe { context_of(r#type.context()) };
+        (spec.print)(spec, r#type, &mut unsafe {
+            AsmPrinter::from_raw(printer, context)
+        });
     });
 }
 
