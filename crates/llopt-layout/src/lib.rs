@@ -15,12 +15,15 @@
 
 extern crate alloc;
 
+pub mod banks;
 mod dim;
 mod error;
 pub mod f2;
+pub mod instruction;
 mod layout;
 mod list;
 mod permutation;
+pub mod plan;
 
 pub use dim::Dim;
 pub use error::{LayoutError, Side};

@@ -111,6 +111,11 @@ impl Echelon {
         self.pivots
     }
 
+    /// The kept vector with this pivot; zero when there is none.
+    pub(crate) fn row(&self, pivot: u32) -> u32 {
+        self.rows.get(pivot as usize).map_or(0, |&row| row as u32)
+    }
+
     /// The kept vectors, in the order of their pivots.
     pub fn vectors(&self) -> impl Iterator<Item = u32> + '_ {
         ones(self.pivots).map(|p| self.rows[p as usize] as u32)

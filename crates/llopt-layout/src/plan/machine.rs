@@ -1,0 +1,70 @@
+//! What the planner has to know about a target: sizes, instructions, and prices, as plain data.
+
+use crate::banks::BankModel;
+use crate::instruction::MatrixInstruction;
+
+/// The parameters of a target that decide how data is moved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine<'a> {
+    /// The lanes of a warp as log2.
+    pub lanes_log2: u32,
+    /// The shared memory.
+    pub banks: BankModel,
+    /// The widest vector access to shared memory, in bits per lane.
+    pub max_vector_bits: u32,
+    /// The matrix instructions that the target has.
+    pub matrix: &'a [MatrixInstruction],
+    /// The bytes of shared memory that a conversion may use.
+    pub shared_bytes: u32,
+    /// Whether a block can read the shared memory of the other blocks of its cluster.
+    pub cluster: bool,
+    /// What the steps cost.
+    pub costs: Costs,
+}
+
+/// Prices, in cycles of the shared-memory pipe of a multiprocessor per instruction of a warp.
+///
+/// One wavefront is the unit: it occupies that pipe for one cycle. What runs elsewhere is priced
+/// by its throughput relative to it, what waits by the cycles that a warp cannot hide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// A shuffle of one 32-bit register between lanes.
+    pub shuffle: f32,
+    /// A select or an exchange of one 32-bit register.
+    pub select: f32,
+    /// A byte permute, to pack or to unpack narrow elements.
+    pub permute: f32,
+    /// Issuing one instruction that accesses shared memory.
+    pub issue: f32,
+    /// One pass over the banks.
+    pub wavefront: f32,
+    /// One pass over the banks of another block of the cluster.
+    pub remote_wavefront: f32,
+    /// Ordering the memory accesses of one warp.
+    pub warp_barrier: f32,
+    /// A barrier of all warps of a block.
+    pub block_barrier: f32,
+    /// A barrier of all blocks of a cluster.
+    pub cluster_barrier: f32,
+    /// Holding one more 32-bit register during the conversion.
+    pub register: f32,
+}
+
+impl Default for Costs {
+    /// A multiprocessor with one shared-memory pipe that also serves shuffles, four times as many
+    /// arithmetic lanes, and barriers of some tens of cycles.
+    fn default() -> Costs {
+        Costs {
+            shuffle: 1.0,
+            select: 0.5,
+            permute: 0.5,
+            issue: 0.25,
+            wavefront: 1.0,
+            remote_wavefront: 4.0,
+            warp_barrier: 4.0,
+            block_barrier: 30.0,
+            cluster_barrier: 200.0,
+            register: 0.02,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Every plan of random pairs of layouts, followed with a tag per element.
+
+mod executor;
+mod machines;
+
+use executor::{follow, held};
+use llopt_layout::plan::{Machine, Movement, Scope, plan};
+use llopt_layout::{Dim, LinearLayout};
+use machines::{WARP32_MATRIX, WAVE64, WAVE64_BANKS64};
+
+const PAIRS: u64 = 10_000;
+
+/// A generator of numbers that are random enough and the same on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 16) % u64::from(n.max(1))) as u32
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u32 + 1) as usize);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Threads {
+    lanes: u32,
+    warps: u32,
+    blocks: u32,
+}
+
+/// `count` vectors that span all `bits` bits: units, or a random basis; the rest repeats.
+fn spanning(random: &mut Random, bits: u32, count: u32, dense: bool) -> Vec<u32> {
+    let mut vectors: Vec<u32> = (0..bits).map(|b| 1 << b).collect();
+    if dense {
+        for _ in 0..3 * bits {
+            let (i, j) = (random.below(bits) as usize, random.below(bits) as usize);
+            if i != j {
+                vectors[i] ^= vectors[j];
+            }
+        }
+    }
+    while (vectors.len() as u32) < count {
+        let repeat = match random.below(4) {
+            0 => vectors[random.below(bits) as usize],
+            _ => 0,
+        };
+        vectors.push(repeat);
+    }
+    random.shuffle(&mut vectors);
+    vectors
+}
+
+fn layout(vectors: &[u32], threads: Threads, shape: &[(Dim, u32)]) -> LinearLayout {
+    let rows = |list: &[u32]| -> Vec<Vec<u32>> {
+        list.iter()
+            .map(|&v| {
+                let mut rest = v;
+                shape
+                    .iter()
+                    .map(|&(_, size)| {
+                        let value = rest % size;
+                        rest /= size;
+                        value
+                    })
+                    .collect()
+            })
+            .collect()
+    };
+    let (lanes, rest) = vectors.split_at(threads.lanes as usize);
+    let (warps, rest) = rest.split_at(threads.warps as usize);
+    let (blocks, registers) = rest.split_at(threads.blocks as usize);
+    LinearLayout::from_bases(
+        &[
+            (Dim::REGISTER, &rows(registers)[..]),
+            (Dim::LANE, &rows(lanes)),
+            (Dim::WARP, &rows(warps)),
+            (Dim::BLOCK, &rows(blocks)),
+        ],
+        shape,
+    )
+    .expect("in range by construction")
+}
+
+/// A random pair that fits together: anything to anything, or with only some threads involved.
+fn pair(random: &mut Random, machine: &Machine<'_>) -> (LinearLayout, LinearLayout) {
+    let threads = Threads {
+        lanes: machine.lanes_log2,
+        warps: random.below(3),
+        blocks: if machine.cluster { random.below(2) } else { 0 },
+    };
+    let thread_bits = threads.lanes + threads.warps + threads.blocks;
+    let bits = 3 + random.below(9);
+    let shape = match random.below(3) {
+        0 => vec![(Dim::tensor(0), 1 << bits)],
+        _ => vec![
+            (Dim::tensor(0), 1 << (bits / 2)),
+            (Dim::tensor(1), 1 << (bits - bits / 2)),
+        ],
+    };
+    let dense = random.below(3) == 0;
+    let extra = random.below(3);
+    let count = (thread_bits + random.below(2)).max(bits) + extra;
+    let a = spanning(random, bits, count, dense);
+    let b = match random.below(6) {
+        // The same, or with other registers.
+        5 => {
+            let mut b = a.clone();
+            let registers = &mut b[thread_bits as usize..];
+            if random.below(2) == 0 {
+                random.shuffle(registers);
+            }
+            let count = registers.len() as u32;
+            if count > 1 && random.below(3) == 0 {
+                registers[0] ^= registers[1];
+            }
+            b
+        }
+        // Unrelated.
+        0 | 1 => {
+            let count = (thread_bits + random.below(2)).max(bits) + random.below(3);
+            spanning(random, bits, count, dense)
+        }
+        // The same vectors elsewhere, over all threads or inside the warp.
+        2 => {
+            let mut b = a.clone();
+            random.shuffle(&mut b);
+            b
+        }
+        kind => {
+            let mut b = a.clone();
+            let outer = (threads.lanes..thread_bits).collect::<Vec<_>>();
+            let inner: Vec<usize> = (0..b.len())
+                .filter(|&i| !outer.contains(&(i as u32)))
+                .collect();
+            let mut values: Vec<u32> = inner.iter().map(|&i| b[i]).collect();
+            random.shuffle(&mut values);
+            for (&i, value) in inner.iter().zip(values) {
+                b[i] = value;
+            }
+            if kind == 4 && b.len() > 1 {
+                // Mixed by a linear map inside the warp, now and then with a warp that depends.
+                for _ in 0..2 + random.below(8) {
+                    let (i, j) = (
+                        random.below(inner.len() as u32),
+                        random.below(inner.len() as u32),
+                    );
+                    if i != j {
+                        b[inner[i as usize]] ^= b[inner[j as usize]];
+                    }
+                }
+                if !outer.is_empty() && random.below(2) == 0 {
+                    let o = outer[random.below(outer.len() as u32) as usize] as usize;
+                    b[o] ^= b[inner[random.below(inner.len() as u32) as usize]];
+                }
+            }
+            b
+        }
+    };
+    let to = layout(&b, threads, &shape);
+    let to = if random.below(4) == 0 && shape.len() == 2 {
+        to.transpose_outs(&[Dim::tensor(1), Dim::tensor(0)])
+            .expect("a permutation")
+    } else {
+        to
+    };
+    (layout(&a, threads, &shape), to)
+}
+
+#[test]
+fn every_plan_moves_every_element_to_its_place() {
+    let machines = [WARP32_MATRIX, WAVE64, WAVE64_BANKS64];
+    let mut kinds = std::collections::BTreeMap::new();
+    let mut infeasible = 0;
+    for seed in 1..=PAIRS {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut machine = machines[random.below(3) as usize];
+        let (from, to) = pair(&mut random, &machine);
+        let element_bits = 8 << random.below(4);
+        if random.below(4) == 0 {
+            // Little memory, so that conversions take rounds.
+            machine.shared_bytes = 1 << (7 + random.below(4));
+        }
+        let plans = match plan(&from, &to, element_bits, &machine) {
+            Ok(plans) => plans,
+            Err(error) => {
+                let fits = from.total_out_size_log2() + element_bits.trailing_zeros() - 3;
+                assert!(
+                    machine.shared_bytes < 1 << fits,
+                    "seed {seed}: {error}\n{from}\n{to}"
+                );
+                infeasible += 1;
+                continue;
+            }
+        };
+        assert!(plans.windows(2).all(|p| p[0].cost <= p[1].cost));
+        // What need not leave its warp has a plan that does not.
+        let local = plans
+            .iter()
+            .any(|p| matches!(p.kind(), "none" | "register" | "shuffle"));
+        for plan in &plans {
+            if let Movement::Shared(shared) = &plan.movement {
+                assert!(
+                    shared.scope > Scope::Warp || local,
+                    "seed {seed}\n{from}\n{to}"
+                );
+            }
+        }
+        let wanted = held(&to, &from);
+        for plan in &plans {
+            *kinds.entry(plan.kind()).or_insert(0u32) += 1;
+            match follow(plan, &from, &to, element_bits, &machine) {
+                Ok(values) => assert_eq!(
+                    values, wanted,
+                    "seed {seed}, {element_bits} bits\n{from}\n{to}\n{plan:#?}"
+                ),
+                Err(error) => panic!("seed {seed}: {error}\n{from}\n{to}\n{plan:#?}"),
+            }
+            if let Movement::Shared(shared) = &plan.movement {
+                let (store, load) = (&shared.store.instruction, &shared.load.instruction);
+                let covers = |chunk: u32| chunk >= machine.banks.bank_bytes_log2;
+                let both = covers(store.chunk_bytes_log2()) && covers(load.chunk_bytes_log2());
+                if both && store.chunk.len() == load.chunk.len() {
+                    assert_eq!(shared.store.wavefronts, shared.store.bound, "seed {seed}");
+                    assert_eq!(shared.load.wavefronts, shared.load.bound, "seed {seed}");
+                }
+            }
+        }
+    }
+    println!("{kinds:?}, {infeasible} without enough memory");
+    for kind in ["none", "register", "shuffle", "shared", "cluster"] {
+        assert!(
+            kinds.get(kind).is_some_and(|&n| n >= 10),
+            "{kind}: {kinds:?}"
+        );
+    }
+}
