@@ -167,3 +167,44 @@ pub fn truncate_to_e5m2<'ctx>(e: &Emitter<'ctx>, half: V<'ctx>) -> V<'ctx> {
     let bits = e.bitcast(half, e.int(16).into());
     e.trunc(e.lshr(bits, e.int_like(bits, 8)), e.int(8).into())
 }
+
+/// The code of a number: nearest, ties to even, saturating; for constants.
+#[must_use]
+pub fn encode(format: Float8, value: f64) -> u8 {
+    let sign = if value.is_sign_negative() { 0x80 } else { 0 };
+    if value.is_nan() || (value.is_infinite() && format.is_unsigned_zero()) {
+        return format.nan_code() as u8;
+    }
+    if value.is_infinite() && format == Float8::E5M2 {
+        return sign | 0x7c;
+    }
+    let magnitude = value.abs().min(f64::from(format.largest()));
+    let mantissa = format.mantissa_bits() as i32;
+    let lowest = 1 - format.bias() as i32;
+    let exponent = if magnitude == 0.0 { lowest } else { (magnitude.log2().floor() as i32).max(lowest) };
+    let spacing = f64::from(exponent - mantissa).exp2();
+    let steps = (magnitude / spacing).round_ties_even() as i32;
+    // `steps` counts from zero at this spacing; a normal number's hidden one is `1 << mantissa` of them.
+    let code = ((exponent - lowest) << mantissa) + steps;
+    if code == 0 && format.is_unsigned_zero() { 0 } else { sign | code as u8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_numbers() {
+        assert_eq!(encode(Float8::E4M3FN, 1.0), 0x38);
+        assert_eq!(encode(Float8::E4M3FN, 448.0), 0x7e);
+        assert_eq!(encode(Float8::E4M3FN, 1e9), 0x7e);
+        assert_eq!(encode(Float8::E4M3FN, -0.0), 0x80);
+        assert_eq!(encode(Float8::E4M3FN, f64::from(-9).exp2()), 0x01);
+        assert_eq!(encode(Float8::E5M2, 1.0), 0x3c);
+        assert_eq!(encode(Float8::E5M2, f64::NEG_INFINITY), 0xfc);
+        assert_eq!(encode(Float8::E5M2, 1.9375), 0x40);
+        assert_eq!(encode(Float8::E4M3FNUZ, 1.0), 0x40);
+        assert_eq!(encode(Float8::E4M3FNUZ, -0.0), 0);
+        assert_eq!(encode(Float8::E5M2FNUZ, f64::NAN), 0x80);
+    }
+}

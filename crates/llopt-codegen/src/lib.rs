@@ -7,19 +7,39 @@
 //! the same names.
 //!
 //! This crate never runs an analysis of its own over the source IR: what it wants to know about a value
-//! (how contiguous addresses are, say) it asks through a trait that its user implements.
+//! (how contiguous addresses are, say) it asks through [`access::AccessFacts`], which its user implements.
+//!
+//! The stages, in order: [`lower::lower`], [`device_library::link`], [`optimize::optimize`], then
+//! [`emit::assembly`] or [`emit::object`] and [`emit::link_code_object`].
 
+pub mod access;
 pub mod amdgpu;
+//mod arithmetic;
+//mod casts;
+//mod constants;
+//mod control_flow;
+//mod debug;
 pub mod device_library;
+//mod dispatch;
 pub mod element;
+//mod elementwise;
 pub mod emit;
 pub mod emitter;
 pub mod error;
 pub mod float8;
+//mod function;
+//mod global_memory;
 pub mod hooks;
 mod llvm_c;
-// Links LLVM: inkwell is built to use the copy that mlir-sys brings.
-use mlir_sys as _;
+mod location;
+//pub mod lower;
 pub mod nvptx;
 pub mod optimize;
 pub mod options;
+//mod shape;
+pub mod tensor;
+mod threads;
+//mod types;
+
+// Links LLVM: inkwell is built to use the copy that mlir-sys brings.
+use mlir_sys as _;

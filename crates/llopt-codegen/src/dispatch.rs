@@ -1,0 +1,165 @@
+//! Which file emits which operation. The matches over generated enumerations have no wildcard: a new
+//! operation is a compile error here until it has an emission or stands among those without one.
+
+use inkwell::values::InstructionOpcode;
+use llopt_dialects::{amdg, tt, ttg};
+use melior::ir::OperationRef;
+
+use crate::function::{FunctionLowering, Lowered, name};
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// Emits one operation.
+    pub(crate) fn operation(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        if let Some(op) = tt::Op::of(op) {
+            return self.tt(op);
+        }
+        if let Some(op) = ttg::Op::of(op) {
+            return self.ttg(op);
+        }
+        if let Some(op) = amdg::Op::of(op) {
+            return self.amdg(op);
+        }
+        let full = name(op);
+        match full.split_once('.') {
+            Some(("arith", _)) => self.arith(op),
+            Some(("math", _)) => self.math(op),
+            Some(("cf", _)) => self.branch(op),
+            Some(("gpu", "barrier")) => {
+                self.hooks().barrier(self.e);
+                Ok(())
+            }
+            Some(("llvm", "intr.assume")) => self.assume(op),
+            Some(("ub", "poison")) => self.poison(op),
+            Some(("builtin", "unrealized_conversion_cast")) => self.same_value(op),
+            _ => Err(self.unsupported(op, None)),
+        }
+    }
+
+    fn tt(&mut self, op: tt::Op<'c, 'a>) -> Lowered {
+        use tt::Op;
+        let operation = op.operation();
+        match op {
+            Op::GetProgramId(op) => self.program_id(op),
+            Op::GetNumPrograms(op) => self.num_programs(op),
+            Op::Return(_) => self.return_values(operation),
+            Op::Call(op) => self.call(op),
+            Op::Load(op) => self.load(op),
+            Op::Store(op) => self.store(op),
+            Op::MakeRange(_) => self.make_range(operation),
+            Op::Splat(_) | Op::Unsplat(_) => self.splat(operation),
+            Op::ExpandDims(_) | Op::Reshape(_) => self.keep_numbers(operation),
+            Op::Broadcast(_) => self.broadcast(operation),
+            Op::Trans(op) => self.transpose(operation, &op.order()),
+            Op::Join(_) => self.join(operation),
+            Op::Split(_) => self.split(operation),
+            Op::Cat(_) => self.concatenate(operation),
+            Op::AddPtr(op) => self.add_pointer(op),
+            Op::IntToPtr(_) => self.reinterpret_pointer(operation, InstructionOpcode::IntToPtr),
+            Op::PtrToInt(_) => self.reinterpret_pointer(operation, InstructionOpcode::PtrToInt),
+            Op::Bitcast(_) => self.bitcast(operation),
+            Op::FpToFp(op) => self.convert_float(op),
+            Op::ClampF(op) => self.clamp(op),
+            Op::PreciseSqrt(op) => self.precise_sqrt(op),
+            Op::PreciseDivF(op) => self.precise_divide(op),
+            Op::MulhiUI(op) => self.multiply_high(op),
+            Op::ExternElementwise(op) => self.call_library(op),
+            Op::ElementwiseInlineAsm(op) => self.inline_assembly(op),
+            Op::MapElementwise(op) => self.map_region(op),
+            Op::MapElementwiseReturn(_) | Op::ReduceReturn(_) | Op::ScanReturn(_) => self.leave_region(operation),
+            Op::Print(op) => self.print(op),
+            Op::Assert(op) => self.assertion(op),
+            Op::Func(_)
+            | Op::MakeTensorDesc(_)
+            | Op::DescriptorLoad(_)
+            | Op::DescriptorStore(_)
+            | Op::DescriptorReduce(_)
+            | Op::DescriptorGather(_)
+            | Op::DescriptorScatter(_)
+            | Op::MakeTensorPtr(_)
+            | Op::Advance(_)
+            | Op::GridDependencyWait(_)
+            | Op::Dot(_)
+            | Op::DotScaled(_)
+            | Op::AtomicRmw(_)
+            | Op::AtomicCas(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Histogram(_)
+            | Op::Gather(_) => Err(self.unsupported(operation, None)),
+        }
+    }
+
+    fn ttg(&mut self, op: ttg::Op<'c, 'a>) -> Lowered {
+        use ttg::Op;
+        let operation = op.operation();
+        match op {
+            Op::ConvertLayout(_) => self.keep_numbers(operation),
+            Op::LocalBarrier(_) | Op::Barrier(_) => {
+                self.hooks().barrier(self.e);
+                Ok(())
+            }
+            Op::Fp4ToFp(_)
+            | Op::LocalAlloc(_)
+            | Op::LocalDealloc(_)
+            | Op::MemDescIndex(_)
+            | Op::MemDescSubslice(_)
+            | Op::MemDescTrans(_)
+            | Op::MemDescReshape(_)
+            | Op::MemDescReinterpret(_)
+            | Op::LocalLoad(_)
+            | Op::LocalStore(_)
+            | Op::AsyncCopyGlobalToLocal(_)
+            | Op::AsyncCommitGroup(_)
+            | Op::AsyncWait(_)
+            | Op::GlobalScratchAlloc(_)
+            | Op::WarpSpecialize(_)
+            | Op::WarpSpecializePartitions(_)
+            | Op::WarpYield(_)
+            | Op::WarpReturn(_)
+            | Op::PredicateStage(_)
+            | Op::Mask(_)
+            | Op::MaskReturn(_) => Err(self.unsupported(operation, None)),
+        }
+    }
+
+    fn amdg(&mut self, op: amdg::Op<'c, 'a>) -> Lowered {
+        use amdg::Op;
+        let operation = op.operation();
+        match op {
+            Op::BufferLoad(op) => self.buffer_load(op),
+            Op::BufferStore(op) => self.buffer_store(op),
+            Op::BufferLoadToLocal(_)
+            | Op::BufferAtomicRmw(_)
+            | Op::BufferAtomicCas(_)
+            | Op::MaskedLoad(_)
+            | Op::MaskedStore(_)
+            | Op::ExtractSlice(_)
+            | Op::Concat(_)
+            | Op::InThreadTranspose(_)
+            | Op::UpcastMXFP(_)
+            | Op::ScaledUpcastFp4(_)
+            | Op::ScaledUpcastFp8(_)
+            | Op::InstructionSchedHint(_)
+            | Op::CondBarrier(_)
+            | Op::AsyncTDMWait(_)
+            | Op::AsyncWait(_)
+            | Op::MemoryCounterWait(_)
+            | Op::InitBarrier(_)
+            | Op::WaitBarrier(_)
+            | Op::ArriveBarrier(_)
+            | Op::AsyncCopyMbarrierArrive(_) => Err(self.unsupported(operation, None)),
+        }
+    }
+
+    fn program_id(&mut self, op: tt::GetProgramIdOp<'c, 'a>) -> Lowered {
+        let value = self.hooks().program_id(self.e, op.axis() as u32, self.program.num_ctas);
+        self.bind_result(op.operation(), vec![value]);
+        Ok(())
+    }
+
+    fn num_programs(&mut self, op: tt::GetNumProgramsOp<'c, 'a>) -> Lowered {
+        let value = self.hooks().num_programs(self.e, op.axis() as u32, self.program.num_ctas);
+        self.bind_result(op.operation(), vec![value]);
+        Ok(())
+    }
+}

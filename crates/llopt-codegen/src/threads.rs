@@ -1,0 +1,184 @@
+//! Where a thread stands in a layout: its number, and the element that its registers hold.
+//!
+//! An element's number is `L(register) ^ L(thread) ^ L(block)`. The part of the thread is the same for all
+//! registers of a layout, so it is computed once per function, in the entry block, and shared by every
+//! value of that layout; a register's part is a constant. Where the two have no bit in common the sum is a
+//! disjoint or, which LLVM treats as an addition that cannot wrap.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use inkwell::basic_block::BasicBlock;
+
+use crate::emitter::{Emitter, V};
+use crate::hooks::Hooks;
+use crate::tensor::TensorType;
+
+/// The numbers of the current thread, computed in the entry block on first use.
+pub struct Threads<'ctx> {
+    entry: BasicBlock<'ctx>,
+    threads_per_block: u32,
+    thread: RefCell<Option<V<'ctx>>>,
+    block: RefCell<Option<V<'ctx>>>,
+    parts: RefCell<HashMap<(Vec<u32>, Vec<u32>), Part<'ctx>>>,
+}
+
+/// A linear function of the thread: its value, and the bits that can be set in it.
+#[derive(Clone, Copy)]
+struct Part<'ctx> {
+    value: V<'ctx>,
+    bits: u32,
+}
+
+impl<'ctx> Threads<'ctx> {
+    /// Numbers for a function whose entry block is `entry` (not yet terminated).
+    #[must_use]
+    pub fn new(entry: BasicBlock<'ctx>, threads_per_block: u32) -> Self {
+        Self { entry, threads_per_block, thread: RefCell::default(), block: RefCell::default(), parts: RefCell::default() }
+    }
+
+    /// Emits in the entry block, then returns to where code was being emitted.
+    fn in_entry<T>(&self, e: &Emitter<'ctx>, emit: impl FnOnce() -> T) -> T {
+        let here = e.block();
+        e.enter(self.entry);
+        let result = emit();
+        e.enter(here);
+        result
+    }
+
+    /// The thread's number in its block.
+    pub fn thread(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks) -> V<'ctx> {
+        if let Some(thread) = *self.thread.borrow() {
+            return thread;
+        }
+        let thread = self.in_entry(e, || hooks.thread_in_block(e));
+        *self.thread.borrow_mut() = Some(thread);
+        thread
+    }
+
+    /// The block's number in its cluster.
+    pub fn block(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks) -> V<'ctx> {
+        if let Some(block) = *self.block.borrow() {
+            return block;
+        }
+        let block = self.in_entry(e, || hooks.block_in_cluster(e));
+        *self.block.borrow_mut() = Some(block);
+        block
+    }
+
+    /// The linear function of the thread's and the block's number with the given bases.
+    fn part(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, thread_bases: Vec<u32>, block_bases: Vec<u32>) -> Part<'ctx> {
+        let key = (thread_bases, block_bases);
+        if let Some(part) = self.parts.borrow().get(&key) {
+            return *part;
+        }
+        let of_thread = if key.0.iter().all(|basis| *basis == 0) {
+            Part { value: e.i32(0), bits: 0 }
+        } else {
+            let thread = self.thread(e, hooks);
+            let all = self.threads_per_block.trailing_zeros();
+            self.in_entry(e, || linear(e, thread, &key.0, all))
+        };
+        let part = if key.1.iter().all(|basis| *basis == 0) {
+            of_thread
+        } else {
+            let block = self.block(e, hooks);
+            let of_block = self.in_entry(e, || linear(e, block, &key.1, key.1.len() as u32));
+            self.in_entry(e, || sum(e, of_thread, of_block))
+        };
+        self.parts.borrow_mut().insert(key, part);
+        part
+    }
+
+    /// The coordinates along `dim` of the elements of all registers.
+    pub fn coordinates(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType, dim: usize) -> Vec<V<'ctx>> {
+        let (low, bits) = tensor.bits_of_dim(dim);
+        self.fields(e, hooks, tensor, low, bits)
+    }
+
+    /// The row-major numbers of the elements of all registers.
+    pub fn elements(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType) -> Vec<V<'ctx>> {
+        self.fields(e, hooks, tensor, 0, 31)
+    }
+
+    fn fields(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType, low: u32, bits: u32) -> Vec<V<'ctx>> {
+        let cut = |basis: u32| basis >> low & ((1 << bits) - 1);
+        let thread_bases = tensor.thread_bases().into_iter().map(cut).collect();
+        let block_bases = tensor.block_bases().iter().copied().map(cut).collect();
+        let part = self.part(e, hooks, thread_bases, block_bases);
+        let mut known: HashMap<u32, V<'ctx>> = HashMap::new();
+        (0..tensor.registers())
+            .map(|register| {
+                let constant = cut(tensor.element_in(register));
+                *known.entry(constant).or_insert_with(|| sum(e, part, Part { value: e.i32(i64::from(constant)), bits: constant }).value)
+            })
+            .collect()
+    }
+
+    /// Whether this thread is the one that acts for all threads that hold the same elements; `None` when
+    /// no two threads do.
+    pub fn acts_for_copies(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType) -> Option<V<'ctx>> {
+        self.is_zero_under(e, hooks, tensor.free_threads(), tensor.free_blocks())
+    }
+
+    /// Whether this is the first thread of the program: the one that acts for a scalar.
+    pub fn is_first(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, blocks_per_cluster: u32) -> Option<V<'ctx>> {
+        self.is_zero_under(e, hooks, self.threads_per_block - 1, blocks_per_cluster - 1)
+    }
+
+    fn is_zero_under(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, thread_mask: u32, block_mask: u32) -> Option<V<'ctx>> {
+        let test = |number: V<'ctx>, mask: u32, all: bool| {
+            self.in_entry(e, || {
+                let bits = if all { number } else { e.and(number, e.i32(i64::from(mask))) };
+                e.icmp(inkwell::IntPredicate::EQ, bits, e.i32(0))
+            })
+        };
+        let thread = (thread_mask != 0).then(|| {
+            let number = self.thread(e, hooks);
+            test(number, thread_mask, thread_mask == self.threads_per_block - 1)
+        });
+        let block = (block_mask != 0).then(|| {
+            let number = self.block(e, hooks);
+            test(number, block_mask, false)
+        });
+        match (thread, block) {
+            (Some(thread), Some(block)) => Some(self.in_entry(e, || e.and(thread, block))),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// The sum over F2 of two parts.
+fn sum<'ctx>(e: &Emitter<'ctx>, a: Part<'ctx>, b: Part<'ctx>) -> Part<'ctx> {
+    let value = if a.bits & b.bits == 0 { e.or_disjoint(a.value, b.value) } else { e.xor(a.value, b.value) };
+    Part { value, bits: a.bits | b.bits }
+}
+
+/// The linear function of `x` with the given bases, where `x` has `all` bits: each set bit `j` of basis `i`
+/// moves bit `i` of `x` to `j`, and all moves by the same distance are one mask and one shift.
+fn linear<'ctx>(e: &Emitter<'ctx>, x: V<'ctx>, bases: &[u32], all: u32) -> Part<'ctx> {
+    let mut masks: Vec<(i32, u32)> = Vec::new();
+    for (i, basis) in bases.iter().enumerate() {
+        let mut rest = *basis;
+        while rest != 0 {
+            let distance = rest.trailing_zeros() as i32 - i as i32;
+            rest &= rest - 1;
+            match masks.iter_mut().find(|(known, _)| *known == distance) {
+                Some((_, mask)) => *mask |= 1 << i,
+                None => masks.push((distance, 1 << i)),
+            }
+        }
+    }
+    let every = if all >= 32 { u32::MAX } else { (1 << all) - 1 };
+    masks.into_iter().fold(Part { value: e.i32(0), bits: 0 }, |total, (distance, mask)| {
+        // A shift to the right drops low bits by itself, and a mask of all bits keeps everything.
+        let dropped = if distance < 0 { (1u32 << -distance) - 1 } else { 0 };
+        let chosen = if mask | dropped == every | dropped { x } else { e.and(x, e.i32(i64::from(mask))) };
+        let (value, bits) = if distance >= 0 {
+            (e.shl(chosen, e.i32(i64::from(distance))), mask << distance)
+        } else {
+            (e.lshr(chosen, e.i32(i64::from(-distance))), mask >> -distance)
+        };
+        sum(e, total, Part { value, bits })
+    })
+}
