@@ -106,7 +106,8 @@ mod tests {
 
     fn tensor(shape: &[u32], registers: &[[u32; 2]], lanes: &[[u32; 2]]) -> TensorType {
         let vectors = |bases: &[[u32; 2]]| bases.iter().map(|basis| basis.to_vec()).collect::<Vec<_>>();
-        let bases = [(Dim::REGISTER, vectors(registers)), (Dim::LANE, vectors(lanes)), (Dim::WARP, vec![]), (Dim::BLOCK, vec![])];
+        let (registers, lanes) = (vectors(registers), vectors(lanes));
+        let bases: [(Dim, &[Vec<u32>]); 4] = [(Dim::REGISTER, &registers), (Dim::LANE, &lanes), (Dim::WARP, &[]), (Dim::BLOCK, &[])];
         let outs: Vec<_> = shape.iter().enumerate().map(|(i, size)| (Dim::tensor(i), *size)).collect();
         TensorType::new(Element::F32, shape.to_vec(), &LinearLayout::from_bases(&bases, &outs).unwrap()).unwrap()
     }

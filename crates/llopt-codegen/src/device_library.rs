@@ -39,15 +39,15 @@ fn libraries(target: Target, options: &CodegenOptions) -> Vec<Library> {
         }],
         Vendor::Amdgpu => {
             let directory = options
-                .rocm_libraries
+                .ocml
                 .clone()
-                .or_else(|| std::env::var_os("LLOPT_ROCM_LIBRARIES").map(PathBuf::from));
+                .or_else(|| std::env::var_os("LLOPT_OCML").map(PathBuf::from));
             let library =
                 |name: &'static str, prefixes: &'static [&'static str], file: &str| Library {
                     name,
                     prefixes,
-                    option: "--rocm-libraries",
-                    variable: "LLOPT_ROCM_LIBRARIES",
+                    option: "--ocml",
+                    variable: "LLOPT_OCML",
                     file: directory.as_ref().map(|directory| directory.join(file)),
                 };
             // ockl after ocml: nothing in ockl calls ocml, and both may call the other's internals.

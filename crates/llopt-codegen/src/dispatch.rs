@@ -45,6 +45,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::Call(op) => self.call(op),
             Op::Load(op) => self.load(op),
             Op::Store(op) => self.store(op),
+            Op::AtomicRmw(op) => self.atomic_update(op),
+            Op::AtomicCas(op) => self.compare_and_swap(op),
             Op::MakeRange(_) => self.make_range(operation),
             Op::Splat(_) | Op::Unsplat(_) => self.splat(operation),
             Op::ExpandDims(_) | Op::Reshape(_) => self.keep_numbers(operation),
@@ -80,8 +82,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::GridDependencyWait(_)
             | Op::Dot(_)
             | Op::DotScaled(_)
-            | Op::AtomicRmw(_)
-            | Op::AtomicCas(_)
             | Op::Reduce(_)
             | Op::Scan(_)
             | Op::Histogram(_)

@@ -1,4 +1,7 @@
 //! From an optimised module to text and binaries.
+//!
+//! LLVM's code generator rewrites the module it works on, so that only one artefact can come out of it: the
+//! functions here take the module. Clone it first to get both assembly and an object.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,11 +32,11 @@ fn write(
 /// # Errors
 /// A bug: LLVM could not select instructions.
 pub fn assembly(
-    module: &Module<'_>,
+    module: Module<'_>,
     target: Target,
     machine: &TargetMachine,
 ) -> Result<String, CodegenError> {
-    let bytes = write(module, machine, FileType::Assembly)?;
+    let bytes = write(&module, machine, FileType::Assembly)?;
     let text = String::from_utf8_lossy(&bytes)
         .trim_end_matches('\0')
         .to_owned();
@@ -48,8 +51,8 @@ pub fn assembly(
 ///
 /// # Errors
 /// A bug: LLVM could not select or encode instructions.
-pub fn object(module: &Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, CodegenError> {
-    write(module, machine, FileType::Object)
+pub fn object(module: Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, CodegenError> {
+    write(&module, machine, FileType::Object)
 }
 
 /// Links a relocatable object into the shared object that AMD's runtime loads.

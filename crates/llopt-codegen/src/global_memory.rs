@@ -226,12 +226,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     fn pointer_groups(&self, of: &ValueType, element: Element, pointer: Value<'c, 'a>, mask: Option<Value<'c, 'a>>) -> Groups {
+        self.groups(of, element, &self.pointer_limit(element, pointer, mask))
+    }
+
+    /// How many elements next to each other along a dimension the addresses and the mask allow.
+    pub(crate) fn pointer_limit(&self, element: Element, pointer: Value<'c, 'a>, mask: Option<Value<'c, 'a>>) -> impl Fn(usize) -> u64 {
         let bytes = u64::from(element.memory_bits() / 8);
-        self.groups(of, element, &|dim| {
+        move |dim| {
             let facts = self.facts(pointer, dim);
             let aligned = (facts.divisibility / bytes).max(1);
             facts.contiguity.min(aligned).min(self.mask_width(mask, dim))
-        })
+        }
     }
 
     fn buffer_groups(&self, of: &ValueType, element: Element, base: Value<'c, 'a>, offsets: Value<'c, 'a>, mask: Option<Value<'c, 'a>>) -> Groups {
@@ -276,7 +281,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         loaded.iter().flat_map(|word| e.unpack(e.bitcast(*word, of))).map(|value| self.to_register(element, value)).collect()
     }
 
-    fn memory_type(&self, element: Element) -> inkwell::types::BasicTypeEnum<'ctx> {
+    /// The LLVM type of an element in memory.
+    pub(crate) fn memory_type(&self, element: Element) -> inkwell::types::BasicTypeEnum<'ctx> {
         match element {
             Element::Int(bits) if bits < 8 => self.e.int(8).into(),
             Element::Pointer { .. } => self.e.int(element.bits()).into(),
@@ -285,7 +291,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// An element as memory holds it: whole bytes, and truth values as all ones or zero.
-    fn to_memory(&self, element: Element, value: V<'ctx>) -> V<'ctx> {
+    pub(crate) fn to_memory(&self, element: Element, value: V<'ctx>) -> V<'ctx> {
         match element {
             Element::Int(bits) if bits < 8 => self.e.zext(value, self.e.int(8).into()),
             Element::Pointer { .. } => self.e.cast(inkwell::values::InstructionOpcode::PtrToInt, value, self.memory_type(element)),
@@ -294,7 +300,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// An element from memory as registers hold it.
-    fn to_register(&self, element: Element, value: V<'ctx>) -> V<'ctx> {
+    pub(crate) fn to_register(&self, element: Element, value: V<'ctx>) -> V<'ctx> {
         let of = element.llvm(self.e.context);
         match element {
             Element::Int(bits) if bits < 8 => self.e.trunc(value, of),

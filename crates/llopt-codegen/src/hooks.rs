@@ -116,6 +116,70 @@ pub struct BufferAccess<'ctx> {
     pub caching: Caching,
 }
 
+/// What an atomic does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Integer addition.
+    Add,
+    /// Floating-point addition.
+    AddFloat,
+    /// Signed maximum.
+    Max,
+    /// Signed minimum.
+    Min,
+    /// Unsigned maximum.
+    UnsignedMax,
+    /// Unsigned minimum.
+    UnsignedMin,
+    /// The new value, whatever was there.
+    Exchange,
+}
+
+/// What an atomic orders besides itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ordering {
+    /// Nothing.
+    Relaxed,
+    /// What follows stays after it.
+    Acquire,
+    /// What precedes stays before it.
+    Release,
+    /// Both.
+    AcquireRelease,
+}
+
+/// Among whom an atomic is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The threads of the block.
+    Block,
+    /// The threads of the device.
+    Device,
+    /// All processors.
+    System,
+}
+
+/// One atomic of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic<'ctx> {
+    /// What is updated.
+    pub element: Element,
+    /// The address of the first element.
+    pub pointer: V<'ctx>,
+    /// Whether it happens; always when absent.
+    pub mask: Option<V<'ctx>>,
+    /// What it orders.
+    pub ordering: Ordering,
+    /// Among whom.
+    pub scope: Scope,
+}
+
 /// Functions of floats that are more than one LLVM instruction on some target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Math {
@@ -210,6 +274,16 @@ pub trait Hooks {
 
     /// Stores words.
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]);
+
+    /// How many elements next to each other one atomic instruction updates, for naturally aligned groups.
+    fn atomic_width(&self, update: Update, element: Element) -> u32;
+
+    /// Updates `values.len()` elements next to each other (as many as [`Hooks::atomic_width`] allows) and
+    /// returns what was there; anything where the mask is false.
+    fn atomic_update<'ctx>(&self, e: &Emitter<'ctx>, update: Update, atomic: &Atomic<'ctx>, values: &[V<'ctx>]) -> Vec<V<'ctx>>;
+
+    /// Puts `new` where `expected` is, and returns what was there.
+    fn compare_and_swap<'ctx>(&self, e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, expected: V<'ctx>, new: V<'ctx>) -> V<'ctx>;
 
     /// A function of one float of 32 or 64 bits (`element`); `None` when the target knows no form of it.
     fn math<'ctx>(

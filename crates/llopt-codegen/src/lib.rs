@@ -14,32 +14,33 @@
 
 pub mod access;
 pub mod amdgpu;
-//mod arithmetic;
-//mod casts;
-//mod constants;
-//mod control_flow;
-//mod debug;
+mod arithmetic;
+mod atomic;
+mod casts;
+mod constants;
+mod control_flow;
+mod debug;
 pub mod device_library;
-//mod dispatch;
+mod dispatch;
 pub mod element;
-//mod elementwise;
+mod elementwise;
 pub mod emit;
 pub mod emitter;
 pub mod error;
 pub mod float8;
-//mod function;
-//mod global_memory;
+mod function;
+mod global_memory;
 pub mod hooks;
 mod llvm_c;
 mod location;
-//pub mod lower;
+pub mod lower;
 pub mod nvptx;
 pub mod optimize;
 pub mod options;
-//mod shape;
+mod shape;
 pub mod tensor;
 mod threads;
-//mod types;
+mod types;
 
 // Links LLVM: inkwell is built to use the copy that mlir-sys brings.
 use mlir_sys as _;

@@ -10,7 +10,7 @@ use inkwell::builder::Builder;
 use inkwell::context::{AsContextRef, Context};
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::{
-    LLVMBuildFenceSyncScope, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
+    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
     LLVMDisposeMessage, LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetInlineAsm,
     LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect,
     LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects, LLVMGetIntTypeWidth,
@@ -18,10 +18,12 @@ use inkwell::llvm_sys::core::{
     LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMSetOperand,
 };
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
-use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMTypeKind};
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMTypeKind};
 use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target};
-use inkwell::values::{AsValueRef, InstructionValue};
+use inkwell::values::{AsValueRef, BasicValueEnum, InstructionValue};
+
+use crate::hooks::{Ordering, Update};
 
 static INITIALIZE: Once = Once::new();
 
@@ -52,7 +54,7 @@ pub fn fence(context: &Context, builder: &Builder<'_>, ordering: FenceOrdering, 
     };
     // SAFETY: the builder stands in a block; the scope's name is passed with its length.
     unsafe {
-        let id = LLVMGetSyncScopeID(context.as_ctx_ref(), scope.as_ptr().cast(), scope.len());
+        let id = sync_scope(context, scope);
         LLVMBuildFenceSyncScope(builder.as_mut_ptr(), ordering, id, c"".as_ptr());
     }
 }
@@ -64,6 +66,83 @@ pub enum FenceOrdering {
     Acquire,
     /// Earlier ones stay before it.
     Release,
+}
+
+fn llvm_ordering(ordering: Ordering) -> LLVMAtomicOrdering {
+    match ordering {
+        Ordering::Relaxed => LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic,
+        Ordering::Acquire => LLVMAtomicOrdering::LLVMAtomicOrderingAcquire,
+        Ordering::Release => LLVMAtomicOrdering::LLVMAtomicOrderingRelease,
+        Ordering::AcquireRelease => LLVMAtomicOrdering::LLVMAtomicOrderingAcquireRelease,
+    }
+}
+
+fn sync_scope(context: &Context, scope: &str) -> u32 {
+    // SAFETY: the name is passed with its length.
+    unsafe { LLVMGetSyncScopeID(context.as_ctx_ref(), scope.as_ptr().cast(), scope.len()) }
+}
+
+/// `atomicrmw` in a synchronisation scope of the target.
+pub fn atomic_update<'ctx>(
+    context: &'ctx Context,
+    builder: &Builder<'ctx>,
+    update: Update,
+    pointer: BasicValueEnum<'ctx>,
+    value: BasicValueEnum<'ctx>,
+    ordering: Ordering,
+    scope: &str,
+) -> BasicValueEnum<'ctx> {
+    let operation = match update {
+        Update::And => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAnd,
+        Update::Or => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpOr,
+        Update::Xor => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXor,
+        Update::Add => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAdd,
+        Update::AddFloat => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpFAdd,
+        Update::Max => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpMax,
+        Update::Min => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpMin,
+        Update::UnsignedMax => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpUMax,
+        Update::UnsignedMin => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpUMin,
+        Update::Exchange => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg,
+    };
+    // SAFETY: the builder stands in a block, `pointer` is a pointer, and the result has the value's type.
+    unsafe {
+        BasicValueEnum::new(LLVMBuildAtomicRMWSyncScope(
+            builder.as_mut_ptr(),
+            operation,
+            pointer.as_value_ref(),
+            value.as_value_ref(),
+            llvm_ordering(ordering),
+            sync_scope(context, scope),
+        ))
+    }
+}
+
+/// `cmpxchg` in a synchronisation scope of the target: a pair of the old value and whether it was expected.
+pub fn compare_exchange<'ctx>(
+    context: &'ctx Context,
+    builder: &Builder<'ctx>,
+    pointer: BasicValueEnum<'ctx>,
+    expected: BasicValueEnum<'ctx>,
+    new: BasicValueEnum<'ctx>,
+    ordering: Ordering,
+    scope: &str,
+) -> BasicValueEnum<'ctx> {
+    let failure = match ordering {
+        Ordering::Relaxed | Ordering::Release => Ordering::Relaxed,
+        Ordering::Acquire | Ordering::AcquireRelease => Ordering::Acquire,
+    };
+    // SAFETY: the builder stands in a block, `pointer` is a pointer, both values are of one integer type.
+    unsafe {
+        BasicValueEnum::new(LLVMBuildAtomicCmpXchgSyncScope(
+            builder.as_mut_ptr(),
+            pointer.as_value_ref(),
+            expected.as_value_ref(),
+            new.as_value_ref(),
+            llvm_ordering(ordering),
+            llvm_ordering(failure),
+            sync_scope(context, scope),
+        ))
+    }
 }
 
 /// Opens a bitcode file without reading function bodies: they are read when something links them.

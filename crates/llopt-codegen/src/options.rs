@@ -19,8 +19,8 @@ pub struct CodegenOptions {
     pub line_info: bool,
     /// Bitcode of NVIDIA's libdevice; else the environment variable `LLOPT_LIBDEVICE`.
     pub libdevice: Option<PathBuf>,
-    /// Directory of AMD's `ocml.bc` and `ockl.bc`; else the environment variable `LLOPT_ROCM_LIBRARIES`.
-    pub rocm_libraries: Option<PathBuf>,
+    /// Directory of AMD's `ocml.bc` and `ockl.bc`; else the environment variable `LLOPT_OCML`.
+    pub ocml: Option<PathBuf>,
     /// The `ld.lld` that links code objects; else the environment variable `LLOPT_LLD`, else the first of
     /// `ld.lld-22`, `ld.lld` on the path.
     pub lld: Option<PathBuf>,
@@ -38,7 +38,7 @@ impl Default for CodegenOptions {
             max_registers: None,
             line_info: true,
             libdevice: None,
-            rocm_libraries: None,
+            ocml: None,
             lld: None,
             verify: cfg!(debug_assertions),
         }

@@ -205,7 +205,8 @@ mod tests {
 
     fn layout(shape: &[u32], bases: &[(Dim, Vec<Vec<u32>>)]) -> TensorType {
         let outs: Vec<_> = shape.iter().enumerate().map(|(i, size)| (Dim::tensor(i), *size)).collect();
-        let layout = LinearLayout::from_bases(bases, &outs).unwrap();
+        let bases: Vec<(Dim, &[Vec<u32>])> = bases.iter().map(|(dim, vectors)| (*dim, vectors.as_slice())).collect();
+        let layout = LinearLayout::from_bases(&bases, &outs).unwrap();
         TensorType::new(Element::F32, shape.to_vec(), &layout).unwrap()
     }
 

@@ -51,7 +51,7 @@ fn compile(
         .verify()
         .unwrap_or_else(|error| panic!("{target}: {error}\n{}", e.module.print_to_string()));
     optimize::optimize(&e.module, target, &machine).unwrap();
-    emit::assembly(&e.module, target, &machine).unwrap()
+    emit::assembly(e.module, target, &machine).unwrap()
 }
 
 fn target(name: &str) -> Target {

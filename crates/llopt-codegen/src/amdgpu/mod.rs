@@ -1,5 +1,6 @@
 //! AMD: emission for LLVM's AMDGPU back end.
 
+mod atomic;
 mod elementwise;
 mod kernel;
 mod memory;
@@ -8,7 +9,7 @@ use llopt_target::{Feature, Target};
 
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
-use crate::hooks::{Access, BufferAccess, BufferHooks, Hooks, Launch, Math, Rounding, SourcePlace};
+use crate::hooks::{Access, Atomic, BufferAccess, BufferHooks, Hooks, Launch, Math, Rounding, SourcePlace, Update};
 use crate::llvm_c::{FenceOrdering, fence};
 
 /// The hooks of AMD's architectures.
@@ -71,6 +72,30 @@ impl Hooks for Amdgpu {
 
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) {
         memory::store(e, access, words);
+    }
+
+    fn atomic_width(&self, update: Update, element: Element) -> u32 {
+        atomic::width(self.target, update, element)
+    }
+
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>> {
+        atomic::update(e, self.target, update, atomic, values)
+    }
+
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx> {
+        atomic::compare_and_swap(e, atomic, expected, new)
     }
 
     fn math<'ctx>(

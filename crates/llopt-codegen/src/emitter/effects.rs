@@ -10,6 +10,9 @@ use inkwell::values::{
     BasicMetadataValueEnum, BasicValue, CallSiteValue, FunctionValue, PhiValue, PointerValue,
 };
 
+use crate::hooks::{Ordering, Update};
+use crate::llvm_c;
+
 use super::{AsmEffect, BUILT, Emitter, MEMORY_NONE, MEMORY_READ, V, ValueKindOf, built, space};
 
 impl<'ctx> Emitter<'ctx> {
@@ -316,6 +319,73 @@ impl<'ctx> Emitter<'ctx> {
     /// A phi node.
     pub fn phi(&self, of: BasicTypeEnum<'ctx>) -> PhiValue<'ctx> {
         built(self.builder.build_phi(of, ""))
+    }
+
+    /// Runs `emit` under a condition: its value, of type `of`, or anything where the condition is false.
+    pub fn masked(
+        &self,
+        mask: Option<V<'ctx>>,
+        of: BasicTypeEnum<'ctx>,
+        emit: impl FnOnce() -> V<'ctx>,
+    ) -> V<'ctx> {
+        let Some(mask) = mask else { return emit() };
+        let (from, function) = (self.block(), self.function());
+        let (then, after) = (self.new_block(function), self.new_block(function));
+        self.branch_if(mask, then, after);
+        self.enter(then);
+        let value = emit();
+        let then = self.block();
+        self.branch(after);
+        self.enter(after);
+        let phi = self.phi(of);
+        let otherwise = self.poison(of);
+        phi.add_incoming(&[(&value, then), (&otherwise, from)]);
+        phi.as_basic_value()
+    }
+
+    /// LLVM's atomic update.
+    pub fn atomic_update(
+        &self,
+        update: Update,
+        pointer: V<'ctx>,
+        value: V<'ctx>,
+        ordering: Ordering,
+        scope: &str,
+    ) -> V<'ctx> {
+        llvm_c::atomic_update(self.context, &self.builder, update, pointer, value, ordering, scope)
+    }
+
+    /// LLVM's compare-and-swap: what was there.
+    pub fn compare_exchange(
+        &self,
+        pointer: V<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+        ordering: Ordering,
+        scope: &str,
+    ) -> V<'ctx> {
+        let pair = llvm_c::compare_exchange(
+            self.context,
+            &self.builder,
+            pointer,
+            expected,
+            new,
+            ordering,
+            scope,
+        );
+        self.member(pair, 0)
+    }
+
+    /// Attaches empty metadata of the given kinds to the instruction that makes `value`.
+    pub fn annotate(&self, value: V<'ctx>, kinds: &[&str]) {
+        if let Some(instruction) = value.as_instruction_value() {
+            let empty = self.context.metadata_node(&[]);
+            for kind in kinds {
+                instruction
+                    .set_metadata(empty, self.context.get_kind_id(kind))
+                    .expect("bug in llopt: the metadata is a node");
+            }
+        }
     }
 
     /// A constant string in global memory, with a terminating zero.

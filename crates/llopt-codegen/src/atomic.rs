@@ -1,0 +1,140 @@
+//! `tt.atomic_rmw` and `tt.atomic_cas`.
+//!
+//! Of the threads that hold the same element only one acts. If the others need the result too, it goes
+//! through shared memory: the acting threads write it at the element's place, all threads read it after a
+//! barrier. A scalar is the extreme case: the first thread acts for all.
+
+use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
+use melior::ir::OperationRef;
+
+use crate::access::{Groups, choose_groups};
+use crate::emitter::V;
+use crate::function::{FunctionLowering, Lowered, integer_attribute, result};
+use crate::hooks::{Atomic, Ordering, Scope, Update};
+use crate::tensor::ValueType;
+
+fn update_of(op: RmwOp) -> Update {
+    match op {
+        RmwOp::And => Update::And,
+        RmwOp::Or => Update::Or,
+        RmwOp::Xor => Update::Xor,
+        RmwOp::Add => Update::Add,
+        RmwOp::Fadd => Update::AddFloat,
+        RmwOp::Max => Update::Max,
+        RmwOp::Min => Update::Min,
+        RmwOp::Umax => Update::UnsignedMax,
+        RmwOp::Umin => Update::UnsignedMin,
+        RmwOp::Exch => Update::Exchange,
+    }
+}
+
+fn ordering_of(semantic: MemSemantic) -> Ordering {
+    match semantic {
+        MemSemantic::Relaxed => Ordering::Relaxed,
+        MemSemantic::Acquire => Ordering::Acquire,
+        MemSemantic::Release => Ordering::Release,
+        MemSemantic::AcquireRelease => Ordering::AcquireRelease,
+    }
+}
+
+fn scope_of(scope: MemSyncScope) -> Scope {
+    match scope {
+        MemSyncScope::Cta => Scope::Block,
+        MemSyncScope::Gpu => Scope::Device,
+        MemSyncScope::System => Scope::System,
+    }
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `tt.atomic_rmw`.
+    pub(crate) fn atomic_update(&mut self, op: tt::AtomicRmwOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let of = self.type_of(op.val())?;
+        let element = of.element();
+        let update = update_of(op.atomic_rmw_op());
+        let pointers = self.registers(op.ptr());
+        let values = self.registers(op.val());
+        let masks = op.mask().map(|mask| self.registers(mask));
+        let acts = self.acting_thread(&of);
+        let widest = self.hooks().atomic_width(update, element);
+        let groups = match &of {
+            ValueType::Scalar(_) => Groups { width: 1, groups: vec![vec![0]] },
+            ValueType::Tensor(tensor) => choose_groups(tensor, widest, &self.pointer_limit(element, op.ptr(), op.mask())),
+        };
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        for group in &groups.groups {
+            let mask = self.both(acts, masks.as_ref().map(|masks| masks[group[0]]));
+            let atomic = Atomic { element, pointer: pointers[group[0]], mask, ordering: ordering_of(op.sem()), scope: scope_of(op.scope()) };
+            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+            let was = self.hooks().atomic_update(self.e, update, &atomic, &new);
+            for (register, value) in group.iter().zip(was) {
+                old[*register] = Some(value);
+            }
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// `tt.atomic_cas`.
+    pub(crate) fn compare_and_swap(&mut self, op: tt::AtomicCasOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let of = self.type_of(op.val())?;
+        let element = of.element();
+        let pointers = self.registers(op.ptr());
+        let expected = self.registers(op.cmp());
+        let new = self.registers(op.val());
+        let acts = self.acting_thread(&of);
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        for register in self.distinct_registers(&of).collect::<Vec<_>>() {
+            let atomic = Atomic { element, pointer: pointers[register], mask: acts, ordering: ordering_of(op.sem()), scope: scope_of(op.scope()) };
+            old[register] = Some(self.hooks().compare_and_swap(self.e, &atomic, expected[register], new[register]));
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    fn both(&self, a: Option<V<'ctx>>, b: Option<V<'ctx>>) -> Option<V<'ctx>> {
+        match (a, b.filter(|mask| !self.e.is_true(*mask))) {
+            (Some(a), Some(b)) => Some(self.e.and(a, b)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Gives the result to the threads that did not act.
+    fn finish_atomic(&mut self, op: OperationRef<'c, 'a>, of: &ValueType, old: Vec<Option<V<'ctx>>>, acts: Option<V<'ctx>>) -> Lowered {
+        let value = result(op, 0);
+        let used = llopt_mlir::ir::ValueExt::has_uses(&value);
+        let element = of.element();
+        let poison = self.e.poison(element.llvm(self.e.context));
+        let distinct: Vec<V<'ctx>> = self.distinct_registers(of).map(|register| old[register].unwrap_or(poison)).collect();
+        let (Some(acts), true) = (acts, used) else {
+            self.bind(value, self.spread(of, &distinct));
+            return Ok(());
+        };
+        let offset = integer_attribute(op, "allocation.offset")
+            .ok_or_else(|| self.unsupported(op, Some("its result is needed by threads that do not act, and no shared memory was allocated for it".to_owned())))?;
+        let e = self.e;
+        let base = e.byte_offset(self.hidden.shared, offset);
+        let bytes = element.memory_bits() / 8;
+        let places: Vec<V<'ctx>> = match of {
+            ValueType::Scalar(_) => vec![e.i32(0)],
+            ValueType::Tensor(tensor) => {
+                let all = self.threads.elements(e, self.hooks(), tensor);
+                self.distinct_registers(of).map(|register| all[register]).collect()
+            }
+        };
+        let memory = self.memory_type(element);
+        let address = |place: V<'ctx>| e.gep(memory, base, place);
+        let function = e.function();
+        let (write, after) = (e.new_block(function), e.new_block(function));
+        e.branch_if(acts, write, after);
+        e.enter(write);
+        for (place, value) in places.iter().zip(&distinct) {
+            e.store(self.to_memory(element, *value), address(*place), bytes);
+        }
+        e.branch(after);
+        e.enter(after);
+        self.hooks().barrier(e);
+        let read: Vec<V<'ctx>> = places.iter().map(|place| self.to_register(element, e.load(memory, address(*place), bytes))).collect();
+        self.bind(value, self.spread(of, &read));
+        Ok(())
+    }
+}
