@@ -60,11 +60,18 @@ impl<F: Fn(usize) -> u64> WidthLimit for F {
 /// up to `max_width`. Repeated registers are in no group.
 #[must_use]
 pub fn choose_groups(tensor: &TensorType, max_width: u32, limit: &impl WidthLimit) -> Groups {
-    let register_bases: Vec<u32> = (0..tensor.registers().trailing_zeros()).map(|bit| tensor.element_in(1 << bit)).collect();
+    let register_bases: Vec<u32> = (0..tensor.registers().trailing_zeros())
+        .map(|bit| tensor.element_in(1 << bit))
+        .collect();
     let mut best: (u32, Vec<u32>) = (0, Vec::new());
     for dim in 0..tensor.shape.len() {
         let (low, extent_bits) = tensor.bits_of_dim(dim);
-        let allowed = limit.along(dim).min(u64::from(max_width)).max(1).ilog2().min(extent_bits);
+        let allowed = limit
+            .along(dim)
+            .min(u64::from(max_width))
+            .max(1)
+            .ilog2()
+            .min(extent_bits);
         // The register bits that step by 1, 2, 4, … along this dimension.
         let mut bits = Vec::new();
         while (bits.len() as u32) < allowed {
@@ -91,11 +98,23 @@ pub fn choose_groups(tensor: &TensorType, max_width: u32, limit: &impl WidthLimi
     }
     let bits = best.1;
     let inside: usize = bits.iter().map(|bit| 1usize << bit).sum();
-    let starts = (0..tensor.registers()).filter(|register| register & inside == 0 && tensor.is_canonical(*register));
+    let starts = (0..tensor.registers())
+        .filter(|register| register & inside == 0 && tensor.is_canonical(*register));
     let groups = starts
-        .map(|start| (0..1usize << bits.len()).map(|i| bits.iter().enumerate().fold(start, |register, (at, bit)| register | (i >> at & 1) << bit)).collect())
+        .map(|start| {
+            (0..1usize << bits.len())
+                .map(|i| {
+                    bits.iter()
+                        .enumerate()
+                        .fold(start, |register, (at, bit)| register | (i >> at & 1) << bit)
+                })
+                .collect()
+        })
         .collect();
-    Groups { width: 1 << bits.len(), groups }
+    Groups {
+        width: 1 << bits.len(),
+        groups,
+    }
 }
 
 #[cfg(test)]
@@ -105,11 +124,26 @@ mod tests {
     use llopt_layout::{Dim, LinearLayout};
 
     fn tensor(shape: &[u32], registers: &[[u32; 2]], lanes: &[[u32; 2]]) -> TensorType {
-        let vectors = |bases: &[[u32; 2]]| bases.iter().map(|basis| basis.to_vec()).collect::<Vec<_>>();
+        let vectors =
+            |bases: &[[u32; 2]]| bases.iter().map(|basis| basis.to_vec()).collect::<Vec<_>>();
         let (registers, lanes) = (vectors(registers), vectors(lanes));
-        let bases: [(Dim, &[Vec<u32>]); 4] = [(Dim::REGISTER, &registers), (Dim::LANE, &lanes), (Dim::WARP, &[]), (Dim::BLOCK, &[])];
-        let outs: Vec<_> = shape.iter().enumerate().map(|(i, size)| (Dim::tensor(i), *size)).collect();
-        TensorType::new(Element::F32, shape.to_vec(), &LinearLayout::from_bases(&bases, &outs).unwrap()).unwrap()
+        let bases: [(Dim, &[Vec<u32>]); 4] = [
+            (Dim::REGISTER, &registers),
+            (Dim::LANE, &lanes),
+            (Dim::WARP, &[]),
+            (Dim::BLOCK, &[]),
+        ];
+        let outs: Vec<_> = shape
+            .iter()
+            .enumerate()
+            .map(|(i, size)| (Dim::tensor(i), *size))
+            .collect();
+        TensorType::new(
+            Element::F32,
+            shape.to_vec(),
+            &LinearLayout::from_bases(&bases, &outs).unwrap(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -117,7 +151,10 @@ mod tests {
         let rows = tensor(&[4, 4], &[[0, 1], [0, 2]], &[[1, 0], [2, 0]]);
         assert_eq!(choose_groups(&rows, 4, &|_| 4).width, 4);
         assert_eq!(choose_groups(&rows, 4, &|_| 2).groups, [[0, 1], [2, 3]]);
-        assert_eq!(choose_groups(&rows, 4, &|dim| if dim == 0 { 4 } else { 1 }).width, 1);
+        assert_eq!(
+            choose_groups(&rows, 4, &|dim| if dim == 0 { 4 } else { 1 }).width,
+            1
+        );
     }
 
     #[test]

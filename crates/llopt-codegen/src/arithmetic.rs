@@ -3,8 +3,8 @@
 
 use inkwell::values::InstructionOpcode;
 use inkwell::{FloatPredicate, IntPredicate};
-use melior::ir::operation::OperationLike;
 use melior::ir::OperationRef;
+use melior::ir::operation::OperationLike;
 
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
@@ -16,33 +16,53 @@ type Binary = for<'ctx> fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>;
 
 /// The operations of two operands that are one LLVM instruction or intrinsic on every target.
 const BINARY: &[(&str, Binary)] = &[
-    ("addi", Emitter::add),
-    ("subi", Emitter::sub),
-    ("muli", Emitter::mul),
-    ("divsi", Emitter::sdiv),
-    ("divui", Emitter::udiv),
-    ("remsi", Emitter::srem),
-    ("remui", Emitter::urem),
-    ("andi", Emitter::and),
-    ("ori", Emitter::or),
-    ("xori", Emitter::xor),
-    ("shli", Emitter::shl),
-    ("shrsi", Emitter::ashr),
-    ("shrui", Emitter::lshr),
-    ("addf", Emitter::fadd),
-    ("subf", Emitter::fsub),
-    ("mulf", Emitter::fmul),
-    ("remf", Emitter::frem),
-    ("maxsi", |e, a, b| e.intrinsic("llvm.smax", &[a.get_type()], &[a, b])),
-    ("maxui", |e, a, b| e.intrinsic("llvm.umax", &[a.get_type()], &[a, b])),
-    ("minsi", |e, a, b| e.intrinsic("llvm.smin", &[a.get_type()], &[a, b])),
-    ("minui", |e, a, b| e.intrinsic("llvm.umin", &[a.get_type()], &[a, b])),
-    ("maxnumf", |e, a, b| e.intrinsic("llvm.maxnum", &[a.get_type()], &[a, b])),
-    ("minnumf", |e, a, b| e.intrinsic("llvm.minnum", &[a.get_type()], &[a, b])),
-    ("maximumf", |e, a, b| e.intrinsic("llvm.maximum", &[a.get_type()], &[a, b])),
-    ("minimumf", |e, a, b| e.intrinsic("llvm.minimum", &[a.get_type()], &[a, b])),
-    ("ceildivsi", |e, a, b| round_quotient(e, a, b, IntPredicate::SGT)),
-    ("floordivsi", |e, a, b| round_quotient(e, a, b, IntPredicate::SLT)),
+    ("addi", |e, a, b| e.add(a, b)),
+    ("subi", |e, a, b| e.sub(a, b)),
+    ("muli", |e, a, b| e.mul(a, b)),
+    ("divsi", |e, a, b| e.sdiv(a, b)),
+    ("divui", |e, a, b| e.udiv(a, b)),
+    ("remsi", |e, a, b| e.srem(a, b)),
+    ("remui", |e, a, b| e.urem(a, b)),
+    ("andi", |e, a, b| e.and(a, b)),
+    ("ori", |e, a, b| e.or(a, b)),
+    ("xori", |e, a, b| e.xor(a, b)),
+    ("shli", |e, a, b| e.shl(a, b)),
+    ("shrsi", |e, a, b| e.ashr(a, b)),
+    ("shrui", |e, a, b| e.lshr(a, b)),
+    ("addf", |e, a, b| e.fadd(a, b)),
+    ("subf", |e, a, b| e.fsub(a, b)),
+    ("mulf", |e, a, b| e.fmul(a, b)),
+    ("remf", |e, a, b| e.frem(a, b)),
+    ("maxsi", |e, a, b| {
+        e.intrinsic("llvm.smax", &[a.get_type()], &[a, b])
+    }),
+    ("maxui", |e, a, b| {
+        e.intrinsic("llvm.umax", &[a.get_type()], &[a, b])
+    }),
+    ("minsi", |e, a, b| {
+        e.intrinsic("llvm.smin", &[a.get_type()], &[a, b])
+    }),
+    ("minui", |e, a, b| {
+        e.intrinsic("llvm.umin", &[a.get_type()], &[a, b])
+    }),
+    ("maxnumf", |e, a, b| {
+        e.intrinsic("llvm.maxnum", &[a.get_type()], &[a, b])
+    }),
+    ("minnumf", |e, a, b| {
+        e.intrinsic("llvm.minnum", &[a.get_type()], &[a, b])
+    }),
+    ("maximumf", |e, a, b| {
+        e.intrinsic("llvm.maximum", &[a.get_type()], &[a, b])
+    }),
+    ("minimumf", |e, a, b| {
+        e.intrinsic("llvm.minimum", &[a.get_type()], &[a, b])
+    }),
+    ("ceildivsi", |e, a, b| {
+        round_quotient(e, a, b, IntPredicate::SGT)
+    }),
+    ("floordivsi", |e, a, b| {
+        round_quotient(e, a, b, IntPredicate::SLT)
+    }),
     ("ceildivui", |e, a, b| {
         let quotient = e.udiv(a, b);
         let remainder = e.urem(a, b);
@@ -158,7 +178,10 @@ const FUNCTIONS: &[(&str, Math)] = &[
 ];
 
 fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
-    table.iter().find(|(known, _)| *known == name).map(|(_, entry)| *entry)
+    table
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, entry)| *entry)
 }
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -194,12 +217,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let result = match mnemonic {
             "cmpi" => {
                 let number = integer_attribute(op, "predicate").unwrap_or(0);
-                let predicate = *usize::try_from(number).ok().and_then(|i| INT_PREDICATES.get(i)).ok_or_else(|| self.invalid(op, "unknown predicate"))?;
+                let predicate = *usize::try_from(number)
+                    .ok()
+                    .and_then(|i| INT_PREDICATES.get(i))
+                    .ok_or_else(|| self.invalid(op, "unknown predicate"))?;
                 self.map(&operands, |e, v| e.icmp(predicate, v[0], v[1]))
             }
             "cmpf" => {
                 let number = integer_attribute(op, "predicate").unwrap_or(0);
-                let predicate = *usize::try_from(number).ok().and_then(|i| FLOAT_PREDICATES.get(i)).ok_or_else(|| self.invalid(op, "unknown predicate"))?;
+                let predicate = *usize::try_from(number)
+                    .ok()
+                    .and_then(|i| FLOAT_PREDICATES.get(i))
+                    .ok_or_else(|| self.invalid(op, "unknown predicate"))?;
                 self.map(&operands, |e, v| e.fcmp(predicate, v[0], v[1]))
             }
             "select" => self.map(&operands, |e, v| e.select(v[0], v[1], v[2])),
@@ -212,26 +241,45 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let from = self.type_of(operand(op, 0))?.element();
                 self.convert(op, from, to, Rounding::NearestEven, &operands[0])?
             }
-            "index_cast" => self.map(&operands, |e, v| resize(e, v[0], of, InstructionOpcode::SExt)),
-            "index_castui" => self.map(&operands, |e, v| resize(e, v[0], of, InstructionOpcode::ZExt)),
+            "index_cast" => self.map(&operands, |e, v| {
+                resize(e, v[0], of, InstructionOpcode::SExt)
+            }),
+            "index_castui" => self.map(&operands, |e, v| {
+                resize(e, v[0], of, InstructionOpcode::ZExt)
+            }),
             "addui_extended" => return self.add_extended(op, &operands),
-            "mului_extended" => return self.multiply_extended(op, &operands, InstructionOpcode::ZExt),
-            "mulsi_extended" => return self.multiply_extended(op, &operands, InstructionOpcode::SExt),
+            "mului_extended" => {
+                return self.multiply_extended(op, &operands, InstructionOpcode::ZExt);
+            }
+            "mulsi_extended" => {
+                return self.multiply_extended(op, &operands, InstructionOpcode::SExt);
+            }
             _ => return Err(self.unsupported(op, None)),
         };
         self.bind_result(op, result);
         Ok(())
     }
 
-    fn add_extended(&mut self, op: OperationRef<'c, 'a>, operands: &[crate::function::Registers<'ctx>]) -> Lowered {
+    fn add_extended(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        operands: &[crate::function::Registers<'ctx>],
+    ) -> Lowered {
         let total = self.map(operands, |e, v| e.add(v[0], v[1]));
-        let carry = self.map(&[total.clone(), operands[0].clone()], |e, v| e.icmp(IntPredicate::ULT, v[0], v[1]));
+        let carry = self.map(&[total.clone(), operands[0].clone()], |e, v| {
+            e.icmp(IntPredicate::ULT, v[0], v[1])
+        });
         self.bind_result_at(op, 0, total);
         self.bind_result_at(op, 1, carry);
         Ok(())
     }
 
-    fn multiply_extended(&mut self, op: OperationRef<'c, 'a>, operands: &[crate::function::Registers<'ctx>], widen: InstructionOpcode) -> Lowered {
+    fn multiply_extended(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        operands: &[crate::function::Registers<'ctx>],
+        widen: InstructionOpcode,
+    ) -> Lowered {
         let low = self.map(operands, |e, v| e.mul(v[0], v[1]));
         let high = self.map(operands, |e, v| high_product(e, v[0], v[1], widen));
         self.bind_result_at(op, 0, low);
@@ -256,7 +304,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         } else if let Some(intrinsic) = find(INT_INTRINSICS, mnemonic) {
             self.map(&operands, |e, v| e.intrinsic(intrinsic, &[of], v))
         } else if mnemonic == "absi" {
-            self.map(&operands, |e, v| e.intrinsic("llvm.abs", &[of], &[v[0], e.bool(false)]))
+            self.map(&operands, |e, v| {
+                e.intrinsic("llvm.abs", &[of], &[v[0], e.bool(false)])
+            })
         } else if let Some(function) = find(FUNCTIONS, mnemonic) {
             self.float_function(op, function, element, &operands)?
         } else {
@@ -292,12 +342,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 }
             }
         });
-        if known { Ok(result) } else { Err(self.unsupported(op, Some(format!("no such function of {element:?}")))) }
+        if known {
+            Ok(result)
+        } else {
+            Err(self.unsupported(op, Some(format!("no such function of {element:?}"))))
+        }
     }
 }
 
 /// The upper half of the product of `a` and `b`, widened by `widen`.
-pub(crate) fn high_product<'ctx>(e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>, widen: InstructionOpcode) -> V<'ctx> {
+pub(crate) fn high_product<'ctx>(
+    e: &Emitter<'ctx>,
+    a: V<'ctx>,
+    b: V<'ctx>,
+    widen: InstructionOpcode,
+) -> V<'ctx> {
     let of = a.get_type();
     let bits = crate::emitter::bit_width(of);
     let wide = e.int(2 * bits).into();
@@ -306,7 +365,15 @@ pub(crate) fn high_product<'ctx>(e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>, wide
 }
 
 /// An integer of another width.
-fn resize<'ctx>(e: &Emitter<'ctx>, value: V<'ctx>, to: inkwell::types::BasicTypeEnum<'ctx>, widen: InstructionOpcode) -> V<'ctx> {
-    if crate::emitter::bit_width(value.get_type()) > crate::emitter::bit_width(to) { e.trunc(value, to) } else { e.cast(widen, value, to) }
+fn resize<'ctx>(
+    e: &Emitter<'ctx>,
+    value: V<'ctx>,
+    to: inkwell::types::BasicTypeEnum<'ctx>,
+    widen: InstructionOpcode,
+) -> V<'ctx> {
+    if crate::emitter::bit_width(value.get_type()) > crate::emitter::bit_width(to) {
+        e.trunc(value, to)
+    } else {
+        e.cast(widen, value, to)
+    }
 }
-

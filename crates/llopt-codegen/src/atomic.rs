@@ -9,7 +9,7 @@ use melior::ir::OperationRef;
 
 use crate::access::{Groups, choose_groups};
 use crate::emitter::V;
-use crate::function::{FunctionLowering, Lowered, integer_attribute, result};
+use crate::function::{FunctionLowering, Lowered, has_uses, integer_attribute, result};
 use crate::hooks::{Atomic, Ordering, Scope, Update};
 use crate::tensor::ValueType;
 
@@ -58,13 +58,26 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let acts = self.acting_thread(&of);
         let widest = self.hooks().atomic_width(update, element);
         let groups = match &of {
-            ValueType::Scalar(_) => Groups { width: 1, groups: vec![vec![0]] },
-            ValueType::Tensor(tensor) => choose_groups(tensor, widest, &self.pointer_limit(element, op.ptr(), op.mask())),
+            ValueType::Scalar(_) => Groups {
+                width: 1,
+                groups: vec![vec![0]],
+            },
+            ValueType::Tensor(tensor) => choose_groups(
+                tensor,
+                widest,
+                &self.pointer_limit(element, op.ptr(), op.mask()),
+            ),
         };
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         for group in &groups.groups {
             let mask = self.both(acts, masks.as_ref().map(|masks| masks[group[0]]));
-            let atomic = Atomic { element, pointer: pointers[group[0]], mask, ordering: ordering_of(op.sem()), scope: scope_of(op.scope()) };
+            let atomic = Atomic {
+                element,
+                pointer: pointers[group[0]],
+                mask,
+                ordering: ordering_of(op.sem()),
+                scope: scope_of(op.scope()),
+            };
             let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
             let was = self.hooks().atomic_update(self.e, update, &atomic, &new);
             for (register, value) in group.iter().zip(was) {
@@ -85,8 +98,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let acts = self.acting_thread(&of);
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         for register in self.distinct_registers(&of).collect::<Vec<_>>() {
-            let atomic = Atomic { element, pointer: pointers[register], mask: acts, ordering: ordering_of(op.sem()), scope: scope_of(op.scope()) };
-            old[register] = Some(self.hooks().compare_and_swap(self.e, &atomic, expected[register], new[register]));
+            let atomic = Atomic {
+                element,
+                pointer: pointers[register],
+                mask: acts,
+                ordering: ordering_of(op.sem()),
+                scope: scope_of(op.scope()),
+            };
+            old[register] = Some(self.hooks().compare_and_swap(
+                self.e,
+                &atomic,
+                expected[register],
+                new[register],
+            ));
         }
         self.finish_atomic(operation, &of, old, acts)
     }
@@ -99,12 +123,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Gives the result to the threads that did not act.
-    fn finish_atomic(&mut self, op: OperationRef<'c, 'a>, of: &ValueType, old: Vec<Option<V<'ctx>>>, acts: Option<V<'ctx>>) -> Lowered {
+    fn finish_atomic(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        of: &ValueType,
+        old: Vec<Option<V<'ctx>>>,
+        acts: Option<V<'ctx>>,
+    ) -> Lowered {
         let value = result(op, 0);
-        let used = llopt_mlir::ir::ValueExt::has_uses(&value);
+        let used = has_uses(value);
         let element = of.element();
         let poison = self.e.poison(element.llvm(self.e.context));
-        let distinct: Vec<V<'ctx>> = self.distinct_registers(of).map(|register| old[register].unwrap_or(poison)).collect();
+        let distinct: Vec<V<'ctx>> = self
+            .distinct_registers(of)
+            .map(|register| old[register].unwrap_or(poison))
+            .collect();
         let (Some(acts), true) = (acts, used) else {
             self.bind(value, self.spread(of, &distinct));
             return Ok(());
@@ -118,7 +151,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             ValueType::Scalar(_) => vec![e.i32(0)],
             ValueType::Tensor(tensor) => {
                 let all = self.threads.elements(e, self.hooks(), tensor);
-                self.distinct_registers(of).map(|register| all[register]).collect()
+                self.distinct_registers(of)
+                    .map(|register| all[register])
+                    .collect()
             }
         };
         let memory = self.memory_type(element);
@@ -133,7 +168,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         e.branch(after);
         e.enter(after);
         self.hooks().barrier(e);
-        let read: Vec<V<'ctx>> = places.iter().map(|place| self.to_register(element, e.load(memory, address(*place), bytes))).collect();
+        let read: Vec<V<'ctx>> = places
+            .iter()
+            .map(|place| self.to_register(element, e.load(memory, address(*place), bytes)))
+            .collect();
         self.bind(value, self.spread(of, &read));
         Ok(())
     }

@@ -11,7 +11,14 @@ use crate::hooks::Rounding;
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// Converts floats: by the target's instructions where it has them for this pair of types, else in
     /// software.
-    pub(crate) fn convert(&self, op: OperationRef<'c, 'a>, from: Element, to: Element, rounding: Rounding, values: &Registers<'ctx>) -> Lowered<Registers<'ctx>> {
+    pub(crate) fn convert(
+        &self,
+        op: OperationRef<'c, 'a>,
+        from: Element,
+        to: Element,
+        rounding: Rounding,
+        values: &Registers<'ctx>,
+    ) -> Lowered<Registers<'ctx>> {
         if from == to {
             return Ok(values.clone());
         }
@@ -20,7 +27,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(place.into_iter().map(|i| converted[i]).collect())
     }
 
-    fn convert_distinct(&self, op: OperationRef<'c, 'a>, from: Element, to: Element, rounding: Rounding, values: Vec<crate::emitter::V<'ctx>>) -> Lowered<Vec<crate::emitter::V<'ctx>>> {
+    fn convert_distinct(
+        &self,
+        op: OperationRef<'c, 'a>,
+        from: Element,
+        to: Element,
+        rounding: Rounding,
+        values: Vec<crate::emitter::V<'ctx>>,
+    ) -> Lowered<Vec<crate::emitter::V<'ctx>>> {
         let e = self.e;
         if let Some(converted) = self.hooks().convert_floats(e, from, to, rounding, &values) {
             return Ok(converted);
@@ -32,20 +46,47 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let of = to.llvm(e.context);
         match (from, to) {
             // Doubles and other eight-bit formats take the way over f32, which holds every code exactly.
-            (Element::F64 | Element::Float8(_), Element::Float8(_)) => through(Element::F32, rounding),
-            (Element::Float8(_), Element::F64) => through(Element::F32, rounding),
-            (Element::Float8(format), _) if to.is_float() => Ok(values.iter().map(|value| float8::widen(e, format, *value, to)).collect()),
-            (_, Element::Float8(format)) if rounding == Rounding::NearestEven && from.is_float() => {
-                Ok(values.iter().map(|value| float8::narrow(e, format, *value, from)).collect())
+            (Element::F64 | Element::Float8(_), Element::Float8(_)) => {
+                through(Element::F32, rounding)
             }
-            (Element::F16, Element::Float8(Float8::E5M2)) => Ok(values.iter().map(|value| float8::truncate_to_e5m2(e, *value)).collect()),
-            (Element::F32, Element::Float8(Float8::E5M2)) => through(Element::F16, Rounding::TowardZero),
-            _ if !from.is_float() || !to.is_float() || rounding == Rounding::TowardZero && from.bits() > to.bits() => {
-                Err(self.unsupported(op, Some(format!("no conversion from {from:?} to {to:?} with this rounding"))))
+            (Element::Float8(_), Element::F64) => through(Element::F32, rounding),
+            (Element::Float8(format), _) if to.is_float() => Ok(values
+                .iter()
+                .map(|value| float8::widen(e, format, *value, to))
+                .collect()),
+            (_, Element::Float8(format))
+                if rounding == Rounding::NearestEven && from.is_float() =>
+            {
+                Ok(values
+                    .iter()
+                    .map(|value| float8::narrow(e, format, *value, from))
+                    .collect())
+            }
+            (Element::F16, Element::Float8(Float8::E5M2)) => Ok(values
+                .iter()
+                .map(|value| float8::truncate_to_e5m2(e, *value))
+                .collect()),
+            (Element::F32, Element::Float8(Float8::E5M2)) => {
+                through(Element::F16, Rounding::TowardZero)
+            }
+            _ if !from.is_float()
+                || !to.is_float()
+                || rounding == Rounding::TowardZero && from.bits() > to.bits() =>
+            {
+                Err(self.unsupported(
+                    op,
+                    Some(format!(
+                        "no conversion from {from:?} to {to:?} with this rounding"
+                    )),
+                ))
             }
             // The two 16-bit formats meet in f32.
-            (Element::F16, Element::Bf16) | (Element::Bf16, Element::F16) => through(Element::F32, rounding),
-            _ if from.bits() < to.bits() => Ok(values.iter().map(|value| e.fpext(*value, of)).collect()),
+            (Element::F16, Element::Bf16) | (Element::Bf16, Element::F16) => {
+                through(Element::F32, rounding)
+            }
+            _ if from.bits() < to.bits() => {
+                Ok(values.iter().map(|value| e.fpext(*value, of)).collect())
+            }
             _ => Ok(values.iter().map(|value| e.fptrunc(*value, of)).collect()),
         }
     }
@@ -60,7 +101,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// `tt.int_to_ptr` and `tt.ptr_to_int`.
-    pub(crate) fn reinterpret_pointer(&mut self, op: OperationRef<'c, 'a>, opcode: InstructionOpcode) -> Lowered {
+    pub(crate) fn reinterpret_pointer(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        opcode: InstructionOpcode,
+    ) -> Lowered {
         let of = self.result_type(op)?.element().llvm(self.e.context);
         let values = self.registers(operand(op, 0));
         let result = self.map(&[values], |e, v| e.cast(opcode, v[0], of));
@@ -70,17 +115,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 }
 
 /// The distinct values of a list, and for each of the list where it is among them.
-fn distinct<'ctx>(values: &[crate::emitter::V<'ctx>]) -> (Vec<crate::emitter::V<'ctx>>, Vec<usize>) {
+fn distinct<'ctx>(
+    values: &[crate::emitter::V<'ctx>],
+) -> (Vec<crate::emitter::V<'ctx>>, Vec<usize>) {
     use inkwell::values::AsValueRef;
     let mut first = std::collections::HashMap::new();
     let mut list = Vec::new();
     let place = values
         .iter()
         .map(|value| {
-            *first.entry(value.as_value_ref() as usize).or_insert_with(|| {
-                list.push(*value);
-                list.len() - 1
-            })
+            *first
+                .entry(value.as_value_ref() as usize)
+                .or_insert_with(|| {
+                    list.push(*value);
+                    list.len() - 1
+                })
         })
         .collect();
     (list, place)

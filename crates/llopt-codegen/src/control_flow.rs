@@ -23,7 +23,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let condition = self.scalar(operand(op, 0));
                 let (then, otherwise) = (successor(op, 0), successor(op, 1));
                 let arguments: Vec<Value<'c, 'a>> = op.operands().skip(1).collect();
-                let (of_then, of_otherwise) = arguments.split_at(then.argument_count().min(arguments.len()));
+                let (of_then, of_otherwise) =
+                    arguments.split_at(then.argument_count().min(arguments.len()));
                 if then == otherwise {
                     return self.branch_to_same(op, condition, of_then, of_otherwise);
                 }
@@ -37,7 +38,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Both ways lead to one block: LLVM's phis take one value per predecessor, so each way gets a block.
-    fn branch_to_same(&mut self, op: OperationRef<'c, 'a>, condition: V<'ctx>, then: &[Value<'c, 'a>], otherwise: &[Value<'c, 'a>]) -> Lowered {
+    fn branch_to_same(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        condition: V<'ctx>,
+        then: &[Value<'c, 'a>],
+        otherwise: &[Value<'c, 'a>],
+    ) -> Lowered {
         let function = self.e.function();
         let ways = [self.e.new_block(function), self.e.new_block(function)];
         self.e.branch_if(condition, ways[0], ways[1]);
@@ -54,7 +61,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         if self.is_kernel && op.operand_count() > 0 {
             return Err(self.invalid(op, "a kernel returns nothing"));
         }
-        let values: Vec<V<'ctx>> = op.operands().flat_map(|value| self.registers(value).to_vec()).collect();
+        let values: Vec<V<'ctx>> = op
+            .operands()
+            .flat_map(|value| self.registers(value).to_vec())
+            .collect();
         match values.as_slice() {
             [] => self.e.return_(None),
             [single] => self.e.return_(Some(*single)),
@@ -67,18 +77,32 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn call(&mut self, op: tt::CallOp<'c, 'a>) -> Lowered {
         let operation = op.operation();
         let callee = op.callee();
-        let function = self.e.module.get_function(callee).ok_or_else(|| self.invalid(operation, &format!("there is no function '{callee}'")))?;
-        let mut arguments: Vec<V<'ctx>> = operation.operands().flat_map(|value| self.registers(value).to_vec()).collect();
-        arguments.extend([self.hidden.shared, self.hidden.global_scratch, self.hidden.profile_scratch]);
+        let function =
+            self.e.module.get_function(callee).ok_or_else(|| {
+                self.invalid(operation, &format!("there is no function '{callee}'"))
+            })?;
+        let mut arguments: Vec<V<'ctx>> = operation
+            .operands()
+            .flat_map(|value| self.registers(value).to_vec())
+            .collect();
+        arguments.extend([
+            self.hidden.shared,
+            self.hidden.global_scratch,
+            self.hidden.profile_scratch,
+        ]);
         let call = self.e.call(function, &arguments);
-        let types: Vec<ValueType> = (0..operation.result_count()).map(|i| self.type_of(result(operation, i))).collect::<Lowered<_>>()?;
+        let types: Vec<ValueType> = (0..operation.result_count())
+            .map(|i| self.type_of(result(operation, i)))
+            .collect::<Lowered<_>>()?;
         let total: usize = types.iter().map(ValueType::registers).sum();
         let all: Vec<V<'ctx>> = match total {
             0 => Vec::new(),
             1 => vec![call.expect_basic("bug in llopt: the function has a result")],
             several => {
                 let structure = call.expect_basic("bug in llopt: the function has results");
-                (0..several as u32).map(|i| self.e.member(structure, i)).collect()
+                (0..several as u32)
+                    .map(|i| self.e.member(structure, i))
+                    .collect()
             }
         };
         let mut rest = all.as_slice();
@@ -101,12 +125,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// A cast that MLIR left between types that are the same here.
     pub(crate) fn same_value(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
         let of = self.result_type(op)?.element().llvm(self.e.context);
-        let values = self.map(&[self.registers(operand(op, 0))], |e, v| e.cast(InstructionOpcode::BitCast, v[0], of));
+        let values = self.map(&[self.registers(operand(op, 0))], |e, v| {
+            e.cast(InstructionOpcode::BitCast, v[0], of)
+        });
         self.bind_result(op, values);
         Ok(())
     }
 }
 
 fn successor<'c, 'a>(op: OperationRef<'c, 'a>, index: usize) -> melior::ir::BlockRef<'c, 'a> {
-    op.successor(index).expect("bug in llopt: the terminator has this successor")
+    op.successor(index)
+        .expect("bug in llopt: the terminator has this successor")
 }

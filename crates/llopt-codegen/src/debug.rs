@@ -37,11 +37,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.print`.
     pub(crate) fn print(&mut self, op: tt::PrintOp<'c, 'a>) -> Lowered {
         let (e, hooks) = (self.e, self.hooks());
-        let program: Vec<(V<'ctx>, bool)> = (0..3).map(|axis| (hooks.program_id(e, axis, self.program.num_ctas), false)).collect();
+        let program: Vec<(V<'ctx>, bool)> = (0..3)
+            .map(|axis| (hooks.program_id(e, axis, self.program.num_ctas), false))
+            .collect();
         let arguments = op.args();
         if arguments.is_empty() {
             let text = format!("pid (%u, %u, %u){}\n", op.prefix());
-            hooks.print(e, e.string(&text, "printfFormat_"), text.len() + 1, &program);
+            hooks.print(
+                e,
+                e.string(&text, "printfFormat_"),
+                text.len() + 1,
+                &program,
+            );
             return Ok(());
         }
         let signs = op.is_signed();
@@ -52,22 +59,39 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let (extents, coordinates) = match &of {
                 ValueType::Scalar(_) => (Vec::new(), Vec::new()),
                 ValueType::Tensor(tensor) => {
-                    let all = (0..tensor.shape.len()).map(|dim| self.threads.coordinates(e, hooks, tensor, dim)).collect::<Vec<_>>();
+                    let all = (0..tensor.shape.len())
+                        .map(|dim| self.threads.coordinates(e, hooks, tensor, dim))
+                        .collect::<Vec<_>>();
                     (tensor.shape.clone(), all)
                 }
             };
             let rank = extents.len().min(MAX_ARGUMENTS - 5);
-            let mut places: Vec<String> = extents[..rank].iter().map(|extent| conversion(Element::Int(32), false, Some(digits(*extent)), false)).collect();
+            let mut places: Vec<String> = extents[..rank]
+                .iter()
+                .map(|extent| conversion(Element::Int(32), false, Some(digits(*extent)), false))
+                .collect();
             if rank < extents.len() {
                 places.push("... (truncated)".to_owned());
             }
-            let which = if arguments.len() > 1 { format!("(operand {number}) ") } else { String::new() };
-            let text =
-                format!("pid (%u, %u, %u) idx ({}){}{which}{}\n", places.join(", "), op.prefix(), conversion(of.element(), op.hex(), None, signed));
+            let which = if arguments.len() > 1 {
+                format!("(operand {number}) ")
+            } else {
+                String::new()
+            };
+            let text = format!(
+                "pid (%u, %u, %u) idx ({}){}{which}{}\n",
+                places.join(", "),
+                op.prefix(),
+                conversion(of.element(), op.hex(), None, signed)
+            );
             let format = e.string(&text, "printfFormat_");
             for register in self.distinct_registers(&of).collect::<Vec<_>>() {
                 let mut values = program.clone();
-                values.extend(coordinates[..rank].iter().map(|along| (along[register], signed)));
+                values.extend(
+                    coordinates[..rank]
+                        .iter()
+                        .map(|along| (along[register], signed)),
+                );
                 values.push((registers[register], signed));
                 hooks.print(e, format, text.len() + 1, &values);
             }
@@ -80,7 +104,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let (e, hooks) = (self.e, self.hooks());
         let registers = self.registers(op.condition());
         let mut holds: Option<V<'ctx>> = None;
-        for register in self.distinct_registers(&self.type_of(op.condition())?).collect::<Vec<_>>() {
+        for register in self
+            .distinct_registers(&self.type_of(op.condition())?)
+            .collect::<Vec<_>>()
+        {
             let value = self.is_nonzero(registers[register]);
             holds = Some(holds.map_or(value, |so_far| e.and(so_far, value)));
         }
@@ -91,7 +118,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         e.enter(fails);
         let here = place(op.operation().location());
         let file = here.as_ref().map_or("unknown", |place| &place.file);
-        hooks.assert_fail(e, op.message(), SourcePlace { file, line: here.as_ref().map_or(0, |place| place.line) });
+        hooks.assert_fail(
+            e,
+            op.message(),
+            SourcePlace {
+                file,
+                line: here.as_ref().map_or(0, |place| place.line),
+            },
+        );
         e.branch(after);
         e.enter(after);
         if registers.len() > 1 || matches!(self.type_of(op.condition())?, ValueType::Tensor(_)) {
@@ -104,7 +138,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
 /// Decimal digits of the largest coordinate of an extent.
 fn digits(extent: u32) -> usize {
-    if extent == 0 { 0 } else { f64::from(extent).log10().ceil() as usize }
+    if extent == 0 {
+        0
+    } else {
+        f64::from(extent).log10().ceil() as usize
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::{amdg, tt, ttg};
+use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::function::{FunctionLowering, Lowered, name};
@@ -67,9 +68,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::ExternElementwise(op) => self.call_library(op),
             Op::ElementwiseInlineAsm(op) => self.inline_assembly(op),
             Op::MapElementwise(op) => self.map_region(op),
-            Op::MapElementwiseReturn(_) | Op::ReduceReturn(_) | Op::ScanReturn(_) => self.leave_region(operation),
+            Op::MapElementwiseReturn(_) | Op::ReduceReturn(_) | Op::ScanReturn(_) => {
+                self.leave_region(operation)
+            }
             Op::Print(op) => self.print(op),
             Op::Assert(op) => self.assertion(op),
+            Op::GridDependencyWait(_) => {
+                self.grid_dependency(operation, "llvm.nvvm.griddepcontrol.wait")
+            }
+            Op::GridDependencyLaunchDependents(_) => {
+                self.grid_dependency(operation, "llvm.nvvm.griddepcontrol.launch.dependents")
+            }
             Op::Func(_)
             | Op::MakeTensorDesc(_)
             | Op::DescriptorLoad(_)
@@ -79,7 +88,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::DescriptorScatter(_)
             | Op::MakeTensorPtr(_)
             | Op::Advance(_)
-            | Op::GridDependencyWait(_)
             | Op::Dot(_)
             | Op::DotScaled(_)
             | Op::Reduce(_)
@@ -147,18 +155,32 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::InitBarrier(_)
             | Op::WaitBarrier(_)
             | Op::ArriveBarrier(_)
-            | Op::AsyncCopyMbarrierArrive(_) => Err(self.unsupported(operation, None)),
+            | Op::AsyncCopyMbarrierArrive(_)
+            | Op::LocalLoadPackedTransposed(_)
+            | Op::AsyncTDMCopyGlobalToLocal(_)
+            | Op::AsyncTDMCopyLocalToGlobal(_) => Err(self.unsupported(operation, None)),
         }
     }
 
+    /// Programmatic dependent launch: waits for the kernel before, or lets the kernel after start.
+    fn grid_dependency(&mut self, op: OperationRef<'c, 'a>, intrinsic: &'static str) -> Lowered {
+        self.require(op, Feature::DependentLaunch)?;
+        self.e.intrinsic_call(intrinsic, &[], &[]);
+        Ok(())
+    }
+
     fn program_id(&mut self, op: tt::GetProgramIdOp<'c, 'a>) -> Lowered {
-        let value = self.hooks().program_id(self.e, op.axis() as u32, self.program.num_ctas);
+        let value = self
+            .hooks()
+            .program_id(self.e, op.axis() as u32, self.program.num_ctas);
         self.bind_result(op.operation(), vec![value]);
         Ok(())
     }
 
     fn num_programs(&mut self, op: tt::GetNumProgramsOp<'c, 'a>) -> Lowered {
-        let value = self.hooks().num_programs(self.e, op.axis() as u32, self.program.num_ctas);
+        let value = self
+            .hooks()
+            .num_programs(self.e, op.axis() as u32, self.program.num_ctas);
         self.bind_result(op.operation(), vec![value]);
         Ok(())
     }

@@ -181,12 +181,20 @@ pub fn encode(format: Float8, value: f64) -> u8 {
     let magnitude = value.abs().min(f64::from(format.largest()));
     let mantissa = format.mantissa_bits() as i32;
     let lowest = 1 - format.bias() as i32;
-    let exponent = if magnitude == 0.0 { lowest } else { (magnitude.log2().floor() as i32).max(lowest) };
+    let exponent = if magnitude == 0.0 {
+        lowest
+    } else {
+        (magnitude.log2().floor() as i32).max(lowest)
+    };
     let spacing = f64::from(exponent - mantissa).exp2();
     let steps = (magnitude / spacing).round_ties_even() as i32;
     // `steps` counts from zero at this spacing; a normal number's hidden one is `1 << mantissa` of them.
     let code = ((exponent - lowest) << mantissa) + steps;
-    if code == 0 && format.is_unsigned_zero() { 0 } else { sign | code as u8 }
+    if code == 0 && format.is_unsigned_zero() {
+        0
+    } else {
+        sign | code as u8
+    }
 }
 
 #[cfg(test)]

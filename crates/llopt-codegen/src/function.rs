@@ -7,8 +7,11 @@ use std::rc::Rc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::debug_info::DISubprogram;
 use inkwell::values::PhiValue;
+use llopt_target::Feature;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, BlockLike, BlockRef, OperationRef, RegionLike, RegionRef, Value, ValueLike};
+use melior::ir::{
+    Attribute, BlockLike, BlockRef, OperationRef, RegionLike, RegionRef, Value, ValueLike,
+};
 
 use crate::access::AccessFacts;
 use crate::element::Element;
@@ -16,7 +19,6 @@ use crate::emitter::{Emitter, V};
 use crate::error::CodegenError;
 use crate::hooks::Hooks;
 use crate::location::{LineTable, describe};
-use crate::options::CodegenOptions;
 use crate::tensor::{TensorType, ValueType};
 use crate::threads::Threads;
 use crate::types::Types;
@@ -33,8 +35,6 @@ pub(crate) struct Program<'r> {
     pub(crate) hooks: &'r dyn Hooks,
     /// What is known about addresses and masks.
     pub(crate) facts: &'r dyn AccessFacts,
-    /// The user's choices.
-    pub(crate) options: &'r CodegenOptions,
     /// Warps per block.
     pub(crate) num_warps: u32,
     /// Blocks per cluster.
@@ -122,7 +122,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// The registers of a value.
     pub(crate) fn registers(&self, value: Value<'c, 'a>) -> Registers<'ctx> {
-        self.values.get(&key(value)).cloned().expect("bug in llopt: a value is emitted before its uses")
+        self.values
+            .get(&key(value))
+            .cloned()
+            .expect("bug in llopt: a value is emitted before its uses")
     }
 
     /// The one register of a scalar.
@@ -136,18 +139,32 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Says which registers carry the first result of an operation.
-    pub(crate) fn bind_result(&mut self, op: OperationRef<'c, 'a>, registers: impl Into<Registers<'ctx>>) {
+    pub(crate) fn bind_result(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        registers: impl Into<Registers<'ctx>>,
+    ) {
         self.bind_result_at(op, 0, registers);
     }
 
     /// Says which registers carry a result of an operation.
-    pub(crate) fn bind_result_at(&mut self, op: OperationRef<'c, 'a>, index: usize, registers: impl Into<Registers<'ctx>>) {
+    pub(crate) fn bind_result_at(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        index: usize,
+        registers: impl Into<Registers<'ctx>>,
+    ) {
         self.bind(result(op, index), registers.into());
     }
 
     /// The type of a value.
     pub(crate) fn type_of(&self, value: Value<'c, 'a>) -> Lowered<ValueType> {
-        self.types.resolve(value.r#type()).map_err(|message| CodegenError::Invalid { location: describe(value.location()), message })
+        self.types
+            .resolve(value.r#type())
+            .map_err(|message| CodegenError::Invalid {
+                location: describe(value.location()),
+                message,
+            })
     }
 
     /// The type of an operation's first result.
@@ -156,7 +173,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The tensor type of a value that its verifier promises to be a tensor.
-    pub(crate) fn tensor_of(&self, op: OperationRef<'c, 'a>, value: Value<'c, 'a>) -> Lowered<Rc<TensorType>> {
+    pub(crate) fn tensor_of(
+        &self,
+        op: OperationRef<'c, 'a>,
+        value: Value<'c, 'a>,
+    ) -> Lowered<Rc<TensorType>> {
         match self.type_of(value)? {
             ValueType::Tensor(tensor) => Ok(tensor),
             ValueType::Scalar(_) => Err(self.invalid(op, "a tensor is expected here")),
@@ -166,28 +187,66 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     // Errors.
 
     /// This operation cannot be emitted, for a reason if it is not the operation as such.
-    pub(crate) fn unsupported(&self, op: OperationRef<'c, 'a>, reason: Option<String>) -> CodegenError {
-        CodegenError::UnsupportedOp { location: describe(op.location()), op: name(op), target: self.hooks().target(), reason }
+    pub(crate) fn unsupported(
+        &self,
+        op: OperationRef<'c, 'a>,
+        reason: Option<String>,
+    ) -> CodegenError {
+        CodegenError::UnsupportedOp {
+            location: describe(op.location()),
+            op: name(op),
+            target: self.hooks().target(),
+            reason,
+        }
+    }
+
+    /// This operation needs a capability.
+    pub(crate) fn require(&self, op: OperationRef<'c, 'a>, feature: Feature) -> Lowered {
+        let target = self.hooks().target();
+        if target.has(feature) {
+            return Ok(());
+        }
+        Err(CodegenError::MissingFeature {
+            location: describe(op.location()),
+            op: name(op),
+            feature,
+            target,
+        })
     }
 
     /// The source breaks a rule here.
     pub(crate) fn invalid(&self, op: OperationRef<'c, 'a>, message: &str) -> CodegenError {
-        CodegenError::Invalid { location: describe(op.location()), message: format!("'{}': {message}", name(op)) }
+        CodegenError::Invalid {
+            location: describe(op.location()),
+            message: format!("'{}': {message}", name(op)),
+        }
     }
 
     // Elementwise application.
 
     /// Applies a pure function to the operands' registers, one call for each distinct tuple of them.
     /// Scalars count for all registers.
-    pub(crate) fn map(&self, operands: &[Registers<'ctx>], mut apply: impl FnMut(&Emitter<'ctx>, &[V<'ctx>]) -> V<'ctx>) -> Registers<'ctx> {
+    pub(crate) fn map(
+        &self,
+        operands: &[Registers<'ctx>],
+        mut apply: impl FnMut(&Emitter<'ctx>, &[V<'ctx>]) -> V<'ctx>,
+    ) -> Registers<'ctx> {
         use inkwell::values::AsValueRef;
-        let count = operands.iter().map(|registers| registers.len()).max().unwrap_or(1);
+        let count = operands
+            .iter()
+            .map(|registers| registers.len())
+            .max()
+            .unwrap_or(1);
         let mut known: HashMap<[usize; 3], V<'ctx>> = HashMap::new();
         let mut tuple: Vec<V<'ctx>> = Vec::with_capacity(operands.len());
         (0..count)
             .map(|register| {
                 tuple.clear();
-                tuple.extend(operands.iter().map(|registers| registers[if registers.len() == 1 { 0 } else { register }]));
+                tuple.extend(
+                    operands.iter().map(|registers| {
+                        registers[if registers.len() == 1 { 0 } else { register }]
+                    }),
+                );
                 if tuple.len() > 3 || count == 1 {
                     return apply(self.e, &tuple);
                 }
@@ -203,15 +262,27 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     // The walk.
 
     /// Emits the blocks of a function's body. The entry block's arguments are `arguments`.
-    pub(crate) fn body(&mut self, region: RegionRef<'c, 'a>, arguments: Vec<Registers<'ctx>>) -> Lowered {
+    pub(crate) fn body(
+        &mut self,
+        region: RegionRef<'c, 'a>,
+        arguments: Vec<Registers<'ctx>>,
+    ) -> Lowered {
         let entry = self.e.block();
-        let Some(first) = region.first_block() else { return Ok(()) };
+        let Some(first) = region.first_block() else {
+            return Ok(());
+        };
         let start = self.e.new_block(self.e.function());
         self.e.enter(start);
         for (i, registers) in arguments.into_iter().enumerate() {
             self.bind(argument(first, i), registers);
         }
-        self.blocks.insert(block_key(first), Block { llvm: start, phis: Vec::new() });
+        self.blocks.insert(
+            block_key(first),
+            Block {
+                llvm: start,
+                phis: Vec::new(),
+            },
+        );
         self.walk_blocks(first, true)?;
         // The entry block, where the threads' numbers are computed, leads into the body.
         self.e.enter(entry);
@@ -249,7 +320,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let value = argument(block, i);
             let of = self.type_of(value)?;
             let element = of.element().llvm(self.e.context);
-            let all: Vec<PhiValue<'ctx>> = self.distinct_registers(&of).map(|_| self.e.phi(element)).collect();
+            let all: Vec<PhiValue<'ctx>> = self
+                .distinct_registers(&of)
+                .map(|_| self.e.phi(element))
+                .collect();
             let distinct: Vec<V<'ctx>> = all.iter().map(|phi| phi.as_basic_value()).collect();
             self.bind(value, self.spread(&of, &distinct));
             phis.push(all);
@@ -259,10 +333,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The registers of a type that hold different elements.
-    pub(crate) fn distinct_registers<'t>(&self, of: &'t ValueType) -> Box<dyn Iterator<Item = usize> + 't> {
+    pub(crate) fn distinct_registers<'t>(
+        &self,
+        of: &'t ValueType,
+    ) -> Box<dyn Iterator<Item = usize> + 't> {
         match of {
             ValueType::Scalar(_) => Box::new(std::iter::once(0)),
-            ValueType::Tensor(tensor) => Box::new((0..tensor.registers()).filter(|register| tensor.canonical(*register) == *register)),
+            ValueType::Tensor(tensor) => Box::new(
+                (0..tensor.registers()).filter(|register| tensor.canonical(*register) == *register),
+            ),
         }
     }
 
@@ -277,13 +356,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     let next = place.len();
                     place.entry(tensor.canonical(register)).or_insert(next);
                 }
-                (0..tensor.registers()).map(|register| distinct[place[&tensor.canonical(register)]]).collect()
+                (0..tensor.registers())
+                    .map(|register| distinct[place[&tensor.canonical(register)]])
+                    .collect()
             }
         }
     }
 
     /// Passes block arguments: adds what flows from the current block into the phis of `to`.
-    pub(crate) fn flow_into(&mut self, to: BlockRef<'c, 'a>, arguments: &[Value<'c, 'a>]) -> Lowered<BasicBlock<'ctx>> {
+    pub(crate) fn flow_into(
+        &mut self,
+        to: BlockRef<'c, 'a>,
+        arguments: &[Value<'c, 'a>],
+    ) -> Lowered<BasicBlock<'ctx>> {
         let from = self.e.block();
         let target = self.blocks[&block_key(to)].clone();
         for (phis, value) in target.phis.iter().zip(arguments) {
@@ -297,8 +382,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Emits a copy of a region with its block arguments bound, and returns what its terminator yields.
-    pub(crate) fn inline_region(&mut self, op: OperationRef<'c, 'a>, region: RegionRef<'c, 'a>, arguments: &[Registers<'ctx>]) -> Lowered<Vec<Registers<'ctx>>> {
-        let first = region.first_block().ok_or_else(|| self.invalid(op, "its region has no block"))?;
+    pub(crate) fn inline_region(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        region: RegionRef<'c, 'a>,
+        arguments: &[Registers<'ctx>],
+    ) -> Lowered<Vec<Registers<'ctx>>> {
+        let first = region
+            .first_block()
+            .ok_or_else(|| self.invalid(op, "its region has no block"))?;
         for (i, registers) in arguments.iter().enumerate() {
             self.bind(argument(first, i), registers.clone());
         }
@@ -308,7 +400,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             while let Some(inner) = next {
                 next = inner.next_in_block();
                 if next.is_none() {
-                    return Ok(inner.operands().map(|value| self.registers(value)).collect());
+                    return Ok(inner
+                        .operands()
+                        .map(|value| self.registers(value))
+                        .collect());
                 }
                 self.set_location(Some(inner));
                 self.operation(inner)?;
@@ -318,10 +413,22 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let function = self.e.function();
         let (start, end) = (self.e.new_block(function), self.e.new_block(function));
         self.e.branch(start);
-        self.blocks.insert(block_key(first), Block { llvm: start, phis: Vec::new() });
-        self.exits.push(Exit { to: end, arrivals: Vec::new() });
+        self.blocks.insert(
+            block_key(first),
+            Block {
+                llvm: start,
+                phis: Vec::new(),
+            },
+        );
+        self.exits.push(Exit {
+            to: end,
+            arrivals: Vec::new(),
+        });
         self.walk_blocks(first, true)?;
-        let exit = self.exits.pop().expect("bug in llopt: regions are left in the order they were entered");
+        let exit = self
+            .exits
+            .pop()
+            .expect("bug in llopt: regions are left in the order they were entered");
         self.e.enter(end);
         let width = exit.arrivals.first().map_or(0, |(_, values)| values.len());
         Ok((0..width)
@@ -342,9 +449,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// Leaves the innermost region that is being inlined with the operands of its terminator.
     pub(crate) fn leave_region(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let values: Vec<Registers<'ctx>> = op.operands().map(|value| self.registers(value)).collect();
+        let values: Vec<Registers<'ctx>> =
+            op.operands().map(|value| self.registers(value)).collect();
         let from = self.e.block();
-        let Some(exit) = self.exits.last_mut() else { return Err(self.invalid(op, "it stands outside of a region that it could leave")) };
+        let Some(exit) = self.exits.last_mut() else {
+            return Err(self.invalid(op, "it stands outside of a region that it could leave"));
+        };
         exit.arrivals.push((from, values));
         let to = exit.to;
         self.e.branch(to);
@@ -366,34 +476,54 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
 /// The name of an operation.
 pub(crate) fn name(op: OperationRef<'_, '_>) -> String {
-    op.name().as_string_ref().as_str().unwrap_or_default().to_owned()
+    op.name()
+        .as_string_ref()
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// A result of an operation.
 pub(crate) fn result<'c, 'a>(op: OperationRef<'c, 'a>, index: usize) -> Value<'c, 'a> {
-    op.result(index).expect("bug in llopt: the operation has this result").into()
+    op.result(index)
+        .expect("bug in llopt: the operation has this result")
+        .into()
 }
 
 /// An operand of an operation.
 pub(crate) fn operand<'c, 'a>(op: OperationRef<'c, 'a>, index: usize) -> Value<'c, 'a> {
-    op.operand(index).expect("bug in llopt: the operation has this operand")
+    op.operand(index)
+        .expect("bug in llopt: the operation has this operand")
 }
 
 /// A block's argument.
 pub(crate) fn argument<'c, 'a>(block: BlockRef<'c, 'a>, index: usize) -> Value<'c, 'a> {
-    block.argument(index).expect("bug in llopt: the block has this argument").into()
+    block
+        .argument(index)
+        .expect("bug in llopt: the block has this argument")
+        .into()
+}
+
+/// Whether anything reads a value.
+pub(crate) fn has_uses(value: Value<'_, '_>) -> bool {
+    // SAFETY: the value is live; the answer is a plain pointer that is only compared with null.
+    unsafe { !mlir_sys::mlirValueGetFirstUse(value.to_raw()).ptr.is_null() }
 }
 
 /// An integer attribute.
 pub(crate) fn integer_attribute(op: OperationRef<'_, '_>, name: &str) -> Option<i64> {
     let attribute: Attribute<'_> = op.attribute(name).ok()?;
-    melior::ir::attribute::IntegerAttribute::try_from(attribute).ok().map(|integer| integer.value())
+    melior::ir::attribute::IntegerAttribute::try_from(attribute)
+        .ok()
+        .map(|integer| integer.value())
 }
 
 /// A string attribute.
 pub(crate) fn string_attribute<'c>(op: OperationRef<'c, '_>, name: &str) -> Option<&'c str> {
     let attribute: Attribute<'c> = op.attribute(name).ok()?;
-    melior::ir::attribute::StringAttribute::try_from(attribute).ok().map(|string| string.value())
+    melior::ir::attribute::StringAttribute::try_from(attribute)
+        .ok()
+        .map(|string| string.value())
 }
 
 fn key(value: Value<'_, '_>) -> usize {

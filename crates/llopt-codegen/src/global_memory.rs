@@ -12,12 +12,9 @@ use melior::ir::{OperationRef, Value};
 use crate::access::{DimFacts, Groups, choose_groups};
 use crate::element::Element;
 use crate::emitter::V;
-use crate::error::CodegenError;
 use crate::function::{FunctionLowering, Lowered, Registers};
 use crate::hooks::{Access, BufferAccess, BufferHooks, Cache, Caching, Eviction, Words};
-use crate::location::describe;
 use crate::tensor::{TensorType, ValueType};
-use melior::ir::operation::OperationLike;
 
 /// A cache modifier as the hooks know it.
 fn cache(modifier: CacheModifier) -> Cache {
@@ -47,7 +44,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         let of = self.result_type(operation)?;
         let element = of.element();
-        let caching = Caching { cache: cache(op.cache()), eviction: eviction(op.evict()), volatile: op.is_volatile() };
+        let caching = Caching {
+            cache: cache(op.cache()),
+            eviction: eviction(op.evict()),
+            volatile: op.is_volatile(),
+        };
         let pointers = self.registers(op.ptr());
         let masks = op.mask().map(|mask| self.registers(mask));
         let other = op.other().map(|other| self.registers(other));
@@ -58,16 +59,24 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let mask = match self.mask_of(masks.as_ref(), group[0]) {
                 Mask::Never => {
                     for register in group {
-                        loaded[*register] = Some(self.other_or_zero(element, other.as_ref(), *register));
+                        loaded[*register] =
+                            Some(self.other_or_zero(element, other.as_ref(), *register));
                     }
                     continue;
                 }
                 Mask::Always => None,
                 Mask::When(mask) => Some(mask),
             };
-            let access = Access { pointer: pointers[group[0]], mask, words, caching };
+            let access = Access {
+                pointer: pointers[group[0]],
+                mask,
+                words,
+                caching,
+            };
             let other_words = match (&other, mask) {
-                (Some(values), Some(_)) => Some(self.into_words(element, words, &pick(values, group))),
+                (Some(values), Some(_)) => {
+                    Some(self.into_words(element, words, &pick(values, group)))
+                }
                 _ => None,
             };
             let result = self.hooks().load(self.e, &access, other_words.as_deref());
@@ -84,7 +93,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn store(&mut self, op: tt::StoreOp<'c, 'a>) -> Lowered {
         let of = self.type_of(op.value())?;
         let element = of.element();
-        let caching = Caching { cache: cache(op.cache()), eviction: eviction(op.evict()), volatile: false };
+        let caching = Caching {
+            cache: cache(op.cache()),
+            eviction: eviction(op.evict()),
+            volatile: false,
+        };
         let pointers = self.registers(op.ptr());
         let values = self.registers(op.value());
         let masks = op.mask().map(|mask| self.registers(mask));
@@ -98,7 +111,16 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Mask::When(mask) => Some(acts.map_or(mask, |acts| self.e.and(acts, mask))),
             };
             let data = self.into_words(element, words, &pick(&values, group));
-            self.hooks().store(self.e, &Access { pointer: pointers[group[0]], mask, words, caching }, &data);
+            self.hooks().store(
+                self.e,
+                &Access {
+                    pointer: pointers[group[0]],
+                    mask,
+                    words,
+                    caching,
+                },
+                &data,
+            );
         }
         Ok(())
     }
@@ -109,7 +131,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let buffers = self.buffers(operation)?;
         let of = self.result_type(operation)?;
         let element = of.element();
-        let caching = Caching { cache: cache(op.cache()), ..Caching::default() };
+        let caching = Caching {
+            cache: cache(op.cache()),
+            ..Caching::default()
+        };
         let offsets = self.registers(op.offsets());
         let masks = op.mask().map(|mask| self.registers(mask));
         let other = op.other().map(|other| self.registers(other));
@@ -121,7 +146,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let mask = match self.mask_of(masks.as_ref(), group[0]) {
                 Mask::Never => {
                     for register in group {
-                        loaded[*register] = Some(self.other_or_zero(element, other.as_ref(), *register));
+                        loaded[*register] =
+                            Some(self.other_or_zero(element, other.as_ref(), *register));
                     }
                     continue;
                 }
@@ -129,11 +155,22 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Mask::When(mask) => Some(mask),
             };
             let offset = self.byte_offset(element, offsets[group[0]]);
-            let result = buffers.load(self.e, &BufferAccess { descriptor, offset, mask, words, caching });
+            let result = buffers.load(
+                self.e,
+                &BufferAccess {
+                    descriptor,
+                    offset,
+                    mask,
+                    words,
+                    caching,
+                },
+            );
             for (register, value) in group.iter().zip(self.from_words(element, words, &result)) {
                 // Where the mask is false the hardware gives zero; another `other` is selected.
                 let value = match (&other, mask) {
-                    (Some(values), Some(mask)) if !self.e.is_zero(values[*register]) => self.e.select(mask, value, values[*register]),
+                    (Some(values), Some(mask)) if !self.e.is_zero(values[*register]) => {
+                        self.e.select(mask, value, values[*register])
+                    }
                     _ => value,
                 };
                 loaded[*register] = Some(value);
@@ -149,7 +186,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let buffers = self.buffers(op.operation())?;
         let of = self.type_of(op.value())?;
         let element = of.element();
-        let caching = Caching { cache: cache(op.cache()), ..Caching::default() };
+        let caching = Caching {
+            cache: cache(op.cache()),
+            ..Caching::default()
+        };
         let offsets = self.registers(op.offsets());
         let values = self.registers(op.value());
         let masks = op.mask().map(|mask| self.registers(mask));
@@ -165,35 +205,52 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             };
             let data = self.into_words(element, words, &pick(&values, group));
             let offset = self.byte_offset(element, offsets[group[0]]);
-            buffers.store(self.e, &BufferAccess { descriptor, offset, mask, words, caching }, &data);
+            buffers.store(
+                self.e,
+                &BufferAccess {
+                    descriptor,
+                    offset,
+                    mask,
+                    words,
+                    caching,
+                },
+                &data,
+            );
         }
         Ok(())
     }
 
     fn buffers(&self, op: OperationRef<'c, 'a>) -> Lowered<&'r dyn BufferHooks> {
-        self.hooks().buffers().ok_or_else(|| CodegenError::MissingFeature {
-            location: describe(op.location()),
-            op: crate::function::name(op),
-            feature: Feature::BufferOps,
-            target: self.hooks().target(),
-        })
+        self.require(op, Feature::BufferOps)?;
+        self.hooks()
+            .buffers()
+            .ok_or_else(|| self.unsupported(op, None))
     }
 
     /// An offset in elements as one in bytes.
     fn byte_offset(&self, element: Element, offset: V<'ctx>) -> V<'ctx> {
-        self.e.mul(offset, self.e.int_like(offset, i64::from(element.memory_bits() / 8)))
+        self.e.mul(
+            offset,
+            self.e
+                .int_like(offset, i64::from(element.memory_bits() / 8)),
+        )
     }
 
     /// The thread that stores what several threads hold: a condition, if some threads must not.
     pub(crate) fn acting_thread(&self, of: &ValueType) -> Option<V<'ctx>> {
         match of {
             ValueType::Tensor(tensor) => self.threads.acts_for_copies(self.e, self.hooks(), tensor),
-            ValueType::Scalar(_) => self.threads.is_first(self.e, self.hooks(), self.program.num_ctas),
+            ValueType::Scalar(_) => {
+                self.threads
+                    .is_first(self.e, self.hooks(), self.program.num_ctas)
+            }
         }
     }
 
     fn mask_of(&self, masks: Option<&Registers<'ctx>>, register: usize) -> Mask<'ctx> {
-        let Some(masks) = masks else { return Mask::Always };
+        let Some(masks) = masks else {
+            return Mask::Always;
+        };
         let mask = masks[register];
         if self.e.is_true(mask) {
             Mask::Always
@@ -204,16 +261,29 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
     }
 
-    fn other_or_zero(&self, element: Element, other: Option<&Registers<'ctx>>, register: usize) -> V<'ctx> {
-        other.map_or_else(|| self.e.zero(element.llvm(self.e.context)), |values| values[register])
+    fn other_or_zero(
+        &self,
+        element: Element,
+        other: Option<&Registers<'ctx>>,
+        register: usize,
+    ) -> V<'ctx> {
+        other.map_or_else(
+            || self.e.zero(element.llvm(self.e.context)),
+            |values| values[register],
+        )
     }
 
     // Widths.
 
     fn facts(&self, value: Value<'c, 'a>, dim: usize) -> DimFacts {
-        const NOTHING: DimFacts = DimFacts { contiguity: 1, divisibility: 1, constancy: 1 };
+        const NOTHING: DimFacts = DimFacts {
+            contiguity: 1,
+            divisibility: 1,
+            constancy: 1,
+        };
         let all = self.program.facts.facts(value);
-        all.and_then(|facts| facts.get(dim).or(facts.first()).copied()).unwrap_or(NOTHING)
+        all.and_then(|facts| facts.get(dim).or(facts.first()).copied())
+            .unwrap_or(NOTHING)
     }
 
     /// How many elements may share a mask value along `dim`.
@@ -225,33 +295,60 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         (self.hooks().target().max_global_access_bits() / element.memory_bits()).max(1)
     }
 
-    fn pointer_groups(&self, of: &ValueType, element: Element, pointer: Value<'c, 'a>, mask: Option<Value<'c, 'a>>) -> Groups {
+    fn pointer_groups(
+        &self,
+        of: &ValueType,
+        element: Element,
+        pointer: Value<'c, 'a>,
+        mask: Option<Value<'c, 'a>>,
+    ) -> Groups {
         self.groups(of, element, &self.pointer_limit(element, pointer, mask))
     }
 
     /// How many elements next to each other along a dimension the addresses and the mask allow.
-    pub(crate) fn pointer_limit(&self, element: Element, pointer: Value<'c, 'a>, mask: Option<Value<'c, 'a>>) -> impl Fn(usize) -> u64 {
+    pub(crate) fn pointer_limit(
+        &self,
+        element: Element,
+        pointer: Value<'c, 'a>,
+        mask: Option<Value<'c, 'a>>,
+    ) -> impl Fn(usize) -> u64 {
         let bytes = u64::from(element.memory_bits() / 8);
         move |dim| {
             let facts = self.facts(pointer, dim);
             let aligned = (facts.divisibility / bytes).max(1);
-            facts.contiguity.min(aligned).min(self.mask_width(mask, dim))
+            facts
+                .contiguity
+                .min(aligned)
+                .min(self.mask_width(mask, dim))
         }
     }
 
-    fn buffer_groups(&self, of: &ValueType, element: Element, base: Value<'c, 'a>, offsets: Value<'c, 'a>, mask: Option<Value<'c, 'a>>) -> Groups {
+    fn buffer_groups(
+        &self,
+        of: &ValueType,
+        element: Element,
+        base: Value<'c, 'a>,
+        offsets: Value<'c, 'a>,
+        mask: Option<Value<'c, 'a>>,
+    ) -> Groups {
         let bytes = u64::from(element.memory_bits() / 8);
         let base = self.facts(base, 0);
         self.groups(of, element, &|dim| {
             let facts = self.facts(offsets, dim);
             let aligned = facts.divisibility.min((base.divisibility / bytes).max(1));
-            facts.contiguity.min(aligned).min(self.mask_width(mask, dim))
+            facts
+                .contiguity
+                .min(aligned)
+                .min(self.mask_width(mask, dim))
         })
     }
 
     fn groups(&self, of: &ValueType, element: Element, limit: &impl Fn(usize) -> u64) -> Groups {
         match of {
-            ValueType::Scalar(_) => Groups { width: 1, groups: vec![vec![0]] },
+            ValueType::Scalar(_) => Groups {
+                width: 1,
+                groups: vec![vec![0]],
+            },
             ValueType::Tensor(tensor) => choose_groups(tensor, self.max_width(element), limit),
         }
     }
@@ -259,26 +356,47 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     // Words.
 
     /// The memory words of consecutive elements.
-    pub(crate) fn into_words(&self, element: Element, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+    pub(crate) fn into_words(
+        &self,
+        element: Element,
+        words: Words,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>> {
         let e = self.e;
         let per_word = values.len() / words.count as usize;
         let word = e.int(words.bits).into();
         values
             .chunks(per_word)
             .map(|chunk| {
-                let stored: Vec<V<'ctx>> = chunk.iter().map(|value| self.to_memory(element, *value)).collect();
+                let stored: Vec<V<'ctx>> = chunk
+                    .iter()
+                    .map(|value| self.to_memory(element, *value))
+                    .collect();
                 e.bitcast(e.pack(&stored), word)
             })
             .collect()
     }
 
     /// The elements in memory words.
-    pub(crate) fn from_words(&self, element: Element, words: Words, loaded: &[V<'ctx>]) -> Vec<V<'ctx>> {
+    pub(crate) fn from_words(
+        &self,
+        element: Element,
+        words: Words,
+        loaded: &[V<'ctx>],
+    ) -> Vec<V<'ctx>> {
         let e = self.e;
         let per_word = words.bits / element.memory_bits();
         let memory = self.memory_type(element);
-        let of = if per_word == 1 { memory } else { e.vector(memory, per_word).into() };
-        loaded.iter().flat_map(|word| e.unpack(e.bitcast(*word, of))).map(|value| self.to_register(element, value)).collect()
+        let of = if per_word == 1 {
+            memory
+        } else {
+            e.vector(memory, per_word).into()
+        };
+        loaded
+            .iter()
+            .flat_map(|word| e.unpack(e.bitcast(*word, of)))
+            .map(|value| self.to_register(element, value))
+            .collect()
     }
 
     /// The LLVM type of an element in memory.
@@ -294,7 +412,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn to_memory(&self, element: Element, value: V<'ctx>) -> V<'ctx> {
         match element {
             Element::Int(bits) if bits < 8 => self.e.zext(value, self.e.int(8).into()),
-            Element::Pointer { .. } => self.e.cast(inkwell::values::InstructionOpcode::PtrToInt, value, self.memory_type(element)),
+            Element::Pointer { .. } => self.e.cast(
+                inkwell::values::InstructionOpcode::PtrToInt,
+                value,
+                self.memory_type(element),
+            ),
             _ => value,
         }
     }
@@ -304,7 +426,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let of = element.llvm(self.e.context);
         match element {
             Element::Int(bits) if bits < 8 => self.e.trunc(value, of),
-            Element::Pointer { .. } => self.e.cast(inkwell::values::InstructionOpcode::IntToPtr, value, of),
+            Element::Pointer { .. } => {
+                self.e
+                    .cast(inkwell::values::InstructionOpcode::IntToPtr, value, of)
+            }
             _ => value,
         }
     }
@@ -327,11 +452,19 @@ fn fill<'ctx>(of: &ValueType, loaded: Vec<Option<V<'ctx>>>) -> Vec<V<'ctx>> {
         ValueType::Scalar(_) => register,
         ValueType::Tensor(tensor) => first_holder(tensor, register),
     };
-    (0..loaded.len()).map(|register| loaded[register].or(loaded[canonical(register)]).expect("bug in llopt: every element is in some group")).collect()
+    (0..loaded.len())
+        .map(|register| {
+            loaded[register]
+                .or(loaded[canonical(register)])
+                .expect("bug in llopt: every element is in some group")
+        })
+        .collect()
 }
 
 /// The register that an access used for the element in `register`.
 fn first_holder(tensor: &TensorType, register: usize) -> usize {
     let element = tensor.element_in(register);
-    (0..tensor.registers()).find(|other| tensor.is_canonical(*other) && tensor.element_in(*other) == element).unwrap_or(register)
+    (0..tensor.registers())
+        .find(|other| tensor.is_canonical(*other) && tensor.element_in(*other) == element)
+        .unwrap_or(register)
 }

@@ -280,10 +280,22 @@ pub trait Hooks {
 
     /// Updates `values.len()` elements next to each other (as many as [`Hooks::atomic_width`] allows) and
     /// returns what was there; anything where the mask is false.
-    fn atomic_update<'ctx>(&self, e: &Emitter<'ctx>, update: Update, atomic: &Atomic<'ctx>, values: &[V<'ctx>]) -> Vec<V<'ctx>>;
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>>;
 
     /// Puts `new` where `expected` is, and returns what was there.
-    fn compare_and_swap<'ctx>(&self, e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, expected: V<'ctx>, new: V<'ctx>) -> V<'ctx>;
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx>;
 
     /// A function of one float of 32 or 64 bits (`element`); `None` when the target knows no form of it.
     fn math<'ctx>(

@@ -10,12 +10,13 @@ use inkwell::builder::Builder;
 use inkwell::context::{AsContextRef, Context};
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::{
-    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
-    LLVMDisposeMessage, LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetInlineAsm,
-    LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect,
-    LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects, LLVMGetIntTypeWidth,
-    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsAConstantInt,
-    LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMSetOperand,
+    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope,
+    LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile, LLVMDisposeMessage,
+    LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
+    LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
+    LLVMGetInlineAsmHasSideEffects, LLVMGetIntTypeWidth, LLVMGetNumOperands, LLVMGetOperand,
+    LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst,
+    LLVMIsAInlineAsm, LLVMSetOperand,
 };
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMTypeKind};

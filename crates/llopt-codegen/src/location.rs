@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use inkwell::context::Context;
 use inkwell::debug_info::{
-    AsDIScope, DICompileUnit, DIFile, DILocation, DIScope, DISubprogram, DWARFEmissionKind, DWARFSourceLanguage, DebugInfoBuilder,
+    AsDIScope, DICompileUnit, DIFile, DILocation, DIScope, DISubprogram, DWARFEmissionKind,
+    DWARFSourceLanguage, DebugInfoBuilder,
 };
 use inkwell::module::{FlagBehavior, Module};
 use inkwell::values::FunctionValue;
@@ -29,7 +30,12 @@ pub struct Place {
 pub fn place(location: Location<'_>) -> Option<Place> {
     if location.is_file_line_col_range() {
         return Some(Place {
-            file: location.file_line_col_range_filename().as_string_ref().as_str().unwrap_or("unknown").to_owned(),
+            file: location
+                .file_line_col_range_filename()
+                .as_string_ref()
+                .as_str()
+                .unwrap_or("unknown")
+                .to_owned(),
             line: location.file_line_col_range_start_line() as u32,
             column: location.file_line_col_range_start_column() as u32,
         });
@@ -49,7 +55,10 @@ pub fn place(location: Location<'_>) -> Option<Place> {
 /// `file:line:col`, or `unknown` for a location without a file.
 #[must_use]
 pub fn describe(location: Location<'_>) -> String {
-    place(location).map_or_else(|| "unknown".to_owned(), |place| format!("{}:{}:{}", place.file, place.line, place.column))
+    place(location).map_or_else(
+        || "unknown".to_owned(),
+        |place| format!("{}:{}:{}", place.file, place.line, place.column),
+    )
 }
 
 /// Where an operation was called from, through names.
@@ -97,7 +106,14 @@ impl<'ctx> LineTable<'ctx> {
             "",
             "",
         );
-        Self { context, builder, unit, files: HashMap::new(), inlined: HashMap::new(), known: HashMap::new() }
+        Self {
+            context,
+            builder,
+            unit,
+            files: HashMap::new(),
+            inlined: HashMap::new(),
+            known: HashMap::new(),
+        }
     }
 
     fn file(&mut self, path: &str) -> DIFile<'ctx> {
@@ -110,16 +126,42 @@ impl<'ctx> LineTable<'ctx> {
         file
     }
 
-    fn subprogram(&mut self, name: &str, path: &str, line: u32, is_local: bool) -> DISubprogram<'ctx> {
+    fn subprogram(
+        &mut self,
+        name: &str,
+        path: &str,
+        line: u32,
+        is_local: bool,
+    ) -> DISubprogram<'ctx> {
         let file = self.file(path);
         let of = self.builder.create_subroutine_type(file, None, &[], 0);
-        self.builder.create_function(self.unit.as_debug_info_scope(), name, Some(name), file, line, of, is_local, true, line, 0, true)
+        self.builder.create_function(
+            self.unit.as_debug_info_scope(),
+            name,
+            Some(name),
+            file,
+            line,
+            of,
+            is_local,
+            true,
+            line,
+            0,
+            true,
+        )
     }
 
     /// Gives `function` its subprogram.
-    pub fn begin_function(&mut self, function: FunctionValue<'ctx>, location: Location<'_>) -> DISubprogram<'ctx> {
+    pub fn begin_function(
+        &mut self,
+        function: FunctionValue<'ctx>,
+        location: Location<'_>,
+    ) -> DISubprogram<'ctx> {
         self.known.clear();
-        let start = place(location).unwrap_or(Place { file: "unknown".to_owned(), line: 0, column: 0 });
+        let start = place(location).unwrap_or(Place {
+            file: "unknown".to_owned(),
+            line: 0,
+            column: 0,
+        });
         let name = function.get_name().to_string_lossy().into_owned();
         let subprogram = self.subprogram(&name, &start.file, start.line, false);
         function.set_subprogram(subprogram);
@@ -127,7 +169,11 @@ impl<'ctx> LineTable<'ctx> {
     }
 
     /// The debug location of an operation in the function of `subprogram`.
-    pub fn location(&mut self, location: Location<'_>, subprogram: DISubprogram<'ctx>) -> DILocation<'ctx> {
+    pub fn location(
+        &mut self,
+        location: Location<'_>,
+        subprogram: DISubprogram<'ctx>,
+    ) -> DILocation<'ctx> {
         let key = (location_key(location), 0);
         if let Some(known) = self.known.get(&key) {
             return *known;
@@ -138,7 +184,11 @@ impl<'ctx> LineTable<'ctx> {
     }
 
     fn make(&mut self, location: Location<'_>, subprogram: DISubprogram<'ctx>) -> DILocation<'ctx> {
-        let here = place(location).unwrap_or(Place { file: String::new(), line: 0, column: 0 });
+        let here = place(location).unwrap_or(Place {
+            file: String::new(),
+            line: 0,
+            column: 0,
+        });
         let inlined_at = caller(location).map(|caller| self.make(caller, subprogram));
         let scope: DIScope<'ctx> = if inlined_at.is_some() {
             // Callees are told apart by file only: their names are gone.
@@ -153,7 +203,8 @@ impl<'ctx> LineTable<'ctx> {
         } else {
             subprogram.as_debug_info_scope()
         };
-        self.builder.create_debug_location(self.context, here.line, here.column, scope, inlined_at)
+        self.builder
+            .create_debug_location(self.context, here.line, here.column, scope, inlined_at)
     }
 
     /// Completes the tables; call once, after the last function.

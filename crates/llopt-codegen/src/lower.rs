@@ -14,7 +14,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::FunctionValue;
 use llopt_dialects::tt;
 use llopt_target::{Target, Vendor};
-use melior::ir::attribute::{TypeAttribute};
+use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
 use melior::ir::{BlockLike, Module as SourceModule, OperationRef, Type};
@@ -23,7 +23,9 @@ use crate::access::AccessFacts;
 use crate::amdgpu::Amdgpu;
 use crate::emitter::{Emitter, V, function_type, space};
 use crate::error::CodegenError;
-use crate::function::{FunctionLowering, HiddenArguments, Lowered, Program, Registers, integer_attribute};
+use crate::function::{
+    FunctionLowering, HiddenArguments, Lowered, Program, Registers, integer_attribute,
+};
 use crate::hooks::{Hooks, Launch};
 use crate::location::{LineTable, describe};
 use crate::nvptx::Nvptx;
@@ -91,19 +93,22 @@ pub fn lower<'ctx>(
     };
     let e = Emitter::new(context, "llopt", options.fp_fusion);
     e.module.set_triple(&TargetTriple::create(target.triple()));
-    e.module.set_data_layout(&machine.get_target_data().get_data_layout());
+    e.module
+        .set_data_layout(&machine.get_target_data().get_data_layout());
     if target.vendor() == Vendor::Amdgpu {
         let version = context.i32_type().const_int(500, false);
-        e.module.add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
+        e.module
+            .add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
     }
 
     let root = source.as_operation();
-    let number = |name: &str, default: i64| u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0);
+    let number = |name: &str, default: i64| {
+        u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0)
+    };
     let num_warps = number("ttg.num-warps", 4).max(1);
     let program = Program {
         hooks,
         facts,
-        options,
         num_warps,
         num_ctas: number("ttg.num-ctas", 1).max(1),
         threads_per_warp: number("ttg.threads-per-warp", i64::from(target.warp_size())).max(1),
@@ -112,7 +117,9 @@ pub fn lower<'ctx>(
     let launch = Launch {
         threads: launched_warps * program.threads_per_warp,
         blocks_per_cluster: program.num_ctas,
-        max_registers: options.max_registers.or_else(|| integer_attribute(root, "ttg.maxnreg").and_then(|limit| u32::try_from(limit).ok())),
+        max_registers: options.max_registers.or_else(|| {
+            integer_attribute(root, "ttg.maxnreg").and_then(|limit| u32::try_from(limit).ok())
+        }),
         waves_per_eu: options.waves_per_eu,
         flush_denormals: options.flush_denormals,
     };
@@ -120,7 +127,13 @@ pub fn lower<'ctx>(
 
     let functions = functions(source);
     let types = Types::default();
-    let mut lines = options.line_info.then(|| LineTable::new(context, &e.module, first_location(&functions).unwrap_or(root.location())));
+    let mut lines = options.line_info.then(|| {
+        LineTable::new(
+            context,
+            &e.module,
+            first_location(&functions).unwrap_or(root.location()),
+        )
+    });
     let mut declared = Vec::with_capacity(functions.len());
     for function in &functions {
         declared.push(declare(&e, &types, *function, hooks, launch)?);
@@ -129,21 +142,41 @@ pub fn lower<'ctx>(
     for (function, declaration) in functions.iter().zip(&declared) {
         if declaration.is_kernel {
             if let Some(other) = &kernel {
-                let message = format!("the module has two kernels, '{other}' and '{}'", function.sym_name());
-                return Err(CodegenError::Invalid { location: describe(function.operation().location()), message });
+                let message = format!(
+                    "the module has two kernels, '{other}' and '{}'",
+                    function.sym_name()
+                );
+                return Err(CodegenError::Invalid {
+                    location: describe(function.operation().location()),
+                    message,
+                });
             }
             kernel = Some(function.sym_name().to_owned());
         }
-        define(&e, &program, &types, *function, declaration, shared, lines.as_mut())?;
+        define(
+            &e,
+            &program,
+            &types,
+            *function,
+            declaration,
+            shared,
+            lines.as_mut(),
+        )?;
     }
     let Some(name) = kernel else {
-        return Err(CodegenError::Invalid { location: describe(root.location()), message: "the module has no public function".to_owned() });
+        return Err(CodegenError::Invalid {
+            location: describe(root.location()),
+            message: "the module has no public function".to_owned(),
+        });
     };
     if let Some(lines) = &lines {
         lines.finish();
     }
     if options.verify {
-        e.module.verify().map_err(|error| CodegenError::Bug { stage: "lowering", message: error.to_string() })?;
+        e.module.verify().map_err(|error| CodegenError::Bug {
+            stage: "lowering",
+            message: error.to_string(),
+        })?;
     }
     let metadata = Metadata {
         name,
@@ -157,7 +190,10 @@ pub fn lower<'ctx>(
         profile_scratch_align: number("ttg.profile_scratch_memory_alignment", 1).max(1),
         tmem_size: number("ttg.tensor_memory_size", 0),
     };
-    Ok(LoweredModule { module: e.module, metadata })
+    Ok(LoweredModule {
+        module: e.module,
+        metadata,
+    })
 }
 
 fn functions<'c, 'a>(source: &'a SourceModule<'c>) -> Vec<tt::FuncOp<'c, 'a>> {
@@ -171,7 +207,9 @@ fn functions<'c, 'a>(source: &'a SourceModule<'c>) -> Vec<tt::FuncOp<'c, 'a>> {
 }
 
 fn first_location<'c>(functions: &[tt::FuncOp<'c, '_>]) -> Option<melior::ir::Location<'c>> {
-    functions.first().map(|function| function.operation().location())
+    functions
+        .first()
+        .map(|function| function.operation().location())
 }
 
 /// A function's LLVM side, before it has a body.
@@ -181,10 +219,21 @@ struct Declaration<'ctx> {
     is_kernel: bool,
 }
 
-fn declare<'ctx>(e: &Emitter<'ctx>, types: &Types, function: tt::FuncOp<'_, '_>, hooks: &dyn Hooks, launch: Launch) -> Lowered<Declaration<'ctx>> {
+fn declare<'ctx>(
+    e: &Emitter<'ctx>,
+    types: &Types,
+    function: tt::FuncOp<'_, '_>,
+    hooks: &dyn Hooks,
+    launch: Launch,
+) -> Lowered<Declaration<'ctx>> {
     let op = function.operation();
-    let invalid = |message: String| CodegenError::Invalid { location: describe(op.location()), message };
-    let is_kernel = function.sym_visibility().is_none_or(|visibility| visibility == "public");
+    let invalid = |message: String| CodegenError::Invalid {
+        location: describe(op.location()),
+        message,
+    };
+    let is_kernel = function
+        .sym_visibility()
+        .is_none_or(|visibility| visibility == "public");
     let signature = TypeAttribute::try_from(function.function_type())
         .ok()
         .and_then(|attribute| FunctionType::try_from(attribute.value()).ok())
@@ -193,10 +242,17 @@ fn declare<'ctx>(e: &Emitter<'ctx>, types: &Types, function: tt::FuncOp<'_, '_>,
         let of = of.map_err(|error| invalid(error.to_string()))?;
         types.resolve(of).map_err(&invalid)
     };
-    let parameters: Vec<ValueType> = (0..signature.input_count()).map(|i| resolve(signature.input(i))).collect::<Lowered<_>>()?;
-    let results: Vec<ValueType> = (0..signature.result_count()).map(|i| resolve(signature.result(i))).collect::<Lowered<_>>()?;
+    let parameters: Vec<ValueType> = (0..signature.input_count())
+        .map(|i| resolve(signature.input(i)))
+        .collect::<Lowered<_>>()?;
+    let results: Vec<ValueType> = (0..signature.result_count())
+        .map(|i| resolve(signature.result(i)))
+        .collect::<Lowered<_>>()?;
     let flat = |types: &[ValueType]| -> Vec<BasicTypeEnum<'ctx>> {
-        types.iter().flat_map(|of| std::iter::repeat_n(of.element().llvm(e.context), of.registers())).collect()
+        types
+            .iter()
+            .flat_map(|of| std::iter::repeat_n(of.element().llvm(e.context), of.registers()))
+            .collect()
     };
     let mut inputs = flat(&parameters);
     if !is_kernel {
@@ -209,16 +265,31 @@ fn declare<'ctx>(e: &Emitter<'ctx>, types: &Types, function: tt::FuncOp<'_, '_>,
         [single] => Some(*single),
         several => Some(e.context.struct_type(several, false).into()),
     };
-    let linkage = if is_kernel { Linkage::External } else { Linkage::Internal };
-    let llvm = e.module.add_function(function.sym_name(), function_type(e.context, output, &inputs), Some(linkage));
-    let attribute = |name: &str| e.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
+    let linkage = if is_kernel {
+        Linkage::External
+    } else {
+        Linkage::Internal
+    };
+    let llvm = e.module.add_function(
+        function.sym_name(),
+        function_type(e.context, output, &inputs),
+        Some(linkage),
+    );
+    let attribute = |name: &str| {
+        e.context
+            .create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
+    };
     llvm.add_attribute(AttributeLoc::Function, attribute("nounwind"));
     if is_kernel {
         hooks.mark_kernel(e, llvm, launch);
     } else {
         llvm.add_attribute(AttributeLoc::Function, attribute("noinline"));
     }
-    Ok(Declaration { llvm, parameters, is_kernel })
+    Ok(Declaration {
+        llvm,
+        parameters,
+        is_kernel,
+    })
 }
 
 fn define<'c: 'a, 'a, 'ctx>(
@@ -245,15 +316,23 @@ fn define<'c: 'a, 'a, 'ctx>(
         _ => shared_memory(e, shared),
     };
     let &[.., global_scratch, profile_scratch] = rest else {
-        return Err(CodegenError::Bug { stage: "lowering", message: "a function lacks its scratch pointers".to_owned() });
+        return Err(CodegenError::Bug {
+            stage: "lowering",
+            message: "a function lacks its scratch pointers".to_owned(),
+        });
     };
-    let hidden = HiddenArguments { shared: shared_base, global_scratch, profile_scratch };
+    let hidden = HiddenArguments {
+        shared: shared_base,
+        global_scratch,
+        profile_scratch,
+    };
     e.builder().unset_current_debug_location();
     let lines = lines.map(|lines| {
         let subprogram = lines.begin_function(declaration.llvm, op.location());
         (lines, subprogram)
     });
-    let mut lowering = FunctionLowering::new(e, program, types, hidden, declaration.is_kernel, lines);
+    let mut lowering =
+        FunctionLowering::new(e, program, types, hidden, declaration.is_kernel, lines);
     lowering.body(function.body(), arguments)
 }
 
@@ -265,7 +344,11 @@ fn shared_memory<'ctx>(e: &Emitter<'ctx>, bytes: u32) -> V<'ctx> {
         return e.zero(e.ptr(space::SHARED));
     }
     let global = e.module.get_global(NAME).unwrap_or_else(|| {
-        let global = e.module.add_global(e.context.i8_type().array_type(0), Some(AddressSpace::from(space::SHARED)), NAME);
+        let global = e.module.add_global(
+            e.context.i8_type().array_type(0),
+            Some(AddressSpace::from(space::SHARED)),
+            NAME,
+        );
         global.set_linkage(Linkage::External);
         global.set_alignment(ALIGNMENT);
         global

@@ -33,7 +33,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// An op that renames the registers of its one operand.
-    pub(crate) fn rename(&mut self, op: OperationRef<'c, 'a>, map: impl Fn(&TensorType, &TensorType) -> Box<dyn Fn(u32) -> u32>) -> Lowered {
+    pub(crate) fn rename(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        map: impl Fn(&TensorType, &TensorType) -> Box<dyn Fn(u32) -> u32>,
+    ) -> Lowered {
         let from = self.tensor_of(op, operand(op, 0))?;
         let to = self.tensor_of(op, result(op, 0))?;
         let map = map(&from, &to);
@@ -43,10 +47,23 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The registers of `to`, whose element `x` is the element `map(x)` of `values`.
-    pub(crate) fn renamed(&self, op: OperationRef<'c, 'a>, from: &TensorType, values: &[V<'ctx>], to: &TensorType, map: impl Fn(u32) -> u32) -> Lowered<Registers<'ctx>> {
+    pub(crate) fn renamed(
+        &self,
+        op: OperationRef<'c, 'a>,
+        from: &TensorType,
+        values: &[V<'ctx>],
+        to: &TensorType,
+        map: impl Fn(u32) -> u32,
+    ) -> Lowered<Registers<'ctx>> {
         match from.rename_to(to, map) {
-            Some(registers) => Ok(registers.into_iter().map(|register| values[register as usize]).collect()),
-            None => Err(self.unsupported(op, Some("its elements would have to move between threads".to_owned()))),
+            Some(registers) => Ok(registers
+                .into_iter()
+                .map(|register| values[register as usize])
+                .collect()),
+            None => Err(self.unsupported(
+                op,
+                Some("its elements would have to move between threads".to_owned()),
+            )),
         }
     }
 
@@ -94,9 +111,20 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             // The last bit of an element's number says which side it is from; it must be known per register.
             let joined = side_of_registers(&to)?;
             let places = from.rename_to(&to, |element| element >> 1)?;
-            Some(places.iter().zip(joined).map(|(register, side)| sides[side][*register as usize]).collect())
+            Some(
+                places
+                    .iter()
+                    .zip(joined)
+                    .map(|(register, side)| sides[side][*register as usize])
+                    .collect(),
+            )
         })();
-        let values = values.ok_or_else(|| self.unsupported(op, Some("its elements would have to move between threads".to_owned())))?;
+        let values = values.ok_or_else(|| {
+            self.unsupported(
+                op,
+                Some("its elements would have to move between threads".to_owned()),
+            )
+        })?;
         self.bind_result(op, values);
         Ok(())
     }
@@ -108,16 +136,25 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let values = self.registers(operand(op, 0));
         for side in 0..2u32 {
             // Not linear for the second half, so the check of lanes and warps is made on the first.
-            let places: Option<Vec<V<'ctx>>> = from.rename_to(&to, |element| element << 1).and_then(|first| {
-                first
-                    .iter()
-                    .map(|register| {
-                        let wanted = from.element_in(*register as usize) | side;
-                        (0..from.registers()).find(|register| from.element_in(*register) == wanted).map(|register| values[register])
-                    })
-                    .collect()
-            });
-            let places = places.ok_or_else(|| self.unsupported(op, Some("its elements would have to move between threads".to_owned())))?;
+            let places: Option<Vec<V<'ctx>>> = from
+                .rename_to(&to, |element| element << 1)
+                .and_then(|first| {
+                    first
+                        .iter()
+                        .map(|register| {
+                            let wanted = from.element_in(*register as usize) | side;
+                            (0..from.registers())
+                                .find(|register| from.element_in(*register) == wanted)
+                                .map(|register| values[register])
+                        })
+                        .collect()
+                });
+            let places = places.ok_or_else(|| {
+                self.unsupported(
+                    op,
+                    Some("its elements would have to move between threads".to_owned()),
+                )
+            })?;
             self.bind_result_at(op, side as usize, places);
         }
         Ok(())
@@ -130,11 +167,23 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let mut values: Vec<V<'ctx>> = Vec::new();
         for side in 0..2 {
             let registers = self.registers(operand(op, side));
-            values.extend((0..from.registers()).filter(|register| from.is_canonical(*register)).map(|register| registers[register]));
+            values.extend(
+                (0..from.registers())
+                    .filter(|register| from.is_canonical(*register))
+                    .map(|register| registers[register]),
+            );
         }
-        let distinct = (0..to.registers()).filter(|register| to.canonical(*register) == *register).count();
+        let distinct = (0..to.registers())
+            .filter(|register| to.canonical(*register) == *register)
+            .count();
         if distinct != values.len() {
-            return Err(self.unsupported(op, Some("the result's layout has another number of registers than both operands".to_owned())));
+            return Err(self.unsupported(
+                op,
+                Some(
+                    "the result's layout has another number of registers than both operands"
+                        .to_owned(),
+                ),
+            ));
         }
         let values = self.spread(&ValueType::Tensor(Rc::clone(&to)), &values);
         self.bind_result(op, values);
@@ -144,11 +193,23 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
 /// The map that takes the field at the first bit of each triple to its second, with its mask.
 fn move_fields(fields: Vec<(u32, u32, u32)>) -> Box<dyn Fn(u32) -> u32> {
-    Box::new(move |element| fields.iter().fold(0, |moved, (from, to, mask)| moved | ((element >> from & mask) << to)))
+    Box::new(move |element| {
+        fields.iter().fold(0, |moved, (from, to, mask)| {
+            moved | ((element >> from & mask) << to)
+        })
+    })
 }
 
 /// For each register the last bit of its element's number, if lanes, warps and blocks do not change it.
 fn side_of_registers(tensor: &TensorType) -> Option<Vec<usize>> {
-    let by_thread = tensor.thread_bases().into_iter().chain(tensor.block_bases().iter().copied()).any(|basis| basis & 1 == 1);
-    (!by_thread).then(|| (0..tensor.registers()).map(|register| (tensor.element_in(register) & 1) as usize).collect())
+    let by_thread = tensor
+        .thread_bases()
+        .into_iter()
+        .chain(tensor.block_bases().iter().copied())
+        .any(|basis| basis & 1 == 1);
+    (!by_thread).then(|| {
+        (0..tensor.registers())
+            .map(|register| (tensor.element_in(register) & 1) as usize)
+            .collect()
+    })
 }

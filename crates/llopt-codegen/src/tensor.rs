@@ -40,15 +40,27 @@ impl TensorType {
     ///
     /// # Errors
     /// The layout's own message, when its dimensions are not those of `shape`.
-    pub fn new(element: Element, shape: Vec<u32>, layout: &LinearLayout) -> Result<Self, llopt_layout::LayoutError> {
+    pub fn new(
+        element: Element,
+        shape: Vec<u32>,
+        layout: &LinearLayout,
+    ) -> Result<Self, llopt_layout::LayoutError> {
         let row_major: Vec<Dim> = (0..shape.len()).rev().map(Dim::tensor).collect();
         let layout = layout.transpose_outs(&row_major)?;
         let bits = |dim| layout.in_dim_size_log2(dim);
-        let (register_bits, lane_bits, warp_bits) = (bits(Dim::REGISTER), bits(Dim::LANE), bits(Dim::WARP));
+        let (register_bits, lane_bits, warp_bits) =
+            (bits(Dim::REGISTER), bits(Dim::LANE), bits(Dim::WARP));
         let mut first = HashMap::new();
-        let canonical = (0..1u32 << register_bits).map(|register| *first.entry(layout.apply_flat(register)).or_insert(register)).collect();
+        let canonical = (0..1u32 << register_bits)
+            .map(|register| *first.entry(layout.apply_flat(register)).or_insert(register))
+            .collect();
         let masks = layout.free_variable_masks();
-        let free = |dim| masks.iter().find(|(name, _)| *name == dim).map_or(0, |(_, mask)| *mask);
+        let free = |dim| {
+            masks
+                .iter()
+                .find(|(name, _)| *name == dim)
+                .map_or(0, |(_, mask)| *mask)
+        };
         Ok(Self {
             element,
             shape,
@@ -130,7 +142,10 @@ impl TensorType {
     #[must_use]
     pub fn bits_of_dim(&self, dim: usize) -> (u32, u32) {
         let log2 = |extent: u32| extent.trailing_zeros();
-        let low = self.shape[dim + 1..].iter().map(|extent| log2(*extent)).sum();
+        let low = self.shape[dim + 1..]
+            .iter()
+            .map(|extent| log2(*extent))
+            .sum();
         (low, log2(self.shape[dim]))
     }
 
@@ -139,14 +154,24 @@ impl TensorType {
     #[must_use]
     pub fn rename_to(&self, to: &Self, map: impl Fn(u32) -> u32) -> Option<Vec<u32>> {
         for place in PLACES {
-            let (from, to) = (self.layout.flat_bases_of(place), to.layout.flat_bases_of(place));
-            let moves = |bit: usize| from.get(bit).copied().unwrap_or(0) != to.get(bit).map_or(0, |basis| map(*basis));
+            let (from, to) = (
+                self.layout.flat_bases_of(place),
+                to.layout.flat_bases_of(place),
+            );
+            let moves = |bit: usize| {
+                from.get(bit).copied().unwrap_or(0) != to.get(bit).map_or(0, |basis| map(*basis))
+            };
             if (0..from.len().max(to.len())).any(moves) {
                 return None;
             }
         }
-        let holders: HashMap<u32, u32> = (0..self.registers() as u32).rev().map(|register| (self.layout.apply_flat(register), register)).collect();
-        (0..to.registers()).map(|register| holders.get(&map(to.element_in(register))).copied()).collect()
+        let holders: HashMap<u32, u32> = (0..self.registers() as u32)
+            .rev()
+            .map(|register| (self.layout.apply_flat(register), register))
+            .collect();
+        (0..to.registers())
+            .map(|register| holders.get(&map(to.element_in(register))).copied())
+            .collect()
     }
 }
 
@@ -204,8 +229,15 @@ mod tests {
     }
 
     fn layout(shape: &[u32], bases: &[(Dim, Vec<Vec<u32>>)]) -> TensorType {
-        let outs: Vec<_> = shape.iter().enumerate().map(|(i, size)| (Dim::tensor(i), *size)).collect();
-        let bases: Vec<(Dim, &[Vec<u32>])> = bases.iter().map(|(dim, vectors)| (*dim, vectors.as_slice())).collect();
+        let outs: Vec<_> = shape
+            .iter()
+            .enumerate()
+            .map(|(i, size)| (Dim::tensor(i), *size))
+            .collect();
+        let bases: Vec<(Dim, &[Vec<u32>])> = bases
+            .iter()
+            .map(|(dim, vectors)| (*dim, vectors.as_slice()))
+            .collect();
         let layout = LinearLayout::from_bases(&bases, &outs).unwrap();
         TensorType::new(Element::F32, shape.to_vec(), &layout).unwrap()
     }
@@ -213,7 +245,10 @@ mod tests {
     #[test]
     fn elements_are_numbered_row_major() {
         let tensor = rows();
-        assert_eq!((0..4).map(|r| tensor.element_in(r)).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(
+            (0..4).map(|r| tensor.element_in(r)).collect::<Vec<_>>(),
+            [0, 1, 2, 3]
+        );
         assert_eq!(tensor.thread_bases(), [4, 8, 16]);
         assert_eq!(tensor.bits_of_dim(0), (2, 3));
         assert_eq!(tensor.bits_of_dim(1), (0, 2));
@@ -223,7 +258,10 @@ mod tests {
     fn renaming_fails_when_an_element_changes_threads() {
         let tensor = rows();
         assert_eq!(tensor.rename_to(&tensor, |x| x), Some(vec![0, 1, 2, 3]));
-        assert_eq!(tensor.rename_to(&tensor, |x| x ^ (x & 3).reverse_bits() >> 30 ^ (x & 3)), Some(vec![0, 2, 1, 3]));
+        assert_eq!(
+            tensor.rename_to(&tensor, |x| x ^ (x & 3).reverse_bits() >> 30 ^ (x & 3)),
+            Some(vec![0, 2, 1, 3])
+        );
         assert_eq!(tensor.rename_to(&tensor, |x| x >> 1), None);
     }
 
@@ -236,8 +274,16 @@ mod tests {
             (Dim::BLOCK, vec![]),
         ];
         let tensor = layout(&[4], &bases);
-        assert_eq!((0..4).map(|r| tensor.canonical(r)).collect::<Vec<_>>(), [0, 0, 2, 2]);
-        assert_eq!((0..4).filter(|r| tensor.is_canonical(*r)).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(
+            (0..4).map(|r| tensor.canonical(r)).collect::<Vec<_>>(),
+            [0, 0, 2, 2]
+        );
+        assert_eq!(
+            (0..4)
+                .filter(|r| tensor.is_canonical(*r))
+                .collect::<Vec<_>>(),
+            [0, 2]
+        );
         assert_eq!(tensor.free_threads(), 0b110);
     }
 }

@@ -34,7 +34,13 @@ impl<'ctx> Threads<'ctx> {
     /// Numbers for a function whose entry block is `entry` (not yet terminated).
     #[must_use]
     pub fn new(entry: BasicBlock<'ctx>, threads_per_block: u32) -> Self {
-        Self { entry, threads_per_block, thread: RefCell::default(), block: RefCell::default(), parts: RefCell::default() }
+        Self {
+            entry,
+            threads_per_block,
+            thread: RefCell::default(),
+            block: RefCell::default(),
+            parts: RefCell::default(),
+        }
     }
 
     /// Emits in the entry block, then returns to where code was being emitted.
@@ -67,13 +73,22 @@ impl<'ctx> Threads<'ctx> {
     }
 
     /// The linear function of the thread's and the block's number with the given bases.
-    fn part(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, thread_bases: Vec<u32>, block_bases: Vec<u32>) -> Part<'ctx> {
+    fn part(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        thread_bases: Vec<u32>,
+        block_bases: Vec<u32>,
+    ) -> Part<'ctx> {
         let key = (thread_bases, block_bases);
         if let Some(part) = self.parts.borrow().get(&key) {
             return *part;
         }
         let of_thread = if key.0.iter().all(|basis| *basis == 0) {
-            Part { value: e.i32(0), bits: 0 }
+            Part {
+                value: e.i32(0),
+                bits: 0,
+            }
         } else {
             let thread = self.thread(e, hooks);
             let all = self.threads_per_block.trailing_zeros();
@@ -91,17 +106,35 @@ impl<'ctx> Threads<'ctx> {
     }
 
     /// The coordinates along `dim` of the elements of all registers.
-    pub fn coordinates(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType, dim: usize) -> Vec<V<'ctx>> {
+    pub fn coordinates(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        tensor: &TensorType,
+        dim: usize,
+    ) -> Vec<V<'ctx>> {
         let (low, bits) = tensor.bits_of_dim(dim);
         self.fields(e, hooks, tensor, low, bits)
     }
 
     /// The row-major numbers of the elements of all registers.
-    pub fn elements(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType) -> Vec<V<'ctx>> {
+    pub fn elements(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        tensor: &TensorType,
+    ) -> Vec<V<'ctx>> {
         self.fields(e, hooks, tensor, 0, 31)
     }
 
-    fn fields(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType, low: u32, bits: u32) -> Vec<V<'ctx>> {
+    fn fields(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        tensor: &TensorType,
+        low: u32,
+        bits: u32,
+    ) -> Vec<V<'ctx>> {
         let cut = |basis: u32| basis >> low & ((1 << bits) - 1);
         let thread_bases = tensor.thread_bases().into_iter().map(cut).collect();
         let block_bases = tensor.block_bases().iter().copied().map(cut).collect();
@@ -110,32 +143,66 @@ impl<'ctx> Threads<'ctx> {
         (0..tensor.registers())
             .map(|register| {
                 let constant = cut(tensor.element_in(register));
-                *known.entry(constant).or_insert_with(|| sum(e, part, Part { value: e.i32(i64::from(constant)), bits: constant }).value)
+                *known.entry(constant).or_insert_with(|| {
+                    sum(
+                        e,
+                        part,
+                        Part {
+                            value: e.i32(i64::from(constant)),
+                            bits: constant,
+                        },
+                    )
+                    .value
+                })
             })
             .collect()
     }
 
     /// Whether this thread is the one that acts for all threads that hold the same elements; `None` when
     /// no two threads do.
-    pub fn acts_for_copies(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, tensor: &TensorType) -> Option<V<'ctx>> {
+    pub fn acts_for_copies(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        tensor: &TensorType,
+    ) -> Option<V<'ctx>> {
         self.is_zero_under(e, hooks, tensor.free_threads(), tensor.free_blocks())
     }
 
     /// Whether this is the first thread of the program: the one that acts for a scalar.
-    pub fn is_first(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, blocks_per_cluster: u32) -> Option<V<'ctx>> {
+    pub fn is_first(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        blocks_per_cluster: u32,
+    ) -> Option<V<'ctx>> {
         self.is_zero_under(e, hooks, self.threads_per_block - 1, blocks_per_cluster - 1)
     }
 
-    fn is_zero_under(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, thread_mask: u32, block_mask: u32) -> Option<V<'ctx>> {
+    fn is_zero_under(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        thread_mask: u32,
+        block_mask: u32,
+    ) -> Option<V<'ctx>> {
         let test = |number: V<'ctx>, mask: u32, all: bool| {
             self.in_entry(e, || {
-                let bits = if all { number } else { e.and(number, e.i32(i64::from(mask))) };
+                let bits = if all {
+                    number
+                } else {
+                    e.and(number, e.i32(i64::from(mask)))
+                };
                 e.icmp(inkwell::IntPredicate::EQ, bits, e.i32(0))
             })
         };
         let thread = (thread_mask != 0).then(|| {
             let number = self.thread(e, hooks);
-            test(number, thread_mask, thread_mask == self.threads_per_block - 1)
+            test(
+                number,
+                thread_mask,
+                thread_mask == self.threads_per_block - 1,
+            )
         });
         let block = (block_mask != 0).then(|| {
             let number = self.block(e, hooks);
@@ -150,8 +217,15 @@ impl<'ctx> Threads<'ctx> {
 
 /// The sum over F2 of two parts.
 fn sum<'ctx>(e: &Emitter<'ctx>, a: Part<'ctx>, b: Part<'ctx>) -> Part<'ctx> {
-    let value = if a.bits & b.bits == 0 { e.or_disjoint(a.value, b.value) } else { e.xor(a.value, b.value) };
-    Part { value, bits: a.bits | b.bits }
+    let value = if a.bits & b.bits == 0 {
+        e.or_disjoint(a.value, b.value)
+    } else {
+        e.xor(a.value, b.value)
+    };
+    Part {
+        value,
+        bits: a.bits | b.bits,
+    }
 }
 
 /// The linear function of `x` with the given bases, where `x` has `all` bits: each set bit `j` of basis `i`
@@ -170,15 +244,32 @@ fn linear<'ctx>(e: &Emitter<'ctx>, x: V<'ctx>, bases: &[u32], all: u32) -> Part<
         }
     }
     let every = if all >= 32 { u32::MAX } else { (1 << all) - 1 };
-    masks.into_iter().fold(Part { value: e.i32(0), bits: 0 }, |total, (distance, mask)| {
-        // A shift to the right drops low bits by itself, and a mask of all bits keeps everything.
-        let dropped = if distance < 0 { (1u32 << -distance) - 1 } else { 0 };
-        let chosen = if mask | dropped == every | dropped { x } else { e.and(x, e.i32(i64::from(mask))) };
-        let (value, bits) = if distance >= 0 {
-            (e.shl(chosen, e.i32(i64::from(distance))), mask << distance)
-        } else {
-            (e.lshr(chosen, e.i32(i64::from(-distance))), mask >> -distance)
-        };
-        sum(e, total, Part { value, bits })
-    })
+    masks.into_iter().fold(
+        Part {
+            value: e.i32(0),
+            bits: 0,
+        },
+        |total, (distance, mask)| {
+            // A shift to the right drops low bits by itself, and a mask of all bits keeps everything.
+            let dropped = if distance < 0 {
+                (1u32 << -distance) - 1
+            } else {
+                0
+            };
+            let chosen = if mask | dropped == every | dropped {
+                x
+            } else {
+                e.and(x, e.i32(i64::from(mask)))
+            };
+            let (value, bits) = if distance >= 0 {
+                (e.shl(chosen, e.i32(i64::from(distance))), mask << distance)
+            } else {
+                (
+                    e.lshr(chosen, e.i32(i64::from(-distance))),
+                    mask >> -distance,
+                )
+            };
+            sum(e, total, Part { value, bits })
+        },
+    )
 }

@@ -29,7 +29,10 @@ impl Types {
             return Ok(known.clone());
         }
         let resolved = match RankedTensor::of(source) {
-            None => ValueType::Scalar(element(source).ok_or_else(|| format!("values of type {source} have no form in registers"))?),
+            None => ValueType::Scalar(
+                element(source)
+                    .ok_or_else(|| format!("values of type {source} have no form in registers"))?,
+            ),
             Some(tensor) => ValueType::Tensor(Rc::new(tensor_type(source, tensor)?)),
         };
         self.known.borrow_mut().insert(key, resolved.clone());
@@ -38,10 +41,18 @@ impl Types {
 }
 
 fn tensor_type(source: Type<'_>, tensor: RankedTensor<'_>) -> Result<TensorType, String> {
-    let of = element(tensor.element()).ok_or_else(|| format!("elements of type {} have no form in registers", tensor.element()))?;
-    let shape = tensor.shape().into_iter().map(|extent| u32::try_from(extent).map_err(|_| format!("{source} has an extent that is not known")));
+    let of = element(tensor.element()).ok_or_else(|| {
+        format!(
+            "elements of type {} have no form in registers",
+            tensor.element()
+        )
+    })?;
+    let shape = tensor.shape().into_iter().map(|extent| {
+        u32::try_from(extent).map_err(|_| format!("{source} has an extent that is not known"))
+    });
     let layout = encoding::layout_of(source).map_err(|error| format!("{source}: {error}"))?;
-    TensorType::new(of, shape.collect::<Result<_, _>>()?, &layout).map_err(|error| format!("{source}: {error}"))
+    TensorType::new(of, shape.collect::<Result<_, _>>()?, &layout)
+        .map_err(|error| format!("{source}: {error}"))
 }
 
 /// The element that a scalar type is.
@@ -50,13 +61,17 @@ pub(crate) fn element(source: Type<'_>) -> Option<Element> {
         let pointee = pointer.pointee();
         // A pointer to a tensor, or to something without a size here, steps by bytes.
         let pointee_bits = element(pointee).map_or(8, Element::memory_bits);
-        return Some(Element::Pointer { space: u16::try_from(pointer.address_space()).unwrap_or(1), pointee_bits });
+        return Some(Element::Pointer {
+            space: u16::try_from(pointer.address_space()).unwrap_or(1),
+            pointee_bits,
+        });
     }
     if let Ok(integer) = IntegerType::try_from(source) {
         return Some(Element::Int(integer.width()));
     }
     // SAFETY: each function asks MLIR what kind a live type is.
-    let is = |test: unsafe extern "C" fn(mlir_sys::MlirType) -> bool| unsafe { test(source.to_raw()) };
+    let is =
+        |test: unsafe extern "C" fn(mlir_sys::MlirType) -> bool| unsafe { test(source.to_raw()) };
     Some(if is(mlir_sys::mlirTypeIsAIndex) {
         Element::Int(64)
     } else if is(mlir_sys::mlirTypeIsAF32) {

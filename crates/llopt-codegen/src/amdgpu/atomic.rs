@@ -24,13 +24,32 @@ fn scope(of: Scope) -> &'static str {
 }
 
 /// Updates one element, or a pair.
-pub fn update<'ctx>(e: &Emitter<'ctx>, _target: Target, update: Update, atomic: &Atomic<'ctx>, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+pub fn update<'ctx>(
+    e: &Emitter<'ctx>,
+    _target: Target,
+    update: Update,
+    atomic: &Atomic<'ctx>,
+    values: &[V<'ctx>],
+) -> Vec<V<'ctx>> {
     let value = e.pack(values);
     let old = e.masked(atomic.mask, value.get_type(), || {
-        let old = e.atomic_update(update, atomic.pointer, value, atomic.ordering, scope(atomic.scope));
+        let old = e.atomic_update(
+            update,
+            atomic.pointer,
+            value,
+            atomic.ordering,
+            scope(atomic.scope),
+        );
         if update == Update::AddFloat {
             // The hardware's additions work on coarse-grained local memory, which is what kernels get.
-            e.annotate(old, &["amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"]);
+            e.annotate(
+                old,
+                &[
+                    "amdgpu.no.fine.grained.memory",
+                    "amdgpu.no.remote.memory",
+                    "amdgpu.ignore.denormal.mode",
+                ],
+            );
         }
         old
     });
@@ -38,10 +57,23 @@ pub fn update<'ctx>(e: &Emitter<'ctx>, _target: Target, update: Update, atomic: 
 }
 
 /// Puts `new` where `expected` is.
-pub fn compare_and_swap<'ctx>(e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, expected: V<'ctx>, new: V<'ctx>) -> V<'ctx> {
+pub fn compare_and_swap<'ctx>(
+    e: &Emitter<'ctx>,
+    atomic: &Atomic<'ctx>,
+    expected: V<'ctx>,
+    new: V<'ctx>,
+) -> V<'ctx> {
     let word: inkwell::types::BasicTypeEnum<'ctx> = e.int(atomic.element.bits()).into();
     let of = atomic.element.llvm(e.context);
     let (expected, new) = (e.bitcast(expected, word), e.bitcast(new, word));
-    let old = e.masked(atomic.mask, word, || e.compare_exchange(atomic.pointer, expected, new, atomic.ordering, scope(atomic.scope)));
+    let old = e.masked(atomic.mask, word, || {
+        e.compare_exchange(
+            atomic.pointer,
+            expected,
+            new,
+            atomic.ordering,
+            scope(atomic.scope),
+        )
+    });
     e.bitcast(old, of)
 }

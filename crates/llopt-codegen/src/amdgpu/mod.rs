@@ -9,7 +9,9 @@ use llopt_target::{Feature, Target};
 
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
-use crate::hooks::{Access, Atomic, BufferAccess, BufferHooks, Hooks, Launch, Math, Rounding, SourcePlace, Update};
+use crate::hooks::{
+    Access, Atomic, BufferAccess, BufferHooks, Hooks, Launch, Math, Rounding, SourcePlace, Update,
+};
 use crate::llvm_c::{FenceOrdering, fence};
 
 /// The hooks of AMD's architectures.

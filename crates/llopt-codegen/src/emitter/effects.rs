@@ -352,7 +352,15 @@ impl<'ctx> Emitter<'ctx> {
         ordering: Ordering,
         scope: &str,
     ) -> V<'ctx> {
-        llvm_c::atomic_update(self.context, &self.builder, update, pointer, value, ordering, scope)
+        llvm_c::atomic_update(
+            self.context,
+            &self.builder,
+            update,
+            pointer,
+            value,
+            ordering,
+            scope,
+        )
     }
 
     /// LLVM's compare-and-swap: what was there.

@@ -66,7 +66,13 @@ fn suffix(update: Update, element: Element) -> String {
 }
 
 /// Updates the elements `values.len()` of which lie next to each other.
-pub fn update<'ctx>(e: &Emitter<'ctx>, target: Target, update: Update, atomic: &Atomic<'ctx>, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+pub fn update<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    update: Update,
+    atomic: &Atomic<'ctx>,
+    values: &[V<'ctx>],
+) -> Vec<V<'ctx>> {
     let element = atomic.element;
     if update == Update::AddFloat && element == Element::Bf16 && !target.has(Feature::Bf16Atomic) {
         return compare_loop(e, update, atomic, values);
@@ -75,39 +81,84 @@ pub fn update<'ctx>(e: &Emitter<'ctx>, target: Target, update: Update, atomic: &
     let count = values.len();
     // Two halves are one word where there are no vectors of them.
     let packed = count == 2 && !target.has(Feature::VectorAtomic);
-    let words: Vec<V<'ctx>> = if packed { vec![e.bitcast(e.pack(values), e.int(2 * element.bits()).into())] } else { values.iter().copied().map(as_integer).collect() };
-    let bits = if packed { 2 * element.bits() } else { element.bits() };
+    let words: Vec<V<'ctx>> = if packed {
+        vec![e.bitcast(e.pack(values), e.int(2 * element.bits()).into())]
+    } else {
+        values.iter().copied().map(as_integer).collect()
+    };
+    let bits = if packed {
+        2 * element.bits()
+    } else {
+        element.bits()
+    };
     let (operation, kind) = split(&suffix(update, element));
-    let vector = if words.len() > 1 { format!(".v{}", words.len()) } else { String::new() };
+    let vector = if words.len() > 1 {
+        format!(".v{}", words.len())
+    } else {
+        String::new()
+    };
     let kind = if packed { format!("{kind}x2") } else { kind };
-    let name = format!("atom.global.{}.{}.{operation}{vector}.{kind}", scope(atomic.scope), ordering(atomic.ordering));
+    let name = format!(
+        "atom.global.{}.{}.{operation}{vector}.{kind}",
+        scope(atomic.scope),
+        ordering(atomic.ordering)
+    );
     let operands = |first: usize| {
-        let all: Vec<String> = (first..first + words.len()).map(|i| format!("${i}")).collect();
-        if words.len() > 1 { format!("{{ {} }}", all.join(", ")) } else { all.join(", ") }
+        let all: Vec<String> = (first..first + words.len())
+            .map(|i| format!("${i}"))
+            .collect();
+        if words.len() > 1 {
+            format!("{{ {} }}", all.join(", "))
+        } else {
+            all.join(", ")
+        }
     };
     let n = words.len();
     let text = format!("{name} {}, [ ${n} + 0 ], {};", operands(0), operands(n + 1));
     let old = predicated(e, atomic, &text, bits, n, &words);
     let of = element.llvm(e.context);
-    if packed { e.unpack(e.bitcast(old[0], e.vector(of, 2).into())) } else { old.into_iter().map(|word| e.bitcast(word, of)).collect() }
+    if packed {
+        e.unpack(e.bitcast(old[0], e.vector(of, 2).into()))
+    } else {
+        old.into_iter().map(|word| e.bitcast(word, of)).collect()
+    }
 }
 
 /// `add.noftz.f16` is the operation `add.noftz` on `f16`.
 fn split(suffix: &str) -> (String, String) {
-    suffix.rsplit_once('.').map_or_else(|| (suffix.to_owned(), String::new()), |(operation, kind)| (operation.to_owned(), kind.to_owned()))
+    suffix.rsplit_once('.').map_or_else(
+        || (suffix.to_owned(), String::new()),
+        |(operation, kind)| (operation.to_owned(), kind.to_owned()),
+    )
 }
 
 /// Puts `new` where `expected` is.
-pub fn compare_and_swap<'ctx>(e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, expected: V<'ctx>, new: V<'ctx>) -> V<'ctx> {
+pub fn compare_and_swap<'ctx>(
+    e: &Emitter<'ctx>,
+    atomic: &Atomic<'ctx>,
+    expected: V<'ctx>,
+    new: V<'ctx>,
+) -> V<'ctx> {
     let bits = atomic.element.bits();
     let word = |value: V<'ctx>| e.bitcast(value, e.int(bits).into());
-    let text = format!("atom.global.{}.{}.cas.b{bits} $0, [ $1 + 0 ], $2, $3;", scope(atomic.scope), ordering(atomic.ordering));
+    let text = format!(
+        "atom.global.{}.{}.cas.b{bits} $0, [ $1 + 0 ], $2, $3;",
+        scope(atomic.scope),
+        ordering(atomic.ordering)
+    );
     let old = predicated(e, atomic, &text, bits, 1, &[word(expected), word(new)]);
     e.bitcast(old[0], atomic.element.llvm(e.context))
 }
 
 /// The assembly with zeroed results, under the predicate. Operands: the results, the address, `inputs`.
-fn predicated<'ctx>(e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, text: &str, bits: u32, results: usize, inputs: &[V<'ctx>]) -> Vec<V<'ctx>> {
+fn predicated<'ctx>(
+    e: &Emitter<'ctx>,
+    atomic: &Atomic<'ctx>,
+    text: &str,
+    bits: u32,
+    results: usize,
+    inputs: &[V<'ctx>],
+) -> Vec<V<'ctx>> {
     let mut constraints = vec![format!("=&{}", class(bits)); results];
     constraints.push("l".to_owned());
     constraints.extend(std::iter::repeat_n(class(bits).to_owned(), inputs.len()));
@@ -123,15 +174,28 @@ fn predicated<'ctx>(e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, text: &str, bits: 
         arguments.push(mask);
     }
     full.push_str(text);
-    e.inline_asm(&full, &constraints.join(","), &vec![e.int(bits).into(); results], &arguments, AsmEffect::Anything)
+    e.inline_asm(
+        &full,
+        &constraints.join(","),
+        &vec![e.int(bits).into(); results],
+        &arguments,
+        AsmEffect::Anything,
+    )
 }
 
 /// An update that the hardware lacks: LLVM expands it into a loop of compare-and-swap.
-fn compare_loop<'ctx>(e: &Emitter<'ctx>, update: Update, atomic: &Atomic<'ctx>, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+fn compare_loop<'ctx>(
+    e: &Emitter<'ctx>,
+    update: Update,
+    atomic: &Atomic<'ctx>,
+    values: &[V<'ctx>],
+) -> Vec<V<'ctx>> {
     let scope = match atomic.scope {
         Scope::Block => "block",
         Scope::Device => "device",
         Scope::System => "",
     };
-    vec![e.masked(atomic.mask, atomic.element.llvm(e.context), || e.atomic_update(update, atomic.pointer, values[0], atomic.ordering, scope))]
+    vec![e.masked(atomic.mask, atomic.element.llvm(e.context), || {
+        e.atomic_update(update, atomic.pointer, values[0], atomic.ordering, scope)
+    })]
 }

@@ -51,6 +51,7 @@
 mod amd_mfma;
 mod amd_rotating_shared;
 mod amd_wmma;
+mod attribute;
 mod blocked;
 mod cga_layout;
 mod dot_operand;
@@ -70,6 +71,7 @@ use llopt_layout::LinearLayout;
 pub use amd_mfma::AmdMfma;
 pub use amd_rotating_shared::AmdRotatingShared;
 pub use amd_wmma::AmdWmma;
+pub use attribute::{AttributeError, layout_of};
 pub use blocked::Blocked;
 pub use cga_layout::CgaLayout;
 pub use dot_operand::DotOperand;
