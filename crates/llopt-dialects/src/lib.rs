@@ -58,6 +58,7 @@ pub fn dialects() -> [&'static DialectDefinition; 5] {
 /// # Errors
 /// A mistake in the generated tables.
 pub fn register(registry: &DialectRegistry) -> Result<(), RegisterError> {
+    llopt_mlir::register_upstream_dialects(registry);
     tt::DIALECT.register(registry)?;
     ttg::DIALECT.register(registry)?;
     ttng::DIALECT.register(registry)?;

@@ -207,7 +207,7 @@ impl<'f, 'c, 'p> FormatPrinter<'f, 'c, 'p> {
         let field = &self.definition.attributes[index];
         match (field.presence, OpSpec::slot(self.operation, index)) {
             (Presence::Default(value), Some(attribute)) => {
-                attribute == default_attribute(self.printer.context(), &field.kind, value)
+                attribute == default_attribute(access::context(self.operation), &field.kind, value)
             }
             _ => false,
         }
@@ -232,7 +232,7 @@ impl<'f, 'c, 'p> FormatPrinter<'f, 'c, 'p> {
         let Some(attribute) =
             OpSpec::slot(self.operation, index).or_else(|| match field.presence {
                 Presence::Default(value) => Some(default_attribute(
-                    self.printer.context(),
+                    access::context(self.operation),
                     &field.kind,
                     value,
                 )),
