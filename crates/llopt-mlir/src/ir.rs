@@ -8,6 +8,7 @@
 
 mod attribute;
 mod block;
+mod context;
 mod dominance;
 mod location;
 mod operation;
@@ -16,16 +17,9 @@ mod value;
 
 pub use attribute::{AttributeExt, attr};
 pub use block::{BlockExt, RegionExt};
+pub use context::context;
 pub use dominance::Dominance;
 pub use location::{LocationExt, LocationKind};
 pub use operation::{Effect, OperationExt, Walk};
 pub use types::{FloatKind, Signedness, TensorParts, TypeExt, tensor_type_checked};
 pub use value::{Use, ValueExt};
-
-use melior::{Context, ContextRef};
-
-/// The context behind a reference, for the full life of that context.
-pub(crate) fn context<'c>(context: ContextRef<'c>) -> &'c Context {
-    // SAFETY: `'c` is the life of the context itself.
-    unsafe { context.to_ref() }
-}

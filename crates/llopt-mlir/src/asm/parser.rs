@@ -134,7 +134,7 @@ impl<'c, 'p> AsmParser<'c, 'p> {
     /// The context.
     pub fn context(&self) -> &'c Context {
         // SAFETY: the parser's context outlives `'c` by the contract of `from_raw`.
-        unsafe { ContextRef::from_raw(ffi::llopt_parser_context(self.raw)).to_ref() }
+        crate::ir::context(unsafe { ContextRef::from_raw(ffi::llopt_parser_context(self.raw)) })
     }
 
     /// The place of the next token.

@@ -14,7 +14,7 @@ use crate::{
     rewrite::{PatternSpec, Rewriter},
 };
 use melior::{
-    Context, ContextRef,
+    Context,
     ir::{
         Attribute, AttributeLike, BlockRef, Location, OperationRef, Type, TypeLike, ValueLike,
         operation::OperationLike,
@@ -444,7 +444,7 @@ unsafe extern "C" fn attribute_print(
     let spec: &'static AttributeSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of attributes"), || {
         let attribute = unsafe { Attribute::from_raw(attribute) };
-        let context = unsafe { context_of(attribute.context()) };
+        let context = crate::ir::context(attribute.context());
         (spec.print)(spec, attribute, &mut unsafe {
             AsmPrinter::from_raw(printer, context)
         });
@@ -467,7 +467,7 @@ unsafe extern "C" fn type_print(address: *const c_void, r#type: MlirType, printe
     let spec: &'static TypeSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of types"), || {
         let r#type = unsafe { Type::from_raw(r#type) };
-        let context = unsafe { context_of(r#type.context()) };
+        let context = crate::ir::context(r#type.context());
         (spec.print)(spec, r#type, &mut unsafe {
             AsmPrinter::from_raw(printer, context)
         });
@@ -606,7 +606,7 @@ unsafe extern "C" fn dialect_materialize_constant(
             return NO_OPERATION;
         };
         let location = unsafe { Location::from_raw(location) };
-        let context: &Context = unsafe { context_of(location.context()) };
+        let context: &Context = crate::ir::context(location.context());
         let value = unsafe { Attribute::from_raw(value) };
         let r#type = unsafe { Type::from_raw(r#type) };
         match materialize(context, value, r#type, location) {
@@ -614,11 +614,6 @@ unsafe extern "C" fn dialect_materialize_constant(
             None => NO_OPERATION,
         }
     })
-}
-
-/// A context that outlives the hook.
-unsafe fn context_of<'c>(context: ContextRef<'c>) -> &'c Context {
-    unsafe { context.to_ref() }
 }
 
 unsafe extern "C" fn dialect_verify_operation_attribute(

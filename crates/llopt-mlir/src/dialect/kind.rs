@@ -168,8 +168,7 @@ macro_rules! kind_constructors {
                     })
                     .map_err(|complaint| complaint.report_at(location))?;
                 }
-                // SAFETY: the context of a live location is live.
-                Ok(self.get(unsafe { location.context().to_ref() }, parameters))
+                Ok(self.get(crate::ir::context(location.context()), parameters))
             }
 
             #[doc = concat!("Whether ", $what, " is of this kind.")]
