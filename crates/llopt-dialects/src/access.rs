@@ -5,18 +5,13 @@
 //! built wrongly and not verified yet) the list forms answer an empty list; the single forms and
 //! [`expect`] panic, which is a bug in the code that built the operation.
 
-use crate::definition::{
-    AttributeKind, DefaultValue, Groups, Multiplicity, OpDefinition, Presence, ValueField,
-};
-use llopt_mlir::dialect::OpSpec;
+use crate::definition::{DefaultValue, Groups, Multiplicity, OpDefinition, Presence, ValueField};
+use llopt_mlir::{dialect::OpSpec, ir::AttributeExt};
 use melior::{
     Context,
     ir::{
         Attribute, AttributeLike, Location, OperationRef, RegionRef, Type, Value, ValueLike,
-        attribute::{
-            ArrayAttribute, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
-            FlatSymbolRefAttribute, IntegerAttribute, StringAttribute,
-        },
+        attribute::FlatSymbolRefAttribute,
         operation::{OperationLike, OperationResult},
     },
 };
@@ -29,8 +24,7 @@ pub fn context<'c>(operation: OperationRef<'c, '_>) -> &'c Context {
 
 /// The context of a location.
 pub fn context_of<'c>(location: Location<'c>) -> &'c Context {
-    // SAFETY: a location lives in its context; `'c` is the life of that context.
-    unsafe { location.context().to_ref() }
+    llopt_mlir::ir::context(location.context())
 }
 
 /// The positions of a group in the flat list of `total` values.
@@ -328,57 +322,37 @@ pub fn attribute<'c>(
 
 /// The value of an integer attribute, sign-extended; `None` for other attributes.
 pub fn integer_value(attribute: Attribute<'_>) -> Option<i64> {
-    IntegerAttribute::try_from(attribute)
-        .ok()
-        .map(|integer| integer.value())
+    attribute.as_i64()
 }
 
 /// The value of a boolean attribute.
 pub fn bool_value(attribute: Attribute<'_>) -> Option<bool> {
-    BoolAttribute::try_from(attribute)
-        .ok()
-        .map(|boolean| boolean.value())
+    attribute.as_bool()
 }
 
 /// The text of a string attribute.
 pub fn string_value<'c>(attribute: Attribute<'c>) -> Option<&'c str> {
-    StringAttribute::try_from(attribute)
-        .ok()
-        .map(|string| string.value())
+    attribute.as_str()
 }
 
 /// The elements of an `array<i32: …>`.
 pub fn i32_values(attribute: Attribute<'_>) -> Option<Vec<i32>> {
-    let array = DenseI32ArrayAttribute::try_from(attribute).ok()?;
-    (0..array.len())
-        .map(|index| array.element(index).ok())
-        .collect()
+    attribute.as_i32_array()
 }
 
 /// The elements of an `array<i64: …>`.
 pub fn i64_values(attribute: Attribute<'_>) -> Option<Vec<i64>> {
-    let array = DenseI64ArrayAttribute::try_from(attribute).ok()?;
-    (0..array.len())
-        .map(|index| array.element(index).ok())
-        .collect()
+    attribute.as_i64_array()
 }
 
 /// The elements of an array attribute.
 pub fn array_elements<'c>(attribute: Attribute<'c>) -> Option<Vec<Attribute<'c>>> {
-    let array = ArrayAttribute::try_from(attribute).ok()?;
-    (0..array.len())
-        .map(|index| array.element(index).ok())
-        .collect()
+    attribute.as_array()
 }
 
 /// The type of an attribute that has one.
 pub fn attribute_type<'c>(attribute: impl AttributeLike<'c>) -> Type<'c> {
     attribute.r#type()
-}
-
-/// Whether a kind can be read as an integer.
-pub(crate) fn is_integer_kind(kind: &AttributeKind) -> bool {
-    matches!(kind, AttributeKind::Integer(_) | AttributeKind::Enum(_))
 }
 
 /// A result as a value.

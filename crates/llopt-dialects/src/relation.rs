@@ -3,8 +3,8 @@
 //! Each answers `None` when the given type is not what the relation expects, so that the parser
 //! can say so; none panics.
 
-use crate::types::{MemDesc, Pointer, RankedTensor, element_or_self, with_element};
-use melior::ir::{Type, TypeLike, r#type::IntegerType};
+use crate::types::{MemDesc, Pointer, RankedTensor, context_of, element_or_self, with_element};
+use melior::ir::{Type, r#type::IntegerType};
 
 /// The type itself.
 pub fn same(r#type: Type<'_>) -> Option<Type<'_>> {
@@ -57,6 +57,5 @@ pub fn pointer_to_block_element<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
 }
 
 fn integer<'c>(like: Type<'c>, width: u32) -> Type<'c> {
-    // SAFETY: a type lives in its context; `'c` is the life of that context.
-    IntegerType::new(unsafe { like.context().to_ref() }, width).into()
+    IntegerType::new(context_of(like), width).into()
 }

@@ -16,8 +16,7 @@ use melior::{
 
 /// The context of a type.
 pub fn context_of<'c>(r#type: Type<'c>) -> &'c Context {
-    // SAFETY: a type lives in its context; `'c` is the life of that context.
-    unsafe { r#type.context().to_ref() }
+    llopt_mlir::ir::context(r#type.context())
 }
 
 /// A ranked tensor.
