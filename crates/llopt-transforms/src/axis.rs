@@ -61,8 +61,14 @@
 //! larger. The sign is the one bit of range information that division and remainder need.
 
 pub mod address;
+mod analysis;
 mod facts;
+mod flow;
 pub mod integer;
+mod op;
+mod print;
 pub mod shape;
 
+pub use analysis::AxisAnalysis;
 pub use facts::{AxisFacts, DimFacts, Pow2};
+pub use print::PRINT_AXIS_INFO;

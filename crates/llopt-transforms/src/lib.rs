@@ -3,4 +3,19 @@
 //! This crate never sees LLVM IR and never compares an architecture number: what a target can do
 //! it asks of `llopt-target`, what a layout does it asks of `llopt-layout`.
 
+use llopt_mlir::pass::PassSpec;
+
+pub mod allocation;
 pub mod axis;
+pub mod barrier;
+pub mod layouts;
+
+/// All passes of this crate.
+pub static PASSES: &[&PassSpec] = &[&axis::PRINT_AXIS_INFO];
+
+/// Makes the passes known to the command line and to textual pipelines.
+pub fn register() {
+    for pass in PASSES {
+        pass.register();
+    }
+}

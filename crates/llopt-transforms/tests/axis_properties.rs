@@ -6,7 +6,7 @@
 //! aligned contiguity, divisibility, constancy, the constant value.
 
 use llopt_transforms::axis::integer::{self, Binary, Comparison};
-use llopt_transforms::axis::{AxisFacts, Pow2, shape};
+use llopt_transforms::axis::{AxisFacts, Pow2, address, shape};
 use proptest::prelude::*;
 
 /// A tensor with its elements in row-major order, and the facts claimed of it.
@@ -19,7 +19,7 @@ struct Known {
 }
 
 fn mask(width: u32) -> u64 {
-    if width == 64 {
+    if width >= 64 {
         u64::MAX
     } else {
         (1 << width) - 1
@@ -27,7 +27,7 @@ fn mask(width: u32) -> u64 {
 }
 
 fn signed(value: u64, width: u32) -> i64 {
-    ((value << (64 - width)) as i64) >> (64 - width)
+    ((value << (64 - width.min(64))) as i64) >> (64 - width.min(64))
 }
 
 /// The first claim that does not hold of the tensor, in words.
@@ -63,14 +63,14 @@ fn broken_claim(known: &Known, wraps: bool) -> Option<String> {
             let index = (position / stride % size as usize) as u64;
             let begin = |run: Pow2| position - (index % run.get()) as usize * stride;
             let first = values[begin(contiguity)];
-            let expected = first.wrapping_add(index % contiguity.get());
+            let expected = first.wrapping_add(index % contiguity.get() * facts.step.get());
             if values[position] != expected {
                 return Some(format!("contiguity along {dim} at {position}"));
             }
             if values[position] != values[begin(claimed.constancy)] {
                 return Some(format!("constancy along {dim} at {position}"));
             }
-            if index % claimed.contiguity.get() == 0
+            if index.is_multiple_of(claimed.contiguity.get())
                 && Pow2::dividing(values[position]) < claimed.divisibility
             {
                 return Some(format!("divisibility along {dim} at {position}"));
@@ -175,6 +175,19 @@ enum Step {
         x: usize,
         signed: bool,
     },
+    Address {
+        offset: usize,
+        base: u8,
+        log2: u8,
+    },
+    Advance {
+        pointer: usize,
+        offset: usize,
+    },
+    Recast {
+        pointer: usize,
+        log2: u8,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -197,7 +210,29 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (pick(), pick()).prop_map(|(x, y)| Step::Join { x, y }),
         1 => (pick(), any::<bool>()).prop_map(|(x, second)| Step::Split { x, second }),
         1 => (pick(), any::<bool>()).prop_map(|(x, signed)| Step::Extend { x, signed }),
+        2 => (pick(), any::<u8>(), 0..4u8)
+            .prop_map(|(offset, base, log2)| Step::Address { offset, base, log2 }),
+        2 => (pick(), pick()).prop_map(|(pointer, offset)| Step::Advance { pointer, offset }),
+        1 => (pick(), 0..4u8).prop_map(|(pointer, log2)| Step::Recast { pointer, log2 }),
     ]
+}
+
+/// Whether the elements are addresses; integer operations are not for those.
+fn is_address(known: &Known) -> bool {
+    known.width == ADDRESS
+}
+
+/// The width that marks addresses: 64 bits, and none of the widths of the integers here.
+const ADDRESS: u32 = 65;
+
+/// `pointer + s · offset`, elementwise, with the offset read as a signed number.
+fn advance(pointers: &[u64], step: Pow2, offset: &Known) -> Vec<u64> {
+    let bytes = |&value: &u64| (signed(value, offset.width) as u64).wrapping_mul(step.get());
+    pointers
+        .iter()
+        .zip(&offset.values)
+        .map(|(pointer, value)| pointer.wrapping_add(bytes(value)))
+        .collect()
 }
 
 /// The operand picked by `index`, and another one of the same shape and width picked by `other`.
@@ -279,7 +314,7 @@ fn perform(step: &Step, values: &[Known], width: u32) -> Option<Known> {
             Some(with(like, elements, facts))
         }
         Step::Binary { op, x, y } => {
-            let (x, y) = pair(values, x, y)?;
+            let (x, y) = pair(values, x, y).filter(|(x, _)| !is_address(x))?;
             let op = BINARY[op];
             let result: Option<Vec<u64>> = x
                 .values
@@ -302,7 +337,7 @@ fn perform(step: &Step, values: &[Known], width: u32) -> Option<Known> {
             ))
         }
         Step::Compare { op, x, y } => {
-            let (x, y) = pair(values, x, y)?;
+            let (x, y) = pair(values, x, y).filter(|(x, _)| !is_address(x))?;
             let op = COMPARISONS[op];
             let result = x
                 .values
@@ -437,6 +472,37 @@ fn perform(step: &Step, values: &[Known], width: u32) -> Option<Known> {
                 result.collect(),
                 integer::truncate(&product, narrow),
             ))
+        }
+        Step::Address { offset, base, log2 } => {
+            let offset = some(offset).filter(|offset| !is_address(offset))?;
+            // An address that is promised to be a multiple of some power of two, and is.
+            let promise = 1u64 << (base % 6);
+            let base = u64::from(base / 6 + 1) * promise;
+            let pointer =
+                address::unknown_address(1, 1 << log2).with_promises(&[], &[promise], &[]);
+            let pointer = shape::splat(&pointer, &offset.shape);
+            let addresses = advance(&vec![base; offset.values.len()], pointer.step, offset);
+            let facts = address::add_offset(&pointer, &offset.facts);
+            Some(Known {
+                width: ADDRESS,
+                ..with(offset, addresses, facts)
+            })
+        }
+        Step::Advance { pointer, offset } => {
+            let pointer = some(pointer).filter(|pointer| is_address(pointer))?;
+            let offsets: Vec<&Known> = values
+                .iter()
+                .filter(|offset| !is_address(offset) && offset.shape == pointer.shape)
+                .collect();
+            let offset = offsets.get(offset % offsets.len().max(1))?;
+            let addresses = advance(&pointer.values, pointer.facts.step, offset);
+            let facts = address::add_offset(&pointer.facts, &offset.facts);
+            Some(with(pointer, addresses, facts))
+        }
+        Step::Recast { pointer, log2 } => {
+            let pointer = some(pointer).filter(|pointer| is_address(pointer))?;
+            let facts = address::with_step(&pointer.facts, Pow2::from_log2(u32::from(log2)));
+            Some(with(pointer, pointer.values.clone(), facts))
         }
     }
 }

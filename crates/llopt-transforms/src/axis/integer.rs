@@ -457,8 +457,28 @@ pub fn comparison(comparison: Comparison, x: &AxisFacts, y: &AxisFacts, width: u
     }
 }
 
-/// The facts of `condition ? x : y`, all three of the same rank.
+/// The facts of `condition ? x : y` element by element, all three of the same rank.
 pub fn select(condition: &AxisFacts, x: &AxisFacts, y: &AxisFacts) -> AxisFacts {
+    select_in_runs(condition, x, y, |dim| {
+        condition
+            .dims
+            .get(dim)
+            .map_or(Pow2::ONE, |dim| dim.constancy)
+    })
+}
+
+/// The facts of `condition ? x : y` with a scalar condition, which chooses one whole tensor.
+pub fn select_whole(condition: &AxisFacts, x: &AxisFacts, y: &AxisFacts) -> AxisFacts {
+    select_in_runs(condition, x, y, |_| Pow2::MAX)
+}
+
+/// A selection whose condition does not vary over runs of `switch(dim)` positions.
+fn select_in_runs(
+    condition: &AxisFacts,
+    x: &AxisFacts,
+    y: &AxisFacts,
+    switch: impl Fn(usize) -> Pow2,
+) -> AxisFacts {
     match condition.constant {
         Some(0) => return y.clone(),
         Some(_) => return x.clone(),
@@ -467,27 +487,21 @@ pub fn select(condition: &AxisFacts, x: &AxisFacts, y: &AxisFacts) -> AxisFacts 
     if x.rank() != y.rank() || x.step != y.step {
         return AxisFacts::unknown(x.rank(), x.step);
     }
-    let dims = (0..x.rank()).map(|dim| {
-        // A scalar condition chooses one whole tensor.
-        let switch = if condition.rank() == x.rank() {
-            condition.dims[dim].constancy
-        } else {
-            Pow2::MAX
-        };
-        x.meet_dim(y, dim, switch)
-    });
     let constant = x.constant.filter(|_| x.constant == y.constant);
-    let mut facts = AxisFacts {
-        dims: dims.collect(),
+    let dims = if constant.is_some() {
+        // Both are the same constant: the condition does not matter.
+        x.dims.clone()
+    } else {
+        (0..x.rank())
+            .map(|dim| x.meet_dim(y, dim, switch(dim)))
+            .collect()
+    };
+    AxisFacts {
+        dims,
         step: x.step,
         constant,
         non_negative: x.non_negative && y.non_negative,
-    };
-    if constant.is_some() {
-        // Both are the same constant: the condition does not matter.
-        facts.dims.clone_from(&x.dims);
     }
-    facts
 }
 
 /// The facts of a sign extension from `from` bits.
@@ -542,4 +556,157 @@ pub fn elementwise(operands: &[&AxisFacts], rank: usize, step: Pow2) -> AxisFact
             .unwrap_or(Pow2::ONE);
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::make_range;
+    use super::*;
+
+    /// 128 equal 32-bit integers.
+    fn all(value: u64) -> AxisFacts {
+        AxisFacts::constant(value, 32, &[128])
+    }
+
+    /// 128 equal 32-bit integers of unknown value that `divisor` divides.
+    fn uniform(divisor: u64) -> AxisFacts {
+        super::super::shape::splat(
+            &AxisFacts::unknown(1, Pow2::ONE).with_promises(&[], &[divisor], &[]),
+            &[128],
+        )
+    }
+
+    /// Contiguity, divisibility and constancy of the only dimension.
+    fn triple(facts: &AxisFacts) -> (u64, u64, u64) {
+        let dim = facts.dims[0];
+        (
+            dim.contiguity.get(),
+            dim.divisibility.get(),
+            dim.constancy.get(),
+        )
+    }
+
+    fn of(op: Binary, x: &AxisFacts, y: &AxisFacts) -> (u64, u64, u64) {
+        triple(&binary(op, x, y, 32))
+    }
+
+    #[test]
+    fn a_range_moved_by_a_constant_stays_a_range() {
+        let range = make_range(0, 128);
+        assert_eq!(of(Binary::Add, &range, &all(1)), (128, 1, 1));
+        assert_eq!(of(Binary::Add, &all(16), &range), (128, 16, 1));
+        assert_eq!(of(Binary::Sub, &range, &all(64)), (128, 64, 1));
+        assert_eq!(of(Binary::Sub, &all(64), &range), (1, 1, 1));
+    }
+
+    #[test]
+    fn shorter_runs_start_at_other_elements_of_longer_ones() {
+        // 0 0 0 0 16 16 16 16 … + 0 1 2 3 4 …: the runs of four begin at 0, 20, 40 …
+        let steps = binary(Binary::DivUnsigned, &make_range(0, 128), &all(4), 32);
+        let steps = binary(Binary::Mul, &steps, &all(16), 32);
+        assert_eq!(triple(&steps), (1, 16, 4));
+        assert_eq!(of(Binary::Add, &steps, &make_range(0, 128)), (4, 4, 1));
+    }
+
+    #[test]
+    fn the_difference_of_aligned_ranges_does_not_vary() {
+        let (x, y) = (make_range(256, 128), make_range(0, 128));
+        assert_eq!(of(Binary::Sub, &x, &y), (1, 1, 128));
+        let order = comparison(Comparison::LessSigned, &x, &y, 32);
+        assert_eq!(triple(&order), (1, 1, 128));
+    }
+
+    #[test]
+    fn division_and_remainder_follow_the_central_lemma() {
+        let range = make_range(0, 128);
+        assert_eq!(of(Binary::DivSigned, &range, &all(64)), (1, 1, 64));
+        assert_eq!(of(Binary::DivUnsigned, &range, &all(66)), (1, 1, 2));
+        assert_eq!(of(Binary::RemSigned, &range, &all(192)), (64, 64, 1));
+        assert_eq!(
+            of(Binary::RemSigned, &make_range(32, 128), &all(64)),
+            (32, 32, 1)
+        );
+        assert_eq!(of(Binary::RemSigned, &range, &uniform(8)), (8, 8, 1));
+    }
+
+    #[test]
+    fn truncating_division_of_what_may_be_negative_varies() {
+        // -4 -3 -2 -1 divided by 4 is -1 0 0 0, and leaves 0 -3 -2 -1.
+        let unsure = binary(Binary::Sub, &make_range(0, 128), &uniform(16), 32);
+        assert_eq!(of(Binary::DivSigned, &unsure, &all(4)), (1, 1, 1));
+        assert_eq!(of(Binary::RemSigned, &unsure, &all(4)), (1, 1, 1));
+        assert_eq!(of(Binary::DivFloor, &unsure, &all(4)), (1, 1, 4));
+        assert_eq!(of(Binary::ShiftRightSigned, &unsure, &all(2)), (1, 1, 4));
+        assert_eq!(of(Binary::RemUnsigned, &unsure, &all(4)), (4, 4, 1));
+    }
+
+    #[test]
+    fn remainders_of_multiples_are_zero() {
+        let facts = binary(Binary::RemSigned, &uniform(16), &all(8), 32);
+        assert_eq!((facts.constant, triple(&facts).2), (Some(0), 128));
+    }
+
+    #[test]
+    fn masks_cut_and_or_joins_runs() {
+        let range = make_range(0, 128);
+        assert_eq!(of(Binary::And, &range, &all(15)), (16, 16, 1));
+        assert_eq!(of(Binary::And, &range, &all(0xffff_fff8)), (1, 8, 8));
+        assert_eq!(of(Binary::Or, &range, &all(7)), (1, 1, 8));
+        assert_eq!(of(Binary::Or, &uniform(64), &range), (64, 64, 1));
+        assert_eq!(of(Binary::Xor, &range, &uniform(16)), (16, 16, 1));
+        assert_eq!(of(Binary::Xor, &range, &all(1)), (1, 1, 1));
+    }
+
+    #[test]
+    fn products_and_shifts_lose_runs_and_gain_divisors() {
+        let range = make_range(0, 128);
+        assert_eq!(of(Binary::Mul, &range, &all(12)), (1, 4, 1));
+        assert_eq!(of(Binary::Mul, &uniform(8), &uniform(16)), (1, 128, 128));
+        assert_eq!(of(Binary::ShiftLeft, &uniform(2), &all(3)), (1, 16, 128));
+        assert_eq!(
+            of(Binary::ShiftRightUnsigned, &uniform(16), &all(3)),
+            (1, 2, 128)
+        );
+        assert_eq!(of(Binary::DivSigned, &uniform(16), &all(4)), (1, 4, 128));
+        assert_eq!(of(Binary::DivSigned, &uniform(16), &all(6)), (1, 1, 128));
+    }
+
+    #[test]
+    fn thresholds_cut_masks_at_their_divisor() {
+        let range = make_range(0, 128);
+        let runs =
+            |predicate, x: &AxisFacts, y: &AxisFacts| triple(&comparison(predicate, x, y, 32)).2;
+        assert_eq!(runs(Comparison::LessSigned, &range, &uniform(16)), 16);
+        assert_eq!(
+            runs(Comparison::GreaterEqualSigned, &range, &uniform(16)),
+            16
+        );
+        assert_eq!(runs(Comparison::LessEqualSigned, &range, &uniform(16)), 1);
+        assert_eq!(runs(Comparison::GreaterSigned, &uniform(16), &range), 16);
+        assert_eq!(runs(Comparison::Equal, &range, &uniform(16)), 1);
+        assert_eq!(runs(Comparison::LessSigned, &range, &all(8)), 8);
+    }
+
+    #[test]
+    fn constants_fold_in_their_width() {
+        let facts = binary(
+            Binary::Add,
+            &AxisFacts::constant(255, 8, &[4]),
+            &AxisFacts::constant(3, 8, &[4]),
+            8,
+        );
+        assert_eq!((facts.constant, facts.non_negative), (Some(2), true));
+        let minus_one = AxisFacts::constant(0xff, 8, &[4]);
+        assert_eq!(sign_extend(&minus_one, 8, 16).constant, Some(0xffff));
+        assert_eq!(zero_extend(&minus_one, 8).constant, Some(0xff));
+    }
+
+    #[test]
+    fn a_selection_between_ranges_is_one_where_the_condition_holds_still() {
+        let (x, y) = (make_range(0, 128), make_range(64, 128));
+        let condition = comparison(Comparison::LessSigned, &x, &uniform(8), 32);
+        assert_eq!(triple(&select(&condition, &x, &y)), (8, 8, 1));
+        let scalar = AxisFacts::unknown(1, Pow2::ONE);
+        assert_eq!(triple(&select_whole(&scalar, &x, &y)), (128, 64, 1));
+    }
 }

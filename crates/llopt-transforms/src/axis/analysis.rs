@@ -1,0 +1,210 @@
+//! The analysis: axis facts of every value of a module, by sparse forward data flow.
+//!
+//! Values flow in two ways. Most ops compute results from operands, and [`super::op`] says what the
+//! facts of a result are. Control flow hands values on unchanged ([`super::flow`]): an edge runs from
+//! each operand of a branch to a block argument, from the operands of `scf.yield` to the arguments
+//! and results of its loop, from the operands of a call to the arguments of the callee. A value with
+//! edges into it has the meet of what flows in.
+//!
+//! All values start unvisited; facts only ever descend; an op is visited again when an operand has
+//! descended. Ops are taken in program order, so a function without loops takes one pass and a loop
+//! two or three.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ffi::c_void;
+
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use super::flow::{Edge, Flow};
+use super::{AxisFacts, flow, op};
+
+/// Axis facts of the values of a module (or of any other op), as it was when they were computed.
+///
+/// The facts are kept by the identity of the values: changing the module makes those about changed
+/// values stale.
+#[derive(Debug, Default)]
+pub struct AxisAnalysis {
+    indices: HashMap<*const c_void, usize>,
+    facts: Vec<Option<AxisFacts>>,
+}
+
+impl AxisAnalysis {
+    /// Analyses all functions at and below `root`.
+    pub fn of<'c: 'a, 'a>(root: OperationRef<'c, 'a>) -> Self {
+        let mut solver = Solver::default();
+        solver.collect(root);
+        solver.seed();
+        solver.solve();
+        Self {
+            indices: solver.indices,
+            facts: solver.facts,
+        }
+    }
+
+    /// What is known about a value; nothing about one that the analysis did not reach.
+    pub fn facts<'c>(&self, value: impl ValueLike<'c>) -> AxisFacts {
+        self.indices
+            .get(&key(&value))
+            .and_then(|&index| self.facts[index].clone())
+            .unwrap_or_else(|| op::unknown(value.r#type()))
+    }
+}
+
+fn key<'c>(value: &impl ValueLike<'c>) -> *const c_void {
+    value.to_raw().ptr
+}
+
+/// An op in program order.
+struct Visited<'c, 'a> {
+    operation: OperationRef<'c, 'a>,
+    operands: Vec<usize>,
+    results: Vec<usize>,
+    flow: Flow,
+    edges: Vec<Edge<usize>>,
+}
+
+#[derive(Default)]
+struct Solver<'c, 'a> {
+    values: Vec<Value<'c, 'a>>,
+    indices: HashMap<*const c_void, usize>,
+    facts: Vec<Option<AxisFacts>>,
+    /// The ops that use a value, by position in `ops`.
+    users: Vec<Vec<usize>>,
+    ops: Vec<Visited<'c, 'a>>,
+    /// Values that nothing in the module determines, with what holds of them.
+    entries: Vec<(usize, AxisFacts)>,
+    queue: BinaryHeap<Reverse<usize>>,
+    queued: Vec<bool>,
+}
+
+impl<'c: 'a, 'a> Solver<'c, 'a> {
+    fn index(&mut self, value: Value<'c, 'a>) -> usize {
+        let next = self.values.len();
+        let index = *self.indices.entry(key(&value)).or_insert(next);
+        if index == next {
+            self.values.push(value);
+            self.facts.push(None);
+            self.users.push(Vec::new());
+        }
+        index
+    }
+
+    /// Numbers the ops below `root` in program order, and their values.
+    fn collect(&mut self, root: OperationRef<'c, 'a>) {
+        let symbols = flow::Symbols::of(root);
+        // An explicit stack: nesting is bounded by the parser, and still not by this thread's.
+        let mut stack = vec![root];
+        while let Some(operation) = stack.pop() {
+            self.collect_op(operation, &symbols);
+            let below = stack.len();
+            for region in operation.region_refs() {
+                for block in region.blocks() {
+                    stack.extend(block.operations());
+                }
+            }
+            // What is pushed last is taken first.
+            stack[below..].reverse();
+        }
+    }
+
+    fn collect_op(&mut self, operation: OperationRef<'c, 'a>, symbols: &flow::Symbols<'c, 'a>) {
+        let operands = operation
+            .operand_values()
+            .map(|value| self.index(value))
+            .collect();
+        let results = operation
+            .result_values()
+            .map(|value| self.index(value))
+            .collect();
+        let flow::Step {
+            flow,
+            edges,
+            entries,
+        } = flow::step(operation, symbols);
+        let edges = edges
+            .into_iter()
+            .map(|edge| edge.map(|value| self.index(value)))
+            .collect();
+        for (value, facts) in entries {
+            let index = self.index(value);
+            self.entries.push((index, facts));
+        }
+        self.ops.push(Visited {
+            operation,
+            operands,
+            results,
+            flow,
+            edges,
+        });
+    }
+
+    fn seed(&mut self) {
+        for (position, op) in self.ops.iter().enumerate() {
+            for &operand in &op.operands {
+                if self.users[operand].last() != Some(&position) {
+                    self.users[operand].push(position);
+                }
+            }
+        }
+        self.queued = vec![true; self.ops.len()];
+        self.queue = (0..self.ops.len()).map(Reverse).collect();
+        for (value, facts) in std::mem::take(&mut self.entries) {
+            self.descend(value, &facts);
+        }
+    }
+
+    fn solve(&mut self) {
+        while let Some(Reverse(position)) = self.queue.pop() {
+            self.queued[position] = false;
+            let updates = self.visit(&self.ops[position]);
+            for (value, facts) in updates {
+                self.descend(value, &facts);
+            }
+        }
+    }
+
+    /// The facts that flow out of an op into values, from what is known of its operands now.
+    fn visit(&self, op: &Visited<'c, 'a>) -> Vec<(usize, AxisFacts)> {
+        let along_edges = op.edges.iter().filter_map(|edge| {
+            let sources: Option<Vec<&AxisFacts>> = edge
+                .sources
+                .iter()
+                .map(|&source| self.facts[source].as_ref())
+                .collect();
+            Some((edge.target, edge.carry(&sources?)))
+        });
+        let mut updates: Vec<(usize, AxisFacts)> = along_edges.collect();
+        if op.flow == Flow::Computes {
+            let operands: Option<Vec<&AxisFacts>> = op
+                .operands
+                .iter()
+                .map(|&operand| self.facts[operand].as_ref())
+                .collect();
+            if let Some(operands) = operands {
+                let results = op::results(op.operation, &operands);
+                updates.extend(op.results.iter().copied().zip(results));
+            }
+        }
+        updates
+    }
+
+    /// Meets the facts of a value with `facts` and queues its users if that changed them.
+    fn descend(&mut self, value: usize, facts: &AxisFacts) {
+        let lower = match &self.facts[value] {
+            None => facts.clone(),
+            Some(known) => known.meet(facts),
+        };
+        if self.facts[value].as_ref() == Some(&lower) {
+            return;
+        }
+        self.facts[value] = Some(lower);
+        for &user in &self.users[value] {
+            if !self.queued[user] {
+                self.queued[user] = true;
+                self.queue.push(Reverse(user));
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! How values flow through control flow: along which edges, and what starts from outside.
+
+use std::collections::HashMap;
+
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt};
+use melior::ir::{Attribute, BlockRef, OperationRef, Value, ValueLike};
+
+use super::{AxisFacts, DimFacts, Pow2, op};
+
+/// How the results of an op come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// From the operands, by a transfer function.
+    Computes,
+    /// Along edges only.
+    HandsOn,
+}
+
+/// What flows along an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carry {
+    /// The one source, unchanged.
+    Value,
+    /// The induction variable of a loop with the sources as lower bound and step.
+    Induction,
+}
+
+/// An edge: the target may take what the sources carry.
+#[derive(Clone, Debug)]
+pub(super) struct Edge<V> {
+    pub(super) sources: Vec<V>,
+    pub(super) target: V,
+    carry: Carry,
+}
+
+impl<V> Edge<V> {
+    pub(super) fn map<W>(self, mut number: impl FnMut(V) -> W) -> Edge<W> {
+        Edge {
+            sources: self.sources.into_iter().map(&mut number).collect(),
+            target: number(self.target),
+            carry: self.carry,
+        }
+    }
+
+    /// The facts that arrive, from those of the sources.
+    pub(super) fn carry(&self, sources: &[&AxisFacts]) -> AxisFacts {
+        match (self.carry, sources) {
+            (Carry::Value, [source]) => (*source).clone(),
+            (Carry::Induction, [lower, step]) => induction(lower, step),
+            _ => AxisFacts::unknown(1, Pow2::ONE),
+        }
+    }
+}
+
+/// `lower`, `lower + step`, `lower + 2·step` …: divisible by what divides both, and at least zero if
+/// it starts there and counts upwards.
+fn induction(lower: &AxisFacts, step: &AxisFacts) -> AxisFacts {
+    AxisFacts {
+        dims: vec![DimFacts {
+            divisibility: lower.divisor().min(step.divisor()),
+            ..DimFacts::UNKNOWN
+        }],
+        step: Pow2::ONE,
+        constant: None,
+        non_negative: lower.non_negative && step.non_negative,
+    }
+}
+
+/// What one op contributes to the flow of values.
+pub(super) struct Step<'c, 'a> {
+    pub(super) flow: Flow,
+    pub(super) edges: Vec<Edge<Value<'c, 'a>>>,
+    /// Values that come from outside, with what holds of them.
+    pub(super) entries: Vec<(Value<'c, 'a>, AxisFacts)>,
+}
+
+/// The functions of a module and the calls of each.
+pub(super) struct Symbols<'c, 'a> {
+    functions: HashMap<&'c str, OperationRef<'c, 'a>>,
+    calls: HashMap<&'c str, Vec<OperationRef<'c, 'a>>>,
+}
+
+impl<'c: 'a, 'a> Symbols<'c, 'a> {
+    /// Looks for functions and calls below `root`.
+    pub(super) fn of(root: OperationRef<'c, 'a>) -> Self {
+        let mut symbols = Self {
+            functions: HashMap::new(),
+            calls: HashMap::new(),
+        };
+        let mut stack = vec![root];
+        while let Some(operation) = stack.pop() {
+            match operation.name_str() {
+                "tt.call" => {
+                    if let Some(symbol) = callee(operation) {
+                        symbols.calls.entry(symbol).or_default().push(operation);
+                    }
+                }
+                "tt.func" => {
+                    if let Some(symbol) = symbol_name(operation) {
+                        symbols.functions.insert(symbol, operation);
+                    }
+                }
+                _ => {}
+            }
+            for_each_op(operation, |inner| stack.push(inner));
+        }
+        symbols
+    }
+
+    /// The calls of a function.
+    fn calls_of(&self, function: OperationRef<'c, 'a>) -> &[OperationRef<'c, 'a>] {
+        symbol_name(function)
+            .and_then(|symbol| self.calls.get(symbol))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the function may be entered other than by the calls that are seen: it is a kernel,
+    /// or nothing calls it.
+    fn is_entered_from_outside(&self, function: OperationRef<'c, 'a>) -> bool {
+        let private = function
+            .attr("sym_visibility")
+            .and_then(AttributeExt::as_str)
+            .is_some_and(|visibility| visibility == "private");
+        !private || self.calls_of(function).is_empty()
+    }
+}
+
+/// What an op contributes to the flow of values.
+pub(super) fn step<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    symbols: &Symbols<'c, 'a>,
+) -> Step<'c, 'a> {
+    let operands: Vec<Value> = operation.operand_values().collect();
+    let mut step = Step {
+        flow: Flow::HandsOn,
+        edges: Vec::new(),
+        entries: Vec::new(),
+    };
+    match operation.name_str() {
+        "tt.func" => {
+            if symbols.is_entered_from_outside(operation) {
+                step.entries = function_arguments(operation);
+            }
+        }
+        "tt.call" => match callee(operation).and_then(|name| symbols.functions.get(name)) {
+            Some(&function) => step.hand_on(&operands, &region_arguments(function, 0)),
+            None => step.enter(&results(operation)),
+        },
+        "tt.return" => {
+            let calls = operation.parent_op().map(|f| symbols.calls_of(f));
+            for &call in calls.unwrap_or_default() {
+                step.hand_on(&operands, &results(call));
+            }
+        }
+        "scf.for" => {
+            let arguments = region_arguments(operation, 0);
+            if let ([lower, _, stride, carried @ ..], [induction, iterated @ ..]) =
+                (&operands[..], &arguments[..])
+            {
+                step.edges.push(Edge {
+                    sources: vec![*lower, *stride],
+                    target: *induction,
+                    carry: Carry::Induction,
+                });
+                step.hand_on(carried, iterated);
+                step.hand_on(carried, &results(operation));
+            }
+        }
+        "scf.while" => step.hand_on(&operands, &region_arguments(operation, 0)),
+        "scf.condition" => {
+            if let (Some(parent), [_, carried @ ..]) = (operation.parent_op(), &operands[..]) {
+                step.hand_on(carried, &region_arguments(parent, 1));
+                step.hand_on(carried, &results(parent));
+            }
+        }
+        "scf.yield" => {
+            if let Some(parent) = operation.parent_op() {
+                match parent.name_str() {
+                    "scf.for" => {
+                        if let [_, iterated @ ..] = &region_arguments(parent, 0)[..] {
+                            step.hand_on(&operands, iterated);
+                        }
+                        step.hand_on(&operands, &results(parent));
+                    }
+                    "scf.while" => step.hand_on(&operands, &region_arguments(parent, 0)),
+                    _ => step.hand_on(&operands, &results(parent)),
+                }
+            }
+        }
+        "scf.if" | "scf.execute_region" | "scf.index_switch" | "ttg.warp_specialize" => {}
+        "ttg.warp_specialize.partitions" => {
+            if let Some(parent) = operation.parent_op() {
+                let captured: Vec<Value> = parent.operand_values().collect();
+                for region in 0..operation.region_refs().len() {
+                    step.hand_on(&captured, &region_arguments(operation, region));
+                }
+            }
+        }
+        "ttg.warp_yield" => {
+            if let Some(parent) = operation.parent_op() {
+                step.hand_on(&operands, &results(parent));
+            }
+        }
+        "cf.br" => {
+            if let Some(target) = operation.successor_refs().next() {
+                step.hand_on(&operands, &arguments(target));
+            }
+        }
+        "cf.cond_br" => step.conditional_branch(operation, &operands),
+        _ => {
+            step.flow = Flow::Computes;
+            // Whatever else branches or has regions: nothing is known of what it passes on.
+            for target in operation.successor_refs() {
+                step.enter(&arguments(target));
+            }
+            for region in operation.region_refs() {
+                for block in region.blocks() {
+                    step.enter(&arguments(block));
+                }
+            }
+        }
+    }
+    step
+}
+
+impl<'c: 'a, 'a> Step<'c, 'a> {
+    /// Each source flows into the target at the same position.
+    fn hand_on(&mut self, sources: &[Value<'c, 'a>], targets: &[Value<'c, 'a>]) {
+        let edges = sources.iter().zip(targets).map(|(&source, &target)| Edge {
+            sources: vec![source],
+            target,
+            carry: Carry::Value,
+        });
+        self.edges.extend(edges);
+    }
+
+    /// The values come from outside.
+    fn enter(&mut self, values: &[Value<'c, 'a>]) {
+        let entries = values
+            .iter()
+            .map(|&value| (value, op::unknown(value.r#type())));
+        self.entries.extend(entries);
+    }
+
+    fn conditional_branch(&mut self, operation: OperationRef<'c, 'a>, operands: &[Value<'c, 'a>]) {
+        let segments = operation
+            .attr("operandSegmentSizes")
+            .and_then(AttributeExt::as_integers);
+        let successors: Vec<BlockRef> = operation.successor_refs().collect();
+        if let (Some([_, taken, _]), [then, otherwise], [_, passed @ ..]) =
+            (segments.as_deref(), &successors[..], operands)
+        {
+            let taken = usize::try_from(*taken).unwrap_or(0).min(passed.len());
+            let (first, second) = passed.split_at(taken);
+            self.hand_on(first, &arguments(*then));
+            self.hand_on(second, &arguments(*otherwise));
+        }
+    }
+}
+
+/// The arguments of a kernel, with what their attributes promise.
+fn function_arguments<'c: 'a, 'a>(
+    function: OperationRef<'c, 'a>,
+) -> Vec<(Value<'c, 'a>, AxisFacts)> {
+    let attributes = function
+        .attr("arg_attrs")
+        .and_then(AttributeExt::as_array)
+        .unwrap_or_default();
+    let promises = attributes
+        .into_iter()
+        .map(Some)
+        .chain(std::iter::repeat(None));
+    region_arguments(function, 0)
+        .into_iter()
+        .zip(promises)
+        .map(|(argument, promises): (Value, Option<Attribute>)| {
+            let facts = op::unknown(argument.r#type());
+            let lookup = |name: &str| promises.and_then(|promises| promises.get(name));
+            (argument, op::with_promises(facts, lookup))
+        })
+        .collect()
+}
+
+fn results<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
+    operation.result_values().collect()
+}
+
+fn region_arguments<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    region: usize,
+) -> Vec<Value<'c, 'a>> {
+    let entry = operation.region_ref(region).and_then(RegionExt::entry);
+    entry.map(arguments).unwrap_or_default()
+}
+
+fn for_each_op<'c: 'a, 'a>(parent: OperationRef<'c, 'a>, mut f: impl FnMut(OperationRef<'c, 'a>)) {
+    for region in parent.region_refs() {
+        for block in region.blocks() {
+            block.operations().for_each(&mut f);
+        }
+    }
+}
+
+fn arguments<'c: 'a, 'a>(block: BlockRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
+    block.argument_values().collect()
+}
+
+fn symbol_name<'c>(function: OperationRef<'c, '_>) -> Option<&'c str> {
+    function.attr("sym_name")?.as_str()
+}
+
+fn callee<'c>(call: OperationRef<'c, '_>) -> Option<&'c str> {
+    call.attr("callee")?.as_symbol()
+}

@@ -1,0 +1,31 @@
+//! `--print-axis-info`: what axis information knows of each value, as remarks.
+
+use llopt_mlir::diagnostic::{Complaint, remark};
+use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use melior::ir::OperationRef;
+
+use super::AxisAnalysis;
+
+/// Prints a remark for each result, in the form of Triton's `-test-print-alignment`.
+///
+/// Results of one op get one remark each, in order. The arguments of blocks other than those of
+/// functions have no place of their own in the text and are left out: an op that uses them shows
+/// them.
+pub static PRINT_AXIS_INFO: PassSpec = PassSpec::new(
+    "print-axis-info",
+    "print contiguity, divisibility and constancy of each result as a remark",
+    print,
+);
+
+fn print(root: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
+    let analysis = AxisAnalysis::of(root);
+    root.for_each_op(Walk::PreOrder, |operation| {
+        for result in operation.result_values() {
+            let facts = analysis.facts(result);
+            let _ = remark(operation.loc(), facts.to_string()).emit();
+        }
+    });
+    run.preserve_all();
+    Ok(())
+}

@@ -1,0 +1,347 @@
+//! The smallest set of barriers that orders all conflicting accesses to shared memory.
+//!
+//! # The problem
+//!
+//! A program is a graph of nodes, each with the accesses that it makes. Between two barriers the
+//! warps of a block run at their own pace. So if a path leads from an access to another one without
+//! passing a barrier, some warp may do the second before another warp has done the first; if the two
+//! *conflict* (they overlap, and one of them writes) that is a race. The path may lead around a loop
+//! back to the same node.
+//!
+//! A set of barriers is *sufficient* if no such path is left, and *minimal* if taking any one away
+//! leaves one. Both are wanted: a missing barrier is a wrong answer now and then, a needless one is
+//! time.
+//!
+//! # The algorithm
+//!
+//! 1. *Pending* accesses, those made since the last barrier on some path, flow forward through the
+//!    graph. Where a node conflicts with a pending access, a barrier is put: before the node, or, if
+//!    the pending access was made outside a loop that the node is in, before the outermost such loop,
+//!    where it is passed once instead of in every iteration. This is repeated until nothing changes;
+//!    barriers stay once put, so it ends, and then the set is sufficient.
+//! 2. A barrier put early may be covered by ones put later. Each is taken away and put back if that
+//!    uncovers a race, those in the deepest loops first. Then the set is minimal.
+//!
+//! The tests compare both properties with a search over paths that knows nothing of pending sets.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Whether an access changes memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessKind {
+    /// It reads.
+    Read,
+    /// It writes, or both.
+    Write,
+}
+
+/// An access to shared memory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Access {
+    /// Whether it writes.
+    pub kind: AccessKind,
+    /// First byte of what it may touch.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+}
+
+impl Access {
+    /// An access to a range of bytes.
+    pub fn new(kind: AccessKind, bytes: Range<u64>) -> Self {
+        Self {
+            kind,
+            start: bytes.start,
+            end: bytes.end,
+        }
+    }
+
+    /// Whether the order of the two matters.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        let writes = self.kind == AccessKind::Write || other.kind == AccessKind::Write;
+        writes && self.start < other.end && other.start < self.end
+    }
+}
+
+/// A point of the program: an op, or one phase of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// What it accesses.
+    pub accesses: Vec<Access>,
+    /// The nodes that may come next.
+    pub successors: Vec<usize>,
+    /// Whether it is itself a barrier, which comes before its accesses.
+    pub is_barrier: bool,
+    /// The node at which the innermost loop around this one is entered (it lies outside that loop,
+    /// every path into the loop passes it, and no path from inside comes back to it without leaving
+    /// all of the loop).
+    pub entry: Option<usize>,
+}
+
+/// A program with the node it begins at being the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// The nodes, in program order.
+    pub nodes: Vec<Node>,
+}
+
+/// An access by node and position in it.
+type Pending = BTreeSet<(usize, usize)>;
+
+impl Graph {
+    /// The nodes before which a barrier belongs, in program order: a sufficient and minimal set.
+    pub fn barriers(&self) -> Vec<usize> {
+        let mut barriers = BTreeSet::new();
+        while let Some(found) = self.first_race(&barriers) {
+            barriers.insert(found);
+        }
+        let mut by_depth: Vec<usize> = barriers.iter().copied().collect();
+        by_depth.sort_by_key(|&node| (std::cmp::Reverse(self.depth(node)), node));
+        for node in by_depth {
+            barriers.remove(&node);
+            if self.first_race(&barriers).is_some() {
+                barriers.insert(node);
+            }
+        }
+        barriers.into_iter().collect()
+    }
+
+    /// How many loops are around a node.
+    fn depth(&self, node: usize) -> usize {
+        self.loops(node).count()
+    }
+
+    /// The entries of the loops around a node, innermost first.
+    fn loops(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.nodes[node].entry, |&entry| self.nodes[entry].entry)
+    }
+
+    /// Where to put a barrier against the first race that is left, if one is.
+    fn first_race(&self, barriers: &BTreeSet<usize>) -> Option<usize> {
+        let mut pending: Vec<Pending> = vec![Pending::new(); self.nodes.len()];
+        let mut queue: BTreeSet<usize> = (0..self.nodes.len()).collect();
+        while let Some(index) = queue.pop_first() {
+            let node = &self.nodes[index];
+            let fenced = node.is_barrier || barriers.contains(&index);
+            let mut after = if fenced {
+                Pending::new()
+            } else {
+                pending[index].clone()
+            };
+            for access in &node.accesses {
+                let conflicting = after.iter().find(|&&(other, position)| {
+                    self.nodes[other].accesses[position].conflicts(access)
+                });
+                if let Some(&(other, _)) = conflicting {
+                    return Some(self.place_between(other, index, barriers));
+                }
+            }
+            after.extend((0..node.accesses.len()).map(|position| (index, position)));
+            for &successor in &node.successors {
+                let before = pending[successor].len();
+                pending[successor].extend(after.iter().copied());
+                if pending[successor].len() > before {
+                    queue.insert(successor);
+                }
+            }
+        }
+        None
+    }
+
+    /// The best place for a barrier between a node and a later one: before the outermost loop that
+    /// only the later one is in.
+    fn place_between(&self, from: usize, to: usize, barriers: &BTreeSet<usize>) -> usize {
+        let around: Vec<usize> = self.loops(from).collect();
+        self.loops(to)
+            .filter(|entry| !around.contains(entry))
+            // The entry itself may be where the access is made, or have its barrier already.
+            .filter(|&entry| entry > from && !barriers.contains(&entry))
+            .last()
+            .unwrap_or(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A structured program.
+    #[derive(Clone, Debug)]
+    enum Program {
+        Access(AccessKind, u64, u64),
+        Barrier,
+        Loop(Vec<Program>),
+        Choice(Vec<Program>, Vec<Program>),
+    }
+
+    use AccessKind::{Read, Write};
+    use Program::{Barrier, Choice, Loop};
+
+    fn access(kind: AccessKind, slot: u64) -> Program {
+        Program::Access(kind, slot, slot + 1)
+    }
+
+    /// Appends the program after the nodes `from`, and returns the nodes it ends at.
+    fn append(
+        graph: &mut Graph,
+        program: &[Program],
+        mut from: Vec<usize>,
+        entry: Option<usize>,
+    ) -> Vec<usize> {
+        let node = |graph: &mut Graph, from: &[usize], accesses, is_barrier| {
+            let index = graph.nodes.len();
+            graph.nodes.push(Node {
+                accesses,
+                successors: Vec::new(),
+                is_barrier,
+                entry,
+            });
+            for &before in from {
+                graph.nodes[before].successors.push(index);
+            }
+            index
+        };
+        for part in program {
+            match part {
+                &Program::Access(kind, start, end) => {
+                    let accesses = vec![Access::new(kind, start..end)];
+                    from = vec![node(graph, &from, accesses, false)];
+                }
+                Barrier => from = vec![node(graph, &from, Vec::new(), true)],
+                Loop(body) => {
+                    let before = node(graph, &from, Vec::new(), false);
+                    let first = graph.nodes.len();
+                    let ends = append(graph, body, vec![before], Some(before));
+                    if first < graph.nodes.len() {
+                        for &end in &ends {
+                            graph.nodes[end].successors.push(first);
+                        }
+                    }
+                    // A loop may run zero times.
+                    from = ends;
+                    from.push(before);
+                    from.dedup();
+                }
+                Choice(then, otherwise) => {
+                    let before = node(graph, &from, Vec::new(), false);
+                    from = append(graph, then, vec![before], entry);
+                    from.extend(append(graph, otherwise, vec![before], entry));
+                    from.sort_unstable();
+                    from.dedup();
+                }
+            }
+        }
+        from
+    }
+
+    fn graph(program: &[Program]) -> Graph {
+        let mut graph = Graph::default();
+        append(&mut graph, program, Vec::new(), None);
+        graph
+    }
+
+    /// Whether some path leads from an access to a conflicting one without passing a barrier.
+    fn races(graph: &Graph, barriers: &[usize]) -> bool {
+        let fenced = |node: usize| graph.nodes[node].is_barrier || barriers.contains(&node);
+        (0..graph.nodes.len()).any(|from| {
+            let mut seen = vec![false; graph.nodes.len()];
+            let mut stack: Vec<usize> = graph.nodes[from].successors.clone();
+            while let Some(node) = stack.pop() {
+                if seen[node] || fenced(node) {
+                    continue;
+                }
+                seen[node] = true;
+                stack.extend(&graph.nodes[node].successors);
+            }
+            let reached = |to: usize| seen[to];
+            (0..graph.nodes.len()).filter(|&to| reached(to)).any(|to| {
+                let pairs = &graph.nodes[from].accesses;
+                pairs
+                    .iter()
+                    .any(|a| graph.nodes[to].accesses.iter().any(|b| a.conflicts(b)))
+            })
+        })
+    }
+
+    #[test]
+    fn a_write_is_fenced_from_the_read_that_follows() {
+        let graph = graph(&[access(Write, 0), access(Read, 0), access(Read, 0)]);
+        assert_eq!(graph.barriers(), [1]);
+    }
+
+    #[test]
+    fn disjoint_buffers_and_repeated_reads_need_none() {
+        let graph = graph(&[
+            access(Write, 0),
+            access(Read, 1),
+            access(Write, 2),
+            access(Read, 3),
+        ]);
+        assert_eq!(graph.barriers(), []);
+    }
+
+    #[test]
+    fn a_loop_that_only_reads_is_fenced_before_it() {
+        // 0 write, 1 loop, 2 read: one barrier before the loop, not one in each iteration.
+        let graph = graph(&[access(Write, 0), Loop(vec![access(Read, 0)])]);
+        assert_eq!(graph.barriers(), [1]);
+    }
+
+    #[test]
+    fn a_buffer_refilled_in_a_loop_needs_two() {
+        // 0 loop, 1 write, 2 read: after the write, and before the next iteration's write.
+        let graph = graph(&[Loop(vec![access(Write, 0), access(Read, 0)])]);
+        assert_eq!(graph.barriers(), [1, 2]);
+    }
+
+    #[test]
+    fn two_buffers_in_turn_share_a_barrier() {
+        // 0 loop, 1 write A, 2 read A, 3 write B, 4 read B: the barrier before each read also keeps
+        // the write of the other buffer behind the read of the iteration before.
+        let program = [Loop(vec![
+            access(Write, 0),
+            access(Read, 0),
+            access(Write, 1),
+            access(Read, 1),
+        ])];
+        assert_eq!(graph(&program).barriers(), [2, 4]);
+    }
+
+    #[test]
+    fn a_barrier_of_the_program_counts() {
+        let graph = graph(&[access(Write, 0), Barrier, access(Read, 0)]);
+        assert_eq!(graph.barriers(), []);
+    }
+
+    fn program() -> impl Strategy<Value = Vec<Program>> {
+        let access = (any::<bool>(), 0..4u64, 1..3u64).prop_map(|(writes, start, length)| {
+            let kind = if writes { Write } else { Read };
+            Program::Access(kind, start, start + length)
+        });
+        let leaf = prop_oneof![8 => access, 1 => Just(Barrier)];
+        let tree = leaf.prop_recursive(3, 24, 5, |inner| {
+            let list = prop::collection::vec(inner, 0..5);
+            prop_oneof![
+                list.clone().prop_map(Loop),
+                (list.clone(), list).prop_map(|(a, b)| Choice(a, b)),
+            ]
+        });
+        prop::collection::vec(tree, 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn barriers_are_sufficient_and_minimal(program in program()) {
+            let graph = graph(&program);
+            let barriers = graph.barriers();
+            prop_assert!(!races(&graph, &barriers), "not sufficient: {barriers:?}");
+            for &one in &barriers {
+                let others: Vec<usize> = barriers.iter().copied().filter(|&b| b != one).collect();
+                prop_assert!(races(&graph, &others), "{one} of {barriers:?} is needless");
+            }
+        }
+    }
+}
