@@ -1,0 +1,164 @@
+//! The pipelines, each as the list of its phases, and the one call that runs them.
+
+use std::io::Write;
+
+use llopt_codegen::{device_library, emit, lower, optimize};
+use llopt_transforms::axis::AxisAnalysis;
+
+use crate::contain::contained;
+use crate::facts::Facts;
+use crate::{
+    Artifact, ArtifactKind, Diagnostic, Error, ErrorClass, Metadata, Options, Source, Timings,
+    module, session, toolchain,
+};
+
+/// Compiles modules, one call each. It has no state but its options: any number of threads may use
+/// one at once.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    options: Options,
+}
+
+/// What a successful compilation yields.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Compilation {
+    /// The artefact that was asked for.
+    pub artifact: Artifact,
+    /// What a launcher must know.
+    pub metadata: Metadata,
+    /// How long each phase took.
+    pub timings: Timings,
+    /// Warnings and remarks.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Compiler {
+    /// A compiler with these options.
+    pub fn new(options: Options) -> Self {
+        Self { options }
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Compiles a module, from the form it has to the form asked for.
+    ///
+    /// # Errors
+    /// See [`ErrorClass`]. A bug in llopt writes the source to a file of the
+    /// [reproducer directory](Options::reproducer_directory).
+    pub fn compile(&self, source: &Source, kind: ArtifactKind) -> Result<Compilation, Error> {
+        let target = self.options.target;
+        if !kind.exists_for(target) {
+            let message = format!("there is no {kind} for {target}");
+            return Err(Error::invalid(vec![Diagnostic::error("", message)]));
+        }
+        if let Some(defect) = source.defect() {
+            return Err(Error::invalid(vec![defect]));
+        }
+        let (input, options) = (source.clone(), self.options.clone());
+        contained(move || run(&input, &options, kind)).map_err(|error| match error.class() {
+            ErrorClass::Bug => match self.reproducer(source, kind, &error) {
+                Some(path) => error.with_reproducer(path),
+                None => error,
+            },
+            _ => error,
+        })
+    }
+
+    /// Writes the source, below a comment that says what was done with it and what happened.
+    fn reproducer(
+        &self,
+        source: &Source,
+        kind: ArtifactKind,
+        error: &Error,
+    ) -> Option<std::path::PathBuf> {
+        let directory = self.options.reproducer_directory.as_deref()?;
+        let mut file = tempfile::Builder::new()
+            .prefix("llopt-reproducer-")
+            .suffix(".mlir")
+            .tempfile_in(directory)
+            .ok()?;
+        if source.text().is_some() {
+            let version = env!("CARGO_PKG_VERSION");
+            let target = self.options.target;
+            writeln!(
+                file,
+                "// llopt {version} compile --target {target} --emit {kind}"
+            )
+            .ok()?;
+            for line in error.to_string().lines() {
+                writeln!(file, "// {line}").ok()?;
+            }
+        }
+        file.write_all(source.contents()).ok()?;
+        file.keep().ok().map(|(_, path)| path)
+    }
+}
+
+/// All phases, from text to the artefact, in the order in which they run.
+fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compilation, Error> {
+    let target = options.target;
+    let codegen = options.codegen();
+    let mut time = Timings::default();
+
+    let context = time.phase("context", session::context)?;
+    let module = time.phase("parse", || module::parse(&context, source))?;
+    if kind == ArtifactKind::Ttir {
+        return Ok(module::printed(&module, kind, options, time));
+    }
+    time.phase("layouts", || module::require_layouts(&module, options))?;
+    if kind == ArtifactKind::Ttgir {
+        return Ok(module::printed(&module, kind, options, time));
+    }
+
+    time.phase("control flow", || {
+        module::run_passes(&context, &module, "convert-scf-to-cf")
+    })?;
+    let facts = time.phase("axis info", || {
+        Facts::new(AxisAnalysis::of(module.as_operation()))
+    });
+
+    let llvm = inkwell::context::Context::create();
+    let machine = time.phase("target machine", || optimize::machine(target))?;
+    let lowered = time.phase("lower", || {
+        lower::lower(&module, &llvm, target, &machine, &facts, &codegen)
+    })?;
+    let mut metadata = Metadata::of(&lowered.metadata, options);
+    let kernel = lowered.module;
+    time.phase("link libraries", || {
+        device_library::link(&llvm, &kernel, target, &codegen)
+    })?;
+    time.phase("optimise", || optimize::optimize(&kernel, target, &machine))?;
+
+    let artifact = match kind {
+        ArtifactKind::Ttir | ArtifactKind::Ttgir | ArtifactKind::Llvm => time.phase("emit", || {
+            Artifact::new(kind, kernel.print_to_string().to_string())
+        }),
+        ArtifactKind::Ptx | ArtifactKind::Amdgcn => {
+            let text = time.phase("emit", || emit::assembly(kernel, target, &machine))?;
+            Artifact::new(kind, text)
+        }
+        ArtifactKind::Cubin => {
+            let ptx = time.phase("emit", || emit::assembly(kernel, target, &machine))?;
+            let (cubin, resources) = time.phase("assemble", || {
+                toolchain::assemble_ptx(ptx.as_bytes(), options)
+            })?;
+            metadata.resources = Some(resources);
+            Artifact::new(kind, cubin)
+        }
+        ArtifactKind::Hsaco => {
+            let object = time.phase("emit", || emit::object(kernel, &machine))?;
+            let linked = time.phase("link", || emit::link_code_object(&object, &codegen))?;
+            Artifact::new(kind, linked)
+        }
+    };
+    Ok(Compilation {
+        artifact,
+        metadata,
+        timings: time,
+        warnings: Vec::new(),
+    })
+}

@@ -1,0 +1,182 @@
+//! Diagnostics as values: what was said about which place of the source.
+
+use std::fmt;
+
+/// How bad a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// The input is refused.
+    Error,
+    /// The input is accepted, and probably not what its author meant.
+    Warning,
+    /// Information.
+    Remark,
+    /// More about the diagnostic that it is attached to.
+    Note,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Remark => "remark",
+            Self::Note => "note",
+        })
+    }
+}
+
+/// One message about one place.
+///
+/// It prints as MLIR's tools print it, `file:line:col: error: message`, with its notes on the lines
+/// that follow; [`Diagnostic::with_source`] adds the line of source and a caret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The place, as `file:line:col`; empty if unknown.
+    pub location: String,
+    /// What is said.
+    pub message: String,
+    /// Further places and what is said about them.
+    pub notes: Vec<Diagnostic>,
+}
+
+impl Diagnostic {
+    /// An error without notes.
+    pub fn error(location: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            location: location.into(),
+            message: message.into(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What MLIR reported. Call sites around the place become notes.
+    pub(crate) fn from_mlir(reported: &llopt_mlir::diagnostic::Diagnostic) -> Self {
+        use llopt_mlir::diagnostic::Severity as Mlir;
+        let severity = match reported.severity {
+            Mlir::Error => Severity::Error,
+            Mlir::Warning => Severity::Warning,
+            Mlir::Remark => Severity::Remark,
+            Mlir::Note => Severity::Note,
+        };
+        let mut positions = reported.positions.iter().map(ToString::to_string);
+        let location = positions.next().unwrap_or_default();
+        let callers = positions.map(|location| Self {
+            severity: Severity::Note,
+            location,
+            message: "called from".into(),
+            notes: Vec::new(),
+        });
+        Self {
+            severity,
+            location,
+            message: reported.message.clone(),
+            notes: callers
+                .chain(reported.notes.iter().map(Self::from_mlir))
+                .collect(),
+        }
+    }
+
+    /// The line and the column, counted from one, if the place is known.
+    pub fn position(&self) -> Option<(usize, usize)> {
+        let mut parts = self.location.rsplitn(3, ':');
+        let column = parts.next()?.parse().ok()?;
+        let line = parts.next()?.parse().ok()?;
+        parts.next().map(|_| (line, column))
+    }
+
+    /// The text of this diagnostic with the line of `source` that it speaks of, and a caret below
+    /// the column. Diagnostics about places outside `source` print as they do without it.
+    pub fn with_source<'a>(&'a self, source: &'a str) -> impl fmt::Display + 'a {
+        WithSource {
+            diagnostic: self,
+            source: Some(source),
+        }
+    }
+}
+
+struct WithSource<'a> {
+    diagnostic: &'a Diagnostic,
+    source: Option<&'a str>,
+}
+
+impl fmt::Display for WithSource<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diagnostic {
+            severity,
+            location,
+            message,
+            notes,
+        } = self.diagnostic;
+        if !location.is_empty() {
+            write!(f, "{location}: ")?;
+        }
+        write!(f, "{severity}: {message}")?;
+        let place = self.diagnostic.position().zip(self.source);
+        if let Some(((line, column), source)) = place
+            && let Some(text) = source.lines().nth(line.saturating_sub(1))
+        {
+            // Tabs before the caret are kept, so that it stands below the column in any terminal.
+            let before: String = text
+                .chars()
+                .take(column.saturating_sub(1))
+                .map(|c| if c == '\t' { '\t' } else { ' ' })
+                .collect();
+            write!(f, "\n{text}\n{before}^")?;
+        }
+        for note in notes {
+            let source = self.source;
+            write!(
+                f,
+                "\n{}",
+                WithSource {
+                    diagnostic: note,
+                    source
+                }
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        WithSource {
+            diagnostic: self,
+            source: None,
+        }
+        .fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_rendered_error() {
+        let mut diagnostic = Diagnostic::error("k.ttgir:2:5", "expected a type");
+        diagnostic.notes.push(Diagnostic {
+            severity: Severity::Note,
+            location: "k.ttgir:1:1".into(),
+            message: "inside this function".into(),
+            notes: Vec::new(),
+        });
+        assert_eq!(
+            diagnostic.with_source("tt.func\n\t  %0 = 1\n").to_string(),
+            "k.ttgir:2:5: error: expected a type\n\
+             \t  %0 = 1\n\
+             \t   ^\n\
+             k.ttgir:1:1: note: inside this function\n\
+             tt.func\n\
+             ^"
+        );
+        assert_eq!(
+            diagnostic.to_string(),
+            "k.ttgir:2:5: error: expected a type\nk.ttgir:1:1: note: inside this function"
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! Why a compilation failed, told apart by whose fault it is.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use llopt_codegen::error::CodegenError;
+
+use crate::Diagnostic;
+
+/// Whose fault a failure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// The input breaks a rule; located diagnostics say which.
+    InvalidInput,
+    /// The input is well formed, and the target or this release cannot do what it asks.
+    Unsupported,
+    /// Something outside the compiler is missing or failed: a file, a device library, an assembler.
+    Environment,
+    /// A mistake in llopt.
+    Bug,
+}
+
+/// A failed compilation.
+///
+/// [`fmt::Display`] prints everything there is to say, one line for each diagnostic.
+pub struct Error {
+    kind: Box<Kind>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Invalid {
+        diagnostics: Vec<Diagnostic>,
+    },
+    Unsupported {
+        location: String,
+        op: String,
+        feature: String,
+    },
+    Environment {
+        message: String,
+    },
+    Bug {
+        message: String,
+        reproducer: Option<PathBuf>,
+    },
+}
+
+impl Error {
+    pub(crate) fn invalid(diagnostics: Vec<Diagnostic>) -> Self {
+        Kind::Invalid { diagnostics }.into()
+    }
+
+    /// `op` at `location` needs `feature` (what is missing, in words that complete "`op` is not
+    /// supported: …").
+    pub(crate) fn unsupported(
+        location: impl Into<String>,
+        op: impl Into<String>,
+        feature: impl Into<String>,
+    ) -> Self {
+        Kind::Unsupported {
+            location: location.into(),
+            op: op.into(),
+            feature: feature.into(),
+        }
+        .into()
+    }
+
+    pub(crate) fn environment(message: impl Into<String>) -> Self {
+        Kind::Environment {
+            message: message.into(),
+        }
+        .into()
+    }
+
+    pub(crate) fn bug(message: impl Into<String>) -> Self {
+        Kind::Bug {
+            message: message.into(),
+            reproducer: None,
+        }
+        .into()
+    }
+
+    /// Notes where the input that shows the bug was written; other classes stay as they are.
+    pub(crate) fn with_reproducer(mut self, path: PathBuf) -> Self {
+        if let Kind::Bug { reproducer, .. } = &mut *self.kind {
+            *reproducer = Some(path);
+        }
+        self
+    }
+
+    /// Whose fault it is.
+    pub fn class(&self) -> ErrorClass {
+        match *self.kind {
+            Kind::Invalid { .. } => ErrorClass::InvalidInput,
+            Kind::Unsupported { .. } => ErrorClass::Unsupported,
+            Kind::Environment { .. } => ErrorClass::Environment,
+            Kind::Bug { .. } => ErrorClass::Bug,
+        }
+    }
+
+    /// What was said about the input: all located diagnostics of an invalid input, the one of an
+    /// unsupported op, nothing for the other classes.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        match &*self.kind {
+            Kind::Invalid { diagnostics } => diagnostics.clone(),
+            Kind::Unsupported {
+                location,
+                op,
+                feature,
+            } => vec![Diagnostic::error(
+                location.clone(),
+                format!("'{op}' is not supported: {feature}"),
+            )],
+            Kind::Environment { .. } | Kind::Bug { .. } => Vec::new(),
+        }
+    }
+
+    /// The op that is not supported.
+    pub fn op(&self) -> Option<&str> {
+        match &*self.kind {
+            Kind::Unsupported { op, .. } => Some(op),
+            _ => None,
+        }
+    }
+
+    /// What would be needed to support it.
+    pub fn feature(&self) -> Option<&str> {
+        match &*self.kind {
+            Kind::Unsupported { feature, .. } => Some(feature),
+            _ => None,
+        }
+    }
+
+    /// The file with the input that shows a bug of llopt, if one could be written.
+    pub fn reproducer(&self) -> Option<&Path> {
+        match &*self.kind {
+            Kind::Bug { reproducer, .. } => reproducer.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The text of this error with the lines of `source` that its diagnostics speak of.
+    pub fn with_source(&self, source: &str) -> String {
+        match self.class() {
+            ErrorClass::InvalidInput | ErrorClass::Unsupported => {
+                let diagnostics = self.diagnostics();
+                let lines: Vec<String> = diagnostics
+                    .iter()
+                    .map(|diagnostic| diagnostic.with_source(source).to_string())
+                    .collect();
+                lines.join("\n")
+            }
+            ErrorClass::Environment | ErrorClass::Bug => self.to_string(),
+        }
+    }
+}
+
+impl From<Kind> for Error {
+    fn from(kind: Kind) -> Self {
+        Self {
+            kind: Box::new(kind),
+        }
+    }
+}
+
+impl From<CodegenError> for Error {
+    fn from(error: CodegenError) -> Self {
+        let text = error.to_string();
+        match error {
+            CodegenError::UnsupportedOp {
+                location,
+                op,
+                target,
+                reason,
+            } => Self::unsupported(
+                location,
+                op,
+                match reason {
+                    Some(reason) => format!("on {target}, {reason}"),
+                    None => format!("there is no code for it on {target}"),
+                },
+            ),
+            CodegenError::MissingFeature {
+                location,
+                op,
+                feature,
+                target,
+            } => Self::unsupported(
+                location,
+                op,
+                format!("it needs {feature}, which {target} does not have"),
+            ),
+            CodegenError::Invalid { location, message } => {
+                Self::invalid(vec![Diagnostic::error(location, message)])
+            }
+            CodegenError::MissingLibrary { .. }
+            | CodegenError::Library { .. }
+            | CodegenError::Linker { .. } => Self::environment(text),
+            CodegenError::Bug { stage, message } => Self::bug(format!("{stage}: {message}")),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.kind {
+            Kind::Invalid { .. } | Kind::Unsupported { .. } => {
+                for (index, diagnostic) in self.diagnostics().iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "\n" };
+                    write!(f, "{separator}{diagnostic}")?;
+                }
+                Ok(())
+            }
+            Kind::Environment { message } => write!(f, "error: {message}"),
+            Kind::Bug {
+                message,
+                reproducer,
+            } => {
+                write!(
+                    f,
+                    "error: bug in llopt: {message}\nnote: please report this with the input"
+                )?;
+                match reproducer {
+                    Some(path) => write!(f, "; it was written to {}", path.display()),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_says_whose_fault_it_is() {
+        let invalid = Error::invalid(vec![Diagnostic::error("k.ttgir:1:2", "expected ':'")]);
+        assert_eq!(invalid.class(), ErrorClass::InvalidInput);
+        assert_eq!(invalid.to_string(), "k.ttgir:1:2: error: expected ':'");
+
+        let unsupported = Error::unsupported("k.ttgir:3:4", "tt.dot", "no matrix unit");
+        assert_eq!(unsupported.class(), ErrorClass::Unsupported);
+        assert_eq!(
+            (unsupported.op(), unsupported.feature()),
+            (Some("tt.dot"), Some("no matrix unit"))
+        );
+        assert_eq!(
+            unsupported.with_source("\n\n   tt.dot\n"),
+            "k.ttgir:3:4: error: 'tt.dot' is not supported: no matrix unit\n   tt.dot\n   ^"
+        );
+
+        let bug = Error::bug("emitted an invalid module").with_reproducer("/tmp/r.mlir".into());
+        assert_eq!(bug.class(), ErrorClass::Bug);
+        assert_eq!(
+            bug.to_string(),
+            "error: bug in llopt: emitted an invalid module\n\
+             note: please report this with the input; it was written to /tmp/r.mlir"
+        );
+    }
+}

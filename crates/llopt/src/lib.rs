@@ -1,0 +1,43 @@
+//! The compiler as a library: options, pipelines, one call from a module to an artefact.
+//!
+//! ```no_run
+//! use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+//!
+//! let options = Options::new(Target::parse("cuda:90")?);
+//! let source = Source::new("kernel.ttgir", std::fs::read("kernel.ttgir")?);
+//! let compilation = Compiler::new(options).compile(&source, ArtifactKind::Ptx)?;
+//! println!("{}", compilation.artifact.text().unwrap_or_default());
+//! println!("{} bytes of shared memory", compilation.metadata.shared);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A failure says whose fault it is ([`Error::class`]) and, where that is the input's, what is wrong
+//! and where ([`Error::diagnostics`]). No input makes the process panic or abort; a compilation that
+//! runs into a bug of llopt fails like any other and leaves a reproducer.
+//!
+//! Any number of threads may compile at once. Each compilation has its own MLIR and LLVM contexts.
+
+mod artifact;
+mod compiler;
+mod contain;
+mod diagnostic;
+mod error;
+mod facts;
+mod metadata;
+mod module;
+mod options;
+mod session;
+mod source;
+mod timing;
+pub mod toolchain;
+
+pub use artifact::{Artifact, ArtifactKind, UnknownKind};
+pub use compiler::{Compilation, Compiler};
+pub use diagnostic::{Diagnostic, Severity};
+pub use error::{Error, ErrorClass};
+pub use llopt_target::{ParseTargetError, Target};
+pub use metadata::{Metadata, Resources, TargetMetadata};
+pub use options::Options;
+pub use session::optimizer_main;
+pub use source::Source;
+pub use timing::Timings;

@@ -1,0 +1,164 @@
+//! What a launcher must know about a compiled kernel beside its code.
+//!
+//! The keys are those of Triton 3.6's metadata, so that its launchers start our binaries.
+
+use llopt_codegen::lower;
+use llopt_target::{Target, Vendor};
+use serde::Serialize;
+
+use crate::Options;
+
+/// The launch metadata of one kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metadata {
+    /// The kernel's symbol.
+    pub name: String,
+    /// Dynamic shared memory, in bytes.
+    pub shared: u32,
+    /// Warps for each block.
+    pub num_warps: u32,
+    /// Blocks for each cluster.
+    pub num_ctas: u32,
+    /// Depth of software pipelines.
+    pub num_stages: u32,
+    /// Threads for each warp.
+    pub warp_size: u32,
+    /// The GPU, once more in the form that launchers rebuild their target from.
+    pub target: TargetMetadata,
+    /// The architecture: `sm90`, `gfx942`.
+    pub arch: String,
+    /// Columns of tensor memory.
+    pub tmem_size: u32,
+    /// Bytes of global scratch memory for each block (tensor descriptors made on the device).
+    pub global_scratch_size: u32,
+    /// Its alignment in bytes.
+    pub global_scratch_align: u32,
+    /// Bytes of scratch memory for profiling.
+    pub profile_scratch_size: u32,
+    /// Its alignment in bytes.
+    pub profile_scratch_align: u32,
+    /// How the launcher encodes each tensor descriptor argument; empty without such arguments.
+    pub tensordesc_meta: Vec<serde_json::Value>,
+    /// Whether all blocks must be resident at once.
+    pub launch_cooperative_grid: bool,
+    /// Whether the launch may overlap the end of the preceding kernel.
+    pub launch_pdl: bool,
+    /// Upper bound on registers for each thread, if one was given.
+    pub maxnreg: Option<u32>,
+    /// Whether multiplications and additions may be fused.
+    pub enable_fp_fusion: bool,
+    /// Whether device assertions are compiled in.
+    pub debug: bool,
+    /// What the assembler said about resources; absent where no assembler ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Resources>,
+}
+
+impl Metadata {
+    /// What code generation found out about the kernel, with what the options say.
+    pub(crate) fn of(kernel: &lower::Metadata, options: &Options) -> Self {
+        let target = TargetMetadata::of(options.target);
+        Self {
+            name: kernel.name.clone(),
+            shared: kernel.shared,
+            num_warps: kernel.num_warps,
+            num_ctas: kernel.num_ctas,
+            num_stages: options.num_stages,
+            warp_size: kernel.warp_size,
+            arch: options.target.arch().replace("sm_", "sm"),
+            target,
+            tmem_size: kernel.tmem_size,
+            global_scratch_size: kernel.global_scratch_size,
+            global_scratch_align: kernel.global_scratch_align,
+            profile_scratch_size: kernel.profile_scratch_size,
+            profile_scratch_align: kernel.profile_scratch_align,
+            tensordesc_meta: Vec::new(),
+            launch_cooperative_grid: false,
+            launch_pdl: false,
+            maxnreg: options.max_registers,
+            enable_fp_fusion: options.fp_fusion,
+            debug: false,
+            resources: None,
+        }
+    }
+
+    /// What the module attributes and the options say of a module that is not lowered: its name
+    /// and the memory it needs are not known yet.
+    pub(crate) fn of_module(num_warps: u32, num_ctas: u32, options: &Options) -> Self {
+        let kernel = lower::Metadata {
+            name: String::new(),
+            shared: 0,
+            num_warps,
+            num_ctas,
+            warp_size: options.target.warp_size(),
+            global_scratch_size: 0,
+            global_scratch_align: 1,
+            profile_scratch_size: 0,
+            profile_scratch_align: 1,
+            tmem_size: 0,
+        };
+        Self::of(&kernel, options)
+    }
+}
+
+/// The target as Triton's `GPUTarget` spells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TargetMetadata {
+    /// `cuda` or `hip`.
+    pub backend: &'static str,
+    /// A number such as 90 for `cuda`, a name such as `gfx942` for `hip`.
+    pub arch: serde_json::Value,
+    /// Threads for each warp.
+    pub warp_size: u32,
+}
+
+impl TargetMetadata {
+    /// The description of a target.
+    pub fn of(target: Target) -> Self {
+        let arch = target.arch();
+        let number = arch.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let (backend, arch) = match target.vendor() {
+            Vendor::Nvptx => (
+                "cuda",
+                number.parse::<u32>().map_or(arch.into(), Into::into),
+            ),
+            Vendor::Amdgpu => ("hip", arch.into()),
+        };
+        Self {
+            backend,
+            arch,
+            warp_size: target.warp_size(),
+        }
+    }
+}
+
+/// Registers and memory of the assembled kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Resources {
+    /// Registers for each thread (vector registers on AMD).
+    pub registers: Option<u32>,
+    /// Scalar registers for each warp (AMD only).
+    pub scalar_registers: Option<u32>,
+    /// Bytes spilled, stores and loads together.
+    pub spilled_bytes: Option<u32>,
+    /// Static shared memory in bytes.
+    pub static_shared: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_spelled_as_tritons_launchers_rebuild_them() {
+        let json = |name| serde_json::to_string(&TargetMetadata::of(Target::parse(name).unwrap()));
+        assert_eq!(
+            json("cuda:90").unwrap(),
+            r#"{"backend":"cuda","arch":90,"warp_size":32}"#
+        );
+        assert_eq!(
+            json("hip:gfx942").unwrap(),
+            r#"{"backend":"hip","arch":"gfx942","warp_size":64}"#
+        );
+    }
+}

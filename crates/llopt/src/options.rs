@@ -1,0 +1,79 @@
+//! What a compilation may be told beside its input.
+
+use std::path::PathBuf;
+
+use llopt_codegen::options::CodegenOptions;
+use llopt_target::Target;
+
+/// The options of a compilation. Everything but the target has the default of Triton's own
+/// compiler.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The GPU to compile for.
+    pub target: Target,
+    /// Warps for each block. Input that carries layouts fixes it already (`ttg.num-warps`); a
+    /// different number is then refused.
+    pub num_warps: Option<u32>,
+    /// Depth of software pipelines.
+    pub num_stages: u32,
+    /// Blocks for each cluster; as with `num_warps`, input with layouts fixes it.
+    pub num_ctas: Option<u32>,
+    /// Whether a multiplication and an addition may be fused into one rounding.
+    pub fp_fusion: bool,
+    /// Bitcode of NVIDIA's device library; without it, the environment variable
+    /// `LLOPT_LIBDEVICE` is asked.
+    pub libdevice: Option<PathBuf>,
+    /// Directory of AMD's device libraries (`ocml.bc`, `ockl.bc`); without it, the environment
+    /// variable `LLOPT_OCML` is asked.
+    pub ocml: Option<PathBuf>,
+    /// NVIDIA's assembler; without it, [`find_ptxas`](crate::toolchain::find_ptxas) says where it
+    /// is looked for.
+    pub ptxas: Option<PathBuf>,
+    /// LLVM's linker for AMD code objects; without it, `LLOPT_LLD`, then `ld.lld-22` and `ld.lld`
+    /// on the path.
+    pub lld: Option<PathBuf>,
+    /// Upper bound on registers for each thread, handed to `ptxas`.
+    pub max_registers: Option<u32>,
+    /// Whether line information goes into the artefact.
+    pub line_info: bool,
+    /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
+    pub reproducer_directory: Option<PathBuf>,
+}
+
+impl Options {
+    /// What of this concerns code generation.
+    pub(crate) fn codegen(&self) -> CodegenOptions {
+        CodegenOptions {
+            fp_fusion: self.fp_fusion,
+            max_registers: self.max_registers,
+            line_info: self.line_info,
+            libdevice: self.libdevice.clone(),
+            ocml: self.ocml.clone(),
+            lld: self.lld.clone(),
+            ..CodegenOptions::default()
+        }
+    }
+
+    /// The defaults for a target: three stages on NVIDIA, two on AMD, as Triton has them.
+    pub fn new(target: Target) -> Self {
+        let num_stages = match target.vendor() {
+            llopt_target::Vendor::Nvptx => 3,
+            llopt_target::Vendor::Amdgpu => 2,
+        };
+        Self {
+            target,
+            num_warps: None,
+            num_stages,
+            num_ctas: None,
+            fp_fusion: true,
+            libdevice: None,
+            ocml: None,
+            ptxas: None,
+            lld: None,
+            max_registers: None,
+            line_info: true,
+            reproducer_directory: Some(std::env::temp_dir()),
+        }
+    }
+}

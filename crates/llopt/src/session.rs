@@ -1,0 +1,39 @@
+//! MLIR set up for our dialects and passes.
+
+use llopt_mlir::dialect::RegisterError;
+use melior::Context;
+use melior::dialect::DialectRegistry;
+
+use crate::Error;
+
+/// A context that knows all dialects. It runs in the thread that uses it and starts none.
+pub(crate) fn context() -> Result<Context, Error> {
+    let registry = registry().map_err(|error| Error::bug(error.to_string()))?;
+    let context = Context::new();
+    context.enable_multi_threading(false);
+    context.append_dialect_registry(&registry);
+    Ok(context)
+}
+
+fn registry() -> Result<DialectRegistry, RegisterError> {
+    llopt_mlir::pass::register_upstream_passes();
+    llopt_transforms::register();
+    let registry = DialectRegistry::new();
+    llopt_mlir::register_upstream_dialects(&registry);
+    llopt_dialects::register(&registry)?;
+    Ok(registry)
+}
+
+/// The optimiser: MLIR's `mlir-opt` with our dialects and passes. `arguments[0]` is the name of
+/// the program. Returns the exit status, zero on success; diagnostics go to standard error. A
+/// request for help, and a malformed option, end the process.
+///
+/// # Errors
+/// A bug in llopt, which MLIR could not report.
+pub fn optimizer_main(arguments: Vec<String>) -> Result<i32, Error> {
+    crate::contain::contained(move || {
+        let registry = registry().map_err(|error| Error::bug(error.to_string()))?;
+        let title = "llopt, an optimiser of tile kernels";
+        Ok(llopt_mlir::opt_main(&arguments, &registry, title))
+    })
+}

@@ -1,0 +1,158 @@
+//! The programs outside this process: NVIDIA's assembler.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::metadata::Resources;
+use crate::{Error, Options};
+
+/// Where `ptxas` is: the option if given, else the environment variable `LLOPT_PTXAS`, else
+/// Triton's `TRITON_PTXAS_PATH`, else `bin/ptxas` below `CUDA_HOME` or `CUDA_PATH`, else the
+/// search path, else `/usr/local/cuda/bin/ptxas`.
+///
+/// # Errors
+/// Of class [`Environment`](crate::ErrorClass::Environment): there is no such file, or none of the
+/// places holds one.
+pub fn find_ptxas(option: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(path) = option {
+        return existing(path, "option --ptxas");
+    }
+    for variable in ["LLOPT_PTXAS", "TRITON_PTXAS_PATH"] {
+        if let Some(path) = set(variable) {
+            return existing(Path::new(&path), variable);
+        }
+    }
+    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(set);
+    toolkits
+        .map(|toolkit| Path::new(&toolkit).join("bin/ptxas"))
+        .chain(on_search_path("ptxas"))
+        .chain([PathBuf::from("/usr/local/cuda/bin/ptxas")])
+        .find(|path| path.is_file())
+        .ok_or_else(|| {
+            Error::environment(
+                "cannot make a cubin: no 'ptxas' found; it is part of every CUDA toolkit and of \
+                 the Python package nvidia-cuda-nvcc, and is looked for in --ptxas, LLOPT_PTXAS, \
+                 TRITON_PTXAS_PATH, CUDA_HOME, CUDA_PATH, and PATH",
+            )
+        })
+}
+
+fn set(variable: &str) -> Option<OsString> {
+    env::var_os(variable).filter(|value| !value.is_empty())
+}
+
+fn existing(path: &Path, origin: &str) -> Result<PathBuf, Error> {
+    if path.is_file() {
+        return Ok(path.to_owned());
+    }
+    let path = path.display();
+    Err(Error::environment(format!(
+        "'{path}', given by {origin}, is not a file"
+    )))
+}
+
+fn on_search_path(program: &str) -> impl Iterator<Item = PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<PathBuf> = env::split_paths(&path).collect();
+    let program = program.to_owned();
+    directories
+        .into_iter()
+        .map(move |directory| directory.join(&program))
+}
+
+/// Assembles PTX into a cubin.
+///
+/// # Errors
+/// Of class [`Environment`](crate::ErrorClass::Environment) if `ptxas` is missing or cannot be
+/// run, of class [`Bug`](crate::ErrorClass::Bug) if it refuses the PTX, with what it said.
+pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<(Vec<u8>, Resources), Error> {
+    let ptxas = find_ptxas(options.ptxas.as_deref())?;
+    let failed = |action: &str, error: std::io::Error| {
+        Error::environment(format!("cannot {action} for ptxas: {error}"))
+    };
+    let directory = tempfile::Builder::new()
+        .prefix("llopt-")
+        .tempdir()
+        .map_err(|error| failed("make a directory", error))?;
+    let [input, output] = ["kernel.ptx", "kernel.cubin"].map(|name| directory.path().join(name));
+    fs::write(&input, ptx).map_err(|error| failed("write the input", error))?;
+
+    let mut command = Command::new(&ptxas);
+    command
+        .arg("--verbose")
+        .arg(format!("--gpu-name={}", options.target.llvm_cpu()))
+        .arg(format!("--fmad={}", options.fp_fusion));
+    if options.line_info {
+        command.arg("--generate-line-info");
+    }
+    if let Some(registers) = options.max_registers {
+        command.arg(format!("--maxrregcount={registers}"));
+    }
+    command
+        .args([OsStr::new("--output-file"), output.as_os_str()])
+        .arg(&input)
+        .stdin(Stdio::null());
+    let outcome = command.output().map_err(|error| {
+        Error::environment(format!("cannot run '{}': {error}", ptxas.display()))
+    })?;
+    let said = String::from_utf8_lossy(&outcome.stdout) + String::from_utf8_lossy(&outcome.stderr);
+    if !outcome.status.success() {
+        return Err(Error::bug(format!(
+            "ptxas ({}) refuses the PTX:\n{}",
+            outcome.status,
+            said.trim_end()
+        )));
+    }
+    let cubin = fs::read(&output).map_err(|error| failed("read the output", error))?;
+    Ok((cubin, resources_in(&said)))
+}
+
+/// The resources in the text that `ptxas --verbose` prints, such as
+/// `Used 32 registers, used 1 barriers, 512 bytes smem` and `8 bytes spill stores`.
+fn resources_in(said: &str) -> Resources {
+    let before = |unit: &str| -> Option<u32> {
+        let end = said.find(unit)?;
+        let digits = said[..end].trim_end().rsplit(|c: char| !c.is_ascii_digit());
+        digits.into_iter().next()?.parse().ok()
+    };
+    let spilled = [before(" bytes spill stores"), before(" bytes spill loads")];
+    Resources {
+        registers: before(" registers"),
+        scalar_registers: None,
+        spilled_bytes: spilled.iter().flatten().copied().reduce(|a, b| a + b),
+        static_shared: Some(before(" bytes smem").unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_read_from_what_ptxas_prints() {
+        let said = "ptxas info    : 0 bytes gmem\n\
+             ptxas info    : Compiling entry function 'k' for 'sm_90a'\n\
+             ptxas info    : Function properties for k\n    \
+             0 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n\
+             ptxas info    : Used 32 registers, used 1 barriers, 512 bytes smem\n";
+        let expected = Resources {
+            registers: Some(32),
+            scalar_registers: None,
+            spilled_bytes: Some(20),
+            static_shared: Some(512),
+        };
+        assert_eq!(resources_in(said), expected);
+    }
+
+    #[test]
+    fn a_path_that_is_not_a_file_is_named() {
+        let error = find_ptxas(Some(Path::new("/nonexistent/ptxas"))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "error: '/nonexistent/ptxas', given by option --ptxas, is not a file"
+        );
+    }
+}

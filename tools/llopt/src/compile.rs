@@ -1,0 +1,140 @@
+//! `llopt compile`: from a kernel in tile IR to an artefact and its launch metadata.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+
+use crate::input;
+use crate::output::Output;
+
+/// What `llopt compile` is told.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Kernel in tile IR, as text or bytecode; `-` is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// GPU to compile for, such as cuda:80, cuda:90, hip:gfx942, hip:gfx1100
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
+    target: Target,
+
+    /// What to make: ttir, ttgir, llvm, ptx, cubin, amdgcn or hsaco
+    /// [default: the target's assembly]
+    #[arg(long, value_name = "KIND")]
+    emit: Option<ArtifactKind>,
+
+    /// Where to write it; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: Output,
+
+    /// Write the launch metadata, with Triton's keys, as JSON
+    #[arg(long, value_name = "FILE")]
+    metadata: Option<Output>,
+
+    /// Print how long each phase took, as a table on standard error
+    #[arg(long)]
+    time: bool,
+
+    /// Write how long each phase took, as JSON
+    #[arg(long, value_name = "FILE")]
+    time_json: Option<Output>,
+
+    /// Warps for each block; must be the input's own if that has layouts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    num_warps: Option<u32>,
+
+    /// Depth of software pipelines [default: 3 for cuda, 2 for hip]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    num_stages: Option<u32>,
+
+    /// Blocks for each cluster; must be the input's own if that has layouts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    num_ctas: Option<u32>,
+
+    /// Round after every floating-point operation: never fuse a multiplication and an addition
+    #[arg(long)]
+    no_fp_fusion: bool,
+
+    /// NVIDIA's device library (libdevice.10.bc), for functions without an instruction
+    #[arg(long, value_name = "FILE", env = "LLOPT_LIBDEVICE")]
+    libdevice: Option<PathBuf>,
+
+    /// Directory of AMD's device libraries (ocml.bc, ockl.bc)
+    #[arg(long, value_name = "DIRECTORY", env = "LLOPT_OCML")]
+    ocml: Option<PathBuf>,
+
+    /// NVIDIA's assembler, for cubin [default: LLOPT_PTXAS, TRITON_PTXAS_PATH, CUDA_HOME, PATH]
+    #[arg(long, value_name = "FILE")]
+    ptxas: Option<PathBuf>,
+
+    /// LLVM's linker, for hsaco [default: ld.lld-22 or ld.lld on PATH]
+    #[arg(long, value_name = "FILE", env = "LLOPT_LLD")]
+    lld: Option<PathBuf>,
+
+    /// Upper bound on registers for each thread
+    #[arg(long, value_name = "N")]
+    maxnreg: Option<u32>,
+
+    /// Leave out line information
+    #[arg(long)]
+    no_line_info: bool,
+}
+
+/// Compiles as told.
+///
+/// # Errors
+/// The input cannot be read or compiled, or a result cannot be written; no output file is changed
+/// before compilation has succeeded.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let target = arguments.target;
+    let kind = arguments.emit.unwrap_or(ArtifactKind::assembly_of(target));
+    if !kind.is_text() && arguments.output == Output::Standard && io::stdout().is_terminal() {
+        bail!("a {kind} is not for a terminal: name a file with -o");
+    }
+
+    let mut options = Options::new(target);
+    options.num_warps = arguments.num_warps;
+    options.num_stages = arguments.num_stages.unwrap_or(options.num_stages);
+    options.num_ctas = arguments.num_ctas;
+    options.fp_fusion = !arguments.no_fp_fusion;
+    options.libdevice = arguments.libdevice;
+    options.ocml = arguments.ocml;
+    options.ptxas = arguments.ptxas;
+    options.lld = arguments.lld;
+    options.max_registers = arguments.maxnreg;
+    options.line_info = !arguments.no_line_info;
+
+    let (name, contents) = input::read(&arguments.input)?;
+    let source = Source::new(name, contents);
+    let compilation = match Compiler::new(options).compile(&source, kind) {
+        Ok(compilation) => compilation,
+        Err(error) => {
+            eprintln!("{}", error.with_source(source.text().unwrap_or_default()));
+            return Err(crate::Reported.into());
+        }
+    };
+    for warning in &compilation.warnings {
+        eprintln!("{}", warning.with_source(source.text().unwrap_or_default()));
+    }
+
+    arguments.output.write(compilation.artifact.bytes())?;
+    if let Some(output) = arguments.metadata {
+        let mut text = serde_json::to_string_pretty(&compilation.metadata)
+            .context("cannot serialise the metadata")?;
+        text.push('\n');
+        output.write(text.as_bytes())?;
+    }
+    if let Some(output) = arguments.time_json {
+        let mut text =
+            serde_json::to_string(&compilation.timings).context("cannot serialise the timings")?;
+        text.push('\n');
+        output.write(text.as_bytes())?;
+    }
+    if arguments.time {
+        eprint!("{}", compilation.timings);
+    }
+    Ok(())
+}

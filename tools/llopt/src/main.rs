@@ -1,0 +1,124 @@
+//! The command `llopt`: an optimiser in the manner of `mlir-opt`, and the commands that compile a
+//! kernel and explain it.
+
+mod compile;
+mod input;
+mod opt;
+mod output;
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+const MANUAL: &str = "\
+Without a command, llopt is an optimiser in the manner of mlir-opt and triton-opt:
+
+  llopt kernel.ttgir                          parse, verify, print
+  llopt kernel.mlir --canonicalize --cse      run passes in this order
+  llopt kernel.mlir --pass-pipeline='builtin.module(cse)'
+  llopt - < kernel.mlir                       `-` is standard input
+  llopt tests.mlir --split-input-file --verify-diagnostics
+  llopt opt --help                            all its passes and options
+
+Examples:
+  llopt compile kernel.ttgir --target cuda:90 -o kernel.ptx
+  llopt compile kernel.ttgir --target hip:gfx942 --emit hsaco -o kernel.hsaco --metadata kernel.json
+  llopt compile kernel.ttgir --target cuda:90 --time > /dev/null
+
+Diagnostics go to standard error as `file:line:col: error: message`. The exit status is 0 on
+success, 1 if the input is wrong or cannot be compiled, 2 if the command line is wrong. An output
+file is written whole or not at all.";
+
+/// Compiles tile kernels for GPUs: Triton-compatible MLIR in, LLVM IR, PTX, cubin, AMDGCN assembly
+/// or hsaco out.
+#[derive(Parser)]
+#[command(
+    name = "llopt",
+    version,
+    about,
+    after_help = MANUAL,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run passes over MLIR text or bytecode and print the result (what llopt does without a command)
+    #[command(disable_help_flag = true)]
+    Opt(opt::Arguments),
+    /// Compile a kernel to an artefact
+    Compile(compile::Arguments),
+}
+
+/// The failure of a command that has said on standard error what there is to say.
+#[derive(Debug)]
+struct Reported;
+
+impl fmt::Display for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the command failed")
+    }
+}
+
+impl std::error::Error for Reported {}
+
+/// Whether the command line is for the optimiser: it names no command and does not ask for help.
+fn is_opt(arguments: &[OsString]) -> bool {
+    let Some(first) = arguments.get(1) else {
+        // `producer | llopt` reads standard input; alone on a terminal, llopt explains itself.
+        return !io::stdin().is_terminal();
+    };
+    let reserved = ["help", "--help", "-h", "--version", "-V"];
+    let command = Arguments::command();
+    !reserved.iter().any(|word| first == word)
+        && !command.get_subcommands().any(|sub| first == sub.get_name())
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().collect();
+    let result = if is_opt(&arguments) {
+        opt::run(&arguments[1..])
+    } else {
+        match Arguments::parse_from(arguments).command {
+            Command::Opt(arguments) => opt::run(&arguments.rest),
+            Command::Compile(arguments) => compile::run(arguments),
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if !error.is::<Reported>() {
+                eprintln!("llopt: error: {error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn everything_but_commands_and_help_is_for_the_optimiser() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(is_opt(&words("llopt k.mlir --cse")));
+        assert!(is_opt(&words("llopt - --cse")));
+        assert!(is_opt(&words("llopt ./compile")));
+        assert!(!is_opt(&words("llopt compile k.ttgir")));
+        assert!(!is_opt(&words("llopt --version")));
+    }
+}
