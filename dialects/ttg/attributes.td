@@ -158,7 +158,7 @@ def TTG_AMDRotatingSharedEncodingAttr
   let summary = "A swizzle whose permutation also depends on the block of rows";
   let description = [{
     As `swizzled_shared`, with the phase
-    ((r / perPhase) + (r / perPhase / maxPhase)) mod maxPhase.
+    ((r / perPhase) mod maxPhase) xor ((r / perPhase / maxPhase) mod maxPhase).
   }];
   let parameters = (ins
     UIntParam<"Elements that stay together">:$vec,

@@ -1,5 +1,6 @@
 //! Checks of encodings: of their parameters alone, and against the tensor that carries them.
 
+use crate::encoding::Encoding;
 use llopt_mlir::{
     diagnostic::Complaint,
     dialect::{AttributeSpec, Parameters},
@@ -7,11 +8,17 @@ use llopt_mlir::{
 use melior::ir::{Attribute, Type};
 
 /// Checks the parameters of an attribute kind against each other.
+///
+/// # Errors
+/// The first parameter of an encoding at fault.
 pub fn parameters<'c>(
-    _spec: &'static AttributeSpec,
-    _parameters: Parameters<'c>,
+    spec: &'static AttributeSpec,
+    parameters: Parameters<'c>,
 ) -> Result<(), Complaint> {
-    Ok(())
+    match Encoding::from_parameters(spec, parameters) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Complaint::new(error.to_string())),
+    }
 }
 
 /// Checks an attribute as the encoding of a tensor.

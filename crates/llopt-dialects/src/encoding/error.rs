@@ -6,6 +6,12 @@ use llopt_layout::LayoutError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodingError {
+    /// An attribute, or a type without one, stands where an encoding is needed.
+    #[error("`{attribute}` is no encoding")]
+    NotAnEncoding {
+        /// The text of the attribute or type.
+        attribute: String,
+    },
     /// A list has not one entry per dimension.
     #[error("`{field}` has {found} entries; the encoding has rank {expected}")]
     FieldRank {

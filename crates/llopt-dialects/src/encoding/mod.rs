@@ -71,7 +71,7 @@ use llopt_layout::LinearLayout;
 pub use amd_mfma::AmdMfma;
 pub use amd_rotating_shared::AmdRotatingShared;
 pub use amd_wmma::AmdWmma;
-pub use attribute::{AttributeError, layout_of};
+pub use attribute::layout_of;
 pub use blocked::Blocked;
 pub use cga_layout::CgaLayout;
 pub use dot_operand::DotOperand;
