@@ -111,7 +111,7 @@ tt.func public @joins(%condition: i1, %n: i32 {tt.divisibility = 8 : i32}) {
   cf.cond_br %condition, ^one(%a : i32), ^two
 ^one(%from: i32):
   // expected-remark @below {{contiguity = [1], divisibility = [32], constancy = [1], constant_value = <none>}}
-  %half = arith.addi %from, %a {tt.divisibility = 32 : i32} : i32
+  %promised = arith.addi %from, %n {tt.divisibility = 32 : i32} : i32
   cf.br ^two
 ^two:
   tt.return
@@ -177,8 +177,8 @@ tt.func public @rearranged() {
   %shuffled = tt.reshape %tile allow_reorder : tensor<4x16xi32> -> tensor<64xi32>
   // expected-remark @below {{contiguity = [1, 16, 1], divisibility = [1, 16, 1], constancy = [1, 1, 1], constant_value = <none>}}
   %pair = tt.join %tile, %tile : tensor<4x16xi32> -> tensor<4x16x2xi32>
-  // expected-remark @below {{contiguity = [1, 16], divisibility = [1, 16], constancy = [1, 1], constant_value = <none>}}
-  // expected-remark @below {{contiguity = [1, 16], divisibility = [1, 16], constancy = [1, 1], constant_value = <none>}}
+  // expected-remark @below {{result 0: contiguity = [1, 16], divisibility = [1, 16], constancy = [1, 1], constant_value = <none>}}
+  // expected-remark @below {{result 1: contiguity = [1, 16], divisibility = [1, 16], constancy = [1, 1], constant_value = <none>}}
   %one, %other = tt.split %pair : tensor<4x16x2xi32> -> tensor<4x16xi32>
   tt.return
 }

@@ -9,7 +9,7 @@ use super::AxisAnalysis;
 
 /// Prints a remark for each result, in the form of Triton's `-test-print-alignment`.
 ///
-/// Results of one op get one remark each, in order. The arguments of blocks other than those of
+/// Each of several results of one op gets its own remark, with its number in front. The arguments of blocks other than those of
 /// functions have no place of their own in the text and are left out: an op that uses them shows
 /// them.
 pub static PRINT_AXIS_INFO: PassSpec = PassSpec::new(
@@ -21,9 +21,15 @@ pub static PRINT_AXIS_INFO: PassSpec = PassSpec::new(
 fn print(root: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
     let analysis = AxisAnalysis::of(root);
     root.for_each_op(Walk::PreOrder, |operation| {
-        for result in operation.result_values() {
+        let results = operation.result_values();
+        let several = results.len() > 1;
+        for (index, result) in results.enumerate() {
             let facts = analysis.facts(result);
-            let _ = remark(operation.loc(), facts.to_string()).emit();
+            let text = match several {
+                true => format!("result {index}: {facts}"),
+                false => facts.to_string(),
+            };
+            let _ = remark(operation.loc(), text).emit();
         }
     });
     run.preserve_all();
