@@ -120,6 +120,9 @@ def AsyncRegions : NativeOpTrait<"AsyncRegions">;
 // Results that the verifier compares by layout, not by attribute.
 def InferUpToLayoutEquality : NativeOpTrait<"InferUpToLayoutEquality">;
 
+// Memory descriptors among operands and results have one element type.
+def SameMemDescElementType : NativeOpTrait<"SameMemDescElementType">;
+
 // Families that passes ask for instead of listing op names.
 def DotLike : NativeOpTrait<"DotLike">;
 def TransposeLike : NativeOpTrait<"TransposeLike">;

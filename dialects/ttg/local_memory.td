@@ -70,7 +70,7 @@ def TTG_MemDescSubsliceOp : TTG_Op<"memdesc_subslice", [Pure, MemDescView]> {
 
 def TTG_MemDescTransOp : TTG_Op<"memdesc_trans", [
     Pure, MemDescView, TransposeLike, InferTypeOpInterface,
-    InferUpToLayoutEquality, SameOperandsAndResultElementType
+    InferUpToLayoutEquality, SameMemDescElementType
 ]> {
   let summary = "A buffer with permuted dimensions";
   let description = "";
@@ -84,7 +84,7 @@ def TTG_MemDescTransOp : TTG_Op<"memdesc_trans", [
 }
 
 def TTG_MemDescReshapeOp : TTG_Op<"memdesc_reshape", [
-    Pure, MemDescView, SameOperandsAndResultElementType
+    Pure, MemDescView, SameMemDescElementType
 ]> {
   let summary = "A buffer under another shape";
   let description = "";

@@ -87,29 +87,44 @@ fn difference(left: &str, right: &str) -> String {
         })
 }
 
-/// The text with values numbered by their first appearance within each function.
+/// The text with values numbered by the order of their definitions.
 fn numbered(text: &str) -> String {
     let mut out = String::new();
     let mut names: HashMap<String, usize> = HashMap::new();
+    let mut next = 0;
     for line in text.lines() {
-        if line.contains("tt.func") {
-            names.clear();
-        }
-        let mut rest = line;
-        while let Some(position) = rest.find('%') {
-            out.push_str(&rest[..=position]);
-            rest = &rest[position + 1..];
-            let end = rest
+        let code = line.trim_start();
+        let all_define =
+            code.starts_with("^bb") || code.starts_with("tt.func") || code.starts_with("partition");
+        let left = if code.starts_with('%') {
+            code.find(" = ")
+                .map_or(0, |end| line.len() - code.len() + end)
+        } else {
+            0
+        };
+        let mut at = 0;
+        while let Some(position) = line[at..].find('%') {
+            out.push_str(&line[at..=at + position]);
+            let start = at + position + 1;
+            let end = line[start..]
                 .find(|character: char| {
                     !(character.is_ascii_alphanumeric() || "_.$-".contains(character))
                 })
-                .unwrap_or(rest.len());
-            let next = names.len();
-            let number = *names.entry(rest[..end].to_owned()).or_insert(next);
+                .map_or(line.len(), |end| start + end);
+            let name = &line[start..end];
+            let defines = all_define || start <= left || line[end..].starts_with(" = ");
+            let number = match names.get(name) {
+                Some(number) if !defines => *number,
+                _ => {
+                    next += 1;
+                    names.insert(name.to_owned(), next);
+                    next
+                }
+            };
             out.push_str(&number.to_string());
-            rest = &rest[end..];
+            at = end;
         }
-        out.push_str(rest);
+        out.push_str(&line[at..]);
         out.push('\n');
     }
     out

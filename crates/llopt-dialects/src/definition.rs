@@ -255,6 +255,8 @@ pub enum OpTrait {
     AsyncRegions,
     /// Inferred results are compared by layout, not by attribute.
     InferUpToLayoutEquality,
+    /// Memory descriptors have one element type.
+    SameMemDescElementType,
     /// A matrix product.
     DotLike,
     /// A permutation of dimensions, `order`.

@@ -17,7 +17,7 @@ use crate::{
         AttributeField, AttributeKind, Groups, Multiplicity, OpDefinition, OpTrait, Presence,
         Relation, ValueField, ValueRef,
     },
-    types::{Pointer, RankedTensor},
+    types::{MemDesc, Pointer, RankedTensor},
 };
 use llopt_mlir::{diagnostic::Complaint, dialect::OpSpec};
 use melior::ir::{
@@ -257,6 +257,7 @@ fn check_trait<'c, 'a>(name: OpTrait, operation: OperationRef<'c, 'a>) -> Result
         OpTrait::SameLoadStoreOperandsAndResultEncoding => same_encoding(operation, true, true),
         OpTrait::SameLoadStoreOperandsShape => same_pointee_shape(operation, false),
         OpTrait::SameLoadStoreOperandsAndResultShape => same_pointee_shape(operation, true),
+        OpTrait::SameMemDescElementType => same_descriptor_element(operation),
         // Statements about the operation that passes rely on; nothing to check.
         OpTrait::AsyncRegions
         | OpTrait::InferUpToLayoutEquality
@@ -373,6 +374,25 @@ fn same_pointee_shape(operation: OperationRef<'_, '_>, results: bool) -> Result<
                 };
                 return Err(Complaint::new(format!(
                     "requires the same shape for {what}; {name} has {shape:?}, {first_name} has {known:?}"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn same_descriptor_element(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
+    let mut first: Option<(String, Type<'_>)> = None;
+    for (name, r#type) in named_types(operation, true) {
+        let Some(element) = MemDesc::of(r#type).map(MemDesc::element) else {
+            continue;
+        };
+        match &first {
+            None => first = Some((name, element)),
+            Some((first_name, known)) if *known != element => {
+                return Err(Complaint::new(format!(
+                    "requires one element type for all memory descriptors; {name} has {element}, {first_name} has {known}"
                 )));
             }
             Some(_) => {}

@@ -270,7 +270,8 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
             }
             AttributeKind::Unit => make::unit(context),
             AttributeKind::String => {
-                let attribute = self.parser.attribute()?;
+                // Without a type at hand the colon after the string would be taken for one.
+                let attribute = self.parser.attribute_with_type(Some(Type::none(context)))?;
                 if StringAttribute::try_from(attribute).is_err() {
                     return Err(wrong(self.parser, "a string"));
                 }
@@ -278,7 +279,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
             }
             AttributeKind::SymbolName => self.parser.symbol_name()?,
             AttributeKind::FlatSymbolRef => {
-                let attribute = self.parser.attribute()?;
+                let attribute = self.parser.attribute_with_type(Some(Type::none(context)))?;
                 if FlatSymbolRefAttribute::try_from(attribute).is_err() {
                     return Err(wrong(self.parser, "a symbol reference `@name`"));
                 }
@@ -367,6 +368,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
                 (Some(written), _, _) => written.clone(),
                 (None, TypeSource::Inferred, _) => return self.parser.infer_types(),
                 (None, _, Multiplicity::One) => self.derive(source, field, 1)?,
+                (None, TypeSource::Derived { .. }, _) => self.derive(source, field, 0)?,
                 (None, _, Multiplicity::Optional | Multiplicity::Variadic) => Vec::new(),
             };
             self.parser.add_types(&types);
@@ -434,7 +436,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
                 }
                 // One type may stand for every value of the group.
                 if let [only] = types[..] {
-                    types.resize(count, only);
+                    types.resize(count.max(1), only);
                 }
                 Ok(types)
             }
