@@ -14,7 +14,6 @@ use melior::ir::{
 };
 
 use crate::access::AccessFacts;
-use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::error::CodegenError;
 use crate::hooks::Hooks;
@@ -518,14 +517,6 @@ pub(crate) fn integer_attribute(op: OperationRef<'_, '_>, name: &str) -> Option<
         .map(|integer| integer.value())
 }
 
-/// A string attribute.
-pub(crate) fn string_attribute<'c>(op: OperationRef<'c, '_>, name: &str) -> Option<&'c str> {
-    let attribute: Attribute<'c> = op.attribute(name).ok()?;
-    melior::ir::attribute::StringAttribute::try_from(attribute)
-        .ok()
-        .map(|string| string.value())
-}
-
 fn key(value: Value<'_, '_>) -> usize {
     value.to_raw().ptr as usize
 }
@@ -553,9 +544,4 @@ fn reverse_post_order<'c, 'a>(first: BlockRef<'c, 'a>) -> Vec<BlockRef<'c, 'a>> 
     }
     order.reverse();
     order
-}
-
-/// The element type of a scalar or tensor; a shorthand for the families.
-pub(crate) fn element(of: &ValueType) -> Element {
-    of.element()
 }

@@ -75,12 +75,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             };
             let other_words = match (&other, mask) {
                 (Some(values), Some(_)) => {
-                    Some(self.into_words(element, words, &pick(values, group)))
+                    Some(self.pack_words(element, words, &pick(values, group)))
                 }
                 _ => None,
             };
             let result = self.hooks().load(self.e, &access, other_words.as_deref());
-            for (register, value) in group.iter().zip(self.from_words(element, words, &result)) {
+            for (register, value) in group.iter().zip(self.unpack_words(element, words, &result)) {
                 loaded[*register] = Some(value);
             }
         }
@@ -110,7 +110,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Mask::Always => acts,
                 Mask::When(mask) => Some(acts.map_or(mask, |acts| self.e.and(acts, mask))),
             };
-            let data = self.into_words(element, words, &pick(&values, group));
+            let data = self.pack_words(element, words, &pick(&values, group));
             self.hooks().store(
                 self.e,
                 &Access {
@@ -165,7 +165,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     caching,
                 },
             );
-            for (register, value) in group.iter().zip(self.from_words(element, words, &result)) {
+            for (register, value) in group.iter().zip(self.unpack_words(element, words, &result)) {
                 // Where the mask is false the hardware gives zero; another `other` is selected.
                 let value = match (&other, mask) {
                     (Some(values), Some(mask)) if !self.e.is_zero(values[*register]) => {
@@ -203,7 +203,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Mask::Always => acts,
                 Mask::When(mask) => Some(acts.map_or(mask, |acts| self.e.and(acts, mask))),
             };
-            let data = self.into_words(element, words, &pick(&values, group));
+            let data = self.pack_words(element, words, &pick(&values, group));
             let offset = self.byte_offset(element, offsets[group[0]]);
             buffers.store(
                 self.e,
@@ -356,7 +356,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     // Words.
 
     /// The memory words of consecutive elements.
-    pub(crate) fn into_words(
+    pub(crate) fn pack_words(
         &self,
         element: Element,
         words: Words,
@@ -378,7 +378,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The elements in memory words.
-    pub(crate) fn from_words(
+    pub(crate) fn unpack_words(
         &self,
         element: Element,
         words: Words,

@@ -20,8 +20,11 @@ pub struct Threads<'ctx> {
     threads_per_block: u32,
     thread: RefCell<Option<V<'ctx>>>,
     block: RefCell<Option<V<'ctx>>>,
-    parts: RefCell<HashMap<(Vec<u32>, Vec<u32>), Part<'ctx>>>,
+    parts: RefCell<HashMap<Bases, Part<'ctx>>>,
 }
+
+/// The bases of a linear function of the thread's number and of the block's.
+type Bases = (Vec<u32>, Vec<u32>);
 
 /// A linear function of the thread: its value, and the bits that can be set in it.
 #[derive(Clone, Copy)]
