@@ -29,13 +29,20 @@ use crate::hooks::{Ordering, Update};
 static INITIALIZE: Once = Once::new();
 
 /// Registers both back ends and sets the switches of LLVM that have no other handle, once per process:
-/// 32-bit shared pointers on NVIDIA (`-nvptx-short-ptr`), and multiplication with widening fused into
-/// additions (`-nvptx-mad-wide-opt`).
+/// 32-bit shared pointers on NVIDIA (`-nvptx-short-ptr`), multiplication with widening fused into
+/// additions (`-nvptx-mad-wide-opt`), and no unrolling of loops whose trip count is not known: the
+/// tile is the unit of parallelism, and copies of its body only cost instructions and registers.
 pub fn initialize() {
     INITIALIZE.call_once(|| {
         Target::initialize_nvptx(&InitializationConfig::default());
         Target::initialize_amd_gpu(&InitializationConfig::default());
-        let arguments = [c"llopt", c"-nvptx-short-ptr", c"-nvptx-mad-wide-opt"].map(CStr::as_ptr);
+        let arguments = [
+            c"llopt",
+            c"-nvptx-short-ptr",
+            c"-nvptx-mad-wide-opt",
+            c"-unroll-runtime=false",
+        ]
+        .map(CStr::as_ptr);
         // SAFETY: the strings live for the program's time; LLVM copies what it keeps.
         unsafe {
             LLVMParseCommandLineOptions(

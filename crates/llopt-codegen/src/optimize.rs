@@ -53,9 +53,9 @@ pub fn optimize(
     machine: &TargetMachine,
 ) -> Result<(), CodegenError> {
     let options = PassBuilderOptions::create();
-    options.set_verify_each(false);
     options.set_loop_unrolling(true);
-    options.set_loop_vectorization(false);
+    options.set_loop_interleaving(true);
+    options.set_loop_vectorization(true);
     options.set_loop_slp_vectorization(true);
     let passes = match target.vendor() {
         Vendor::Nvptx => "default<O3>,function(separate-const-offset-from-gep,early-cse)",
