@@ -199,9 +199,26 @@ LogicalResult RustOp::verifyRegionInvariants(Operation *op) {
 //===----------------------------------------------- folding, canonicalizing ---===//
 
 LogicalResult RustOp::foldHook(Operation *op, ArrayRef<Attribute> constants, SmallVectorImpl<OpFoldResult> &folded) {
-  if (!(flags & LLOPT_OP_FOLD))
-    return failure();
-  return success(hooks->op_fold(spec, wrap(op), wrapArray(constants), constants.size(), LloptSink{&folded}));
+  bool changed = flags & LLOPT_OP_FOLD &&
+                 hooks->op_fold(spec, wrap(op), wrapArray(constants), constants.size(), LloptSink{&folded});
+  if (changed && !folded.empty())
+    return success();
+  // As for operations that C++ knows: traits fold when the operation itself does not.
+  if (hasTrait(TypeID::get<OpTrait::IsCommutative>()) &&
+      succeeded(OpTrait::impl::foldCommutative(op, constants, folded)))
+    return success();
+  if (op->getNumOperands() > 0 && op->getNumResults() == 1) {
+    OpFoldResult result;
+    if (hasTrait(TypeID::get<OpTrait::IsIdempotent>()))
+      result = OpTrait::impl::foldIdempotent(op);
+    if (!result && hasTrait(TypeID::get<OpTrait::IsInvolution>()))
+      result = OpTrait::impl::foldInvolution(op);
+    if (result) {
+      folded.push_back(result);
+      return success();
+    }
+  }
+  return success(changed);
 }
 
 void llopt_fold_attribute(LloptSink results, MlirAttribute attribute) {

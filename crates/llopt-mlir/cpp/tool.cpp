@@ -65,6 +65,7 @@ public:
     for (const PassRecord::Member &option : record.options)
       options.push_back(std::make_unique<Option<std::string>>(*this, option.name,
                                                               llvm::cl::desc(option.description),
+                                                              llvm::cl::ValueOptional, // a bare flag is true
                                                               llvm::cl::init(option.defaultValue)));
     for (const PassRecord::Member &statistic : record.statistics)
       statistics.push_back(

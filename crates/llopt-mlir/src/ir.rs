@@ -18,6 +18,7 @@ mod value;
 pub use attribute::{AttributeExt, attr};
 pub use block::{BlockExt, RegionExt};
 pub use context::context;
+pub(crate) use context::context_from_raw;
 pub use dominance::Dominance;
 pub use location::{LocationExt, LocationKind};
 pub use operation::{Effect, OperationExt, Walk};

@@ -11,7 +11,7 @@ use crate::{
     ir::{self, OperationExt},
 };
 use melior::{
-    Context, ContextRef,
+    Context,
     ir::{
         Attribute, BlockLike, BlockRef, Identifier, Location, Operation, OperationRef, RegionLike,
         RegionRef, Type, TypeLike, Value, ValueLike, operation::OperationBuilder,
@@ -99,7 +99,7 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
 
     /// The context.
     pub fn context(&self) -> &'c Context {
-        ir::context(unsafe { ContextRef::from_raw(mlirRewriterBaseGetContext(self.raw)) })
+        unsafe { ir::context_from_raw(mlirRewriterBaseGetContext(self.raw)) }
     }
 
     /// Inserts before an operation from now on.

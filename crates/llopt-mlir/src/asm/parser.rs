@@ -5,9 +5,10 @@ use crate::{
     diagnostic::{Complaint, Reported},
     dialect::{AttributeSpec, TypeSpec},
     ffi,
+    ir::context_from_raw,
 };
 use melior::{
-    Context, ContextRef,
+    Context,
     ir::{Attribute, Location, Type, TypeLike},
 };
 use std::{ffi::c_char, marker::PhantomData};
@@ -134,7 +135,7 @@ impl<'c, 'p> AsmParser<'c, 'p> {
     /// The context.
     pub fn context(&self) -> &'c Context {
         // SAFETY: the parser's context outlives `'c` by the contract of `from_raw`.
-        crate::ir::context(unsafe { ContextRef::from_raw(ffi::llopt_parser_context(self.raw)) })
+        unsafe { context_from_raw(ffi::llopt_parser_context(self.raw)) }
     }
 
     /// The place of the next token.

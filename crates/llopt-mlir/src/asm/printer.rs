@@ -156,7 +156,7 @@ impl<'c> AsmPrinter<'c, '_> {
         unsafe { ffi::llopt_printer_symbol_name(self.raw, ffi::string_ref(name)) }
     }
 
-    /// ` -> type` or ` -> (type, …)`, nothing for no types. No leading space is printed.
+    /// ` -> type` or ` -> (type, …)` with a space in front; ` -> ()` for no types.
     pub fn arrow_type_list(&mut self, types: &[Type<'c>]) {
         let raw = raw_types(types);
         // SAFETY: the printer is live.

@@ -10,15 +10,12 @@ use crate::{
     diagnostic,
     dialect::TypeSpec,
     ffi::{self, *},
-    ir::OperationExt,
+    ir::{OperationExt, context},
     rewrite::{PatternSpec, Rewriter},
 };
-use melior::{
-    Context,
-    ir::{
-        Attribute, AttributeLike, BlockRef, Location, OperationRef, Type, TypeLike, ValueLike,
-        operation::OperationLike,
-    },
+use melior::ir::{
+    Attribute, AttributeLike, BlockRef, Location, OperationRef, Type, TypeLike, ValueLike,
+    operation::OperationLike,
 };
 use mlir_sys::*;
 use std::{
@@ -444,7 +441,7 @@ unsafe extern "C" fn attribute_print(
     let spec: &'static AttributeSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of attributes"), || {
         let attribute = unsafe { Attribute::from_raw(attribute) };
-        let context = crate::ir::context(attribute.context());
+        let context = context(attribute.context());
         (spec.print)(spec, attribute, &mut unsafe {
             AsmPrinter::from_raw(printer, context)
         });
@@ -467,7 +464,7 @@ unsafe extern "C" fn type_print(address: *const c_void, r#type: MlirType, printe
     let spec: &'static TypeSpec = unsafe { spec(address) };
     guard((), on_stderr("a printer of types"), || {
         let r#type = unsafe { Type::from_raw(r#type) };
-        let context = crate::ir::context(r#type.context());
+        let context = context(r#type.context());
         (spec.print)(spec, r#type, &mut unsafe {
             AsmPrinter::from_raw(printer, context)
         });
@@ -606,7 +603,7 @@ unsafe extern "C" fn dialect_materialize_constant(
             return NO_OPERATION;
         };
         let location = unsafe { Location::from_raw(location) };
-        let context: &Context = crate::ir::context(location.context());
+        let context = context(location.context());
         let value = unsafe { Attribute::from_raw(value) };
         let r#type = unsafe { Type::from_raw(r#type) };
         match materialize(context, value, r#type, location) {

@@ -480,7 +480,7 @@ impl<'c: 'i, 'i> InferInput<'c, 'i> {
     /// The context.
     pub fn context(&self) -> &'c Context {
         // SAFETY: MLIR passes its live context; `'c` is the life of that context.
-        crate::ir::context(unsafe { melior::ContextRef::from_raw(self.raw.context) })
+        unsafe { crate::ir::context_from_raw(self.raw.context) }
     }
 
     /// Where the operation will be; unknown when the builder did not say.

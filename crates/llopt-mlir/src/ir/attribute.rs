@@ -4,11 +4,16 @@
 //! untrusted IR safely. Integers come as 64 bits; anything wider answers `None`.
 
 use crate::ffi;
-use melior::ir::{Attribute, AttributeLike, Type};
+use melior::{
+    Context,
+    ir::{Attribute, AttributeLike, Type},
+};
 use mlir_sys::*;
 
 /// Builtin attributes taken apart.
 pub trait AttributeExt<'c>: Copy {
+    /// The context.
+    fn ctx(self) -> &'c Context;
     /// An integer attribute, sign extended (zero extended for unsigned types and `i1`).
     fn as_i64(self) -> Option<i64>;
     /// An integer attribute as a narrower number.
@@ -57,6 +62,10 @@ pub trait AttributeExt<'c>: Copy {
 // SAFETY, for all of the impl: attributes live as long as their context; every accessor is called
 // only after the test for its kind, with positions in range.
 impl<'c> AttributeExt<'c> for Attribute<'c> {
+    fn ctx(self) -> &'c Context {
+        super::context(self.context())
+    }
+
     fn as_i64(self) -> Option<i64> {
         let mut value = 0;
         unsafe { ffi::llopt_integer_attribute_value(self.to_raw(), &mut value) }.then_some(value)

@@ -45,3 +45,12 @@ pub fn context<'c>(context: ContextRef<'c>) -> &'c Context {
     // to, which lives for `'c`.
     unsafe { (*(place as *const ContextRef<'c>)).to_ref() }
 }
+
+/// The context behind a handle.
+///
+/// # Safety
+/// The context is live for `'c`.
+pub(crate) unsafe fn context_from_raw<'c>(raw: mlir_sys::MlirContext) -> &'c Context {
+    // SAFETY: by contract.
+    context(unsafe { ContextRef::from_raw(raw) })
+}

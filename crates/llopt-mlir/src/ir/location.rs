@@ -1,7 +1,7 @@
 //! Locations taken apart.
 
 use crate::ffi;
-use melior::ir::Location;
+use melior::{Context, ir::Location};
 
 /// What a location is.
 #[derive(Clone, Debug)]
@@ -46,6 +46,8 @@ pub enum LocationKind<'c> {
 
 /// Locations taken apart.
 pub trait LocationExt<'c>: Copy {
+    /// The context.
+    fn ctx(self) -> &'c Context;
     /// What the location is.
     fn kind(self) -> LocationKind<'c>;
     /// The first position in a file within the location: (file, line, column).
@@ -59,6 +61,10 @@ fn identifier_text<'c>(identifier: mlir_sys::MlirIdentifier) -> &'c str {
 }
 
 impl<'c> LocationExt<'c> for Location<'c> {
+    fn ctx(self) -> &'c Context {
+        super::context(self.context())
+    }
+
     fn kind(self) -> LocationKind<'c> {
         let raw = self.to_raw();
         // SAFETY: each accessor is called only after its test.

@@ -1,13 +1,13 @@
 //! Operations: names, attributes, operands, walks, effects, structure.
 
-use super::context;
+use super::context_from_raw;
 use crate::{
     diagnostic::{Complaint, Reported},
     dialect::{EffectKind, FoldResult, OpSpec, Resource, Trait, effect_kind, raw_attribute},
     ffi,
 };
 use melior::{
-    Context, ContextRef,
+    Context,
     ir::{
         Attribute, AttributeLike, BlockRef, Location, Operation, OperationRef, RegionRef, Type,
         Value, ValueLike,
@@ -179,7 +179,7 @@ unsafe fn list<T>(
 // checked before they are handed to MLIR.
 impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
     fn ctx(self) -> &'c Context {
-        context(unsafe { ContextRef::from_raw(mlirOperationGetContext(self.to_raw())) })
+        unsafe { context_from_raw(mlirOperationGetContext(self.to_raw())) }
     }
 
     fn name_str(self) -> &'c str {

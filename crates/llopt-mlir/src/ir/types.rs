@@ -1,7 +1,10 @@
 //! Types taken apart: numbers, tensors, functions.
 
 use crate::{diagnostic::Reported, ffi};
-use melior::ir::{Attribute, Location, Type, TypeLike};
+use melior::{
+    Context,
+    ir::{Attribute, Location, Type, TypeLike},
+};
 use mlir_sys::*;
 
 /// The floating-point formats that MLIR has and GPUs use.
@@ -148,6 +151,8 @@ pub fn tensor_type_checked<'c>(
 
 /// Types taken apart.
 pub trait TypeExt<'c>: Copy {
+    /// The context.
+    fn ctx(self) -> &'c Context;
     /// The float format; `None` for other types.
     fn float_kind(self) -> Option<FloatKind>;
     /// Width and signedness of an integer type.
@@ -171,6 +176,10 @@ pub trait TypeExt<'c>: Copy {
 }
 
 impl<'c> TypeExt<'c> for Type<'c> {
+    fn ctx(self) -> &'c Context {
+        super::context(self.context())
+    }
+
     fn float_kind(self) -> Option<FloatKind> {
         let raw = self.to_raw();
         type Test = unsafe extern "C" fn(MlirType) -> bool;
