@@ -249,7 +249,7 @@ fn follow_shared(
     }
     Ok(map_threads(&loaded, |_, _, _, thread| {
         (0..registers)
-            .map(|r| thread[plan.fold.apply(r) as usize])
+            .map(|r| thread[plan.load.fold.apply(r) as usize])
             .collect()
     }))
 }

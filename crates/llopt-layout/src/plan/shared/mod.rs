@@ -1,0 +1,202 @@
+//! Conversions through shared memory, with the memory layout synthesised for the two ends.
+//!
+//! # What is free
+//!
+//! Any bijection between elements and offsets is a correct memory layout. Registers are free, too:
+//! which registers a vector instruction takes, and in which order the instructions run, is a matter
+//! of naming. Lanes are not: lane `l` holds what it holds. So synthesis looks for a basis of the
+//! tensor's bits, offset bit 0 first,
+//!
+//! ```text
+//!   [ chunk | filler | bank | segment ]
+//! ```
+//!
+//! where the *chunk* bits make instructions wide, *filler* bits complete a bank's word if the chunk
+//! does not, and *segment* bits, the rows of banks, are chosen last but decide everything: an
+//! access conflicts as far as the span of its lanes meets the span of the segments
+//! (see [`crate::banks`]).
+//!
+//! # The chunk
+//!
+//! Bit `j` of the chunk of an instruction is a register direction or a certain lane bit
+//! (see [`crate::instruction`]). When both instructions have a bit `j`, it is one vector of the
+//! tensor that both layouts have in that role; so register bits of the chunk come from the
+//! intersection of the registers of both layouts. Where one instruction has a wider chunk, its
+//! further bits are its own. Beside, addresses must be aligned to the chunk: a linear form `f_j`
+//! has to exist that is one on vector `j` and zero on the others and on everything that makes
+//! addresses, which the lanes and warps of every side that uses bit `j` do.
+//!
+//! # The segments
+//!
+//! All other offset bits are a basis of the common kernel of these forms. For each side, the words
+//! that one phase touches are a subspace of dimension at most that of the banks. Two subspaces have
+//! a common complement of the size that the larger one leaves
+//! ([`crate::f2::Subspace::common_complement`]); segments taken from it meet neither span, and
+//! neither side has a conflict. If both chunks are equally wide this is always possible. If one is
+//! wider, its upper bits are bank bits that the other side's lanes need not reach; then the counts
+//! say so, and the cost decides.
+//!
+//! # Certificate
+//!
+//! Each access carries the wavefronts that it takes and the bound, one wavefront for each phase of
+//! each instruction, below which no layout gets with instructions of that width.
+
+mod access;
+mod space;
+mod swizzle;
+
+use crate::f2::{Subspace, WORD};
+use crate::instruction::InstructionKind;
+use crate::plan::endpoint::Endpoint;
+use crate::plan::{Counts, Machine, PlanError, Scope, endpoints};
+use crate::{InlineList, LinearLayout};
+pub use access::SharedAccess;
+use space::{End, Space, split_round};
+use swizzle::Problem;
+
+/// One bit of the index of a round: what it adds to the register indices of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RoundBit {
+    /// The register index added on the side of the stores.
+    pub store: u32,
+    /// The register index added on the side of the loads.
+    pub load: u32,
+}
+
+/// A conversion through shared memory.
+///
+/// For each round: all stores, a barrier, all loads; and a barrier between rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedPlan {
+    /// The layout of the memory in round 0, from (offset, block) to the tensor; offsets count
+    /// elements.
+    pub memory: LinearLayout,
+    /// How registers get there.
+    pub store: SharedAccess,
+    /// How they get back.
+    pub load: SharedAccess,
+    /// The bits of the index of a round; more than one round is taken only when the tensor does
+    /// not fit into the memory.
+    pub rounds: InlineList<RoundBit, WORD>,
+    /// Whose accesses the barriers order.
+    pub scope: Scope,
+    /// The bytes of shared memory per block.
+    pub bytes: u32,
+}
+
+impl SharedPlan {
+    pub(super) fn counts(&self, source: &Endpoint, target: &Endpoint, bits: u32) -> Counts {
+        let rounds = 1u32 << self.rounds.len();
+        let per_register = |registers: usize| ((1u32 << registers) * bits).div_ceil(32);
+        let held = per_register(source.registers.len()).min(per_register(target.registers.len()));
+        Counts {
+            shared_stores: self.store.instructions * rounds,
+            shared_loads: self.load.instructions * rounds,
+            store_wavefronts: self.store.wavefronts * rounds,
+            load_wavefronts: self.load.wavefronts * rounds,
+            store_bound: self.store.bound * rounds,
+            load_bound: self.load.bound * rounds,
+            shared_bytes: self.bytes,
+            barriers: 2 * rounds - 1,
+            // Operand and result are never whole at once, except over more than one round.
+            extra_registers: if rounds > 1 { held } else { 0 },
+            ..Counts::default()
+        }
+    }
+}
+
+/// Which instructions a swizzle is wanted for; `None` leaves the choice to the cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SwizzleRequest {
+    /// The kind of the stores.
+    pub store: Option<InstructionKind>,
+    /// The kind of the loads.
+    pub load: Option<InstructionKind>,
+}
+
+/// The cheapest trip through shared memory from `from` to `to` with instructions of the kinds
+/// asked for: optimal swizzling.
+///
+/// Requires what [`plan`](super::plan()) does.
+/// Ensures: the wavefronts of both sides equal their bounds whenever the chunks of both sides are
+/// equally wide, and in particular whenever both are vectors of the same width.
+pub fn synthesize(
+    from: &LinearLayout,
+    to: &LinearLayout,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    request: SwizzleRequest,
+) -> Result<SharedPlan, PlanError> {
+    let (source, target) = endpoints(from, to, element_bits, machine)?;
+    through_memory_with(from, &source, &target, element_bits, machine, request)
+}
+
+pub(super) fn through_memory(
+    from: &LinearLayout,
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+) -> Result<SharedPlan, PlanError> {
+    let request = SwizzleRequest::default();
+    through_memory_with(from, source, target, element_bits, machine, request)
+}
+
+fn through_memory_with(
+    from: &LinearLayout,
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    request: SwizzleRequest,
+) -> Result<SharedPlan, PlanError> {
+    let space = Space::new(source, target);
+    if space.scope == Scope::Cluster && !machine.cluster {
+        return Err(PlanError::NoCluster);
+    }
+    let bytes = |bits: u32| {
+        1u32.checked_shl(bits)
+            .and_then(|n| n.checked_mul(element_bits / 8))
+    };
+    let limit = machine.shared_bytes;
+    let mut store = End::of_source(source, &space);
+    let mut load = End::of_target(target, &space);
+    let mut rounds = InlineList::new();
+    let mut coordinates = Subspace::span(&space.units());
+    while bytes(coordinates.dimension()).is_none_or(|needed| needed > limit) {
+        match split_round(&mut store, &mut load, &coordinates) {
+            Some((round, rest)) => {
+                rounds.add(round);
+                coordinates = rest;
+            }
+            None => {
+                let needed = bytes(coordinates.dimension()).unwrap_or(u32::MAX);
+                return Err(PlanError::SharedMemory { needed, limit });
+            }
+        }
+    }
+    let problem = Problem {
+        store,
+        load,
+        coordinates,
+        element_bits,
+        machine,
+    };
+    let best = problem
+        .best(request, space.scope)
+        .ok_or(PlanError::NoInstruction)?;
+    // Between rounds, warps that hold the same elements write what the others read.
+    let scope = if rounds.is_empty() {
+        space.scope
+    } else {
+        space.scope.max(Scope::Block)
+    };
+    Ok(SharedPlan {
+        memory: space.memory_layout(from, source, &best.swizzle.offsets),
+        store: best.store.into_access(&problem.store, &best.swizzle),
+        load: best.load.into_access(&problem.load, &best.swizzle),
+        rounds,
+        scope,
+        bytes: bytes(problem.coordinates.dimension()).unwrap_or(limit),
+    })
+}

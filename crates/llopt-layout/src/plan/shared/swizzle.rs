@@ -1,0 +1,445 @@
+//! The search for the cheapest pair of instructions and the memory layout that suits both.
+
+use alloc::vec::Vec;
+
+use crate::f2::{Echelon, Subspace};
+use crate::instruction::{Bit, Instruction, MAX_INSTRUCTION_BITS};
+use crate::layout::Dims;
+use crate::plan::endpoint::Vectors;
+use crate::plan::shared::SwizzleRequest;
+use crate::plan::shared::access::{Assignment, Swizzle, options, phase_vectors};
+use crate::plan::shared::space::End;
+use crate::plan::{Machine, Scope};
+use crate::{Dim, InlineList, Side};
+
+pub(super) struct Problem<'a> {
+    pub store: End,
+    pub load: End,
+    /// What the vectors of both sides span.
+    pub coordinates: Subspace,
+    pub element_bits: u32,
+    pub machine: &'a Machine<'a>,
+}
+
+pub(super) struct Candidate {
+    pub store: Assignment,
+    pub load: Assignment,
+    pub swizzle: Swizzle,
+    cost: f32,
+}
+
+/// The vectors of a chunk.
+type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
+
+impl Problem<'_> {
+    /// The cheapest candidate: pairs of instructions in the order of what they cost without
+    /// conflicts, until no better one can follow.
+    pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
+        let spans = (self.store.span(), self.load.span());
+        let stores = options(&self.store, self.element_bits, self.machine, request.store);
+        let loads = options(&self.load, self.element_bits, self.machine, request.load);
+        let costs = &self.machine.costs;
+        let load_wavefront = match scope {
+            Scope::Cluster => costs.remote_wavefront,
+            _ => costs.wavefront,
+        };
+        let price = |instruction: &Instruction, registers: usize, wavefront: f32| {
+            let count = 1u32 << (registers as u32 - instruction.registers_log2());
+            count as f32 * (costs.issue + instruction.phases() as f32 * wavefront)
+        };
+        let mut pairs: Vec<(f32, u8, u8)> = Vec::with_capacity(stores.len() * loads.len());
+        for (i, store) in (0u8..).zip(&stores) {
+            let own = price(store, self.store.registers.len(), costs.wavefront);
+            for (j, load) in (0u8..).zip(&loads) {
+                pairs.push((
+                    own + price(load, self.load.registers.len(), load_wavefront),
+                    i,
+                    j,
+                ));
+            }
+        }
+        pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let mut best: Option<Candidate> = None;
+        for &(optimistic, i, j) in &pairs {
+            if best.as_ref().is_some_and(|b| b.cost <= optimistic) {
+                break;
+            }
+            let (store, load) = (&stores[usize::from(i)], &loads[usize::from(j)]);
+            let Some(mut candidate) = self.evaluate(store, load, &spans) else {
+                continue;
+            };
+            let total = |side: &Assignment, wavefront: f32| {
+                side.instructions() as f32 * (costs.issue + side.wavefronts as f32 * wavefront)
+            };
+            candidate.cost =
+                total(&candidate.store, costs.wavefront) + total(&candidate.load, load_wavefront);
+            if best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
+                best = Some(candidate);
+            }
+        }
+        best
+    }
+
+    /// The best memory layout for a pair of instructions, if there is any.
+    fn evaluate(
+        &self,
+        store: &Instruction,
+        load: &Instruction,
+        spans: &(Echelon, Echelon),
+    ) -> Option<Candidate> {
+        let chunk = self.chunk(store, load, spans)?;
+        let forms = self.forms(store, load, &chunk)?;
+        let vectors = &chunk;
+        // What all forms map to zero: the space of the other offset bits.
+        let mut rest = Subspace::ZERO;
+        for &v in &self.coordinates.basis() {
+            rest.add(forms.project(v, vectors));
+        }
+
+        let word_bits = (self.machine.banks.bank_bytes_log2 + 3)
+            .saturating_sub(self.element_bits.trailing_zeros()) as usize;
+        let mut filler = Vectors::new();
+        for &v in rest
+            .basis()
+            .iter()
+            .take(word_bits.saturating_sub(vectors.len()))
+        {
+            filler.add(v);
+        }
+        let store_registers = Assignment::new(
+            &self.store,
+            store,
+            vectors,
+            |j, v| forms.value(j, v),
+            &spans.0,
+        )?;
+        let load_registers = Assignment::new(
+            &self.load,
+            load,
+            vectors,
+            |j, v| forms.value(j, v),
+            &spans.1,
+        )?;
+
+        // The words that one phase of each side touches, as far as the forms do not tell them
+        // apart.
+        let touched = |end: &End, instruction: &Instruction, own: &Assignment| {
+            let mut touched = Subspace::span(&vectors[..instruction.chunk.len()]);
+            for &v in vectors.iter().take(word_bits).chain(&filler) {
+                touched.add(v);
+            }
+            for vector in phase_vectors(end, instruction, own) {
+                touched.add(vector);
+            }
+            touched.intersection(&rest)
+        };
+        let a = touched(&self.store, store, &store_registers);
+        let b = touched(&self.load, load, &load_registers);
+        let bits = self.coordinates.dimension() as usize;
+        let banks = &self.machine.banks;
+        let row_bits = (banks.banks_log2 + banks.bank_bytes_log2 + 3)
+            .saturating_sub(self.element_bits.trailing_zeros());
+        let wanted = bits.saturating_sub(row_bits as usize);
+        let mut segments = Subspace::common_complement(&a, &b, &rest);
+        if (segments.dimension() as usize) < wanted {
+            // Conflicts on the side that touches more words, none on the other one if possible.
+            let small = if a.dimension() < b.dimension() {
+                &a
+            } else {
+                &b
+            };
+            for avoided in [small.sum(&segments), segments] {
+                let mut avoided = avoided;
+                for &v in &rest.basis() {
+                    if (segments.dimension() as usize) < wanted && avoided.add(v) {
+                        segments.add(v);
+                    }
+                }
+            }
+        }
+        let segment_list: Vectors = segments.basis().iter().copied().take(wanted).collect();
+
+        let mut used = Subspace::span(&segment_list);
+        for &v in &filler {
+            used.add(v);
+        }
+        let mut offsets: Vectors = vectors.iter().chain(&filler).copied().collect();
+        for &v in &rest.basis() {
+            if used.add(v) {
+                offsets.add(v);
+            }
+        }
+        for &v in &segment_list {
+            offsets.add(v);
+        }
+        let mut others = Dims::EMPTY;
+        // No more bits than the tensor has.
+        let _ = others.push(Side::Output, Dim::OFFSET, offsets.len() as u32);
+        let _ = others.push(Side::Output, Dim::BLOCK, self.store.blocks.len() as u32);
+        let swizzle = Swizzle {
+            inverse: Echelon::of(&offsets),
+            offsets,
+            others,
+        };
+        let mut candidate = Candidate {
+            store: store_registers,
+            load: load_registers,
+            swizzle,
+            cost: 0.0,
+        };
+        candidate.store.wavefronts = candidate.store.count(
+            &self.store,
+            &candidate.swizzle,
+            self.element_bits,
+            self.machine,
+        );
+        candidate.load.wavefronts = candidate.load.count(
+            &self.load,
+            &candidate.swizzle,
+            self.element_bits,
+            self.machine,
+        );
+        Some(candidate)
+    }
+
+    /// The vectors of the chunk that suit both instructions.
+    fn chunk(
+        &self,
+        store: &Instruction,
+        load: &Instruction,
+        spans: &(Echelon, Echelon),
+    ) -> Option<Chunk> {
+        let len = store.chunk.len().max(load.chunk.len());
+        let mut vectors = InlineList::new();
+        let mut used = Subspace::ZERO;
+        // Bits that a lane determines.
+        for j in 0..len {
+            let fixed = |end: &End, bit: Option<&Bit>| match bit {
+                Some(Bit::Lane(lane)) => end.lanes.get(usize::from(*lane)).copied(),
+                _ => None,
+            };
+            let (a, b) = (
+                fixed(&self.store, store.chunk.get(j)),
+                fixed(&self.load, load.chunk.get(j)),
+            );
+            let lane = match (a, b) {
+                (Some(a), Some(b)) if a != b => return None,
+                (Some(a), _) => Some(a),
+                (None, b) => b,
+            };
+            let Some((v, blocks)) = lane else {
+                vectors.add(0);
+                continue;
+            };
+            let in_registers = |bit: Option<&Bit>, span: &Echelon| {
+                !matches!(bit, Some(Bit::Register(_))) || span.contains(v)
+            };
+            if blocks != 0
+                || !in_registers(store.chunk.get(j), &spans.0)
+                || !in_registers(load.chunk.get(j), &spans.1)
+                || !used.add(v)
+            {
+                return None;
+            }
+            vectors.add(v);
+        }
+        // Bits that registers are free to determine: those of both sides first, since they have
+        // the least choice.
+        let is_register = |bit: Option<&Bit>| matches!(bit, Some(Bit::Register(_)));
+        let mut taken = used;
+        for end in [&self.store, &self.load] {
+            for (v, _) in end.threads() {
+                taken.add(v);
+            }
+        }
+        let mut common: Option<Vectors> = None;
+        for both in [true, false] {
+            for j in 0..len {
+                let (a, b) = (
+                    is_register(store.chunk.get(j)),
+                    is_register(load.chunk.get(j)),
+                );
+                if vectors[j] != 0 || (a && b) != both {
+                    continue;
+                }
+                vectors[j] = if both {
+                    let common = common
+                        .get_or_insert_with(|| common_registers(&self.store, &self.load, spans));
+                    *common.iter().find(|&&v| taken.add(v))?
+                } else {
+                    let end = if a { &self.store } else { &self.load };
+                    let mut taken = used;
+                    for (v, _) in end.threads() {
+                        taken.add(v);
+                    }
+                    let own = end.registers.iter().filter(|r| r.1 == 0);
+                    own.map(|r| r.0).find(|&v| taken.add(v))?
+                };
+                used.add(vectors[j]);
+            }
+        }
+        Some(vectors)
+    }
+
+    /// The linear forms that are the low bits of the offset.
+    fn forms(&self, store: &Instruction, load: &Instruction, chunk: &Chunk) -> Option<Forms> {
+        let mut forms = Forms {
+            frames: InlineList::new(),
+            zeros: InlineList::new(),
+            of: InlineList::new(),
+        };
+        let sides = [(&self.store, store), (&self.load, load)];
+        let mut keys: InlineList<[Option<bool>; 2], MAX_INSTRUCTION_BITS> = InlineList::new();
+        for j in 0..chunk.len() {
+            // For each side whether it uses the bit and, if so, whether a lane determines it.
+            let key = sides.map(|(_, instruction)| {
+                instruction
+                    .chunk
+                    .get(j)
+                    .map(|bit| matches!(bit, Bit::Lane(_)))
+            });
+            let frame = match keys.iter().position(|&k| k == key) {
+                Some(frame) => frame,
+                None => {
+                    let (frame, zeros) = self.frame(&sides, key, chunk);
+                    forms.frames.push(frame).ok()?;
+                    forms.zeros.add(zeros);
+                    keys.add(key);
+                    keys.len() - 1
+                }
+            };
+            let recipe = forms.frames[frame].solve(chunk[j])?;
+            // A vector that the form has to map to zero is no basis vector of its own.
+            if !recipe.is_power_of_two() || recipe.trailing_zeros() < forms.zeros[frame] {
+                return None;
+            }
+            forms.of.add((frame as u8, recipe.trailing_zeros() as u8));
+        }
+        Some(forms)
+    }
+
+    /// A basis of the coordinates in which everything that the forms of this key map to zero comes
+    /// first, and the number of these.
+    fn frame(
+        &self,
+        sides: &[(&End, &Instruction); 2],
+        key: [Option<bool>; 2],
+        chunk: &Chunk,
+    ) -> (Echelon, u32) {
+        let mut frame = Echelon::new();
+        let mut add = |v: u32| {
+            if !frame.contains(v) {
+                let _ = frame.insert(v);
+            }
+        };
+        for (&(end, instruction), side) in sides.iter().zip(key) {
+            let Some(by_lane) = side else { continue };
+            for (i, &(v, _)) in (0u8..).zip(&end.lanes) {
+                if !instruction.chunk.contains(&Bit::Lane(i)) {
+                    add(v);
+                }
+            }
+            for &(v, _) in end.warps.iter().chain(&end.blocks) {
+                add(v);
+            }
+            if by_lane {
+                for &(v, _) in &end.registers {
+                    add(v);
+                }
+            } else {
+                // Registers in other blocks cannot give way.
+                for &(v, _) in end.registers.iter().filter(|r| r.1 != 0) {
+                    add(v);
+                }
+            }
+        }
+        let own = |j: usize| {
+            sides.iter().zip(key).all(|((_, instruction), side)| {
+                instruction
+                    .chunk
+                    .get(j)
+                    .map(|bit| matches!(bit, Bit::Lane(_)))
+                    == side
+            })
+        };
+        for (_, &v) in chunk.iter().enumerate().filter(|&(j, _)| !own(j)) {
+            add(v);
+        }
+        let zeros = frame.rank();
+        let mut add = |v: u32| {
+            if !frame.contains(v) {
+                let _ = frame.insert(v);
+            }
+        };
+        for (_, &v) in chunk.iter().enumerate().filter(|&(j, _)| own(j)) {
+            add(v);
+        }
+        for &v in &self.coordinates.basis() {
+            add(v);
+        }
+        (frame, zeros)
+    }
+}
+
+/// The linear forms of the low offset bits: for each the basis to read it from.
+struct Forms {
+    frames: InlineList<Echelon, 4>,
+    /// For each the number of its first vectors, which its forms map to zero.
+    zeros: InlineList<u32, 4>,
+    /// Frame and bit of the recipe.
+    of: InlineList<(u8, u8), MAX_INSTRUCTION_BITS>,
+}
+
+impl Forms {
+    fn value(&self, j: usize, v: u32) -> bool {
+        let (frame, bit) = self.of[j];
+        let recipe = self.frames[usize::from(frame)].solve(v).unwrap_or(0);
+        recipe >> bit & 1 == 1
+    }
+
+    /// The part of `v` that all forms map to zero.
+    fn project(&self, v: u32, vectors: &[u32]) -> u32 {
+        vectors
+            .iter()
+            .enumerate()
+            .filter(|&(j, _)| self.value(j, v))
+            .fold(v, |acc, (_, &w)| acc ^ w)
+    }
+}
+
+/// Directions that both sides have in registers, single registers of both first.
+fn common_registers(store: &End, load: &End, spans: &(Echelon, Echelon)) -> Vectors {
+    let mut space = Subspace::ZERO;
+    let mut list = Vectors::new();
+    let mut add = |v: u32| {
+        if space.add(v) {
+            list.add(v);
+        }
+    };
+    for &(v, blocks) in &store.registers {
+        if blocks == 0 && load.registers.contains(&(v, 0)) {
+            add(v);
+        }
+    }
+    for (end, span) in [(store, &spans.1), (load, &spans.0)] {
+        for &(v, blocks) in &end.registers {
+            if blocks == 0 && span.contains(v) {
+                add(v);
+            }
+        }
+    }
+    let own = |end: &End| -> Vectors {
+        end.registers
+            .iter()
+            .filter(|r| r.1 == 0)
+            .map(|r| r.0)
+            .collect()
+    };
+    for &v in &Subspace::span(&own(store))
+        .intersection(&Subspace::span(&own(load)))
+        .basis()
+    {
+        add(v);
+    }
+    list
+}
