@@ -48,6 +48,17 @@ pub struct Phase {
     /// A basis of the lanes of the phase that has lane 0; the others are its translates. Entries
     /// beyond the lanes of a warp do not count, so that one row serves warps of both sizes.
     pub lanes: &'static [u32],
+    /// Hardware may join phases when lanes share addresses.
+    pub joined: Option<Joined>,
+}
+
+/// When phases are joined: lanes whose numbers differ by one of `equal` all have equal addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The differences of lane numbers, one of which suffices.
+    pub equal: &'static [u32],
+    /// A basis of the lanes of the phase that has lane 0 then.
+    pub lanes: &'static [u32],
 }
 
 /// A memory of banks, as data; the rows for real hardware are not in this crate.
@@ -63,14 +74,24 @@ pub struct BankModel {
 }
 
 impl BankModel {
-    /// The basis of the lanes that are served together in an access of `bits` per lane.
+    /// The basis of the lanes that are served together in an access of `bits` per lane, where
+    /// `shared(d)` says whether all lanes whose numbers differ by `d` have equal addresses.
     ///
     /// `None` when no instruction is that wide.
-    pub fn phase(&self, access: Access, bits: u32) -> Option<&'static [u32]> {
-        self.phases
+    pub fn phase(
+        &self,
+        access: Access,
+        bits: u32,
+        shared: impl Fn(u32) -> bool,
+    ) -> Option<&'static [u32]> {
+        let row = self
+            .phases
             .iter()
-            .find(|p| p.access == access && p.bits >= bits)
-            .map(|p| p.lanes)
+            .find(|p| p.access == access && p.bits >= bits)?;
+        Some(match row.joined {
+            Some(joined) if joined.equal.iter().any(|&d| shared(d)) => joined.lanes,
+            _ => row.lanes,
+        })
     }
 
     /// The widest access, in bits per lane; 0 when there is none.
@@ -107,7 +128,11 @@ impl BankModel {
     ///
     /// Ensures: at least one wavefront per phase; `None` when no instruction is that wide.
     pub fn count(&self, access: Access, bytes: u32, addresses: &[u32]) -> Option<u32> {
-        let phase = self.phase(access, bytes.saturating_mul(8))?;
+        let shared = |d: u32| {
+            let lanes = || (0u32..).zip(addresses);
+            lanes().all(|(l, address)| addresses.get((l ^ d) as usize).is_none_or(|a| a == address))
+        };
+        let phase = self.phase(access, bytes.saturating_mul(8), shared)?;
         Some(self.count_in_phases(phase, bytes, addresses))
     }
 
@@ -137,15 +162,6 @@ impl BankModel {
             total += busiest.unwrap_or(0);
         }
         total
-    }
-
-    /// The phases of one instruction of a warp of `lanes` lanes, each at least one wavefront: the
-    /// lower bound of what the instruction takes.
-    ///
-    /// Requires `lanes` to be a power of two. `None` when no instruction is `bits` wide.
-    pub fn phases_per_warp(&self, access: Access, bits: u32, lanes: u32) -> Option<u32> {
-        let phase = self.phase(access, bits)?;
-        Some(lanes >> Subspace::span(&in_warp(phase, lanes)).dimension())
     }
 }
 

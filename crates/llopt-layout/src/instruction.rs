@@ -86,7 +86,8 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// The access of `2^elements_log2` contiguous elements per lane.
+    /// The access of `2^elements_log2` contiguous elements per lane, where `shared(d)` says whether
+    /// lanes whose numbers differ by `d` have equal addresses.
     ///
     /// `None` when the banks know no access that wide.
     pub fn vector(
@@ -95,8 +96,9 @@ impl Instruction {
         element_bits: u32,
         elements_log2: u32,
         lanes_log2: u32,
+        shared: impl Fn(u32) -> bool,
     ) -> Option<Instruction> {
-        let phase = banks.phase(access, element_bits.checked_shl(elements_log2)?)?;
+        let phase = banks.phase(access, element_bits.checked_shl(elements_log2)?, shared)?;
         let lanes = 1u32.checked_shl(lanes_log2)?;
         Some(Instruction {
             name: match access {

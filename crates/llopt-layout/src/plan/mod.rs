@@ -211,8 +211,8 @@ impl From<LayoutError> for PlanError {
 /// use llopt_layout::{Dim, LinearLayout};
 /// # const LANES: &[u32] = &[1, 2, 4, 8, 16];
 /// # const PHASES: &[Phase] = &[
-/// #     Phase { access: Access::Load, bits: 32, lanes: LANES },
-/// #     Phase { access: Access::Store, bits: 32, lanes: LANES },
+/// #     Phase { access: Access::Load, bits: 32, lanes: LANES, joined: None },
+/// #     Phase { access: Access::Store, bits: 32, lanes: LANES, joined: None },
 /// # ];
 /// # let machine = Machine {
 /// #     lanes_log2: 5,

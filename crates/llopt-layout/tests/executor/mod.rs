@@ -1,8 +1,8 @@
 //! Follows a plan with a tag for every element, as a code generator's output would.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use llopt_layout::instruction::Bit;
-use llopt_layout::plan::{Machine, Movement, Plan, SharedAccess, SharedPlan, ShufflePlan};
+use llopt_layout::instruction::{Bit, InstructionKind};
+use llopt_layout::plan::{Machine, Movement, Plan, Scope, SharedAccess, SharedPlan, ShufflePlan};
 use llopt_layout::{Dim, LinearLayout};
 
 /// The flattened element that each place holds, by block, warp, lane, register.
@@ -199,7 +199,7 @@ fn follow_shared(
         return Err(format!("{} bytes for {offsets} offsets", plan.bytes));
     }
     for access in [&plan.store, &plan.load] {
-        check_wavefronts(access, element_bits, machine)?;
+        check_wavefronts(access, element_bits, machine, plan.scope != Scope::Cluster)?;
     }
     let mut loaded: Values = map_threads(source, |_, _, _, _| vec![u32::MAX; registers as usize]);
     for round in 0..1u32 << plan.rounds.len() {
@@ -259,6 +259,7 @@ fn check_wavefronts(
     access: &SharedAccess,
     element_bits: u32,
     machine: &Machine<'_>,
+    one_block: bool,
 ) -> Result<(), String> {
     let instruction = &access.instruction;
     let bytes = element_bits / 8;
@@ -267,6 +268,17 @@ fn check_wavefronts(
         let addresses: Vec<u32> = (0..1u32 << instruction.addresses_log2())
             .map(|lane| address(access, lane, 0, 0, repeat).0 * bytes)
             .collect();
+        if instruction.kind == InstructionKind::Vector && one_block {
+            // The same by the definition, which looks for lanes that share addresses itself.
+            let bytes = 1 << instruction.chunk_bytes_log2();
+            let counted = machine.banks.count(instruction.access, bytes, &addresses);
+            let claimed = access.wavefronts / access.instructions;
+            if counted != Some(claimed) {
+                return Err(format!(
+                    "{counted:?} wavefronts where {claimed} were claimed"
+                ));
+            }
+        }
         total += machine.banks.count_in_phases(
             &instruction.phase,
             1 << instruction.chunk_bytes_log2(),

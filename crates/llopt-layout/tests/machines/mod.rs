@@ -3,7 +3,7 @@
 //! the crate's tests free of them.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use llopt_layout::banks::{Access, BankModel, Phase};
+use llopt_layout::banks::{Access, BankModel, Joined, Phase};
 use llopt_layout::instruction::Bit::{Lane, Register};
 use llopt_layout::instruction::{InstructionKind, MatrixInstruction};
 use llopt_layout::plan::{Costs, Machine};
@@ -13,6 +13,7 @@ const fn row(access: Access, bits: u32, lanes: &'static [u32]) -> Phase {
         access,
         bits,
         lanes,
+        joined: None,
     }
 }
 
@@ -23,8 +24,20 @@ pub const WARP32: Machine<'static> = Machine {
         bank_bytes_log2: 2,
         phases: &[
             row(Access::Load, 32, &[1, 2, 4, 8, 16]),
-            row(Access::Load, 64, &[1, 2, 4, 8]),
-            row(Access::Load, 128, &[1, 2, 4]),
+            Phase {
+                joined: Some(Joined {
+                    equal: &[1, 2],
+                    lanes: &[1, 2, 4, 8, 16],
+                }),
+                ..row(Access::Load, 64, &[1, 2, 4, 8])
+            },
+            Phase {
+                joined: Some(Joined {
+                    equal: &[1, 2],
+                    lanes: &[1, 2, 4, 8],
+                }),
+                ..row(Access::Load, 128, &[1, 2, 4])
+            },
             row(Access::Store, 32, &[1, 2, 4, 8, 16]),
             row(Access::Store, 64, &[1, 2, 4, 8]),
             row(Access::Store, 128, &[1, 2, 4]),

@@ -55,7 +55,7 @@ impl SharedAccess {
     /// # use llopt_layout::plan::{Costs, Machine, SharedAccess};
     /// # use llopt_layout::{Dim, LinearLayout};
     /// # const LANES: &[u32] = &[1, 2, 4, 8, 16];
-    /// # const PHASES: &[Phase] = &[Phase { access: Access::Load, bits: 32, lanes: LANES }];
+    /// # const PHASES: &[Phase] = &[Phase { access: Access::Load, bits: 32, lanes: LANES, joined: None }];
     /// # let machine = Machine {
     /// #     lanes_log2: 5,
     /// #     banks: BankModel { banks_log2: 5, bank_bytes_log2: 2, phases: PHASES },
@@ -363,13 +363,17 @@ pub(super) fn options(
     if kind.is_none_or(|kind| kind == InstructionKind::Vector) {
         let most = registers.min((widest / element_bits).max(1).trailing_zeros());
         for elements in 0..=most {
-            let banks = &machine.banks;
+            let shared = |difference: u32| {
+                let images = ones(difference).map(|i| end.lanes.get(i as usize).copied());
+                images.fold((0, 0), |a, v| v.map_or((1, 1), |v| (a.0 ^ v.0, a.1 ^ v.1))) == (0, 0)
+            };
             options.extend(Instruction::vector(
                 end.access,
-                banks,
+                &machine.banks,
                 element_bits,
                 elements,
                 lanes,
+                shared,
             ));
         }
     }
