@@ -22,6 +22,7 @@
 //! ```
 
 pub mod arch;
+pub mod banks;
 pub mod feature;
 pub mod matrix;
 

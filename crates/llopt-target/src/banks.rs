@@ -1,0 +1,384 @@
+//! Shared memory as data: banks, phases, matrix accesses, and what moving data costs.
+//!
+//! # Banks
+//!
+//! All targets have banks of four bytes. How many, and which lanes an access serves together, are
+//! the rows below; a phase is given by a basis of its lanes (see [`llopt_layout::banks`]).
+//!
+//! **NVIDIA.** 32 banks; accesses of up to 32 bits serve a warp at once, 64 bits half a warp, 128
+//! bits a quarter (CUDA C++ Programming Guide, "Shared Memory"; the widths above 32 bits are not
+//! written down there). *Measured* on an H200 (sm_90): 400 random linear address patterns for each
+//! of ten loads and stores, and for `stmatrix`, took exactly the number of cycles that the rows
+//! say, 4,400 of 4,400. Among them is what the guide does not mention: a wide *load* joins two
+//! phases when all lanes `l` and `l ^ 1`, or all lanes `l` and `l ^ 2`, read the same address. A
+//! part of the measurements is in `tests/banks_h200.txt`, and a test holds the rows to it.
+//!
+//! **AMD CDNA.** 32 banks on gfx90a and gfx942 (CDNA3 ISA, "Data Share"), 64 on gfx950 (CDNA4 ISA).
+//! `ds_write_b128` serves eight consecutive lanes, `ds_read_b128` lanes 0-3 with 20-23, and so on
+//! (ROCm documentation, Composable Kernel, "Understanding AMD GPU LDS and Bank Conflicts"); on gfx950
+//! lanes 0-3, 12-15, 20-23, 24-27, and 64-bit accesses half a wave (Triton's AMD back end, padded
+//! layouts for gfx950). Other widths serve as many consecutive lanes as fill the banks.
+//!
+//! **AMD RDNA.** The memory of a work-group processor has 64 banks, of which a wave reaches the 32 of
+//! its half at full speed in either mode (RDNA3 ISA, "Local Data Share"). The rows say 32: what does
+//! not conflict there does not conflict on 64.
+
+use llopt_layout::banks::{Access, BankModel, Joined, Phase};
+use llopt_layout::instruction::Bit::{self, Lane, Register};
+use llopt_layout::instruction::{InstructionKind, MatrixInstruction};
+use llopt_layout::plan::{Costs, Machine};
+
+use crate::{Family, Feature, Target, Vendor};
+
+const fn serves(access: Access, bits: u32, lanes: &'static [u32]) -> Phase {
+    Phase {
+        access,
+        bits,
+        lanes,
+        joined: None,
+    }
+}
+
+const fn joins(bits: u32, lanes: &'static [u32], joined: &'static [u32]) -> Phase {
+    Phase {
+        access: Access::Load,
+        bits,
+        lanes,
+        joined: Some(Joined {
+            equal: &[1, 2],
+            lanes: joined,
+        }),
+    }
+}
+
+const LANES_64: &[u32] = &[1, 2, 4, 8, 16, 32];
+const LANES_32: &[u32] = &[1, 2, 4, 8, 16];
+const LANES_16: &[u32] = &[1, 2, 4, 8];
+const LANES_8: &[u32] = &[1, 2, 4];
+
+/// Every NVIDIA architecture of the table.
+const NVIDIA: BankModel = BankModel {
+    banks_log2: 5,
+    bank_bytes_log2: 2,
+    phases: &[
+        serves(Access::Load, 32, LANES_32),
+        joins(64, LANES_16, LANES_32),
+        joins(128, LANES_8, LANES_16),
+        serves(Access::Store, 32, LANES_32),
+        serves(Access::Store, 64, LANES_16),
+        serves(Access::Store, 128, LANES_8),
+    ],
+};
+
+/// gfx90a and gfx942.
+const CDNA: BankModel = BankModel {
+    banks_log2: 5,
+    bank_bytes_log2: 2,
+    phases: &[
+        serves(Access::Load, 32, LANES_32),
+        serves(Access::Load, 64, LANES_16),
+        serves(Access::Load, 128, &[1, 2, 20]),
+        serves(Access::Store, 32, LANES_32),
+        serves(Access::Store, 64, LANES_16),
+        serves(Access::Store, 128, LANES_8),
+    ],
+};
+
+/// gfx950.
+const CDNA4: BankModel = BankModel {
+    banks_log2: 6,
+    bank_bytes_log2: 2,
+    phases: &[
+        serves(Access::Load, 32, LANES_64),
+        serves(Access::Load, 64, LANES_32),
+        serves(Access::Load, 128, &[1, 2, 12, 20]),
+        serves(Access::Store, 32, LANES_64),
+        serves(Access::Store, 64, LANES_32),
+        serves(Access::Store, 128, LANES_16),
+    ],
+};
+
+/// gfx11, gfx12.
+const RDNA: BankModel = BankModel {
+    banks_log2: 5,
+    bank_bytes_log2: 2,
+    phases: &[
+        serves(Access::Load, 32, LANES_32),
+        serves(Access::Load, 64, LANES_16),
+        serves(Access::Load, 128, LANES_8),
+        serves(Access::Store, 32, LANES_32),
+        serves(Access::Store, 64, LANES_16),
+        serves(Access::Store, 128, LANES_8),
+    ],
+};
+
+/// Rows of 16 bytes over four lanes (PTX ISA, `ldmatrix`, fragment layout of `.m8n8`): the row
+/// addresses come from eight lanes for each matrix.
+const fn rows(
+    name: &'static str,
+    access: Access,
+    element_bits: u32,
+    chunk: &'static [Bit],
+) -> MatrixInstruction {
+    MatrixInstruction {
+        name,
+        access,
+        kind: InstructionKind::Matrix,
+        element_bits,
+        chunk,
+        address: &[Lane(2), Lane(3), Lane(4)],
+        repeats_log2: 2,
+        phase: LANES_8,
+    }
+}
+
+const fn columns(
+    name: &'static str,
+    access: Access,
+    element_bits: u32,
+    chunk: &'static [Bit],
+    address: &'static [Bit],
+    repeats_log2: u32,
+) -> MatrixInstruction {
+    MatrixInstruction {
+        name,
+        access,
+        kind: InstructionKind::MatrixTransposed,
+        element_bits,
+        chunk,
+        address,
+        repeats_log2,
+        phase: LANES_8,
+    }
+}
+
+const ROW_OF_8_BITS: &[Bit] = &[Register(0), Register(1), Lane(0), Lane(1)];
+const ROW_OF_16_BITS: &[Bit] = &[Register(0), Lane(0), Lane(1)];
+const ROW_OF_32_BITS: &[Bit] = &[Lane(0), Lane(1)];
+
+const LOAD_8: MatrixInstruction = rows("ldmatrix", Access::Load, 8, ROW_OF_8_BITS);
+const LOAD_16: MatrixInstruction = rows("ldmatrix", Access::Load, 16, ROW_OF_16_BITS);
+const LOAD_32: MatrixInstruction = rows("ldmatrix", Access::Load, 32, ROW_OF_32_BITS);
+const LOAD_TRANS_16: MatrixInstruction = columns(
+    "ldmatrix.trans",
+    Access::Load,
+    16,
+    &[Lane(2), Lane(3), Lane(4)],
+    &[Register(0), Lane(0), Lane(1)],
+    2,
+);
+/// `.m16n16.b8`: 16 rows of 16 bytes, eight elements per lane.
+const LOAD_TRANS_8: MatrixInstruction = columns(
+    "ldmatrix.trans.b8",
+    Access::Load,
+    8,
+    &[Lane(2), Lane(3), Lane(4), Register(2)],
+    &[Register(0), Register(1), Lane(0), Lane(1)],
+    1,
+);
+const STORE_8: MatrixInstruction = rows("stmatrix", Access::Store, 8, ROW_OF_8_BITS);
+const STORE_16: MatrixInstruction = rows("stmatrix", Access::Store, 16, ROW_OF_16_BITS);
+const STORE_32: MatrixInstruction = rows("stmatrix", Access::Store, 32, ROW_OF_32_BITS);
+const STORE_TRANS_16: MatrixInstruction = columns(
+    "stmatrix.trans",
+    Access::Store,
+    16,
+    &[Lane(2), Lane(3), Lane(4)],
+    &[Register(0), Lane(0), Lane(1)],
+    2,
+);
+/// `.m16n8.b8`: eight rows of 16 bytes, four elements per lane.
+const STORE_TRANS_8: MatrixInstruction = columns(
+    "stmatrix.trans.b8",
+    Access::Store,
+    8,
+    &[Lane(2), Lane(3), Lane(4), Register(1)],
+    &[Register(0), Lane(0), Lane(1)],
+    2,
+);
+
+/// [`Feature::Ldmatrix`].
+const LOADS: &[MatrixInstruction] = &[LOAD_8, LOAD_16, LOAD_32, LOAD_TRANS_16];
+
+/// [`Feature::Ldmatrix`] and [`Feature::Stmatrix`].
+const LOADS_AND_STORES: &[MatrixInstruction] = &[
+    LOAD_8,
+    LOAD_16,
+    LOAD_32,
+    LOAD_TRANS_16,
+    STORE_8,
+    STORE_16,
+    STORE_32,
+    STORE_TRANS_16,
+];
+
+/// These with [`Feature::LdmatrixB8`] and [`Feature::StmatrixB8`].
+const LOADS_AND_STORES_B8: &[MatrixInstruction] = &[
+    LOAD_8,
+    LOAD_16,
+    LOAD_32,
+    LOAD_TRANS_16,
+    LOAD_TRANS_8,
+    STORE_8,
+    STORE_16,
+    STORE_32,
+    STORE_TRANS_16,
+    STORE_TRANS_8,
+];
+
+/// [`Feature::LdsTransposeLoad`] with waves of 64: 16 lanes read rows of 16 elements, 64 bits each,
+/// and receive columns (CDNA4 ISA, `DS_READ_B64_TR_B16`, `DS_READ_B64_TR_B8`).
+const WAVE_64_COLUMNS: &[MatrixInstruction] = &[
+    MatrixInstruction {
+        name: "ds_read_b64_tr_b16",
+        access: Access::Load,
+        kind: InstructionKind::MatrixTransposed,
+        element_bits: 16,
+        chunk: &[Lane(0), Lane(1)],
+        address: &[Lane(2), Lane(3), Register(0), Register(1), Lane(4), Lane(5)],
+        repeats_log2: 0,
+        phase: LANES_32,
+    },
+    MatrixInstruction {
+        name: "ds_read_b64_tr_b8",
+        access: Access::Load,
+        kind: InstructionKind::MatrixTransposed,
+        element_bits: 8,
+        chunk: &[Lane(0), Lane(1), Lane(2)],
+        address: &[
+            Lane(3),
+            Register(0),
+            Register(1),
+            Register(2),
+            Lane(4),
+            Lane(5),
+        ],
+        repeats_log2: 0,
+        phase: LANES_32,
+    },
+];
+
+/// [`Feature::LdsTransposeLoad`] with waves of 32 (gfx1250 ISA, `DS_LOAD_TR16_B128`,
+/// `DS_LOAD_TR8_B64`).
+const WAVE_32_COLUMNS: &[MatrixInstruction] = &[
+    MatrixInstruction {
+        name: "ds_load_tr16_b128",
+        access: Access::Load,
+        kind: InstructionKind::MatrixTransposed,
+        element_bits: 16,
+        chunk: &[Lane(0), Lane(1), Lane(2)],
+        address: &[Register(0), Register(1), Register(2), Lane(3), Lane(4)],
+        repeats_log2: 0,
+        phase: LANES_8,
+    },
+    MatrixInstruction {
+        name: "ds_load_tr8_b64",
+        access: Access::Load,
+        kind: InstructionKind::MatrixTransposed,
+        element_bits: 8,
+        chunk: &[Lane(0), Lane(1), Lane(2)],
+        address: &[Register(0), Register(1), Lane(3), Register(2), Lane(4)],
+        repeats_log2: 0,
+        phase: LANES_16,
+    },
+];
+
+/// Cycles of one multiprocessor per instruction of a warp, *measured* on an H200 with 16 warps:
+/// shuffle 1.0, select and `prmt` 0.5, `bar.sync` 12 and 2 for each warp, `bar.warp.sync` 0.3; a
+/// wavefront is one cycle. A barrier costs besides what the last store before it and the first load
+/// after it wait, of which other warps hide a part.
+const NVIDIA_COSTS: Costs = Costs {
+    shuffle: 1.0,
+    select: 0.5,
+    permute: 0.5,
+    issue: 0.25,
+    wavefront: 1.0,
+    remote_wavefront: 4.0,
+    warp_barrier: 4.0,
+    block_barrier: 30.0,
+    cluster_barrier: 200.0,
+    register: 0.02,
+};
+
+/// A wave of 64 takes one cycle of a compute unit for a vector instruction and two of the LDS for a
+/// `ds_bpermute_b32` (CDNA3 ISA; 128 bytes per cycle).
+const CDNA_COSTS: Costs = Costs {
+    shuffle: 2.0,
+    select: 1.0,
+    permute: 1.0,
+    issue: 1.0,
+    block_barrier: 20.0,
+    ..NVIDIA_COSTS
+};
+
+/// A wave of 32 takes a quarter of a cycle of a work-group processor for a vector instruction and one
+/// of the LDS for a `ds_bpermute_b32`.
+const RDNA_COSTS: Costs = Costs {
+    shuffle: 1.0,
+    select: 0.25,
+    permute: 0.25,
+    block_barrier: 20.0,
+    ..NVIDIA_COSTS
+};
+
+impl Target {
+    /// The banks of shared memory (LDS) and the lanes that each access serves together.
+    #[must_use]
+    pub fn banks(self) -> BankModel {
+        match self.architecture().family {
+            Family::Ampere
+            | Family::Ada
+            | Family::Hopper
+            | Family::Blackwell
+            | Family::BlackwellWorkstation => NVIDIA,
+            Family::Cdna2 | Family::Cdna3 => CDNA,
+            Family::Cdna4 => CDNA4,
+            Family::Rdna3 | Family::Rdna4 | Family::Gfx1250 => RDNA,
+        }
+    }
+
+    /// The instructions that move matrices between shared memory and the registers of a warp.
+    #[must_use]
+    pub fn matrix_accesses(self) -> &'static [MatrixInstruction] {
+        if self.has(Feature::LdsTransposeLoad) {
+            return match self.warp_size() {
+                64 => WAVE_64_COLUMNS,
+                _ => WAVE_32_COLUMNS,
+            };
+        }
+        match (
+            self.has(Feature::Ldmatrix),
+            self.has(Feature::Stmatrix),
+            self.has(Feature::LdmatrixB8) && self.has(Feature::StmatrixB8),
+        ) {
+            (true, true, true) => LOADS_AND_STORES_B8,
+            (true, true, false) => LOADS_AND_STORES,
+            (true, false, _) => LOADS,
+            (false, ..) => &[],
+        }
+    }
+
+    /// What moving data costs.
+    #[must_use]
+    pub fn movement_costs(self) -> Costs {
+        match (self.vendor(), self.warp_size()) {
+            (Vendor::Nvptx, _) => NVIDIA_COSTS,
+            (Vendor::Amdgpu, 64) => CDNA_COSTS,
+            (Vendor::Amdgpu, _) => RDNA_COSTS,
+        }
+    }
+
+    /// Everything that the conversion planner has to know.
+    #[must_use]
+    pub fn machine(self) -> Machine<'static> {
+        Machine {
+            lanes_log2: self.warp_size().trailing_zeros(),
+            banks: self.banks(),
+            max_vector_bits: 128,
+            matrix: self.matrix_accesses(),
+            shared_bytes: self.shared_memory_limit(),
+            cluster: self.has(Feature::Cluster),
+            costs: self.movement_costs(),
+        }
+    }
+}
