@@ -23,6 +23,7 @@ mod contain;
 mod diagnostic;
 mod error;
 mod facts;
+pub mod layout;
 mod metadata;
 mod module;
 mod options;

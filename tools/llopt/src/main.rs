@@ -3,6 +3,7 @@
 
 mod compile;
 mod input;
+mod layout;
 mod opt;
 mod output;
 
@@ -28,6 +29,7 @@ Examples:
   llopt compile kernel.ttgir --target cuda:90 -o kernel.ptx
   llopt compile kernel.ttgir --target hip:gfx942 --emit hsaco -o kernel.hsaco --metadata kernel.json
   llopt compile kernel.ttgir --target cuda:90 --time > /dev/null
+  llopt layout show '#ttg.blocked<{…}>' --shape 128x64 --view tensor
 
 Diagnostics go to standard error as `file:line:col: error: message`. The exit status is 0 on
 success, 1 if the input is wrong or cannot be compiled, 2 if the command line is wrong. An output
@@ -56,6 +58,8 @@ enum Command {
     Opt(opt::Arguments),
     /// Compile a kernel to an artefact
     Compile(compile::Arguments),
+    /// Show layouts and what it takes to convert between them
+    Layout(layout::Arguments),
 }
 
 /// The failure of a command that has said on standard error what there is to say.
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         match Arguments::parse_from(arguments).command {
             Command::Opt(arguments) => opt::run(&arguments.rest),
             Command::Compile(arguments) => compile::run(arguments),
+            Command::Layout(arguments) => layout::run(arguments),
         }
     };
     match result {

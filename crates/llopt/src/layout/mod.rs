@@ -1,0 +1,25 @@
+//! Layouts for people: reading them as people write them, and showing them as tables, matrices and
+//! pictures.
+//!
+//! ```
+//! use llopt::layout::{self, View, Window};
+//!
+//! let swizzled = layout::read("Sw<2,0,2> o (4,4):(4,1)", None)?;
+//! let [picture] = &layout::grids(&swizzled, View::Hardware, None, Window::ALL)?[..] else {
+//!     unreachable!("a matrix has one picture");
+//! };
+//! assert_eq!(picture.cells[4].text, "1,1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cute;
+mod grid;
+mod json;
+mod source;
+pub mod svg;
+pub mod text;
+
+pub use grid::{Banks, Cell, Grid, TooLarge, View, Window, grids};
+pub use json::{InDim, LayoutJson, OutDim};
+pub use llopt_layout::LinearLayout;
+pub use source::{ReadError, Shape, read};

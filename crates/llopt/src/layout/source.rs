@@ -1,0 +1,230 @@
+//! A layout as a person writes it: an encoding in IR syntax, bases as JSON, or a CuTe layout.
+
+use std::fmt;
+use std::str::FromStr;
+
+use llopt_dialects::encoding::{Encoding, EncodingError};
+use llopt_layout::{Dim, LayoutError, LinearLayout};
+use llopt_mlir::diagnostic::capture;
+use melior::Context;
+use melior::ir::Attribute;
+
+use super::{cute, json};
+use crate::contain::contained;
+use crate::{Source, session};
+
+/// Why a text is no layout.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The text of an encoding that the IR's parser refuses, and what it says.
+    #[error("{0}")]
+    Syntax(String),
+    /// A bug in llopt, or no thread could be started.
+    #[error(transparent)]
+    Compiler(#[from] crate::Error),
+    /// The encoding, or its layout on the shape, does not exist.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// The bases form no layout.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// JSON of another form.
+    #[error(
+        "the JSON is not of the form {{\"in\":[{{\"name\":…,\"bases\":…}}],\"out\":[{{\"name\":…,\"size\":…}}]}}: {0}"
+    )]
+    Json(serde_json::Error),
+    /// A dimension's name in JSON that no dimension can have.
+    #[error("`{0}` is no name of a dimension; it needs 1 to 10 characters of a-z, 0-9, _")]
+    DimName(String),
+    /// A size beyond what a layout can have.
+    #[error("`{dim}` has size {size}, which is too large")]
+    OutSize {
+        /// The dimension.
+        dim: Dim,
+        /// The size.
+        size: u64,
+    },
+    /// The layout is not for the shape.
+    #[error("dim{dim} of the layout has size {found}; the shape says {expected}")]
+    ShapeMismatch {
+        /// The dimension.
+        dim: usize,
+        /// The layout's size.
+        found: u64,
+        /// The shape's.
+        expected: u64,
+    },
+    /// The layout has another rank than the shape.
+    #[error("the layout has rank {found}; the shape has rank {expected}")]
+    RankMismatch {
+        /// The layout's rank.
+        found: usize,
+        /// The shape's.
+        expected: usize,
+    },
+    /// A shape with something else than sizes.
+    #[error("`{0}` is no size; a shape is written like 128x64")]
+    Shape(String),
+    /// An encoding whose layout depends on a shape, without one.
+    #[error("an encoding needs a shape, such as --shape 128x64")]
+    NoShape,
+    /// A CuTe layout with a syntax error.
+    #[error("expected {expected} at `{found}` in the CuTe layout")]
+    CuteText {
+        /// What should have been there.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// A CuTe layout whose shape and stride are nested differently.
+    #[error("shape and stride of the CuTe layout are not nested alike")]
+    CuteProfile,
+    /// A size that is not a power of two.
+    #[error("dim{dim} of the CuTe layout has a part of size {size}, which is not a power of two")]
+    CuteSize {
+        /// The dimension.
+        dim: usize,
+        /// The size of the part.
+        size: u64,
+    },
+    /// A stride that leads beyond 2^32 elements.
+    #[error(
+        "dim{dim} of the CuTe layout has the stride {stride}, which leads beyond 2^32 elements"
+    )]
+    CuteTooLarge {
+        /// The dimension.
+        dim: usize,
+        /// The stride.
+        stride: u64,
+    },
+    /// Strides that carry into each other.
+    #[error(
+        "not linear over F2: basis vector {bit} of dim{dim} moves by {offset}, which has bits in common with basis vector {other_bit} of dim{other_dim}, {other_offset}"
+    )]
+    CuteOverlap {
+        /// The dimension.
+        dim: usize,
+        /// The basis vector.
+        bit: usize,
+        /// Its offset.
+        offset: u64,
+        /// The other dimension.
+        other_dim: usize,
+        /// The other basis vector.
+        other_bit: usize,
+        /// Its offset.
+        other_offset: u64,
+    },
+    /// A swizzle whose bits overlap or lie beyond 32.
+    #[error(
+        "Sw<{bits},{base},{shift}> is no swizzle: it needs as many bits between as it moves, below bit 32"
+    )]
+    CuteSwizzle {
+        /// Bits that are moved.
+        bits: u64,
+        /// The lowest of the bits that are changed.
+        base: u64,
+        /// How far the bits are moved.
+        shift: u64,
+    },
+    /// No form of a layout begins like this.
+    #[error(
+        "`{0}` is neither an encoding (#…), nor JSON ({{…}}), nor a CuTe layout (shape:stride)"
+    )]
+    Unknown(String),
+}
+
+/// A tensor's shape, written `128x64`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape(pub Vec<u64>);
+
+impl FromStr for Shape {
+    type Err = ReadError;
+
+    fn from_str(text: &str) -> Result<Self, ReadError> {
+        let size = |size: &str| size.parse().map_err(|_| ReadError::Shape(size.to_owned()));
+        text.split('x')
+            .map(size)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes: Vec<String> = self.0.iter().map(u64::to_string).collect();
+        f.write_str(&sizes.join("x"))
+    }
+}
+
+/// Reads a layout.
+///
+/// `#ttg.blocked<{…}>` and its kin need the shape; `{"in": …, "out": …}` and `shape:stride` bring their
+/// own, which must be the given one if there is one.
+///
+/// # Errors
+/// What is wrong with the text, with dimension and basis vector where one is at fault.
+pub fn read(text: &str, shape: Option<&Shape>) -> Result<LinearLayout, ReadError> {
+    let text = text.trim();
+    let layout = match text.chars().next() {
+        Some('#') => return read_encoding(text, shape),
+        Some('{') => json::read(text)?,
+        Some('(' | '_' | 'S' | '0'..='9') => cute::read(text)?,
+        _ => return Err(ReadError::Unknown(text.chars().take(20).collect())),
+    };
+    if let Some(Shape(sizes)) = shape {
+        let (found, expected) = (layout.out_dims().len(), sizes.len());
+        if found != expected {
+            return Err(ReadError::RankMismatch { found, expected });
+        }
+        for (dim, (&name, &expected)) in layout.out_dims().iter().zip(sizes).enumerate() {
+            let found = layout.out_dim_size(name);
+            if found != expected {
+                return Err(ReadError::ShapeMismatch {
+                    dim,
+                    found,
+                    expected,
+                });
+            }
+        }
+    }
+    Ok(layout)
+}
+
+/// Reads an encoding with the IR's own parser, and takes its layout on the shape.
+fn read_encoding(text: &str, shape: Option<&Shape>) -> Result<LinearLayout, ReadError> {
+    let source = Source::new("encoding", text);
+    if let Some(defect) = source.defect() {
+        return Err(ReadError::Syntax(defect.message));
+    }
+    let shape = shape.cloned();
+    let text = text.to_owned();
+    contained(move || {
+        let context = session::context()?;
+        Ok(layout_of_text(&context, &text, shape.as_ref()))
+    })?
+}
+
+fn layout_of_text(
+    context: &Context,
+    text: &str,
+    shape: Option<&Shape>,
+) -> Result<LinearLayout, ReadError> {
+    let (attribute, diagnostics) = capture(context, || Attribute::parse(context, text));
+    let Some(attribute) = attribute else {
+        let messages: Vec<String> = diagnostics.into_iter().map(|said| said.message).collect();
+        return Err(ReadError::Syntax(messages.join("; ")));
+    };
+    let encoding = Encoding::from_attribute(attribute)?;
+    match shape {
+        Some(shape) => Ok(encoding.linear_layout(&shape.0)?),
+        // Explicit bases say what shape they are for.
+        None => match encoding {
+            Encoding::Linear(linear) => Ok(linear.layout().clone()),
+            Encoding::SharedLinear(linear) => Ok(linear.layout().clone()),
+            Encoding::PaddedShared(padded) => Ok(padded.component().clone()),
+            _ => Err(ReadError::NoShape),
+        },
+    }
+}
