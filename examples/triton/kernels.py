@@ -374,9 +374,9 @@ example(
 )
 
 
-# Assembly in the middle of a kernel: two outputs, and four bytes at a time in one register.
+# Assembly in the middle of a kernel: two results, and several small elements in one register.
 @triton.jit
-def inline_assembly_cuda(x, y, out, bytes, n, BLOCK: tl.constexpr):
+def inline_assembly_cuda(x, y, out, packed, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
     a = tl.load(x + at, mask=inside, other=0)
@@ -386,15 +386,15 @@ def inline_assembly_cuda(x, y, out, bytes, n, BLOCK: tl.constexpr):
         dtype=(tl.int32, tl.int32), is_pure=True, pack=1,
     )  # fmt: skip
     tl.store(out + at, high - low, mask=inside)
-    c = tl.load(bytes + at, mask=inside, other=0)
+    c = tl.load(packed + at, mask=inside, other=0)
     c = tl.inline_asm_elementwise(
         "xor.b32 $0, $1, 0x0f0f0f0f;", "=r,r", [c], dtype=tl.int8, is_pure=True, pack=4
     )
-    tl.store(bytes + at, c, mask=inside)
+    tl.store(packed + at, c, mask=inside)
 
 
 @triton.jit
-def inline_assembly_hip(x, y, out, bytes, n, BLOCK: tl.constexpr):
+def inline_assembly_hip(x, y, out, packed, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
     a = tl.load(x + at, mask=inside, other=0)
@@ -404,18 +404,21 @@ def inline_assembly_hip(x, y, out, bytes, n, BLOCK: tl.constexpr):
         dtype=(tl.int32, tl.int32), is_pure=True, pack=1,
     )  # fmt: skip
     tl.store(out + at, high - low, mask=inside)
-    c = tl.load(bytes + at, mask=inside, other=0)
+    c = tl.load(packed + at, mask=inside, other=0)
     c = tl.inline_asm_elementwise(
-        "v_xor_b32 $0, 0x0f0f0f0f, $1", "=v,v", [c], dtype=tl.int8, is_pure=True, pack=4
+        "v_xor_b32 $0, 0x0f0f0f0f, $1", "=v,v", [c], dtype=tl.int16, is_pure=True, pack=2
     )
-    tl.store(bytes + at, c, mask=inside)
+    tl.store(packed + at, c, mask=inside)
 
 
-for vendor, kernel in (("cuda", inline_assembly_cuda), ("hip", inline_assembly_hip)):
+for vendor, kernel, small in (
+    ("cuda", inline_assembly_cuda, "*i8"),
+    ("hip", inline_assembly_hip, "*i16"),
+):
     example(
         "inline_assembly",
         kernel,
-        {"x": "*i32", "y": "*i32", "out": "*i32", "bytes": "*i8", "n": "i32"},
+        {"x": "*i32", "y": "*i32", "out": "*i32", "packed": small, "n": "i32"},
         {"BLOCK": 512},
         vendors=(vendor,),
         representative=True,

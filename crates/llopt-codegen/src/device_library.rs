@@ -166,6 +166,7 @@ fn define_control_constants<'ctx>(context: &'ctx Context, module: &Module<'ctx>,
     let byte = |name: &str, value: bool| {
         define_constant(module, name, context.i8_type(), u64::from(value))
     };
+    byte("__oclc_daz_opt", false);
     byte("__oclc_finite_only_opt", false);
     byte("__oclc_correctly_rounded_sqrt32", true);
     byte("__oclc_unsafe_math_opt", false);
