@@ -37,7 +37,18 @@ const MLIR_TRAITS: &[(&str, &str)] = &[
 ];
 
 /// Hooks that exist so far, by dialect.
-const WRITTEN: &[(&str, &str)] = &[];
+const WRITTEN: &[(&str, &str)] = &[
+    ("tt", "hasVerifier"),
+    ("tt", "hasRegionVerifier"),
+    ("tt", "infer"),
+    ("ttg", "hasVerifier"),
+    ("ttg", "hasRegionVerifier"),
+    ("ttg", "infer"),
+    ("ttng", "hasVerifier"),
+    ("ttng", "infer"),
+    ("amdg", "hasVerifier"),
+    ("gluon", "hasVerifier"),
+];
 
 /// Traits that become data elsewhere.
 const CONSUMED_TRAITS: &[&str] = &[
@@ -264,7 +275,7 @@ fn operation_tables(
         let own = if has_hook("hasRegionVerifier") {
             format!(
                 "{}(crate::{}::{}(operation))",
-                hook("verify_regions"),
+                hook("verify::regions"),
                 dialect.name,
                 operation.class
             )
@@ -335,8 +346,7 @@ fn operation_tables(
         "effects: {effects_code}, speculation: {speculation}, "
     );
     if operation.has_trait("InferTypeOpInterface")
-        && (WRITTEN.contains(&(dialect.name.as_str(), "infer"))
-            || ["unsplat", "warp_group_dot_wait"].contains(&operation.mnemonic.as_str()))
+        && WRITTEN.contains(&(dialect.name.as_str(), "infer"))
     {
         let _ = write!(
             spec,

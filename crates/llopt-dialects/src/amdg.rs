@@ -1,5 +1,7 @@
 //! The amdg dialect: buffer access, scheduling and conversions of AMD GPUs.
 
+pub mod verify;
+
 pub use generated::*;
 
 use llopt_mlir::dialect::DialectSpec;

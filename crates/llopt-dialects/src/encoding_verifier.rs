@@ -1,11 +1,12 @@
 //! Checks of encodings: of their parameters alone, and against the tensor that carries them.
 
-use crate::encoding::Encoding;
+use crate::{encoding::Encoding, gluon, module, types::RankedTensor};
+use llopt_layout::Dim;
 use llopt_mlir::{
     diagnostic::Complaint,
     dialect::{AttributeSpec, Parameters},
 };
-use melior::ir::{Attribute, Type};
+use melior::ir::{Attribute, OperationRef, Type, ValueLike, operation::OperationLike};
 
 /// Checks the parameters of an attribute kind against each other.
 ///
@@ -21,12 +22,162 @@ pub fn parameters<'c>(
     }
 }
 
-/// Checks an attribute as the encoding of a tensor.
+/// Checks an attribute as the encoding of a tensor: a layout of registers has its rank. A layout
+/// of memory is allowed here, since the block of a tensor descriptor carries one; operations
+/// refuse it.
+///
+/// # Errors
+/// A layout of another rank.
 pub fn tensor<'c>(
     _spec: &'static AttributeSpec,
-    _attribute: Attribute<'c>,
-    _shape: &[i64],
+    attribute: Attribute<'c>,
+    shape: &[i64],
     _element: Type<'c>,
 ) -> Result<(), Complaint> {
+    if is_open(attribute) {
+        return Ok(());
+    }
+    let encoding = match Encoding::from_attribute(attribute) {
+        Ok(encoding) => encoding,
+        Err(error) => return Err(Complaint::new(error.to_string())),
+    };
+    let rank = encoding.rank();
+    if encoding.is_distributed() && rank != shape.len() {
+        return Err(Complaint::new(format!(
+            "the layout {attribute} has rank {rank}, the tensor {}",
+            shape.len()
+        )));
+    }
     Ok(())
+}
+
+/// The numbers that a distributed layout has been made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// Lanes of a warp.
+    pub lanes: u32,
+    /// Warps of a block.
+    pub warps: u32,
+    /// Blocks of a cluster.
+    pub blocks: u32,
+}
+
+/// The threads that a distributed encoding spreads a tensor over; `None` for layouts of memory.
+///
+/// They follow from the fields alone, so that checking every operand of a module does not build
+/// its linear layout.
+pub fn threads(encoding: &Encoding) -> Option<Threads> {
+    let product = |counts: &[u32]| counts.iter().product();
+    let (lanes, warps) = match encoding {
+        Encoding::Blocked(blocked) => (
+            product(&blocked.threads_per_warp),
+            product(&blocked.warps_per_cta),
+        ),
+        Encoding::Linear(linear) => {
+            let size = |dim| u32::try_from(linear.layout().in_dim_size(dim)).unwrap_or(u32::MAX);
+            return Some(Threads {
+                lanes: size(Dim::LANE),
+                warps: size(Dim::WARP),
+                blocks: size(Dim::BLOCK),
+            });
+        }
+        Encoding::Slice(slice) => return threads(&slice.parent),
+        Encoding::DotOperand(operand) => return threads(&operand.parent),
+        Encoding::NvidiaMma(product_layout) => (32, product(&product_layout.warps_per_cta)),
+        Encoding::AmdMfma(product_layout) => (64, product(&product_layout.warps_per_cta)),
+        Encoding::AmdWmma(product_layout) => (32, product(&product_layout.warps_per_cta)),
+        Encoding::SwizzledShared(_)
+        | Encoding::AmdRotatingShared(_)
+        | Encoding::NvmmaShared(_)
+        | Encoding::SharedLinear(_)
+        | Encoding::PaddedShared(_)
+        | Encoding::TensorMemory(_)
+        | Encoding::TensorMemoryScales(_) => return None,
+    };
+    Some(Threads {
+        lanes,
+        warps,
+        blocks: encoding.cga_layout().num_blocks(),
+    })
+}
+
+/// Checks that the layout of every tensor of an operation is one for the warps, lanes and blocks
+/// that execute it.
+///
+/// # Errors
+/// The first operand or result whose layout is not.
+pub fn operation(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
+    let mut around: Option<(Option<u32>, u32, u32)> = None;
+    // Most tensors of an operation share their layout.
+    let mut last: Option<Attribute<'_>> = None;
+    let operands = operation
+        .operands()
+        .enumerate()
+        .map(|(index, value)| ("operand", index, value.r#type()));
+    let results = operation
+        .results()
+        .enumerate()
+        .map(|(index, value)| ("result", index, value.r#type()));
+    for (side, index, r#type) in operands.chain(results.collect::<Vec<_>>()) {
+        let Some(tensor) = RankedTensor::of(r#type) else {
+            continue;
+        };
+        let Some(attribute) = tensor.encoding() else {
+            continue;
+        };
+        if let Some(extent) = tensor
+            .shape()
+            .iter()
+            .find(|extent| **extent < 1 || **extent & (**extent - 1) != 0)
+        {
+            return Err(Complaint::new(format!(
+                "{side} #{index} has a layout and an extent of {extent}, which is no power of two"
+            )));
+        }
+        if last == Some(attribute) {
+            continue;
+        }
+        last = Some(attribute);
+        if is_open(attribute) {
+            continue;
+        }
+        let encoding = Encoding::from_attribute(attribute)
+            .map_err(|error| Complaint::new(format!("{side} #{index}: {error}")))?;
+        let Some(found) = threads(&encoding) else {
+            return Err(Complaint::new(format!(
+                "{side} #{index} has the layout {attribute} of memory; a tensor needs one of registers"
+            )));
+        };
+        let (warps, lanes, blocks) = *around.get_or_insert_with(|| {
+            (
+                module::num_warps(operation),
+                module::threads_per_warp(operation),
+                module::num_ctas(operation),
+            )
+        });
+        let Some(warps) = warps else {
+            return Err(Complaint::new(format!(
+                "{side} #{index} has a layout, but nothing around the operation says `{}`",
+                module::NUM_WARPS
+            )));
+        };
+        for (what, found, expected) in [
+            ("lanes per warp", found.lanes, lanes),
+            ("warps per block", found.warps, warps),
+            ("blocks per cluster", found.blocks, blocks),
+        ] {
+            if found != expected {
+                return Err(Complaint::new(format!(
+                    "{side} #{index} has a layout for {found} {what} ({attribute}); here are {expected}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a layout is still to be chosen.
+fn is_open(attribute: Attribute<'_>) -> bool {
+    gluon::attribute::AUTO_ENCODING.is(attribute)
+        || gluon::attribute::COALESCED_ENCODING.is(attribute)
 }

@@ -1,5 +1,7 @@
 //! The gluon dialect: layouts that are still to be chosen.
 
+pub mod verify;
+
 pub use generated::*;
 
 use llopt_mlir::dialect::DialectSpec;

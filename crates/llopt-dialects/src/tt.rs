@@ -6,6 +6,8 @@ pub mod infer;
 pub mod speculation;
 pub mod type_syntax;
 
+pub mod verify;
+
 pub use generated::*;
 
 use llopt_mlir::dialect::DialectSpec;

@@ -7,6 +7,8 @@ pub mod infer;
 pub mod type_syntax;
 pub mod warp_specialize;
 
+pub mod verify;
+
 pub use generated::*;
 
 use llopt_mlir::dialect::DialectSpec;

@@ -3,6 +3,8 @@
 pub mod effects;
 pub mod infer;
 
+pub mod verify;
+
 pub use generated::*;
 
 use llopt_mlir::dialect::DialectSpec;

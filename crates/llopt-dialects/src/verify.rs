@@ -250,7 +250,7 @@ fn attribute(
 fn check_trait<'c, 'a>(name: OpTrait, operation: OperationRef<'c, 'a>) -> Result<(), Complaint> {
     match name {
         OpTrait::TensorSize => tensor_sizes(operation),
-        OpTrait::VerifyTensorLayouts => Ok(()),
+        OpTrait::VerifyTensorLayouts => crate::encoding_verifier::operation(operation),
         OpTrait::SameOperandsEncoding => same_encoding(operation, false, false),
         OpTrait::SameOperandsAndResultEncoding => same_encoding(operation, true, false),
         OpTrait::SameLoadStoreOperandsEncoding => same_encoding(operation, false, true),

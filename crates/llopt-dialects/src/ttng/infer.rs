@@ -18,3 +18,17 @@ pub fn warp_group_dot_wait<'c>(
         .filter_map(|index| input.operand_type(index))
         .collect())
 }
+
+/// The type of the accumulator.
+///
+/// # Errors
+/// When there is none.
+pub fn warp_group_dot<'c>(
+    _spec: &'static OpSpec,
+    input: &InferInput<'c, '_>,
+) -> Result<Vec<Type<'c>>, Complaint> {
+    match input.operand_type(2) {
+        Some(accumulator) => Ok(vec![accumulator]),
+        None => Err(Complaint::new("requires an accumulator")),
+    }
+}

@@ -1,0 +1,559 @@
+//! What ttng operations check beyond their tables.
+
+use super::{
+    ArriveBarrierOp, AsyncCopyMbarrierArriveOp, AsyncTMACopyGlobalToLocalOp,
+    AsyncTMACopyLocalToGlobalOp, AsyncTMAGatherOp, AsyncTMAReduceOp, AsyncTMAScatterOp,
+    BarrierExpectOp, InitBarrierOp, InvalBarrierOp, TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp,
+    TMEMAllocOp, TMEMCopyOp, TMEMLoadOp, TMEMStoreOp, TMEMSubSliceOp, TensormapCreateOp,
+    WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+};
+use crate::{
+    encoding::Encoding,
+    infer::{complaint, encoding_of},
+    module,
+    tt::{
+        ScaleDotElemType,
+        verify::{picked_rows, product_shapes},
+    },
+    ttg::verify::{allocation, descriptor, encoding, same_contents},
+    type_set::TypeSet,
+    types::{MemDesc, MemDescParts, RankedTensor, class_of},
+};
+use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};
+use melior::ir::{Type, Value, ValueLike};
+
+type Verified = Result<(), Complaint>;
+
+/// A barrier is one 64-bit word of mutable shared memory.
+pub(crate) fn barrier(value: Value<'_, '_>) -> Verified {
+    let parts = descriptor(value)?;
+    let elements: i64 = parts.shape.iter().product();
+    let is_shared = MemDesc::of(value.r#type()).is_some_and(MemDesc::is_shared);
+    if elements != 1 || class_of(parts.element) != TypeSet::I64 || !is_shared {
+        return Err(Complaint::new(format!(
+            "a barrier must be one i64 in shared memory, not '{}'",
+            value.r#type()
+        )));
+    }
+    if !parts.mutable {
+        return Err(Complaint::new("a barrier must be mutable"));
+    }
+    Ok(())
+}
+
+/// The operand is a barrier; the count is positive.
+pub fn init_barrier(operation: InitBarrierOp<'_, '_>) -> Verified {
+    barrier(operation.alloc())?;
+    positive("count", operation.count())
+}
+
+fn positive(name: &str, value: i64) -> Verified {
+    if value < 1 {
+        return Err(Complaint::new(format!(
+            "{name} must be at least 1, but is {value}"
+        )));
+    }
+    Ok(())
+}
+
+/// The operand is a barrier.
+pub fn inval_barrier(operation: InvalBarrierOp<'_, '_>) -> Verified {
+    barrier(operation.alloc())
+}
+
+/// The operand is a barrier; the number of bytes is not negative.
+pub fn barrier_expect(operation: BarrierExpectOp<'_, '_>) -> Verified {
+    barrier(operation.alloc())?;
+    if operation.size() < 0 {
+        return Err(Complaint::new(format!(
+            "size must not be negative, but is {}",
+            operation.size()
+        )));
+    }
+    Ok(())
+}
+
+/// The operand is a barrier.
+pub fn wait_barrier(operation: WaitBarrierOp<'_, '_>) -> Verified {
+    barrier(operation.alloc())
+}
+
+/// The operand is a barrier; the count is positive.
+pub fn arrive_barrier(operation: ArriveBarrierOp<'_, '_>) -> Verified {
+    barrier(operation.alloc())?;
+    positive("count", operation.count())
+}
+
+/// The operand is a barrier.
+pub fn async_copy_mbarrier_arrive(operation: AsyncCopyMbarrierArriveOp<'_, '_>) -> Verified {
+    barrier(operation.barrier())
+}
+
+/// The operand is a barrier.
+pub fn tc_gen5_commit(operation: TCGen5CommitOp<'_, '_>) -> Verified {
+    barrier(operation.barrier())
+}
+
+fn coordinates(count: usize) -> Verified {
+    if !(1..=5).contains(&count) {
+        return Err(Complaint::new(format!(
+            "a bulk copy has 1 to 5 coordinates, not {count}"
+        )));
+    }
+    Ok(())
+}
+
+/// A barrier; 1 to 5 coordinates; a mutable buffer in the layout of the copy unit.
+pub fn async_tma_copy_global_to_local(operation: AsyncTMACopyGlobalToLocalOp<'_, '_>) -> Verified {
+    barrier(operation.barrier())?;
+    coordinates(operation.coord().len())?;
+    let buffer = descriptor(operation.result())?;
+    if !buffer.mutable {
+        return Err(Complaint::new("cannot copy into an immutable buffer"));
+    }
+    bulk_layout(&buffer)
+}
+
+fn bulk_layout(buffer: &MemDescParts<'_>) -> Verified {
+    match encoding(buffer)? {
+        Encoding::NvmmaShared(_) => Ok(()),
+        other => Err(Complaint::new(format!(
+            "the buffer must have the layout #ttg.nvmma_shared, not `{}`",
+            other.name()
+        ))),
+    }
+}
+
+/// 1 to 5 coordinates.
+pub fn async_tma_copy_local_to_global(operation: AsyncTMACopyLocalToGlobalOp<'_, '_>) -> Verified {
+    coordinates(operation.coord().len())
+}
+
+/// 1 to 5 coordinates.
+pub fn async_tma_reduce(operation: AsyncTMAReduceOp<'_, '_>) -> Verified {
+    coordinates(operation.coord().len())
+}
+
+fn rows(buffer: Value<'_, '_>, offsets: Value<'_, '_>) -> Verified {
+    let parts = descriptor(buffer)?;
+    let offsets = RankedTensor::of(offsets.r#type())
+        .ok_or_else(|| Complaint::new("the row numbers must be a tensor"))?;
+    picked_rows(&parts.shape, parts.element, offsets)
+}
+
+/// A barrier; a mutable buffer with one row per number.
+pub fn async_tma_gather(operation: AsyncTMAGatherOp<'_, '_>) -> Verified {
+    barrier(operation.barrier())?;
+    if !descriptor(operation.result())?.mutable {
+        return Err(Complaint::new("cannot copy into an immutable buffer"));
+    }
+    rows(operation.result(), operation.x_offsets())
+}
+
+/// A buffer with one row per number.
+pub fn async_tma_scatter(operation: AsyncTMAScatterOp<'_, '_>) -> Verified {
+    rows(operation.src(), operation.x_offsets())
+}
+
+/// Extents and strides fit the rank of the box, which is 1 to 5.
+pub fn tensormap_create(operation: TensormapCreateOp<'_, '_>) -> Verified {
+    let rank = operation.box_dim().len();
+    coordinates(rank)?;
+    for (name, count, expected) in [
+        ("global_dim", operation.global_dim().len(), rank),
+        ("global_stride", operation.global_stride().len(), rank - 1),
+        ("element_stride", operation.element_stride().len(), rank),
+    ] {
+        if count != expected {
+            return Err(Complaint::new(format!(
+                "`{name}` has {count} entries; a box of rank {rank} needs {expected}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Shape and element type of a tensor or buffer.
+fn contents<'c>(value: Value<'c, '_>) -> Result<(Vec<i64>, Type<'c>), Complaint> {
+    match RankedTensor::of(value.r#type()) {
+        Some(tensor) => Ok((tensor.shape(), tensor.element())),
+        None => {
+            let parts = descriptor(value)?;
+            Ok((parts.shape, parts.element))
+        }
+    }
+}
+
+/// Shapes fit and are multiples of the instruction; layouts are those of wgmma; four warps work
+/// together.
+pub fn warp_group_dot(operation: WarpGroupDotOp<'_, '_>) -> Verified {
+    let (a_shape, a_element) = contents(operation.a())?;
+    let (b_shape, _) = contents(operation.b())?;
+    let (c_shape, _) = contents(operation.c())?;
+    product_shapes(&a_shape, &b_shape, &c_shape, [1; 4])?;
+    let result = RankedTensor::of(operation.d().r#type())
+        .ok_or_else(|| Complaint::new("the result must be a tensor"))?;
+    let Some(Encoding::NvidiaMma(product)) = encoding_of(result).map_err(complaint)? else {
+        return Err(Complaint::new(
+            "the result must have a layout #ttg.nvidia_mma of version 3",
+        ));
+    };
+    if product.version_major != 3 {
+        return Err(Complaint::new(format!(
+            "the result must have a layout of version 3, not {}",
+            product.version_major
+        )));
+    }
+    match RankedTensor::of(operation.a().r#type()) {
+        Some(a) => {
+            let Some(Encoding::DotOperand(operand)) = encoding_of(a).map_err(complaint)? else {
+                return Err(Complaint::new(
+                    "a left operand in registers must have a layout #ttg.dot_op",
+                ));
+            };
+            let width = 32 / a_element.bit_width().unwrap_or(32).max(1);
+            if operand.k_width != width {
+                return Err(Complaint::new(format!(
+                    "the left operand must have kWidth = {width}, but has {}",
+                    operand.k_width
+                )));
+            }
+        }
+        None => matrix_layout("left", operation.a())?,
+    }
+    matrix_layout("right", operation.b())?;
+    if let Some(warps) = module::num_warps(operation.operation())
+        && warps % 4 != 0
+    {
+        return Err(Complaint::new(format!(
+            "needs whole groups of four warps, but there are {warps}"
+        )));
+    }
+    let [m, n] = c_shape[..] else {
+        return Err(Complaint::new(format!(
+            "the result must be a matrix, but has shape {c_shape:?}"
+        )));
+    };
+    let blocks = product.cga_layout.split().map_err(complaint)?;
+    let share = |extent: i64, dimension: usize| {
+        extent / i64::from(blocks.get(dimension).copied().unwrap_or(1).max(1))
+    };
+    for (name, extent, step) in [("M", share(m, 0), 64), ("N", share(n, 1), 8)] {
+        if extent % step != 0 {
+            return Err(Complaint::new(format!(
+                "{name} of one block is {extent}, which is no multiple of {step}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn matrix_layout(side: &str, value: Value<'_, '_>) -> Verified {
+    match encoding(&descriptor(value)?)? {
+        Encoding::NvmmaShared(_) | Encoding::SharedLinear(_) => Ok(()),
+        other => Err(Complaint::new(format!(
+            "the {side} operand must have a layout #ttg.nvmma_shared or #ttg.shared_linear, not `{}`",
+            other.name()
+        ))),
+    }
+}
+
+/// There is something to wait for.
+pub fn warp_group_dot_wait(operation: WarpGroupDotWaitOp<'_, '_>) -> Verified {
+    if operation.inputs().is_empty() {
+        return Err(Complaint::new("needs at least one value to wait for"));
+    }
+    if operation.pendings() < 0 {
+        return Err(Complaint::new(format!(
+            "pendings must not be negative, but is {}",
+            operation.pendings()
+        )));
+    }
+    Ok(())
+}
+
+/// The kinds of tcgen05.mma and the accumulators of each.
+fn product_kind(element: Type<'_>) -> Option<(&'static str, TypeSet)> {
+    let float_sum = TypeSet::F32.union(TypeSet::F16);
+    match class_of(element) {
+        TypeSet::F32 => Some(("tf32", TypeSet::F32)),
+        TypeSet::F16 => Some(("f16", float_sum)),
+        TypeSet::BF16 => Some(("f16", TypeSet::F32)),
+        TypeSet::F8E4M3FN | TypeSet::F8E5M2 | TypeSet::I8 => Some(("f8f6f4", float_sum)),
+        _ => None,
+    }
+}
+
+fn product_elements(a: Type<'_>, b: Type<'_>, d: Type<'_>) -> Verified {
+    let kind = |side: &str, element: Type<'_>| {
+        product_kind(element).ok_or_else(|| {
+            Complaint::new(format!(
+                "there is no product of '{element}' ({side} operand)"
+            ))
+        })
+    };
+    let (left, left_sums) = kind("left", a)?;
+    let (right, right_sums) = kind("right", b)?;
+    if left != right {
+        return Err(Complaint::new(format!(
+            "the operands are of kind {left} ('{a}') and {right} ('{b}'); they must be of one kind"
+        )));
+    }
+    let sum = class_of(d);
+    if !left_sums.intersects(sum) || !right_sums.intersects(sum) {
+        return Err(Complaint::new(format!(
+            "a product of '{a}' and '{b}' cannot be summed in '{d}'"
+        )));
+    }
+    Ok(())
+}
+
+/// Shapes and elements fit; operands and accumulator are where the unit reads and writes them;
+/// barriers come with `is_async`, one predicate each.
+pub fn tc_gen5_mma(operation: TCGen5MMAOp<'_, '_>) -> Verified {
+    let a = descriptor(operation.a())?;
+    let b = descriptor(operation.b())?;
+    let d = descriptor(operation.d())?;
+    barriers(
+        &operation.barriers(),
+        operation.barrier_preds().len(),
+        operation.is_async(),
+    )?;
+    product_shapes(&a.shape, &b.shape, &d.shape, [1; 4])?;
+    product_elements(a.element, b.element, d.element)?;
+    accumulator(&d)?;
+    match encoding(&a)? {
+        Encoding::NvmmaShared(_) | Encoding::SharedLinear(_) => {}
+        Encoding::TensorMemory(tensor_memory) => {
+            if tensor_memory.col_stride != 1 {
+                return Err(Complaint::new(format!(
+                    "the left operand must have colStride = 1, but has {}",
+                    tensor_memory.col_stride
+                )));
+            }
+            if operation.two_ctas() && !tensor_memory.two_ctas {
+                return Err(Complaint::new(
+                    "two_ctas needs a left operand laid out for two blocks",
+                ));
+            }
+        }
+        other => {
+            return Err(Complaint::new(format!(
+                "the left operand cannot have a layout of kind `{}`",
+                other.name()
+            )));
+        }
+    }
+    matrix_layout("right", operation.b())?;
+    if operation.two_ctas() {
+        two_blocks(&a, &b, &d)?;
+    }
+    Ok(())
+}
+
+/// The accumulator is mutable tensor memory with one element per 32-bit column.
+fn accumulator(d: &MemDescParts<'_>) -> Verified {
+    let Encoding::TensorMemory(layout) = encoding(d)? else {
+        return Err(Complaint::new(
+            "the accumulator must be in tensor memory, with a layout #ttng.tensor_memory_encoding",
+        ));
+    };
+    let stride = 32 / d.element.bit_width().unwrap_or(32).max(1);
+    if layout.col_stride != stride {
+        return Err(Complaint::new(format!(
+            "an accumulator of '{}' must have colStride = {stride}, but has {}",
+            d.element, layout.col_stride
+        )));
+    }
+    Ok(())
+}
+
+fn barriers(list: &[Value<'_, '_>], predicates: usize, is_async: bool) -> Verified {
+    if list.len() != predicates {
+        return Err(Complaint::new(format!(
+            "has {} barriers and {predicates} predicates for them",
+            list.len()
+        )));
+    }
+    if !is_async && !list.is_empty() {
+        return Err(Complaint::new("a barrier needs `is_async`"));
+    }
+    list.iter().try_for_each(|value| barrier(*value))
+}
+
+fn two_blocks(a: &MemDescParts<'_>, b: &MemDescParts<'_>, d: &MemDescParts<'_>) -> Verified {
+    for (name, parts, expected) in [
+        ("left operand", a, [2, 1]),
+        ("right operand", b, [1, 2]),
+        ("accumulator", d, [2, 1]),
+    ] {
+        let split = match encoding(parts)? {
+            Encoding::TensorMemory(layout) => vec![layout.cta_split_m, layout.cta_split_n],
+            other => other.cga_layout().split().map_err(complaint)?,
+        };
+        if split != expected {
+            return Err(Complaint::new(format!(
+                "two_ctas needs the {name} split as {expected:?} among the blocks, not as {split:?}"
+            )));
+        }
+    }
+    match encoding(d)? {
+        Encoding::TensorMemory(layout) if !layout.two_ctas => Err(Complaint::new(
+            "two_ctas needs an accumulator laid out for two blocks",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// As `tc_gen5_mma`, packing of 4-bit elements included.
+pub fn tc_gen5_mma_scaled(operation: TCGen5MMAScaledOp<'_, '_>) -> Verified {
+    let a = descriptor(operation.a())?;
+    let b = descriptor(operation.b())?;
+    let d = descriptor(operation.d())?;
+    barriers(
+        &operation.barriers(),
+        operation.barrier_preds().len(),
+        operation.is_async(),
+    )?;
+    product_elements(a.element, b.element, d.element)?;
+    accumulator(&d)?;
+    let transposed = |parts: &MemDescParts<'_>| matches!(encoding(parts), Ok(Encoding::NvmmaShared(layout)) if layout.transposed);
+    let factors = |kind: ScaleDotElemType, along_k: bool| match (kind, along_k) {
+        (ScaleDotElemType::E2m1, true) => (2, 1),
+        (ScaleDotElemType::E2m1, false) => (1, 2),
+        _ => (1, 1),
+    };
+    let right_is_shared = matches!(encoding(&b), Ok(Encoding::NvmmaShared(_)));
+    let (a_k, a_m) = factors(operation.a_type(), !transposed(&a));
+    let (b_k, b_n) = factors(operation.b_type(), !right_is_shared || transposed(&b));
+    product_shapes(&a.shape, &b.shape, &d.shape, [a_m, a_k, b_k, b_n])
+}
+
+fn in_tensor_memory(parts: &MemDescParts<'_>) -> Verified {
+    match encoding(parts)? {
+        Encoding::TensorMemory(_) | Encoding::TensorMemoryScales(_) => Ok(()),
+        other => Err(Complaint::new(format!(
+            "the buffer must be in tensor memory, not have a layout of kind `{}`",
+            other.name()
+        ))),
+    }
+}
+
+fn matrix<'c>(value: Value<'c, '_>) -> Result<RankedTensor<'c>, Complaint> {
+    let tensor = RankedTensor::of(value.r#type())
+        .ok_or_else(|| Complaint::new("expected a ranked tensor"))?;
+    if tensor.rank() != 2 {
+        return Err(Complaint::new(format!(
+            "tensor memory is moved as a matrix, not in shape {:?}",
+            tensor.shape()
+        )));
+    }
+    Ok(tensor)
+}
+
+/// A whole buffer of tensor memory; the value has its shape and elements.
+pub fn tmem_alloc(operation: TMEMAllocOp<'_, '_>) -> Verified {
+    let buffer = descriptor(operation.result())?;
+    in_tensor_memory(&buffer)?;
+    if let Some(source) = operation.src() {
+        matrix(source)?;
+    }
+    allocation(operation.src(), &buffer, 1)
+}
+
+/// The result has the shape and elements of the buffer.
+pub fn tmem_load(operation: TMEMLoadOp<'_, '_>) -> Verified {
+    let buffer = descriptor(operation.src())?;
+    in_tensor_memory(&buffer)?;
+    same_contents("result", matrix(operation.result())?, &buffer)
+}
+
+/// The value has the shape and elements of a mutable buffer.
+pub fn tmem_store(operation: TMEMStoreOp<'_, '_>) -> Verified {
+    let buffer = descriptor(operation.dst())?;
+    in_tensor_memory(&buffer)?;
+    if !buffer.mutable {
+        return Err(Complaint::new("cannot store into an immutable buffer"));
+    }
+    same_contents("value", matrix(operation.src())?, &buffer)
+}
+
+/// Both sides are accumulators of one block height; the columns are within the source.
+pub fn tmem_subslice(operation: TMEMSubSliceOp<'_, '_>) -> Verified {
+    let source = descriptor(operation.src())?;
+    let result = descriptor(operation.result())?;
+    let (Encoding::TensorMemory(from), Encoding::TensorMemory(to)) =
+        (encoding(&source)?, encoding(&result)?)
+    else {
+        return Err(Complaint::new(
+            "source and view must have a layout #ttng.tensor_memory_encoding",
+        ));
+    };
+    if from.block_m != to.block_m
+        || from.col_stride != to.col_stride
+        || from.cta_split_m != to.cta_split_m
+        || from.cta_split_n != to.cta_split_n
+    {
+        return Err(Complaint::new(
+            "the view must keep blockM, colStride and the split among blocks",
+        ));
+    }
+    if source.element != result.element {
+        return Err(Complaint::new(format!(
+            "the source has elements of type '{}', the view of '{}'",
+            source.element, result.element
+        )));
+    }
+    let (Some(width), Some(columns)) = (source.shape.last(), result.shape.last()) else {
+        return Ok(());
+    };
+    let first = operation.n();
+    if first < 0 || first + columns > *width {
+        return Err(Complaint::new(format!(
+            "{columns} columns from {first} on are not within {width}"
+        )));
+    }
+    Ok(())
+}
+
+/// From shared memory to mutable tensor memory; an accumulator keeps its shape.
+pub fn tmem_copy(operation: TMEMCopyOp<'_, '_>) -> Verified {
+    let source = descriptor(operation.src())?;
+    let target = descriptor(operation.dst())?;
+    if !MemDesc::of(operation.src().r#type()).is_some_and(MemDesc::is_shared) {
+        return Err(Complaint::new(format!(
+            "the source must be in shared memory, not in {}",
+            source.memory_space
+        )));
+    }
+    in_tensor_memory(&target)?;
+    if !target.mutable {
+        return Err(Complaint::new("cannot copy into an immutable buffer"));
+    }
+    if let Some(value) = operation.barrier() {
+        barrier(value)?;
+    }
+    let from = encoding(&source)?;
+    if let Encoding::NvmmaShared(layout) = &from
+        && (layout.transposed || layout.fp4_padded)
+    {
+        return Err(Complaint::new(
+            "the source must be neither transposed nor padded",
+        ));
+    }
+    if let Encoding::TensorMemory(layout) = encoding(&target)? {
+        if source.shape != target.shape {
+            return Err(Complaint::new(format!(
+                "the source has shape {:?}, the target {:?}",
+                source.shape, target.shape
+            )));
+        }
+        if layout.block_m != 128 {
+            return Err(Complaint::new(format!(
+                "the target must have blockM = 128, but has {}",
+                layout.block_m
+            )));
+        }
+    }
+    Ok(())
+}
