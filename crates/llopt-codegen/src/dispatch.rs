@@ -101,7 +101,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         use ttg::Op;
         let operation = op.operation();
         match op {
-            Op::ConvertLayout(_) => self.keep_numbers(operation),
+            Op::ConvertLayout(_) => self.convert_layout(operation),
             Op::LocalBarrier(_) | Op::Barrier(_) => {
                 self.hooks().barrier(self.e);
                 Ok(())

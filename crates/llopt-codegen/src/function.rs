@@ -183,6 +183,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
     }
 
+    // Threads.
+
+    /// A linear function of the thread's number in its block (lanes, then warps) and of the block's number.
+    pub(crate) fn linear(&self, thread_bases: &[u32], block_bases: &[u32]) -> V<'ctx> {
+        self.threads
+            .linear(self.e, self.hooks(), thread_bases, block_bases)
+    }
+
+    /// Whether an odd number of the given bits of lane, warp and block are set.
+    pub(crate) fn parity(&self, lanes: u32, warps: u32, blocks: u32) -> V<'ctx> {
+        let lane_bits = self.program.threads_per_warp.trailing_zeros();
+        self.threads
+            .parity(self.e, self.hooks(), lanes | warps << lane_bits, blocks)
+    }
+
     // Errors.
 
     /// This operation cannot be emitted, for a reason if it is not the operation as such.

@@ -180,6 +180,19 @@ pub struct Atomic<'ctx> {
     pub scope: Scope,
 }
 
+/// One matrix instruction that moves data between registers and shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixAccess {
+    /// The name in the target's table.
+    pub name: &'static str,
+    /// Whether it transposes.
+    pub transposed: bool,
+    /// The width of the elements it permutes.
+    pub element_bits: u32,
+    /// 32-bit registers per lane.
+    pub registers: u32,
+}
+
 /// Functions of floats that are more than one LLVM instruction on some target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Math {
@@ -263,6 +276,32 @@ pub trait Hooks {
 
     /// Waits for all threads of the block; their shared memory accesses are done.
     fn barrier<'ctx>(&self, e: &Emitter<'ctx>);
+
+    /// Orders the shared-memory accesses of the threads of a warp.
+    fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>);
+
+    /// What lane `lane ^ xor` has in a 32-bit word.
+    fn shuffle_xor<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, xor: u32) -> V<'ctx>;
+
+    /// What lane `lane` has in a 32-bit word.
+    fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx>;
+
+    /// Loads 32-bit registers by a matrix instruction; `None` when the target has no such.
+    fn load_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+    ) -> Option<Vec<V<'ctx>>>;
+
+    /// Stores 32-bit registers by a matrix instruction; `false` when the target has no such.
+    fn store_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+        registers: &[V<'ctx>],
+    ) -> bool;
 
     /// Loads words; `other` has one value per word, taken where the mask is false.
     fn load<'ctx>(

@@ -21,6 +21,7 @@ pub struct Threads<'ctx> {
     thread: RefCell<Option<V<'ctx>>>,
     block: RefCell<Option<V<'ctx>>>,
     parts: RefCell<HashMap<Bases, Part<'ctx>>>,
+    parities: RefCell<HashMap<(u32, u32), V<'ctx>>>,
 }
 
 /// The bases of a linear function of the thread's number and of the block's.
@@ -43,6 +44,7 @@ impl<'ctx> Threads<'ctx> {
             thread: RefCell::default(),
             block: RefCell::default(),
             parts: RefCell::default(),
+            parities: RefCell::default(),
         }
     }
 
@@ -106,6 +108,54 @@ impl<'ctx> Threads<'ctx> {
         };
         self.parts.borrow_mut().insert(key, part);
         part
+    }
+
+    /// The linear function of the thread's number in its block and of the block's number in its cluster.
+    pub fn linear(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        thread_bases: &[u32],
+        block_bases: &[u32],
+    ) -> V<'ctx> {
+        self.part(e, hooks, thread_bases.to_vec(), block_bases.to_vec())
+            .value
+    }
+
+    /// Whether an odd number of the given bits of the thread's and the block's number are set.
+    pub fn parity(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        thread_mask: u32,
+        block_mask: u32,
+    ) -> V<'ctx> {
+        let key = (thread_mask, block_mask);
+        if let Some(known) = self.parities.borrow().get(&key) {
+            return *known;
+        }
+        let chosen = |number: V<'ctx>, mask: u32| e.and(number, e.i32(i64::from(mask)));
+        let thread = (thread_mask != 0).then(|| self.thread(e, hooks));
+        let block = (block_mask != 0).then(|| self.block(e, hooks));
+        let parity = self.in_entry(e, || {
+            let count = |number: V<'ctx>, mask: u32| {
+                e.intrinsic("llvm.ctpop", &[number.get_type()], &[chosen(number, mask)])
+            };
+            match (thread, block) {
+                (Some(thread), None) if thread_mask.is_power_of_two() => e.icmp(
+                    inkwell::IntPredicate::NE,
+                    chosen(thread, thread_mask),
+                    e.i32(0),
+                ),
+                _ => {
+                    let sum = thread.map_or(e.i32(0), |thread| count(thread, thread_mask));
+                    let sum = block.map_or(sum, |block| e.add(sum, count(block, block_mask)));
+                    e.trunc(sum, e.context.bool_type().into())
+                }
+            }
+        });
+        self.parities.borrow_mut().insert(key, parity);
+        parity
     }
 
     /// The coordinates along `dim` of the elements of all registers.

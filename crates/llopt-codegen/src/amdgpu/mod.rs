@@ -4,13 +4,15 @@ mod atomic;
 mod elementwise;
 mod kernel;
 mod memory;
+mod shared;
 
 use llopt_target::{Feature, Target};
 
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
-    Access, Atomic, BufferAccess, BufferHooks, Hooks, Launch, Math, Rounding, SourcePlace, Update,
+    Access, Atomic, BufferAccess, BufferHooks, Hooks, Launch, Math, MatrixAccess, Rounding,
+    SourcePlace, Update,
 };
 use crate::llvm_c::{FenceOrdering, fence};
 
@@ -61,6 +63,37 @@ impl Hooks for Amdgpu {
         fence(e.context, e.builder(), FenceOrdering::Release, "workgroup");
         e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
         fence(e.context, e.builder(), FenceOrdering::Acquire, "workgroup");
+    }
+
+    fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>) {
+        shared::warp_barrier(e);
+    }
+
+    fn shuffle_xor<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, xor: u32) -> V<'ctx> {
+        shared::shuffle_xor(e, self.target, word, xor)
+    }
+
+    fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
+        shared::shuffle_from(e, word, lane)
+    }
+
+    fn load_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+    ) -> Option<Vec<V<'ctx>>> {
+        shared::load_matrix(e, access, address)
+    }
+
+    fn store_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+        registers: &[V<'ctx>],
+    ) -> bool {
+        shared::store_matrix(e, access, address, registers)
     }
 
     fn load<'ctx>(

@@ -1,0 +1,260 @@
+//! `ttg.convert_layout`: follows the plan of `llopt-layout`, which decides how the elements move.
+//!
+//! | plan | code |
+//! |---|---|
+//! | nothing, registers | none: values are renamed |
+//! | shuffle | pack, exchange registers by conditions on the lane, shuffle, exchange, unpack |
+//! | shared | vector or matrix stores, a barrier, loads; for each round |
+
+use llopt_layout::plan::{
+    Exchange, Movement, Plan, PlanError, Scope, SharedPlan, ShufflePlan, cheapest,
+};
+use llopt_target::Target;
+use melior::ir::OperationRef;
+
+use crate::element::Element;
+use crate::emitter::V;
+use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, operand, result};
+use crate::tensor::TensorType;
+
+/// The bits of an element on its way: whole bytes.
+pub(crate) fn moved_bits(element: Element) -> u32 {
+    element.memory_bits().next_power_of_two()
+}
+
+/// The plan of a conversion.
+pub(crate) fn plan_conversion(
+    from: &TensorType,
+    to: &TensorType,
+    target: Target,
+) -> Result<Plan, PlanError> {
+    cheapest(
+        from.layout(),
+        to.layout(),
+        moved_bits(from.element),
+        &target.machine(),
+    )
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `ttg.convert_layout`.
+    pub(crate) fn convert_layout(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        let from = self.tensor_of(op, operand(op, 0))?;
+        let to = self.tensor_of(op, result(op, 0))?;
+        let values = self.registers(operand(op, 0));
+        let converted = self.converted(op, &from, &values, &to)?;
+        self.bind_result(op, converted);
+        Ok(())
+    }
+
+    /// `values` of type `from` in the layout of `to`.
+    pub(crate) fn converted(
+        &self,
+        op: OperationRef<'c, 'a>,
+        from: &TensorType,
+        values: &Registers<'ctx>,
+        to: &TensorType,
+    ) -> Lowered<Registers<'ctx>> {
+        if let Some(places) = from.rename_to(to, |element| element) {
+            return Ok(places
+                .into_iter()
+                .map(|register| values[register as usize])
+                .collect());
+        }
+        let plan = plan_conversion(from, to, self.hooks().target())
+            .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
+        match &plan.movement {
+            Movement::Nothing => Ok(values.clone()),
+            Movement::Registers { sources } => Ok((0..to.registers())
+                .map(|register| values[sources.apply(register as u32) as usize])
+                .collect()),
+            Movement::Shuffle(shuffle) => {
+                let moved: Vec<V<'ctx>> = values
+                    .iter()
+                    .map(|value| self.to_memory(from.element, *value))
+                    .collect();
+                let results = self.follow_shuffle(shuffle, from.element, &moved, to.registers());
+                Ok(results
+                    .into_iter()
+                    .map(|value| self.to_register(from.element, value))
+                    .collect())
+            }
+            Movement::Shared(shared) => {
+                let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
+                    self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
+                })?;
+                self.follow_shared(op, shared, from.element, values, to.registers(), offset)
+            }
+        }
+    }
+
+    /// Moves memory-typed values between lanes.
+    fn follow_shuffle(
+        &self,
+        plan: &ShufflePlan,
+        element: Element,
+        values: &[V<'ctx>],
+        registers: usize,
+    ) -> Vec<V<'ctx>> {
+        let e = self.e;
+        let slots = 1u32 << plan.slots_log2;
+        let memory = self.memory_type(element);
+        let bits = moved_bits(element);
+        let word_type = e.int(bits * slots).into();
+        let vector_type = if slots == 1 {
+            memory
+        } else {
+            e.vector(memory, slots).into()
+        };
+        let mut words: Vec<V<'ctx>> = (0..1u32 << plan.words_log2)
+            .map(|word| {
+                let parts: Vec<V<'ctx>> = (0..slots)
+                    .map(|slot| values[plan.source(word, slot) as usize])
+                    .collect();
+                e.bitcast(e.pack(&parts), word_type)
+            })
+            .collect();
+        words = self.exchange(words, &plan.before);
+
+        // Rounds often read the same word from the same lane in different slots: one shuffle serves them.
+        let start = (!plan.is_butterfly())
+            .then(|| self.linear(&[&plan.lanes[..], &plan.warps[..]].concat(), &plan.blocks));
+        let mut done: Vec<((u32, u32), V<'ctx>)> = Vec::new();
+        let rotate = !plan.after.is_empty();
+        let mut slot_xors = Vec::with_capacity(plan.steps.len());
+        let mut results: Vec<V<'ctx>> = Vec::with_capacity(plan.steps.len());
+        for step in &plan.steps {
+            let key = (step.word, step.lane_xor);
+            let known = done
+                .iter()
+                .find(|(known, _)| *known == key)
+                .map(|(_, value)| *value);
+            let mut word = known.unwrap_or_else(|| {
+                let word = words[step.word as usize];
+                if step.moves {
+                    self.shuffle_word(word, start, step.lane_xor)
+                } else {
+                    word
+                }
+            });
+            if known.is_none() {
+                done.push((key, word));
+            }
+            if rotate && step.slot_xor != 0 {
+                let parts = e.unpack(e.bitcast(word, vector_type));
+                let turned: Vec<V<'ctx>> = (0..slots)
+                    .map(|slot| parts[(slot ^ step.slot_xor) as usize])
+                    .collect();
+                word = e.bitcast(e.pack(&turned), word_type);
+            }
+            slot_xors.push(if rotate { 0 } else { step.slot_xor });
+            results.push(word);
+        }
+        results = self.exchange(results, &plan.after);
+        let unpacked: Vec<Vec<V<'ctx>>> = results
+            .into_iter()
+            .map(|word| e.unpack(e.bitcast(word, vector_type)))
+            .collect();
+        (0..registers as u32)
+            .map(|register| {
+                let (word, slot) = plan.target(register);
+                unpacked[word as usize][(slot ^ slot_xors[word as usize]) as usize]
+            })
+            .collect()
+    }
+
+    /// Where a condition on the thread holds, registers change places.
+    fn exchange(&self, words: Vec<V<'ctx>>, exchanges: &[Exchange]) -> Vec<V<'ctx>> {
+        exchanges.iter().fold(words, |words, exchange| {
+            let condition = self.parity(
+                exchange.condition.lanes,
+                exchange.condition.warps,
+                exchange.condition.blocks,
+            );
+            let other = |i: usize| words[i ^ exchange.xor as usize];
+            (0..words.len())
+                .map(|i| self.e.select(condition, other(i), words[i]))
+                .collect()
+        })
+    }
+
+    /// What lane `start ^ xor` (this lane `^ xor` without `start`) has in `word`, 32 or 64 bits wide.
+    pub(crate) fn shuffle_word(&self, word: V<'ctx>, start: Option<V<'ctx>>, xor: u32) -> V<'ctx> {
+        let e = self.e;
+        let of = word.get_type();
+        let shuffle = |part: V<'ctx>| match start {
+            None => self.hooks().shuffle_xor(e, part, xor),
+            Some(start) => self
+                .hooks()
+                .shuffle_from(e, part, e.xor(start, e.i32(i64::from(xor)))),
+        };
+        let i32 = e.int(32).into();
+        match crate::emitter::bit_width(of) {
+            bits @ 0..32 => e.bitcast(
+                e.trunc(
+                    shuffle(e.zext(e.bitcast(word, e.int(bits).into()), i32)),
+                    e.int(bits).into(),
+                ),
+                of,
+            ),
+            32 => e.bitcast(shuffle(e.bitcast(word, i32)), of),
+            bits => {
+                let parts = e.unpack(e.bitcast(word, e.vector(i32, bits / 32).into()));
+                let moved: Vec<V<'ctx>> = parts.into_iter().map(shuffle).collect();
+                e.bitcast(e.pack(&moved), of)
+            }
+        }
+    }
+
+    /// Stores, waits, loads.
+    fn follow_shared(
+        &self,
+        op: OperationRef<'c, 'a>,
+        plan: &SharedPlan,
+        element: Element,
+        values: &Registers<'ctx>,
+        registers: usize,
+        offset: i64,
+    ) -> Lowered<Registers<'ctx>> {
+        if plan.scope == Scope::Cluster {
+            return Err(self.unsupported(
+                op,
+                Some("its elements would have to move between the blocks of a cluster".to_owned()),
+            ));
+        }
+        let base = self.e.byte_offset(self.hidden.shared, offset);
+        let poison = self.e.poison(element.llvm(self.e.context));
+        let mut loaded = vec![poison; registers];
+        for round in 0..1u32 << plan.rounds.len() {
+            let xor = |bit: fn(&llopt_layout::plan::RoundBit) -> u32| {
+                plan.rounds
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| round >> i & 1 == 1)
+                    .fold(0, |all, (_, round)| all ^ bit(round))
+            };
+            let (from, to) = (xor(|round| round.store), xor(|round| round.load));
+            if round > 0 {
+                self.wait(plan.scope);
+            }
+            self.store_shared(op, &plan.store, element, base, |register| {
+                values[(register ^ from) as usize]
+            })?;
+            self.wait(plan.scope);
+            self.load_shared(op, &plan.load, element, base, |register, value| {
+                loaded[(register ^ to) as usize] = value
+            })?;
+        }
+        Ok((0..registers as u32)
+            .map(|register| loaded[plan.load.fold.apply(register) as usize])
+            .collect())
+    }
+
+    /// Orders shared memory among the threads of a scope.
+    pub(crate) fn wait(&self, scope: Scope) {
+        match scope {
+            Scope::Warp => self.hooks().warp_barrier(self.e),
+            Scope::Block | Scope::Cluster => self.hooks().barrier(self.e),
+        }
+    }
+}

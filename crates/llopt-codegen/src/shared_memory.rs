@@ -1,0 +1,238 @@
+//! Accesses to shared memory: what `llopt-layout` plans as vectors or matrix instructions.
+//!
+//! The address of an access is a linear function of the thread, computed once, and a constant for each
+//! instruction. Where the two have no bit in common the constant becomes the instruction's offset.
+
+use inkwell::types::BasicTypeEnum;
+use llopt_layout::Dim;
+use llopt_layout::instruction::{Bit, InstructionKind};
+use llopt_layout::plan::SharedAccess;
+use melior::ir::OperationRef;
+
+use crate::conversion::moved_bits;
+use crate::element::Element;
+use crate::emitter::V;
+use crate::function::{FunctionLowering, Lowered};
+use crate::hooks::{MatrixAccess, Words};
+
+/// A part of a shared-memory access: where each of its instructions goes.
+struct Addresses<'ctx> {
+    base: V<'ctx>,
+    thread: V<'ctx>,
+    thread_bits: u32,
+    repeats: Vec<u32>,
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    fn addresses(&self, access: &SharedAccess, element: Element, base: V<'ctx>) -> Addresses<'ctx> {
+        let offset_bits = access.address.out_dim_size_log2(Dim::OFFSET);
+        let bytes_log2 = (moved_bits(element) / 8).trailing_zeros();
+        let mask = if offset_bits >= 32 {
+            u32::MAX
+        } else {
+            (1 << offset_bits) - 1
+        };
+        let bytes = |dim: Dim| -> Vec<u32> {
+            access
+                .address
+                .flat_bases_of(dim)
+                .iter()
+                .map(|basis| (basis & mask) << bytes_log2)
+                .collect()
+        };
+        let lane_bits = self.program.threads_per_warp.trailing_zeros() as usize;
+        let mut threads = bytes(Dim::LANE);
+        threads.resize(lane_bits, 0);
+        threads.extend(bytes(Dim::WARP));
+        let blocks = bytes(Dim::BLOCK);
+        let thread_bits = threads
+            .iter()
+            .chain(&blocks)
+            .fold(0, |all, basis| all | basis);
+        let thread = self.linear(&threads, &blocks);
+        Addresses {
+            base,
+            thread,
+            thread_bits,
+            repeats: bytes(SharedAccess::REPEAT),
+        }
+    }
+
+    /// The address of instruction `repeat`.
+    fn address(&self, addresses: &Addresses<'ctx>, repeat: u32) -> V<'ctx> {
+        let e = self.e;
+        let constant = addresses
+            .repeats
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| repeat >> i & 1 == 1)
+            .fold(0, |all, (_, basis)| all ^ basis);
+        let common = constant & addresses.thread_bits;
+        let thread = e.xor(addresses.thread, e.i32(i64::from(common)));
+        e.byte_offset(
+            e.gep(e.int(8).into(), addresses.base, thread),
+            i64::from(constant ^ common),
+        )
+    }
+
+    /// Stores registers, given by their index before folding.
+    pub(crate) fn store_shared(
+        &self,
+        op: OperationRef<'c, 'a>,
+        access: &SharedAccess,
+        element: Element,
+        base: V<'ctx>,
+        value: impl Fn(u32) -> V<'ctx>,
+    ) -> Lowered {
+        let addresses = self.addresses(access, element, base);
+        let slots = 1u32 << access.instruction.registers_log2();
+        for repeat in 0..access.instructions {
+            let address = self.address(&addresses, repeat);
+            let values: Vec<V<'ctx>> = (0..slots)
+                .map(|slot| self.to_memory(element, value(access.register(repeat, slot))))
+                .collect();
+            match access.instruction.kind {
+                InstructionKind::Vector => {
+                    let ordered = in_chunk_order(access, &values);
+                    let words = Words::of(moved_bits(element), slots);
+                    let data = self.memory_words(words, &ordered);
+                    self.e.store(self.e.pack(&data), address, words.bytes());
+                }
+                InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
+                    let matrix = matrix_access(access);
+                    let data = self.memory_words(
+                        Words {
+                            bits: 32,
+                            count: matrix.registers,
+                        },
+                        &values,
+                    );
+                    if !self.hooks().store_matrix(self.e, &matrix, address, &data) {
+                        return Err(self.unsupported(
+                            op,
+                            Some(format!("no code for {}", access.instruction.name)),
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads registers.
+    pub(crate) fn load_shared(
+        &self,
+        op: OperationRef<'c, 'a>,
+        access: &SharedAccess,
+        element: Element,
+        base: V<'ctx>,
+        mut deliver: impl FnMut(u32, V<'ctx>),
+    ) -> Lowered {
+        let e = self.e;
+        let addresses = self.addresses(access, element, base);
+        let slots = 1u32 << access.instruction.registers_log2();
+        let memory = self.memory_type(element);
+        let split = |words: Vec<V<'ctx>>, bits: u32| -> Vec<V<'ctx>> {
+            let per_word = bits / moved_bits(element);
+            let of: BasicTypeEnum<'ctx> = if per_word == 1 {
+                memory
+            } else {
+                e.vector(memory, per_word).into()
+            };
+            words
+                .into_iter()
+                .flat_map(|word| e.unpack(e.bitcast(word, of)))
+                .collect()
+        };
+        for repeat in 0..access.instructions {
+            let address = self.address(&addresses, repeat);
+            let loaded = match access.instruction.kind {
+                InstructionKind::Vector => {
+                    let words = Words::of(moved_bits(element), slots);
+                    let word = e.int(words.bits).into();
+                    let of = if words.count == 1 {
+                        word
+                    } else {
+                        e.vector(word, words.count).into()
+                    };
+                    let data = e.unpack(e.load(of, address, words.bytes()));
+                    from_chunk_order(access, &split(data, words.bits))
+                }
+                InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
+                    let matrix = matrix_access(access);
+                    match self.hooks().load_matrix(e, &matrix, address) {
+                        Some(data) => split(data, 32),
+                        None => {
+                            return Err(self.unsupported(
+                                op,
+                                Some(format!("no code for {}", access.instruction.name)),
+                            ));
+                        }
+                    }
+                }
+            };
+            for (slot, value) in (0u32..).zip(loaded) {
+                deliver(
+                    access.register(repeat, slot),
+                    self.to_register(element, value),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory-typed values as words.
+    fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+        let per_word = values.len() / words.count as usize;
+        let word = self.e.int(words.bits).into();
+        values
+            .chunks(per_word)
+            .map(|chunk| self.e.bitcast(self.e.pack(chunk), word))
+            .collect()
+    }
+}
+
+/// The instruction's register bit that each bit of the position in the chunk is.
+fn chunk_bits(access: &SharedAccess) -> Vec<u32> {
+    let bit = |bit: &Bit| match bit {
+        Bit::Register(register) => u32::from(*register),
+        // Vectors take no lane bits into their chunks.
+        Bit::Lane(_) => 0,
+    };
+    access.instruction.chunk.iter().map(bit).collect()
+}
+
+fn slot_at(bits: &[u32], position: usize) -> usize {
+    bits.iter()
+        .enumerate()
+        .fold(0, |slot, (i, bit)| slot | (position >> i & 1) << bit)
+}
+
+/// The values of a vector by their positions in memory.
+fn in_chunk_order<'ctx>(access: &SharedAccess, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+    let bits = chunk_bits(access);
+    (0..values.len())
+        .map(|position| values[slot_at(&bits, position)])
+        .collect()
+}
+
+/// The values of a vector by register slot.
+fn from_chunk_order<'ctx>(access: &SharedAccess, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+    let bits = chunk_bits(access);
+    let mut slots = values.to_vec();
+    for (position, value) in values.iter().enumerate() {
+        slots[slot_at(&bits, position)] = *value;
+    }
+    slots
+}
+
+fn matrix_access(access: &SharedAccess) -> MatrixAccess {
+    let instruction = &access.instruction;
+    let bits = instruction.element_bits << instruction.registers_log2();
+    MatrixAccess {
+        name: instruction.name,
+        transposed: instruction.kind == InstructionKind::MatrixTransposed,
+        element_bits: instruction.element_bits,
+        registers: bits / 32,
+    }
+}
