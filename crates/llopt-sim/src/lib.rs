@@ -1,0 +1,100 @@
+//! A SIMT machine: executes the LLVM IR that a compiler emits for NVIDIA and AMD GPUs, lane by lane, on a CPU.
+//!
+//! It is one half of the project's oracle: it runs what the code generator produced, before and after optimisation,
+//! with every vendor intrinsic and piece of inline assembly in it, and says what each block did to memory. It also
+//! counts what the hardware would count, and watches for what a correct kernel never does.
+//!
+//! # Execution model
+//!
+//! A *warp* of 32 or 64 *lanes* executes one instruction for all of its lanes at once. Lanes that disagree on a branch
+//! diverge. The machine follows four rules:
+//!
+//! 1. A **path** is a set of lanes that stand at the same instruction with the same call stack. A warp begins as one
+//!    path of all its lanes. A path executes its instructions in order, each for all of its lanes.
+//! 2. **Divergence.** At a branch whose condition differs between lanes the path splits: one path per target. Each
+//!    sees the values of its own lanes, since every value is a row with one element per lane.
+//! 3. **Reconvergence.** The lanes of a split meet again at the branch's immediate post-dominator, the first block
+//!    that all ways to the function's end go through. The machine remembers this as a *region*: the block, and the
+//!    lanes that are to come. A path that reaches the block of its innermost region waits; with the last lane, one path
+//!    with all of them goes on. Regions nest like the branches do; in a loop that lanes leave at different iterations,
+//!    all iterations share one region, since they share the post-dominator. Lanes that leave the kernel are no longer
+//!    waited for, and ways into a trap do not count as ways.
+//! 4. **Convergent operations.** An operation that names its members (`shfl.sync` and its relatives, `ldmatrix`,
+//!    `mma.sync`, barriers of the whole block) waits until all members that are still alive stand at it; paths of
+//!    one warp that stand there together take it as one. This is how independent thread scheduling on NVIDIA
+//!    hardware behaves: while one path waits, its siblings run. If no sibling can run any more, members are missing
+//!    for good; the sanitizer reports it and lets each path through alone. AMD's cross-lane operations name no
+//!    members: they act on the lanes of the path, as the hardware acts on those in `exec`.
+//!
+//! Which path runs next, and which warp, is fixed, so that executions repeat exactly. No path runs forever while
+//! others could: each has a share of instructions, after which a sibling, or another warp, gets its turn, so that
+//! lanes may spin on what other lanes write.
+//!
+//! # Layers
+//!
+//! `decode` turns LLVM IR into bytecode on rows, with `intrinsics` and `assembly` for what is not an LLVM
+//! instruction; `execute` runs it, with one file per kind of operation that needs more than rows (`access`,
+//! `collective`, `matrix`, `tiles`, `transfer`, `print`); `block` schedules warps, `launch` schedules blocks. The
+//! machine never learns what tensor or layout a value came from.
+//!
+//! # Example
+//!
+//! ```
+//! use llopt_sim::{Argument, Launch, Machine, Options};
+//! use llopt_target::Target;
+//!
+//! let kernel = "
+//! define ptx_kernel void @twice(ptr addrspace(1) %p) {
+//!   %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+//!   %a = getelementptr i32, ptr addrspace(1) %p, i32 %i
+//!   %x = load i32, ptr addrspace(1) %a
+//!   %y = shl i32 %x, 1
+//!   store i32 %y, ptr addrspace(1) %a
+//!   ret void
+//! }
+//! declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()";
+//! let machine = Machine::from_ir(kernel.as_bytes(), Target::parse("cuda:90").unwrap(), None).unwrap();
+//! let input: Vec<u8> = (0..32u32).flat_map(u32::to_le_bytes).collect();
+//! let mut launch = Launch::new([1, 1, 1], 32, vec![Argument::Buffer(input)]);
+//! let report = machine.run(&mut launch, &Options::default()).unwrap();
+//! let Argument::Buffer(output) = &launch.arguments[0] else { unreachable!() };
+//! assert_eq!(output[4 * 31], 62);
+//! assert_eq!((report.global.load_instructions, report.global.load_sectors), (1, 4));
+//! assert!(report.findings.is_empty());
+//! ```
+
+// The static copy of LLVM that inkwell's declarations are linked against.
+use mlir_sys as _;
+
+mod access;
+mod assembly;
+mod banks;
+mod block;
+mod bytecode;
+mod collective;
+mod counters;
+mod decode;
+mod dominance;
+mod emit;
+mod error;
+mod execute;
+mod findings;
+mod float;
+mod intrinsics;
+mod ir;
+mod launch;
+mod machine;
+mod matrix;
+mod memory;
+mod print;
+mod report;
+mod row;
+mod shadow;
+mod tiles;
+mod transfer;
+mod warp;
+
+pub use error::{Error, LaunchError};
+pub use launch::{Argument, Launch, Options, Progress};
+pub use machine::Machine;
+pub use report::{Finding, FindingKind, GlobalTraffic, LineReport, Report, SharedTraffic};

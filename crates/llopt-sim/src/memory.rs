@@ -1,0 +1,262 @@
+//! Global memory: buffers in one 64-bit address space, shared by all threads of the simulation.
+//!
+//! Every buffer is a *region* that begins at a multiple of 2^36 (64 GiB), so that an address names its region by a
+//! shift, and an access beyond a buffer's end, or before its beginning, lies in no buffer at all. Shared and private
+//! memory have addresses of their own, small offsets, and appear in the generic address space through two windows
+//! above all regions.
+//!
+//! Blocks of a grid run on several threads of the host at once and may touch the same bytes, as on the GPU. Accesses
+//! are therefore relaxed atomics of the host: a race of the kernel is a race of values, never undefined behaviour.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// Log2 of the distance between regions.
+const REGION_BITS: u32 = 36;
+/// Generic addresses of shared memory: this bit plus the offset.
+pub(crate) const SHARED_WINDOW: u64 = 1 << 48;
+/// Generic addresses of private memory: this bit plus the offset.
+pub(crate) const LOCAL_WINDOW: u64 = 1 << 49;
+
+/// First address of region `index`.
+pub(crate) const fn region_base(index: usize) -> u64 {
+    (index as u64 + 1) << REGION_BITS
+}
+
+/// Region that an address would belong to.
+pub(crate) const fn region_of(address: u64) -> Option<usize> {
+    match (address >> REGION_BITS) as usize {
+        0 => None,
+        number => Some(number - 1),
+    }
+}
+
+/// Bytes with interior mutability, in words so that they are aligned.
+struct Region {
+    words: Box<[AtomicU64]>,
+    length: u64,
+    writable: bool,
+    /// One byte per byte of data, 1 once written; absent when everything is initialised.
+    written: Option<Box<[AtomicU8]>>,
+}
+
+/// All of global memory.
+pub(crate) struct GlobalMemory {
+    regions: Vec<Region>,
+}
+
+/// Why an access to memory failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No buffer holds all of these bytes; the length of the nearest one.
+    OutOfBounds(Option<u64>),
+    /// A store to constant memory.
+    ReadOnly,
+}
+
+impl GlobalMemory {
+    pub(crate) fn new() -> Self {
+        Self {
+            regions: Vec::new(),
+        }
+    }
+
+    /// Adds a region with these contents; answers its address.
+    pub(crate) fn add(&mut self, bytes: &[u8], writable: bool, initialized: bool) -> u64 {
+        let words = bytes
+            .chunks(8)
+            .map(|chunk| {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                AtomicU64::new(u64::from_le_bytes(word))
+            })
+            .collect();
+        let written =
+            (!initialized).then(|| bytes.iter().map(|_| AtomicU8::new(0)).collect::<Box<[_]>>());
+        self.regions.push(Region {
+            words,
+            length: bytes.len() as u64,
+            writable,
+            written,
+        });
+        region_base(self.regions.len() - 1)
+    }
+
+    /// The contents of the region at `address`.
+    pub(crate) fn contents(&self, address: u64) -> Vec<u8> {
+        let Some(region) = region_of(address).and_then(|r| self.regions.get(r)) else {
+            return Vec::new();
+        };
+        let mut bytes: Vec<u8> = region
+            .words
+            .iter()
+            .flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes())
+            .collect();
+        bytes.truncate(region.length as usize);
+        bytes
+    }
+
+    /// The region and offset of `bytes` bytes at `address`.
+    #[inline]
+    fn locate(&self, address: u64, bytes: u32) -> Result<(&Region, u64), Fault> {
+        let region = region_of(address)
+            .and_then(|r| self.regions.get(r))
+            .ok_or(Fault::OutOfBounds(None))?;
+        let offset = address & ((1 << REGION_BITS) - 1);
+        if offset + u64::from(bytes) > region.length {
+            return Err(Fault::OutOfBounds(Some(region.length)));
+        }
+        Ok((region, offset))
+    }
+
+    /// Whether an access of `bytes` bytes at `address` stays inside one buffer.
+    pub(crate) fn check(&self, address: u64, bytes: u32, store: bool) -> Result<(), Fault> {
+        let (region, _) = self.locate(address, bytes)?;
+        if store && !region.writable {
+            return Err(Fault::ReadOnly);
+        }
+        Ok(())
+    }
+
+    /// Reads up to 8 bytes, which must have passed [`Self::check`]; others read as zero.
+    #[inline]
+    pub(crate) fn read(&self, address: u64, bytes: u32) -> u64 {
+        match self.locate(address, bytes) {
+            Ok((region, offset)) => region.read(offset, bytes),
+            Err(_) => 0,
+        }
+    }
+
+    /// Writes up to 8 bytes, which must have passed [`Self::check`]; others are dropped.
+    #[inline]
+    pub(crate) fn write(&self, address: u64, bytes: u32, value: u64) {
+        if let Ok((region, offset)) = self.locate(address, bytes) {
+            region.write(offset, bytes, value);
+        }
+    }
+
+    /// Whether all of these bytes have been written or were given.
+    pub(crate) fn is_initialized(&self, address: u64, bytes: u32) -> bool {
+        let Ok((region, offset)) = self.locate(address, bytes) else {
+            return true;
+        };
+        region.written.as_ref().is_none_or(|written| {
+            written[offset as usize..(offset + u64::from(bytes)) as usize]
+                .iter()
+                .all(|flag| flag.load(Ordering::Relaxed) != 0)
+        })
+    }
+}
+
+impl Region {
+    /// The bytes from `offset` on as a pointer; the caller has checked the bounds.
+    #[inline]
+    fn pointer(&self, offset: u64) -> *mut u8 {
+        // In bounds: `offset` is below `length`, which the words cover.
+        self.words
+            .as_ptr()
+            .cast::<u8>()
+            .cast_mut()
+            .wrapping_add(offset as usize)
+    }
+
+    #[inline]
+    fn read(&self, offset: u64, bytes: u32) -> u64 {
+        let p = self.pointer(offset);
+        // SAFETY: `locate` checked that `bytes` bytes from `offset` lie inside the words, which are atomics and thus
+        // may be accessed through shared references from any thread; each branch checks its alignment.
+        unsafe {
+            match bytes {
+                4 if offset.is_multiple_of(4) => {
+                    u64::from(AtomicU32::from_ptr(p.cast()).load(Ordering::Relaxed))
+                }
+                8 if offset.is_multiple_of(8) => {
+                    AtomicU64::from_ptr(p.cast()).load(Ordering::Relaxed)
+                }
+                2 if offset.is_multiple_of(2) => {
+                    u64::from(AtomicU16::from_ptr(p.cast()).load(Ordering::Relaxed))
+                }
+                _ => (0..bytes as usize).fold(0, |value, i| {
+                    let byte = AtomicU8::from_ptr(p.wrapping_add(i)).load(Ordering::Relaxed);
+                    value | u64::from(byte) << (8 * i)
+                }),
+            }
+        }
+    }
+
+    #[inline]
+    fn write(&self, offset: u64, bytes: u32, value: u64) {
+        let p = self.pointer(offset);
+        // SAFETY: as in `read`.
+        unsafe {
+            match bytes {
+                4 if offset.is_multiple_of(4) => {
+                    AtomicU32::from_ptr(p.cast()).store(value as u32, Ordering::Relaxed);
+                }
+                8 if offset.is_multiple_of(8) => {
+                    AtomicU64::from_ptr(p.cast()).store(value, Ordering::Relaxed);
+                }
+                2 if offset.is_multiple_of(2) => {
+                    AtomicU16::from_ptr(p.cast()).store(value as u16, Ordering::Relaxed);
+                }
+                _ => {
+                    for i in 0..bytes as usize {
+                        AtomicU8::from_ptr(p.wrapping_add(i))
+                            .store((value >> (8 * i)) as u8, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        if let Some(written) = &self.written {
+            for flag in &written[offset as usize..(offset + u64::from(bytes)) as usize] {
+                flag.store(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Little-endian bytes of a slice as a number.
+#[inline]
+pub(crate) fn read_bytes(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => bytes
+            .iter()
+            .rev()
+            .fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    }
+}
+
+/// The low bytes of a number into a slice of at most 8.
+#[inline]
+pub(crate) fn write_bytes(bytes: &mut [u8], value: u64) {
+    let length = bytes.len();
+    bytes.copy_from_slice(&value.to_le_bytes()[..length]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_stay_inside_their_buffer() {
+        let mut memory = GlobalMemory::new();
+        let a = memory.add(&[1, 2, 3, 4, 5, 6, 7, 8, 9], true, true);
+        let b = memory.add(&[0; 16], true, false);
+        assert_eq!(memory.read(a, 4), 0x0403_0201);
+        assert_eq!(memory.read(a + 1, 4), 0x0504_0302);
+        assert_eq!(memory.read(a + 8, 1), 9);
+        assert_eq!(
+            memory.check(a + 6, 4, false),
+            Err(Fault::OutOfBounds(Some(9)))
+        );
+        assert!(memory.check(b.wrapping_sub(4), 4, false).is_err());
+        memory.write(a + 3, 2, 0xbeef);
+        assert_eq!(memory.contents(a), [1, 2, 3, 0xef, 0xbe, 6, 7, 8, 9]);
+        assert!(!memory.is_initialized(b, 4));
+        memory.write(b, 4, 0);
+        assert!(memory.is_initialized(b, 4) && !memory.is_initialized(b, 5));
+    }
+}

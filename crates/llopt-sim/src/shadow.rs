@@ -1,0 +1,309 @@
+//! The sanitizer's knowledge about shared memory: who wrote and read each byte last, and what orders them.
+//!
+//! Order is *happens-before*, kept with vector clocks as in FastTrack (Flanagan and Freund, PLDI 2009). Every warp
+//! has a clock, and a vector of the clocks of others that it knows of. A barrier joins the vectors of all who take
+//! part, and each of them moves on to its next tick. An access is stamped with the warp, the lane and the warp's
+//! tick. An earlier access is ordered before a later one by warp `w` if
+//!
+//! - another warp did it, and `w` has learnt of that tick (through a barrier, or an mbarrier it waited for), or
+//! - the same warp did it, and either the same lane, or an earlier tick (lanes meet at `.sync` operations, and each
+//!   meeting is a tick), or the hardware runs warps in lockstep (AMD), where only lanes of one and the same
+//!   instruction are unordered.
+//!
+//! Two unordered accesses of a byte, one of them a write, race, unless both are atomic. Writes that do not change the
+//! byte are let pass: duplicated lanes and warps store the same value on purpose.
+//!
+//! One more clock, past the last warp's, belongs to the engine that performs bulk copies.
+
+use crate::bytecode::SiteId;
+
+/// An access in a byte's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) warp: u8,
+    pub(crate) lane: u8,
+    pub(crate) atomic: bool,
+    pub(crate) tick: u32,
+    pub(crate) site: SiteId,
+    /// Number of the instruction among the block's accesses.
+    pub(crate) sequence: u32,
+}
+
+/// "Several lanes of the warp."
+const MANY: u8 = u8::MAX;
+
+/// Reads since the last write.
+#[derive(Clone, Copy, Debug)]
+enum Readers {
+    None,
+    One(Stamp),
+    /// Index of a list with one stamp per warp.
+    List(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Byte {
+    write: Option<Stamp>,
+    readers: Readers,
+    initialized: bool,
+    /// Site of an asynchronous copy into this byte that has not completed.
+    pending: Option<SiteId>,
+}
+
+/// What the history says against an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// Races with that write.
+    WithWrite(Stamp),
+    /// Races with that read.
+    WithRead(Stamp),
+    Uninitialized,
+    /// The copy issued there has not been waited for.
+    Pending(SiteId),
+}
+
+/// Vector clocks of the block.
+pub(crate) struct Clocks {
+    vectors: Vec<Vec<u32>>,
+    lockstep: bool,
+}
+
+impl Clocks {
+    pub(crate) fn new(warps: usize, lockstep: bool) -> Self {
+        let vectors = (0..=warps)
+            .map(|w| {
+                let mut vector = vec![0; warps + 1];
+                vector[w] = 1;
+                vector
+            })
+            .collect();
+        Self { vectors, lockstep }
+    }
+
+    /// The warp's current tick.
+    pub(crate) fn tick(&self, warp: usize) -> u32 {
+        self.vectors[warp][warp]
+    }
+
+    /// Lanes of the warp have met.
+    pub(crate) fn advance(&mut self, warp: usize) {
+        self.vectors[warp][warp] += 1;
+    }
+
+    /// What the warp knows.
+    pub(crate) fn known(&self, warp: usize) -> &[u32] {
+        &self.vectors[warp]
+    }
+
+    /// The warp learns `vector`.
+    pub(crate) fn learn(&mut self, warp: usize, vector: &[u32]) {
+        for (mine, theirs) in self.vectors[warp].iter_mut().zip(vector) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+
+    /// Whether the stamped access comes before anything `warp` does in `lane` from now on.
+    fn before(&self, stamp: &Stamp, warp: usize, lane: u8, sequence: u32) -> bool {
+        if usize::from(stamp.warp) != warp {
+            return self.vectors[warp][usize::from(stamp.warp)] >= stamp.tick;
+        }
+        if stamp.lane == lane {
+            return true;
+        }
+        if self.lockstep {
+            return stamp.sequence != sequence;
+        }
+        stamp.tick < self.tick(warp)
+    }
+}
+
+/// History of every byte of a block's shared memory.
+pub(crate) struct Shadow {
+    bytes: Vec<Byte>,
+    lists: Vec<Vec<Stamp>>,
+}
+
+impl Shadow {
+    pub(crate) fn new(size: usize) -> Self {
+        let byte = Byte {
+            write: None,
+            readers: Readers::None,
+            initialized: false,
+            pending: None,
+        };
+        Self {
+            bytes: vec![byte; size],
+            lists: Vec::new(),
+        }
+    }
+
+    /// Records a read of a byte; answers what is wrong with it.
+    pub(crate) fn read(&mut self, at: usize, stamp: Stamp, clocks: &Clocks) -> Option<Problem> {
+        let byte = &mut self.bytes[at];
+        let mut problem = None;
+        if let Some(site) = byte.pending {
+            problem = Some(Problem::Pending(site));
+        } else if !byte.initialized {
+            problem = Some(Problem::Uninitialized);
+        } else if let Some(write) = &byte.write
+            && !(write.atomic && stamp.atomic)
+            && !clocks.before(write, stamp.warp.into(), stamp.lane, stamp.sequence)
+        {
+            problem = Some(Problem::WithWrite(*write));
+        }
+        match &mut byte.readers {
+            Readers::None => byte.readers = Readers::One(stamp),
+            Readers::One(reader) if reader.warp == stamp.warp => merge(reader, stamp),
+            Readers::One(reader) => {
+                self.lists.push(vec![*reader, stamp]);
+                byte.readers = Readers::List((self.lists.len() - 1) as u32);
+            }
+            Readers::List(list) => {
+                let list = &mut self.lists[*list as usize];
+                match list.iter_mut().find(|r| r.warp == stamp.warp) {
+                    Some(reader) => merge(reader, stamp),
+                    None => list.push(stamp),
+                }
+            }
+        }
+        problem
+    }
+
+    /// Records a write of a byte; `changes` says whether it alters the byte. Answers what is wrong with it.
+    pub(crate) fn write(
+        &mut self,
+        at: usize,
+        stamp: Stamp,
+        changes: bool,
+        clocks: &Clocks,
+    ) -> Option<Problem> {
+        let byte = &mut self.bytes[at];
+        let mut problem = None;
+        let (warp, lane) = (usize::from(stamp.warp), stamp.lane);
+        let ordered = |other: &Stamp| {
+            other.atomic && stamp.atomic || clocks.before(other, warp, lane, stamp.sequence)
+        };
+        if let Some(site) = byte.pending {
+            problem = Some(Problem::Pending(site));
+        } else if changes {
+            if let Some(write) = &byte.write
+                && !ordered(write)
+            {
+                problem = Some(Problem::WithWrite(*write));
+            }
+            let racing = match &byte.readers {
+                Readers::None => None,
+                Readers::One(reader) => (!ordered(reader)).then_some(*reader),
+                Readers::List(list) => self.lists[*list as usize]
+                    .iter()
+                    .find(|r| !ordered(r))
+                    .copied(),
+            };
+            if let (None, Some(reader)) = (problem, racing) {
+                problem = Some(Problem::WithRead(reader));
+            }
+        }
+        if changes || byte.write.is_none() {
+            byte.write = Some(stamp);
+            byte.readers = Readers::None;
+        }
+        byte.initialized = true;
+        problem
+    }
+
+    /// Marks a byte as the target of a copy in flight.
+    pub(crate) fn begin_copy(&mut self, at: usize, site: SiteId) {
+        if let Some(byte) = self.bytes.get_mut(at) {
+            byte.pending = Some(site);
+        }
+    }
+
+    /// The copy has arrived.
+    pub(crate) fn end_copy(&mut self, at: usize) {
+        if let Some(byte) = self.bytes.get_mut(at) {
+            byte.pending = None;
+        }
+    }
+}
+
+/// Adds a read to an earlier one of the same warp.
+fn merge(reader: &mut Stamp, stamp: Stamp) {
+    let lane = if reader.tick == stamp.tick && reader.lane != stamp.lane {
+        MANY
+    } else {
+        stamp.lane
+    };
+    *reader = Stamp { lane, ..stamp };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(clocks: &Clocks, warp: u8, lane: u8, sequence: u32) -> Stamp {
+        Stamp {
+            warp,
+            lane,
+            atomic: false,
+            tick: clocks.tick(warp.into()),
+            site: 0,
+            sequence,
+        }
+    }
+
+    fn barrier(clocks: &mut Clocks, warps: &[usize]) {
+        let all: Vec<Vec<u32>> = warps.iter().map(|&w| clocks.known(w).to_vec()).collect();
+        for &warp in warps {
+            for vector in &all {
+                clocks.learn(warp, vector);
+            }
+            clocks.advance(warp);
+        }
+    }
+
+    #[test]
+    fn a_barrier_orders_and_its_absence_races() {
+        let mut clocks = Clocks::new(2, false);
+        let mut shadow = Shadow::new(4);
+        assert_eq!(
+            shadow.read(0, stamp(&clocks, 0, 0, 0), &clocks),
+            Some(Problem::Uninitialized)
+        );
+        let write = stamp(&clocks, 0, 0, 1);
+        assert_eq!(shadow.write(1, write, true, &clocks), None);
+        assert_eq!(
+            shadow.read(1, stamp(&clocks, 1, 3, 2), &clocks),
+            Some(Problem::WithWrite(write))
+        );
+        assert_eq!(
+            shadow.write(2, stamp(&clocks, 0, 0, 3), true, &clocks),
+            None
+        );
+        barrier(&mut clocks, &[0, 1]);
+        assert_eq!(shadow.read(2, stamp(&clocks, 1, 3, 4), &clocks), None);
+        let Some(Problem::WithRead(reader)) =
+            shadow.write(2, stamp(&clocks, 0, 0, 5), true, &clocks)
+        else {
+            panic!("a write after an unordered read must race");
+        };
+        assert_eq!((reader.warp, reader.lane), (1, 3));
+    }
+
+    #[test]
+    fn lanes_of_a_warp_are_ordered_by_meetings_or_lockstep() {
+        for lockstep in [false, true] {
+            let mut clocks = Clocks::new(1, lockstep);
+            let mut shadow = Shadow::new(1);
+            shadow.write(0, stamp(&clocks, 0, 0, 0), true, &clocks);
+            let problem = shadow.read(0, stamp(&clocks, 0, 1, 1), &clocks);
+            assert_eq!(problem.is_some(), !lockstep);
+            clocks.advance(0);
+            assert_eq!(
+                shadow.write(0, stamp(&clocks, 0, 2, 2), true, &clocks),
+                None
+            );
+            let same_instruction = shadow.write(0, stamp(&clocks, 0, 3, 2), true, &clocks);
+            assert!(matches!(same_instruction, Some(Problem::WithWrite(_))));
+        }
+    }
+}
