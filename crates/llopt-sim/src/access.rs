@@ -6,7 +6,7 @@
 //! An instruction of LLVM may be wider than what the hardware moves at once. It is counted as that many instructions
 //! of the widest power of two, at most 16 bytes, that divides its size and its alignment.
 
-use crate::banks;
+use crate::banks::{self, Grouping};
 use crate::block::Block;
 use crate::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
 use crate::findings::source;
@@ -297,9 +297,10 @@ impl<const W: usize> Block<'_, W> {
         for piece in 0..bytes / width {
             let mut at = *addresses;
             for address in &mut at {
-                *address += u64::from(piece * width);
+                *address = address.wrapping_add(u64::from(piece * width));
             }
-            let (wavefronts, bound) = banks::wavefronts(self.grid.target, &at, mask, width, store);
+            let (wavefronts, bound) =
+                banks::wavefronts(self.grid.target, &at, mask, width, store, Grouping::ByWidth);
             self.counters
                 .site(site)
                 .shared

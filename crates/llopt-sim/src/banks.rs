@@ -2,36 +2,22 @@
 //!
 //! Shared memory has banks of four bytes. An instruction is performed in *phases*, each of which serves a group of
 //! lanes; within a phase every bank delivers one word per *wavefront*, to any number of lanes. A phase takes as many
-//! wavefronts as the busiest bank has distinct words. The least possible is one wavefront per phase in which a lane
-//! takes part: a phase never needs more words than there are banks.
+//! wavefronts as the busiest bank has distinct words. Which lanes share a phase is the target's bank model. The
+//! least possible is one wavefront per phase in which a lane takes part: a phase never needs more words than there
+//! are banks.
 
-use llopt_target::{Target, Vendor};
+use llopt_target::Target;
+use llopt_target::banks::Access;
 
 use crate::warp::{Row, lanes};
 
-/// Bytes of a bank's word.
-const WORD: u64 = 4;
-
-/// Banks, and lanes per phase for an access of `width` bytes.
-fn model(target: Target, width: u32) -> (u64, usize) {
-    match target.vendor() {
-        Vendor::Nvptx => (
-            32,
-            match width {
-                16 => 8,
-                8 => 16,
-                _ => 32,
-            },
-        ),
-        Vendor::Amdgpu => (
-            32,
-            match width {
-                16 => 8,
-                8 => 16,
-                _ => 32,
-            },
-        ),
-    }
+/// How the lanes of an instruction are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    /// By the width of the access, as the target's bank model says.
+    ByWidth,
+    /// Eight lanes each, whatever their addresses (`ldmatrix`: a tile's rows).
+    Tiles,
 }
 
 /// (wavefronts, lower bound) of an access of `width` bytes per lane at these offsets.
@@ -40,26 +26,51 @@ pub(crate) fn wavefronts<const W: usize>(
     addresses: &Row<W>,
     mask: u64,
     width: u32,
-    _store: bool,
+    store: bool,
+    grouping: Grouping,
 ) -> (u64, u64) {
-    let (banks, phase_lanes) = model(target, width);
+    let model = target.banks();
+    let direction = if store { Access::Store } else { Access::Load };
+    let same = |distance: u32| {
+        lanes(mask).all(|lane| {
+            let other = lane ^ distance as usize;
+            mask >> other & 1 == 0 || addresses[lane] == addresses[other]
+        })
+    };
+    let basis: &[u32] = match grouping {
+        Grouping::Tiles => &[1, 2, 4],
+        Grouping::ByWidth => model.phase(direction, width * 8, same).unwrap_or(&[]),
+    };
+    let basis: Vec<usize> = basis
+        .iter()
+        .map(|&b| b as usize)
+        .filter(|&b| b < W)
+        .collect();
+    let word = model.bank_bytes_log2;
     let (mut total, mut bound) = (0, 0);
-    for phase in 0..W.div_ceil(phase_lanes) {
-        let here = mask >> (phase * phase_lanes) & crate::row::mask(phase_lanes as u32);
-        if here == 0 {
-            continue;
-        }
-        let mut words: Vec<u64> = Vec::with_capacity(phase_lanes * 4);
-        for lane in lanes(here) {
-            let address = addresses[phase * phase_lanes + lane];
-            let (first, last) = (address / WORD, (address + u64::from(width) - 1) / WORD);
-            words.extend(first..=last);
+    let mut left = mask;
+    let mut words: Vec<u64> = Vec::with_capacity(4 * W);
+    while left != 0 {
+        let leader = left.trailing_zeros() as usize;
+        words.clear();
+        for combination in 0..1usize << basis.len() {
+            let lane = basis
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| combination >> i & 1 == 1)
+                .fold(leader, |lane, (_, b)| lane ^ b);
+            if left >> lane & 1 == 1 {
+                left &= !(1 << lane);
+                let first = addresses[lane] >> word;
+                let last = (addresses[lane] + u64::from(width) - 1) >> word;
+                words.extend(first..=last);
+            }
         }
         words.sort_unstable();
         words.dedup();
         let mut load = [0u64; 64];
-        for word in words {
-            load[(word % banks) as usize] += 1;
+        for &word in &words {
+            load[(word & ((1 << model.banks_log2.min(6)) - 1)) as usize] += 1;
         }
         total += load.iter().copied().max().unwrap_or(0);
         bound += 1;
@@ -95,4 +106,56 @@ pub(crate) fn sectors<const W: usize>(
     let list = &mut list[..count];
     list.sort_unstable();
     1 + list.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(f: impl Fn(u64) -> u64) -> Row<32> {
+        std::array::from_fn(|lane| f(lane as u64))
+    }
+
+    #[test]
+    fn strides_conflict_as_on_hardware() {
+        let hopper = Target::parse("cuda:90").unwrap();
+        let all = u64::from(u32::MAX);
+        for (stride, ways) in [
+            (4, 1),
+            (8, 2),
+            (16, 4),
+            (64, 16),
+            (128, 32),
+            (132, 1),
+            (0, 1),
+        ] {
+            let addresses = row(|lane| lane * stride);
+            let counted = wavefronts(hopper, &addresses, all, 4, false, Grouping::ByWidth);
+            assert_eq!(counted, (ways, 1), "stride {stride}");
+        }
+        let wide = row(|lane| lane * 16);
+        assert_eq!(
+            wavefronts(hopper, &wide, all, 16, true, Grouping::ByWidth),
+            (4, 4)
+        );
+        assert_eq!(
+            wavefronts(hopper, &wide, 0xff, 16, true, Grouping::ByWidth),
+            (1, 1)
+        );
+        // The rows of a tile 128 bytes apart all begin in the same bank.
+        let tall = row(|lane| lane * 128);
+        assert_eq!(
+            wavefronts(hopper, &tall, all, 16, false, Grouping::Tiles),
+            (32, 4)
+        );
+    }
+
+    #[test]
+    fn sectors_are_counted_once() {
+        let all = u64::from(u32::MAX);
+        assert_eq!(sectors(&row(|lane| 4 * lane), all, 0, 4), 4);
+        assert_eq!(sectors(&row(|lane| 4 * lane + 2), all, 0, 4), 5);
+        assert_eq!(sectors(&row(|lane| 4 * (31 - lane)), all, 0, 4), 4);
+        assert_eq!(sectors(&row(|lane| 128 * lane), all, 0, 4), 32);
+    }
 }

@@ -83,7 +83,7 @@ impl Format {
         }
     }
 
-    fn nan(self, sign: u64) -> u64 {
+    fn nan(self) -> u64 {
         let sign_bit = 1u64 << (self.exponent + self.mantissa);
         match self.special {
             Special::Ieee => {
@@ -131,7 +131,7 @@ impl Format {
         let sign = bits >> 63;
         let sign_bit = sign << (self.exponent + self.mantissa);
         if value.is_nan() {
-            return self.nan(sign);
+            return self.nan();
         }
         let overflow = |up: bool| {
             if saturate || !up {
@@ -139,8 +139,8 @@ impl Format {
             }
             match self.special {
                 Special::Ieee => sign_bit | ((1u64 << self.exponent) - 1) << self.mantissa,
-                Special::NanOnly => sign_bit | self.nan(sign),
-                Special::Fnuz => self.nan(sign),
+                Special::NanOnly => sign_bit | self.nan(),
+                Special::Fnuz => self.nan(),
             }
         };
         if value.is_infinite() {

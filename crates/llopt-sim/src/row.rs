@@ -162,10 +162,10 @@ fn int2<const B: u32>(op: IntOp) -> Row2 {
         I::UAddSat => row2!(|a, b| (u128::from(a) + u128::from(b)).min(u128::from(mask(B))) as u64),
         I::USubSat => row2!(|a, b| a.saturating_sub(b)),
         I::SAddSat => {
-            row2!(|a, b| { clamp_signed(i128::from(sext(a, B)) + i128::from(sext(b, B)), B) })
+            row2!(|a, b| clamp_signed(i128::from(sext(a, B)) + i128::from(sext(b, B)), B))
         }
         I::SSubSat => {
-            row2!(|a, b| { clamp_signed(i128::from(sext(a, B)) - i128::from(sext(b, B)), B) })
+            row2!(|a, b| clamp_signed(i128::from(sext(a, B)) - i128::from(sext(b, B)), B))
         }
     }
 }
@@ -504,7 +504,7 @@ pub(crate) fn real_compare(predicate: RealPredicate, real: Real) -> Row2 {
         P::LLVMRealOGE => compare!(|a, b| a >= b),
         P::LLVMRealOLT => compare!(|a, b| a < b),
         P::LLVMRealOLE => compare!(|a, b| a <= b),
-        P::LLVMRealONE => compare!(|a, b| a < b || a > b),
+        P::LLVMRealONE => compare!(|a, b| !a.is_nan() && !b.is_nan() && a != b),
         P::LLVMRealORD => compare!(|a, b| !a.is_nan() && !b.is_nan()),
         P::LLVMRealUNO => compare!(|a, b| a.is_nan() || b.is_nan()),
         P::LLVMRealUEQ => compare!(|a, b| a.is_nan() || b.is_nan() || a == b),

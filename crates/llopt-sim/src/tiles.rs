@@ -5,6 +5,7 @@
 //! `(l / 4, 2 (l % 4))` and `(l / 4, 2 (l % 4) + 1)` in one register, lower first; with `.trans` the places are
 //! mirrored at the diagonal. (PTX ISA, "ldmatrix".)
 
+use crate::banks::{self, Grouping};
 use crate::block::{Block, Executed};
 use crate::bytecode::{Space, TileAccess, TransposeLoad};
 use crate::execute::Flow;
@@ -41,14 +42,18 @@ impl<const W: usize> Block<'_, W> {
             access.store,
             access.site,
         );
-        self.count_shared(
+        let (wavefronts, bound) = banks::wavefronts(
+            self.grid.target,
             &addresses,
             allowed,
             ROW_BYTES,
-            ROW_BYTES,
             access.store,
-            access.site,
+            Grouping::Tiles,
         );
+        self.counters
+            .site(access.site)
+            .shared
+            .count(access.store, wavefronts, bound);
         for tile in 0..access.tiles as usize {
             let register = access.registers[tile] as usize;
             let place = |lane: usize, half: usize| {
@@ -110,10 +115,10 @@ impl<const W: usize> Block<'_, W> {
                 &addresses, allowed, load.bytes, load.bytes, false, load.site,
             );
             for lane in lanes(allowed) {
-                for i in 0..load.bytes as usize {
+                let piece = &mut pieces[lane];
+                for (i, byte) in piece[..load.bytes as usize].iter_mut().enumerate() {
                     let at = addresses[lane] as usize + i;
-                    pieces[lane][i] =
-                        self.shared_read(warp.index, lane, at, 1, false, load.site) as u8;
+                    *byte = self.shared_read(warp.index, lane, at, 1, false, load.site) as u8;
                 }
             }
         } else {
@@ -131,8 +136,9 @@ impl<const W: usize> Block<'_, W> {
                     );
                     continue;
                 }
-                for i in 0..load.bytes as usize {
-                    pieces[lane][i] = self.global.read(addresses[lane] + i as u64, 1) as u8;
+                let piece = &mut pieces[lane];
+                for (i, byte) in piece[..load.bytes as usize].iter_mut().enumerate() {
+                    *byte = self.global.read(addresses[lane] + i as u64, 1) as u8;
                 }
             }
         }

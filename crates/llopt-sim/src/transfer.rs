@@ -5,7 +5,7 @@
 //! is written at once, but in the name of the copy engine, whose clock a thread learns only by waiting on the copy's
 //! mbarrier: a reader that does not wait races with it.
 
-use crate::block::{Block, BlockBarrier, Executed, Reduction, Stop};
+use crate::block::{Block, Executed, Reduction, Stop};
 use crate::bytecode::{Async, Barrier, SiteId};
 use crate::execute::{Flow, bit_mask};
 use crate::memory::SHARED_WINDOW;
@@ -82,10 +82,7 @@ impl<const W: usize> Block<'_, W> {
         let id = rows[id as usize][first];
         let expected = threads.map_or(self.grid.threads(), |t| rows[t as usize][first] as u32);
         self.counters.site(site).barriers += 1;
-        let entry = self
-            .barriers
-            .entry(id)
-            .or_insert_with(BlockBarrier::default);
+        let entry = self.barriers.entry(id).or_default();
         if entry.arrived > 0 && entry.expected != expected {
             return Err(Stop::Fatal(format!(
                 "barrier {id} is used with {expected} and {} threads at once",

@@ -23,7 +23,8 @@
 //! its half at full speed in either mode (RDNA3 ISA, "Local Data Share"). The rows say 32: what does
 //! not conflict there does not conflict on 64.
 
-use llopt_layout::banks::{Access, BankModel, Joined, Phase};
+pub use llopt_layout::banks::{Access, BankModel};
+use llopt_layout::banks::{Joined, Phase};
 use llopt_layout::instruction::Bit::{self, Lane, Register};
 use llopt_layout::instruction::{InstructionKind, MatrixInstruction};
 use llopt_layout::plan::{Costs, Machine};

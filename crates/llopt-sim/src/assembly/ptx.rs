@@ -65,7 +65,7 @@ impl Type {
             .ok()
             .filter(|b| matches!(b, 8 | 16 | 32 | 64 | 128))?;
         let sensible = match kind {
-            Kind::Float => bits >= 16 && bits <= 64,
+            Kind::Float => (16..=64).contains(&bits),
             Kind::BFloat => bits == 16,
             _ => true,
         };

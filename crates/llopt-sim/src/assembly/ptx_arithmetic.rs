@@ -202,7 +202,7 @@ fn integer(
             let f = if signed {
                 row2!(|a, b| (row::sext(a, 24) * row::sext(b, 24)) as u64 & 0xffff_ffff)
             } else {
-                row2!(|a, b| (a & 0xff_ffff) * (b & 0xff_ffff) & 0xffff_ffff)
+                row2!(|a, b| ((a & 0xff_ffff) * (b & 0xff_ffff)) & 0xffff_ffff)
             };
             let mut result = t.e.map2(f, operands[0], operands[1]);
             if op == "mad24" {

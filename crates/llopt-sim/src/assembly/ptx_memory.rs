@@ -424,7 +424,8 @@ fn copy(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Deco
         }
         ["async", "bulk", to, from, ref rest @ ..] => {
             let to_shared = to.starts_with("shared") && from == "global";
-            if !to_shared && !(to == "global" && from.starts_with("shared")) {
+            let to_global = to == "global" && from.starts_with("shared");
+            if !to_shared && !to_global {
                 return Err(unknown(i));
             }
             if rest.iter().any(|m| m.starts_with("multicast")) {

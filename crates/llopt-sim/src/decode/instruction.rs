@@ -731,7 +731,7 @@ impl<'m> Body<'_, '_, 'm> {
                 let total = bits * ty.count();
                 let whole = total.next_multiple_of(8);
                 let mut widths = vec![64; whole as usize / 64];
-                if whole % 64 != 0 {
+                if !whole.is_multiple_of(64) {
                     widths.push(whole % 64);
                 }
                 if total != whole {

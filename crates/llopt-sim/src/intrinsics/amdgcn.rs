@@ -569,7 +569,7 @@ fn buffer_alignment(parts: &[Part]) -> u32 {
     if bytes.is_multiple_of(4) {
         4
     } else {
-        bytes.min(2).max(1)
+        bytes.clamp(1, 2)
     }
 }
 
@@ -639,13 +639,13 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
         ),
         ("mul.u24", _) => binary(
             e,
-            row2!(|a, b| (a & 0xff_ffff) * (b & 0xff_ffff) & 0xffff_ffff),
+            row2!(|a, b| ((a & 0xff_ffff) * (b & 0xff_ffff)) & 0xffff_ffff),
         ),
         ("mul.i24", _) => binary(
             e,
             row2!(|a, b| (row::sext(a, 24) * row::sext(b, 24)) as u64 & 0xffff_ffff),
         ),
-        ("mulhi.u24", _) => binary(e, row2!(|a, b| (a & 0xff_ffff) * (b & 0xff_ffff) >> 32)),
+        ("mulhi.u24", _) => binary(e, row2!(|a, b| ((a & 0xff_ffff) * (b & 0xff_ffff)) >> 32)),
         ("mulhi.i24", _) => binary(
             e,
             row2!(|a, b| ((row::sext(a, 24) * row::sext(b, 24)) >> 32) as u64 & 0xffff_ffff),

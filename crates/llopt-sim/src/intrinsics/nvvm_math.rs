@@ -100,12 +100,17 @@ pub(super) fn translate(
 }
 
 /// Clamps to [0, 1]; NaN becomes 0.
+fn unit(x: f64) -> f64 {
+    if x > 0.0 { x.min(1.0) } else { 0.0 }
+}
+
+/// Clamps to [0, 1]; NaN becomes 0.
 pub(crate) fn clamp_to_unit(e: &mut Emitter<'_>, real: Real, a: Slot) -> Slot {
     let f: Row1 = match real {
-        Real::F16 => row1!(|a| Real::F16.encode(Real::F16.decode(a).max(0.0).min(1.0))),
-        Real::BF16 => row1!(|a| Real::BF16.encode(Real::BF16.decode(a).max(0.0).min(1.0))),
-        Real::F32 | Real::F32Flush => row1!(|a| of_f32(f32_of(a).max(0.0).min(1.0))),
-        Real::F64 => row1!(|a| f64::from_bits(a).max(0.0).min(1.0).to_bits()),
+        Real::F16 => row1!(|a| Real::F16.encode(unit(Real::F16.decode(a)))),
+        Real::BF16 => row1!(|a| Real::BF16.encode(unit(Real::BF16.decode(a)))),
+        Real::F32 | Real::F32Flush => row1!(|a| of_f32(unit(f64::from(f32_of(a))) as f32)),
+        Real::F64 => row1!(|a| unit(f64::from_bits(a)).to_bits()),
     };
     e.map1(f, a)
 }
@@ -161,8 +166,8 @@ impl Function<'_> {
             "neg" => return Some(row::real_negate(self.real)),
             "saturate" => {
                 return Some(match self.real {
-                    Real::F64 => row1!(|a| f64::from_bits(a).max(0.0).min(1.0).to_bits()),
-                    _ => row1!(|a| of_f32(f32_of(a).max(0.0).min(1.0))),
+                    Real::F64 => row1!(|a| unit(f64::from_bits(a)).to_bits()),
+                    _ => row1!(|a| of_f32(unit(f64::from(f32_of(a))) as f32)),
                 });
             }
             _ => return None,
@@ -272,7 +277,7 @@ fn integers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
         "mul24.ui" => {
             let (a, b) = (call.scalar(0)?, call.scalar(1)?);
             vec![e.map2(
-                row2!(|a, b| (a & 0xff_ffff) * (b & 0xff_ffff) & 0xffff_ffff),
+                row2!(|a, b| ((a & 0xff_ffff) * (b & 0xff_ffff)) & 0xffff_ffff),
                 a,
                 b,
             )]
