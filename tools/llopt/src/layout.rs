@@ -1,12 +1,18 @@
 //! `llopt layout`: the algebra of layouts on the command line.
 
+mod conflicts;
+mod convert;
 mod show;
+mod swizzle;
 
 use std::{fs, io};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use llopt::layout::{LinearLayout, Shape};
+use llopt::Target;
+use llopt::layout::{LinearLayout, Memory, Shape};
+
+use crate::output::Output;
 
 const FORMS: &str = "\
 A layout is written in one of these forms; @FILE reads it from a file, - from standard input:
@@ -17,7 +23,10 @@ A layout is written in one of these forms; @FILE reads it from a file, - from st
 
 Examples:
   llopt layout show '#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>' --shape 32x32
-  llopt layout show 'Sw<3,3,3> o (8,64):(64,1)' --view tensor --elem-bits 16 --svg swizzle.svg";
+  llopt layout show 'Sw<3,3,3> o (8,64):(64,1)' --view tensor --elem-bits 16 --svg swizzle.svg
+  llopt layout convert --from '#ttg.blocked<{…}>' --to '#ttg.dot_op<{…}>' --shape 128x64 --elem-bits 16 --target cuda:90
+  llopt layout swizzle --from @a.json --to @b.json --elem-bits 32 --target hip:gfx942
+  llopt layout conflicts --registers '#ttg.blocked<{…}>' --memory '#ttg.swizzled_shared<{…}>' --shape 64x64 --elem-bits 16 --target cuda:80";
 
 /// What `llopt layout` is told.
 #[derive(Args, Debug)]
@@ -32,6 +41,15 @@ enum Command {
     /// Show a layout: its bases, which place holds an element, which element a place holds, its matrix
     #[command(after_help = FORMS)]
     Show(show::Arguments),
+    /// All ways to convert a tensor between two layouts, with counts and costs, cheapest first
+    #[command(after_help = FORMS)]
+    Convert(convert::Arguments),
+    /// The layout of shared memory that is best for a conversion, with the conflicts that are left
+    #[command(after_help = FORMS)]
+    Swizzle(swizzle::Arguments),
+    /// The bank conflicts of loads and stores between registers and shared memory
+    #[command(after_help = FORMS)]
+    Conflicts(conflicts::Arguments),
 }
 
 /// Does what the subcommand says.
@@ -42,6 +60,48 @@ enum Command {
 pub fn run(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Show(arguments) => show::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Swizzle(arguments) => swizzle::run(&arguments),
+        Command::Conflicts(arguments) => conflicts::run(&arguments),
+    }
+}
+
+/// Prints to standard output.
+fn print(text: &str) -> Result<()> {
+    Output::Standard.write(text.as_bytes())
+}
+
+/// The two ends of a conversion.
+#[derive(Args, Debug)]
+struct Ends {
+    /// The layout that the tensor has
+    #[arg(long, value_name = "LAYOUT")]
+    from: LayoutText,
+
+    /// The layout that it shall have
+    #[arg(long, value_name = "LAYOUT")]
+    to: LayoutText,
+
+    /// The tensor's shape, such as 128x64
+    #[arg(long, value_name = "SHAPE")]
+    shape: Option<String>,
+
+    /// Bits of an element
+    #[arg(long, value_name = "N")]
+    elem_bits: u32,
+
+    /// The GPU, such as cuda:90 or hip:gfx950
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
+    target: Target,
+}
+
+impl Ends {
+    /// Both layouts.
+    fn read(&self) -> Result<(LinearLayout, LinearLayout)> {
+        let shape = self.shape.as_deref();
+        let from = self.from.read(shape).context("--from")?;
+        let to = self.to.read(shape).context("--to")?;
+        Ok((from, to))
     }
 }
 
@@ -61,6 +121,14 @@ impl LayoutText {
     /// # Errors
     /// What is wrong with it, or with the file that it is in.
     fn read(&self, shape: Option<&str>) -> Result<LinearLayout> {
+        Ok(self.read_memory(shape)?.layout)
+    }
+
+    /// The layout on a shape, with its padding.
+    ///
+    /// # Errors
+    /// As `read`.
+    fn read_memory(&self, shape: Option<&str>) -> Result<Memory> {
         let text = if self.0 == "-" {
             io::read_to_string(io::stdin()).context("cannot read standard input")?
         } else if let Some(path) = self.0.strip_prefix('@') {
@@ -69,6 +137,6 @@ impl LayoutText {
             self.0.clone()
         };
         let shape: Option<Shape> = shape.map(str::parse).transpose()?;
-        Ok(llopt::layout::read(&text, shape.as_ref())?)
+        Ok(llopt::layout::read_memory(&text, shape.as_ref())?)
     }
 }

@@ -82,6 +82,107 @@ fn cute_layouts_are_layouts_of_a_memory() {
 }
 
 #[test]
+fn plans_are_counted_for_each_warp_and_sorted() {
+    let operand = format!("#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>");
+    let ends = ["--from", BLOCKED, "--to", &operand, "--shape", "32x32"];
+    let rest = ["--elem-bits", "16", "--target", "cuda:90"];
+    let arguments = [&["convert"][..], &ends, &rest].concat();
+    assert!(printed(&arguments).starts_with("1. "));
+    let json = printed(&[&arguments[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let plans = json["plans"].as_array().expect("plans");
+    let keys: Vec<&String> = plans[0].as_object().expect("a plan").keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "barriers",
+            "cost",
+            "kind",
+            "load_bound",
+            "load_wavefronts",
+            "selects",
+            "shared_bytes",
+            "shared_loads",
+            "shared_stores",
+            "shuffles",
+            "store_bound",
+            "store_wavefronts"
+        ]
+    );
+    let costs: Vec<f64> = plans
+        .iter()
+        .filter_map(|plan| plan["cost"].as_f64())
+        .collect();
+    assert!(costs.is_sorted() && costs.len() == plans.len());
+    let same = [
+        "convert", "--from", BLOCKED, "--to", BLOCKED, "--shape", "32x32", "--json",
+    ];
+    assert!(printed(&[&same[..], &rest].concat()).starts_with(r#"{"plans":[{"kind":"none","#));
+}
+
+#[test]
+fn swizzles_come_with_a_certificate() {
+    let on = [
+        "--shape",
+        "32x8",
+        "--elem-bits",
+        "32",
+        "--target",
+        "cuda:80",
+        "--json",
+    ];
+    let text = printed(&[&["swizzle", "--from", BLOCKED, "--to", MMA][..], &on].concat());
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for side in ["store", "load"] {
+        assert_eq!(json[side]["wavefronts"], json[side]["bound"], "{text}");
+    }
+    // The memory's layout can be given back, and has no more conflicts than promised.
+    let memory = json["memory"].to_string();
+    let counted = ["conflicts", "--registers", MMA, "--memory", &memory];
+    let counted = printed(&[&counted[..], &on].concat());
+    let counted: serde_json::Value = serde_json::from_str(&counted).expect("JSON");
+    assert_eq!(counted["load"], json["load"]);
+}
+
+#[test]
+fn conflicts_of_plain_swizzled_and_padded_memory() {
+    let operand = format!("#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>");
+    let cases = [
+        (
+            "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>",
+            256,
+        ),
+        (
+            "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>",
+            32,
+        ),
+        (
+            "#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [64, 64]}>",
+            32,
+        ),
+    ];
+    for (memory, wavefronts) in cases {
+        let json = printed(&[
+            "conflicts",
+            "--registers",
+            &operand,
+            "--memory",
+            memory,
+            "--shape",
+            "64x64",
+            "--elem-bits",
+            "16",
+            "--target",
+            "cuda:90",
+            "--json",
+        ]);
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json["load"]["wavefronts"], wavefronts, "{memory}");
+        assert_eq!(json["load"]["bound"], 32, "{memory}");
+    }
+}
+
+#[test]
 fn pictures_are_svg() {
     let picture = printed(&["show", BLOCKED, "--shape", "16x16", "--svg", "-"]);
     assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"));

@@ -282,11 +282,13 @@ mod tests {
         Swizzle { bits, base, shift }.apply(sum)
     }
 
+    /// Text, the parts of dim0 and then dim1 as (size, stride), elements of dim0, swizzle.
+    type Case<'a> = (&'a str, &'a [(u64, u64)], u64, (u32, u32, i32));
+
     #[test]
     fn layouts_agree_with_the_definition() {
-        // (text, the parts of dim0 and then dim1 as (size, stride), elements of dim0, swizzle)
         let none = (0, 0, 0);
-        let cases: [(&str, &[(u64, u64)], u64, (u32, u32, i32)); 6] = [
+        let cases: [Case<'_>; 6] = [
             ("(8,16):(16,1)", &[(8, 16), (16, 1)], 8, none),
             ("(_8,_16):(_1,_8)", &[(8, 1), (16, 8)], 8, none),
             (

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use llopt_layout::{Dim, LinearLayout};
+use llopt_target::Target;
 
 /// What a picture shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,19 @@ pub struct Banks {
 }
 
 impl Banks {
+    /// The banks of a target's shared memory, for elements of this many bits.
+    #[must_use]
+    pub fn of(target: Target, element_bits: u32) -> Self {
+        let model = target.banks();
+        Self {
+            count: 1 << model.banks_log2,
+            bits: 8 << model.bank_bytes_log2,
+            element_bits: u64::from(element_bits),
+        }
+    }
+
     /// The bank of an element's first bit.
-    fn of(self, offset: u64) -> u64 {
+    fn bank_of(self, offset: u64) -> u64 {
         offset * self.element_bits / self.bits.max(1) % self.count.max(1)
     }
 
@@ -242,8 +254,8 @@ fn place_cell(
             owner: (block + coordinate(place, Dim::WARP)) as u32,
         };
     }
-    let bank =
-        banks.map(|banks| banks.of(coordinate(place, Dim::OFFSET)) as f64 / banks.count as f64);
+    let bank = banks
+        .map(|banks| banks.bank_of(coordinate(place, Dim::OFFSET)) as f64 / banks.count as f64);
     Cell {
         text,
         hue: bank.map(|bank| WHEEL * bank),
@@ -493,7 +505,7 @@ mod tests {
             bits: 32,
             element_bits: 16,
         };
-        let row: Vec<u64> = (0..6).map(|offset| banks.of(offset)).collect();
+        let row: Vec<u64> = (0..6).map(|offset| banks.bank_of(offset)).collect();
         assert_eq!(row, [0, 0, 1, 1, 0, 0]);
         assert_eq!(banks.line(), 4);
     }

@@ -1,5 +1,5 @@
-//! Layouts for people: reading them as people write them, and showing them as tables, matrices and
-//! pictures.
+//! Layouts for people: reading them as people write them, showing them as tables, matrices and
+//! pictures, and saying what it takes to convert between them.
 //!
 //! ```
 //! use llopt::layout::{self, View, Window};
@@ -12,14 +12,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod conversion;
 mod cute;
 mod grid;
 mod json;
+mod memory;
 mod source;
 pub mod svg;
 pub mod text;
 
+pub use conversion::{Conversion, ConversionJson, PlanJson, conversion};
 pub use grid::{Banks, Cell, Grid, TooLarge, View, Window, grids};
 pub use json::{InDim, LayoutJson, OutDim};
 pub use llopt_layout::LinearLayout;
-pub use source::{ReadError, Shape, read};
+pub use llopt_layout::instruction::InstructionKind;
+pub use llopt_layout::plan::{PlanError, SwizzleRequest};
+pub use memory::{AccessJson, Conflicts, Memory, Swizzle, SwizzleJson, conflicts, swizzle};
+pub use source::{ReadError, Shape, read, read_memory};

@@ -9,7 +9,7 @@ use llopt_mlir::diagnostic::capture;
 use melior::Context;
 use melior::ir::Attribute;
 
-use super::{cute, json};
+use super::{Memory, cute, json};
 use crate::contain::contained;
 use crate::{Source, session};
 
@@ -161,11 +161,19 @@ impl fmt::Display for Shape {
 /// Reads a layout.
 ///
 /// `#ttg.blocked<{…}>` and its kin need the shape; `{"in": …, "out": …}` and `shape:stride` bring their
-/// own, which must be the given one if there is one.
+/// own, which must be the given one if there is one. Padding is not counted in a layout.
 ///
 /// # Errors
 /// What is wrong with the text, with dimension and basis vector where one is at fault.
 pub fn read(text: &str, shape: Option<&Shape>) -> Result<LinearLayout, ReadError> {
+    read_memory(text, shape).map(|memory| memory.layout)
+}
+
+/// Reads a layout with its padding, which only `#ttg.padded_shared` has.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_memory(text: &str, shape: Option<&Shape>) -> Result<Memory, ReadError> {
     let text = text.trim();
     let layout = match text.chars().next() {
         Some('#') => return read_encoding(text, shape),
@@ -189,11 +197,12 @@ pub fn read(text: &str, shape: Option<&Shape>) -> Result<LinearLayout, ReadError
             }
         }
     }
-    Ok(layout)
+    let pads = Vec::new();
+    Ok(Memory { layout, pads })
 }
 
 /// Reads an encoding with the IR's own parser, and takes its layout on the shape.
-fn read_encoding(text: &str, shape: Option<&Shape>) -> Result<LinearLayout, ReadError> {
+fn read_encoding(text: &str, shape: Option<&Shape>) -> Result<Memory, ReadError> {
     let source = Source::new("encoding", text);
     if let Some(defect) = source.defect() {
         return Err(ReadError::Syntax(defect.message));
@@ -210,21 +219,26 @@ fn layout_of_text(
     context: &Context,
     text: &str,
     shape: Option<&Shape>,
-) -> Result<LinearLayout, ReadError> {
+) -> Result<Memory, ReadError> {
     let (attribute, diagnostics) = capture(context, || Attribute::parse(context, text));
     let Some(attribute) = attribute else {
         let messages: Vec<String> = diagnostics.into_iter().map(|said| said.message).collect();
         return Err(ReadError::Syntax(messages.join("; ")));
     };
     let encoding = Encoding::from_attribute(attribute)?;
-    match shape {
-        Some(shape) => Ok(encoding.linear_layout(&shape.0)?),
+    let layout = match shape {
+        Some(shape) => encoding.linear_layout(&shape.0)?,
         // Explicit bases say what shape they are for.
-        None => match encoding {
-            Encoding::Linear(linear) => Ok(linear.layout().clone()),
-            Encoding::SharedLinear(linear) => Ok(linear.layout().clone()),
-            Encoding::PaddedShared(padded) => Ok(padded.component().clone()),
-            _ => Err(ReadError::NoShape),
+        None => match &encoding {
+            Encoding::Linear(linear) => linear.layout().clone(),
+            Encoding::SharedLinear(linear) => linear.layout().clone(),
+            Encoding::PaddedShared(padded) => padded.component().clone(),
+            _ => return Err(ReadError::NoShape),
         },
-    }
+    };
+    let pads = match &encoding {
+        Encoding::PaddedShared(padded) => padded.pads().to_vec(),
+        _ => Vec::new(),
+    };
+    Ok(Memory { layout, pads })
 }

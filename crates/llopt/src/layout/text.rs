@@ -76,13 +76,13 @@ pub fn grid(grid: &Grid) -> String {
             text.push('\n');
         }
         let mut line = format!("{name:>label$}");
-        for column in 0..columns {
+        for (column, &width) in widths.iter().enumerate() {
             if column > 0 && grid.column_breaks.contains(&column) {
                 line.push_str("  |");
             }
             let cell = &grid.cells[row * columns + column].text;
             let cell = if cell.is_empty() { "." } else { cell };
-            let _ = write!(line, "  {cell:>width$}", width = widths[column]);
+            let _ = write!(line, "  {cell:>width$}");
         }
         let _ = writeln!(text, "{}", line.trim_end());
     }

@@ -104,10 +104,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .context("cannot serialise the layout")?;
         return Output::Standard.write(format!("{text}\n").as_bytes());
     }
-    let banks = arguments.elem_bits.map(|bits| Banks {
-        count: 32,
-        bits: 32,
-        element_bits: u64::from(bits),
+    let banks = arguments.elem_bits.map(|bits| match arguments.target {
+        Some(target) => Banks::of(target, bits),
+        None => Banks {
+            count: 32,
+            bits: 32,
+            element_bits: u64::from(bits),
+        },
     });
     let views = match (&arguments.view[..], &arguments.svg) {
         ([], None) => &[View::Bases],

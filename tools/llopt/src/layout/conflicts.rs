@@ -1,0 +1,63 @@
+//! `llopt layout conflicts`.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use llopt::Target;
+use llopt::layout::conflicts;
+
+use super::swizzle::Kind;
+use super::{LayoutText, print};
+
+/// What `llopt layout conflicts` is told.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// The layout of the registers
+    #[arg(long, value_name = "LAYOUT")]
+    registers: LayoutText,
+
+    /// The layout of the shared memory
+    #[arg(long, value_name = "LAYOUT")]
+    memory: LayoutText,
+
+    /// The tensor's shape, such as 128x64
+    #[arg(long, value_name = "SHAPE")]
+    shape: Option<String>,
+
+    /// Bits of an element
+    #[arg(long, value_name = "N")]
+    elem_bits: u32,
+
+    /// Whose banks and instructions, such as cuda:90 or hip:gfx950
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
+    target: Target,
+
+    /// Which instructions access the memory
+    #[arg(long, value_name = "KIND", default_value = "vector")]
+    instruction: Kind,
+
+    /// Print the counts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Counts as told.
+///
+/// # Errors
+/// A layout is none, they do not fit together, or no instruction of the kind fits.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let shape = arguments.shape.as_deref();
+    let registers = arguments.registers.read(shape).context("--registers")?;
+    let memory = arguments.memory.read_memory(shape).context("--memory")?;
+    let conflicts = conflicts(
+        &registers,
+        &memory,
+        arguments.elem_bits,
+        arguments.target,
+        arguments.instruction.into(),
+    )?;
+    if arguments.json {
+        let text = serde_json::to_string(&conflicts).context("cannot serialise the counts")?;
+        return print(&format!("{text}\n"));
+    }
+    print(&conflicts.text())
+}

@@ -1,0 +1,90 @@
+//! `llopt layout swizzle`.
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use llopt::layout::{
+    self, Banks, InstructionKind, SwizzleJson, SwizzleRequest, View, Window, swizzle,
+};
+
+use super::{Ends, print};
+use crate::output::Output;
+
+/// What `llopt layout swizzle` is told.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    ends: Ends,
+
+    /// Which instructions store [default: the cheapest]
+    #[arg(long, value_name = "KIND")]
+    store: Option<Kind>,
+
+    /// Which instructions load [default: the cheapest]
+    #[arg(long, value_name = "KIND")]
+    load: Option<Kind>,
+
+    /// Print the memory's layout and the certificate as JSON
+    #[arg(long, conflicts_with = "svg")]
+    json: bool,
+
+    /// Draw the memory, coloured by banks, into an SVG file; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<Output>,
+}
+
+/// A kind of instructions that access shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Each lane moves consecutive elements
+    Vector,
+    /// Rows of matrices spread over lanes: ldmatrix, stmatrix
+    Matrix,
+    /// Columns of matrices spread over lanes: ldmatrix.trans, stmatrix.trans, ds_read_tr
+    Transposed,
+}
+
+impl From<Kind> for InstructionKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Vector => Self::Vector,
+            Kind::Matrix => Self::Matrix,
+            Kind::Transposed => Self::MatrixTransposed,
+        }
+    }
+}
+
+/// Synthesises the swizzle as told.
+///
+/// # Errors
+/// A layout is none, they do not fit together, no instruction of a kind fits, or the picture cannot be
+/// written.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let ends = &arguments.ends;
+    let (from, to) = ends.read()?;
+    let request = SwizzleRequest {
+        store: arguments.store.map(Into::into),
+        load: arguments.load.map(Into::into),
+    };
+    let swizzle = swizzle(&from, &to, ends.elem_bits, ends.target, request)?;
+    if arguments.json {
+        let text = serde_json::to_string(&SwizzleJson::from(&swizzle))
+            .context("cannot serialise the swizzle")?;
+        return print(&format!("{text}\n"));
+    }
+    if let Some(output) = &arguments.svg {
+        let banks = Some(Banks::of(ends.target, ends.elem_bits));
+        let window = Window {
+            rows: 128,
+            columns: 128,
+        };
+        let mut grids = layout::grids(swizzle.layout(), View::Tensor, banks, window)?;
+        grids.extend(layout::grids(
+            swizzle.layout(),
+            View::Hardware,
+            banks,
+            window,
+        )?);
+        return output.write(layout::svg::draw(&grids).as_bytes());
+    }
+    print(&swizzle.text())
+}
