@@ -15,9 +15,14 @@ pub(crate) const WORD: usize = 32;
 /// A growing set of vectors in reduced echelon form with the recipe of each.
 #[derive(Clone, Copy)]
 pub struct Echelon {
-    /// At index `p` the vector whose pivot is `p` (low half) and its recipe (high half).
+    /// The kept vectors in the order in which they came: each in the low half, its recipe in the
+    /// high half.
     rows: [u64; WORD],
+    /// At index `p` the row whose pivot is `p`.
+    row_of: [u8; WORD],
     pivots: u32,
+    /// All components that some row has.
+    present: u32,
     inserted: u32,
 }
 
@@ -26,7 +31,9 @@ impl Echelon {
     pub const fn new() -> Self {
         Echelon {
             rows: [0; WORD],
+            row_of: [0; WORD],
             pivots: 0,
+            present: 0,
             inserted: 0,
         }
     }
@@ -42,11 +49,17 @@ impl Echelon {
         echelon
     }
 
+    /// The row with this pivot.
+    #[inline]
+    fn at(&self, pivot: u32) -> u64 {
+        self.rows[usize::from(self.row_of[pivot as usize & (WORD - 1)]) & (WORD - 1)]
+    }
+
     #[inline]
     fn reduce_word(&self, mut word: u64) -> u64 {
         let mut hits = word as u32 & self.pivots;
         while hits != 0 {
-            word ^= self.rows[hits.trailing_zeros() as usize];
+            word ^= self.at(hits.trailing_zeros());
             hits &= hits - 1;
         }
         word
@@ -66,13 +79,19 @@ impl Echelon {
             return Some((word >> 32) as u32);
         }
         let pivot = (word as u32).trailing_zeros();
-        for row in &mut self.rows {
-            // All ones where the row has the new pivot; the compiler vectorises this.
-            let hit = 0u64.wrapping_sub(*row >> pivot & 1);
-            *row ^= word & hit;
+        let rank = self.pivots.count_ones() as usize & (WORD - 1);
+        // Most layouts permute bits: then no row has the new pivot.
+        if self.present >> pivot & 1 == 1 {
+            for row in &mut self.rows[..rank] {
+                // All ones where the row has the new pivot; the compiler vectorises this.
+                let hit = 0u64.wrapping_sub(*row >> pivot & 1);
+                *row ^= word & hit;
+            }
         }
-        self.rows[pivot as usize] = word;
+        self.rows[rank] = word;
+        self.row_of[pivot as usize] = rank as u8;
         self.pivots |= 1 << pivot;
+        self.present |= word as u32;
         None
     }
 
@@ -113,12 +132,16 @@ impl Echelon {
 
     /// The kept vector with this pivot; zero when there is none.
     pub(crate) fn row(&self, pivot: u32) -> u32 {
-        self.rows.get(pivot as usize).map_or(0, |&row| row as u32)
+        if self.pivots.checked_shr(pivot).unwrap_or(0) & 1 == 1 {
+            self.at(pivot) as u32
+        } else {
+            0
+        }
     }
 
     /// The kept vectors, in the order of their pivots.
     pub fn vectors(&self) -> impl Iterator<Item = u32> + '_ {
-        ones(self.pivots).map(|p| self.rows[p as usize] as u32)
+        ones(self.pivots).map(|p| self.at(p) as u32)
     }
 }
 

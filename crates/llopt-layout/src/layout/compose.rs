@@ -87,6 +87,19 @@ impl LinearLayout {
             bases: [0; WORD],
         };
 
+        let outside = |column: usize| {
+            let (dim, bit) = self.ins.locate(column as u32);
+            LayoutError::OutsideImage { dim, bit }
+        };
+        if agreed.outer == 0 {
+            let echelon = Echelon::of(outer.flat_bases());
+            for (column, &basis) in self.flat_bases().iter().enumerate() {
+                let recipe = echelon.solve(rearrange.apply(basis));
+                result.bases[column] = recipe.ok_or_else(|| outside(column))?;
+            }
+            return Ok(result);
+        }
+
         // Columns on which the layouts disagree come first, so that they are the sources wherever
         // that is possible; the agreed ones are there for layouts that need them.
         let mut order = [0u8; WORD];
@@ -106,15 +119,9 @@ impl LinearLayout {
                 let (dim, bit) = self.ins.locate(column as u32);
                 1 << (outer.ins.field(dim).0 + bit)
             } else {
-                let recipe = echelon.solve(rearrange.apply(basis)).ok_or_else(|| {
-                    let (dim, bit) = self.ins.locate(column as u32);
-                    LayoutError::OutsideImage { dim, bit }
-                })?;
-                if agreed.outer == 0 {
-                    recipe
-                } else {
-                    crate::f2::ones(recipe).fold(0, |acc, i| acc | 1 << order[i as usize])
-                }
+                let recipe = echelon.solve(rearrange.apply(basis));
+                let recipe = recipe.ok_or_else(|| outside(column))?;
+                crate::f2::ones(recipe).fold(0, |acc, i| acc | 1 << order[i as usize])
             };
         }
         Ok(result)

@@ -179,8 +179,8 @@ pub(crate) fn log2_of(dim: Dim, size: u32) -> Result<u32, LayoutError> {
 /// Moves fields of a flattened word to where another order of the same dimensions has them.
 #[derive(Clone, Copy)]
 pub(crate) struct Rearrange {
-    moves: InlineList<(u8, u8, u32), MAX_DIMS>,
-    identity: bool,
+    /// From, to, mask; nothing when every field stays.
+    moves: Option<InlineList<(u8, u8, u32), MAX_DIMS>>,
 }
 
 impl Rearrange {
@@ -188,10 +188,7 @@ impl Rearrange {
     /// do not fit into a smaller dimension of `to`, are dropped.
     pub(crate) fn new(from: &Dims, to: &Dims) -> Rearrange {
         if from == to {
-            return Rearrange {
-                moves: InlineList::new(),
-                identity: true,
-            };
+            return Rearrange { moves: None };
         }
         let mut moves = InlineList::new();
         for (dim, shift, bits) in from.fields() {
@@ -201,20 +198,17 @@ impl Rearrange {
                 moves.add((shift as u8, target as u8, mask));
             }
         }
-        Rearrange {
-            moves,
-            identity: false,
-        }
+        Rearrange { moves: Some(moves) }
     }
 
     #[inline]
     pub(crate) fn apply(&self, word: u32) -> u32 {
-        if self.identity {
-            return word;
+        match &self.moves {
+            None => word,
+            Some(moves) => moves.iter().fold(0, |acc, &(from, to, mask)| {
+                acc | ((word >> from) & mask) << to
+            }),
         }
-        self.moves.iter().fold(0, |acc, &(from, to, mask)| {
-            acc | ((word >> from) & mask) << to
-        })
     }
 }
 
