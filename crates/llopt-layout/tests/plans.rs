@@ -226,8 +226,7 @@ fn every_plan_moves_every_element_to_its_place() {
                 let (store, load) = (&shared.store.instruction, &shared.load.instruction);
                 let covers = |chunk: u32| chunk >= machine.banks.bank_bytes_log2;
                 let both = covers(store.chunk_bytes_log2()) && covers(load.chunk_bytes_log2());
-                // Across blocks, loads of fewer passes may be worth stores of more.
-                if both && shared.scope != Scope::Cluster {
+                if both {
                     assert_eq!(shared.store.wavefronts, shared.store.bound, "seed {seed}");
                     assert_eq!(shared.load.wavefronts, shared.load.bound, "seed {seed}");
                 }

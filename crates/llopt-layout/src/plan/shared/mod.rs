@@ -33,8 +33,8 @@
 //! a common complement of the size that the larger one leaves
 //! ([`crate::f2::Subspace::common_complement`]); segments taken from it meet neither span, and
 //! neither side has a conflict. If both chunks are equally wide this is always possible. If one is
-//! wider, its upper bits are bank bits that the other side's lanes need not reach; then the counts
-//! say so, and the cost decides.
+//! wider, its upper bits are bank bits that the other side's lanes need not reach; such a pair of
+//! widths is taken only if nothing conflicts.
 //!
 //! # Certificate
 //!
@@ -118,8 +118,8 @@ pub struct SwizzleRequest {
 /// asked for: optimal swizzling.
 ///
 /// Requires what [`plan`](super::plan()) does.
-/// Ensures: the wavefronts of both sides equal their bounds whenever the chunks of both sides are
-/// equally wide, and in particular whenever both are vectors of the same width.
+/// Ensures: the wavefronts of both sides equal their bounds whenever the request leaves any pair of
+/// instructions for which that is possible; it always is for vectors of the same width.
 pub fn synthesize(
     from: &LinearLayout,
     to: &LinearLayout,

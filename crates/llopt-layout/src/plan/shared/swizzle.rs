@@ -32,8 +32,8 @@ pub(super) struct Candidate {
 type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
 
 impl Problem<'_> {
-    /// The cheapest candidate: pairs of instructions in the order of what they cost without
-    /// conflicts, until no better one can follow.
+    /// The cheapest candidate without conflicts: the first one, when pairs of instructions are tried
+    /// in the order of what they cost without. If all have conflicts, the cheapest of these.
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
         let spans = (self.store.span(), self.load.span());
         let stores = options(&self.store, self.element_bits, self.machine, request.store);
@@ -60,10 +60,7 @@ impl Problem<'_> {
         }
         pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         let mut best: Option<Candidate> = None;
-        for &(optimistic, i, j) in &pairs {
-            if best.as_ref().is_some_and(|b| b.cost <= optimistic) {
-                break;
-            }
+        for &(_, i, j) in &pairs {
             let (store, load) = (&stores[usize::from(i)], &loads[usize::from(j)]);
             let Some(mut candidate) = self.evaluate(store, load, &spans) else {
                 continue;
@@ -73,6 +70,10 @@ impl Problem<'_> {
             };
             candidate.cost =
                 total(&candidate.store, costs.wavefront) + total(&candidate.load, load_wavefront);
+            let free = |side: &Assignment| side.wavefronts == side.instruction.phases();
+            if free(&candidate.store) && free(&candidate.load) {
+                return Some(candidate);
+            }
             if best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
                 best = Some(candidate);
             }
