@@ -38,6 +38,7 @@ pub mod lower;
 pub mod nvptx;
 pub mod optimize;
 pub mod options;
+pub mod scratch;
 mod shape;
 mod shared_memory;
 pub mod tensor;

@@ -63,7 +63,6 @@
 pub mod address;
 mod analysis;
 mod facts;
-mod flow;
 pub mod integer;
 mod op;
 mod print;

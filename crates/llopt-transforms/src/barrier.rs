@@ -1,4 +1,47 @@
 //! Barriers: where the warps of a block must wait for one another so that shared memory holds what
 //! the program says.
+//!
+//! [`insert`] reads off each op what it does to shared memory: its memory effects on buffers, its
+//! scratch memory, its callee's frame. [`placement`] says where barriers are needed, and
+//! `ttg.local_barrier` ops are put there.
+//!
+//! Requires offsets ([`crate::allocation`]): accesses meet if their bytes do, whichever buffers they
+//! belong to.
 
+mod accesses;
 pub mod placement;
+
+use std::collections::HashMap;
+
+use llopt_dialects::ttg::LocalBarrierOp;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::OperationExt;
+use melior::ir::{BlockLike, OperationRef};
+
+use crate::allocation::{FunctionBuffers, ScratchNeeds};
+use crate::flow::{self, Symbols};
+
+/// Inserts the barriers that a module needs, and returns how many.
+///
+/// # Errors
+/// A buffer without an offset, or a cycle of calls.
+pub fn insert(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Result<usize, Complaint> {
+    let symbols = Symbols::of(module);
+    let mut frames = HashMap::new();
+    let mut inserted = 0;
+    for function in symbols.callees_first()? {
+        let buffers = FunctionBuffers::of(function, needs, &frames)?;
+        let (graph, points) = accesses::graph(&buffers)?;
+        for node in graph.barriers() {
+            let before = buffers.program.points[points[node]].operation;
+            if let Some(block) = before.parent_block() {
+                block.insert_operation_before(before, LocalBarrierOp::build(before.loc()));
+                inserted += 1;
+            }
+        }
+        if let Some(name) = flow::symbol_name(function) {
+            frames.insert(name, accesses::frame(&buffers)?);
+        }
+    }
+    Ok(inserted)
+}

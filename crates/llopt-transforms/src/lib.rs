@@ -8,7 +8,9 @@ use llopt_mlir::pass::PassSpec;
 pub mod allocation;
 pub mod axis;
 pub mod barrier;
+mod flow;
 pub mod layouts;
+mod program;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassSpec] = &[&axis::PRINT_AXIS_INFO];

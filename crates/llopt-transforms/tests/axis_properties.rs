@@ -531,7 +531,7 @@ fn check(program: &[Step], width: u32) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
     fn all_claims_hold_where_nothing_wraps(program in prop::collection::vec(step(), 2..24)) {

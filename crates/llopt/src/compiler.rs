@@ -114,6 +114,9 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         return Ok(module::printed(&module, kind, options, time));
     }
 
+    time.phase("shared memory", || {
+        module::run_passes(&context, &module, "allocate-shared-memory,insert-barriers")
+    })?;
     time.phase("control flow", || {
         module::run_passes(&context, &module, "convert-scf-to-cf")
     })?;

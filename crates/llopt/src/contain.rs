@@ -23,9 +23,12 @@ use crate::Error;
 /// Address space for the stack of a compilation, in bytes.
 const STACK: usize = 1 << 30;
 
+/// What a contained thread does with the message of a fatal error.
+type OnFatal = Box<dyn Fn(String)>;
+
 thread_local! {
-    /// What this thread does with a fatal error of LLVM, if it is a contained one.
-    static ON_FATAL: RefCell<Option<Box<dyn Fn(String)>>> = const { RefCell::new(None) };
+    /// Set in contained threads.
+    static ON_FATAL: RefCell<Option<OnFatal>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` in a thread of its own and waits for it.
@@ -85,8 +88,10 @@ extern "C" fn on_fatal_error(message: *const c_char) {
         }
         None => false,
     });
-    while handled {
-        thread::park();
+    if handled {
+        loop {
+            thread::park();
+        }
     }
     // Elsewhere LLVM prints the message and ends the process, as it does without a handler.
 }

@@ -28,6 +28,7 @@ mod metadata;
 mod module;
 mod options;
 mod session;
+mod shared_memory;
 mod source;
 mod timing;
 pub mod toolchain;

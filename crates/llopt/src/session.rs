@@ -18,6 +18,7 @@ pub(crate) fn context() -> Result<Context, Error> {
 fn registry() -> Result<DialectRegistry, RegisterError> {
     llopt_mlir::pass::register_upstream_passes();
     llopt_transforms::register();
+    crate::shared_memory::register();
     let registry = DialectRegistry::new();
     llopt_mlir::register_upstream_dialects(&registry);
     llopt_dialects::register(&registry)?;

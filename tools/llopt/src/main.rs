@@ -57,7 +57,7 @@ enum Command {
     #[command(disable_help_flag = true)]
     Opt(opt::Arguments),
     /// Compile a kernel to an artefact
-    Compile(compile::Arguments),
+    Compile(Box<compile::Arguments>),
     /// Show layouts and what it takes to convert between them
     Layout(layout::Arguments),
 }
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     } else {
         match Arguments::parse_from(arguments).command {
             Command::Opt(arguments) => opt::run(&arguments.rest),
-            Command::Compile(arguments) => compile::run(arguments),
+            Command::Compile(arguments) => compile::run(*arguments),
             Command::Layout(arguments) => layout::run(arguments),
         }
     };

@@ -1,7 +1,7 @@
 //! The analysis: axis facts of every value of a module, by sparse forward data flow.
 //!
 //! Values flow in two ways. Most ops compute results from operands, and [`super::op`] says what the
-//! facts of a result are. Control flow hands values on unchanged ([`super::flow`]): an edge runs from
+//! facts of a result are. Control flow hands values on unchanged ([`crate::flow`]): an edge runs from
 //! each operand of a branch to a block argument, from the operands of `scf.yield` to the arguments
 //! and results of its loop, from the operands of a call to the arguments of the callee. A value with
 //! edges into it has the meet of what flows in.
@@ -17,8 +17,8 @@ use std::ffi::c_void;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use super::flow::{Edge, Flow};
-use super::{AxisFacts, flow, op};
+use super::{AxisFacts, DimFacts, Pow2, op};
+use crate::flow::{self, Carry, Edge, Flow};
 
 /// Axis facts of the values of a module (or of any other op), as it was when they were computed.
 ///
@@ -127,9 +127,9 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
             .into_iter()
             .map(|edge| edge.map(|value| self.index(value)))
             .collect();
-        for (value, facts) in entries {
+        for value in entries {
             let index = self.index(value);
-            self.entries.push((index, facts));
+            self.entries.push((index, op::from_outside(value)));
         }
         self.ops.push(Visited {
             operation,
@@ -173,7 +173,7 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
                 .iter()
                 .map(|&source| self.facts[source].as_ref())
                 .collect();
-            Some((edge.target, edge.carry(&sources?)))
+            Some((edge.target, carried(edge.carry, &sources?)))
         });
         let mut updates: Vec<(usize, AxisFacts)> = along_edges.collect();
         if op.flow == Flow::Computes {
@@ -206,5 +206,28 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
                 self.queue.push(Reverse(user));
             }
         }
+    }
+}
+
+/// The facts that arrive at the end of an edge.
+fn carried(carry: Carry, sources: &[&AxisFacts]) -> AxisFacts {
+    match (carry, sources) {
+        (Carry::Value, [source]) => (*source).clone(),
+        (Carry::Induction, [lower, step]) => induction(lower, step),
+        _ => AxisFacts::unknown(1, Pow2::ONE),
+    }
+}
+
+/// `lower`, `lower + step`, `lower + 2·step` …: divisible by what divides both, and at least zero if
+/// it starts there and counts upwards.
+fn induction(lower: &AxisFacts, step: &AxisFacts) -> AxisFacts {
+    AxisFacts {
+        dims: vec![DimFacts {
+            divisibility: lower.divisor().min(step.divisor()),
+            ..DimFacts::UNKNOWN
+        }],
+        step: Pow2::ONE,
+        constant: None,
+        non_negative: lower.non_negative && step.non_negative,
     }
 }

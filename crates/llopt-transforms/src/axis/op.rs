@@ -4,9 +4,9 @@
 //! An op that is not named here has results of which nothing is known, which is always true; a new
 //! op needs an arm only to be analysed better than that.
 
-use llopt_mlir::dialect::TypeSpec;
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
-use melior::ir::{Attribute, OperationRef, Type, TypeLike, ValueLike};
+use llopt_dialects::types::Pointer;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt};
+use melior::ir::{Attribute, BlockLike, OperationRef, Type, TypeLike, Value, ValueLike};
 
 use super::integer::{self, Binary, Comparison};
 use super::{AxisFacts, Pow2, address, shape};
@@ -72,23 +72,16 @@ impl Element {
         if r#type.is_index() {
             return Self::Integer(64);
         }
-        match pointee(r#type) {
-            Some(pointee) => Self::Address(bytes(pointee)),
+        match Pointer::of(r#type) {
+            Some(pointer) => Self::Address(bytes(pointer.pointee())),
             None => Self::Other,
         }
     }
 }
 
-/// What a `!tt.ptr` points to.
-fn pointee(r#type: Type<'_>) -> Option<Type<'_>> {
-    TypeSpec::of(r#type).filter(|spec| spec.mnemonic == "ptr")?;
-    let parameter = TypeSpec::parameters_of(r#type).get(0)?;
-    parameter.as_type()
-}
-
 /// The size of an element in memory, in bytes; at least one.
 fn bytes(r#type: Type<'_>) -> u64 {
-    if pointee(r#type).is_some() {
+    if Pointer::of(r#type).is_some() {
         return 8;
     }
     u64::from(r#type.bit_width().unwrap_or(8) / 8).max(1)
@@ -97,6 +90,24 @@ fn bytes(r#type: Type<'_>) -> u64 {
 /// Nothing known of a value of this type.
 pub(super) fn unknown(r#type: Type<'_>) -> AxisFacts {
     Typed::of(r#type).unknown()
+}
+
+/// What is known of a value that nothing in the module determines: what the attributes of a
+/// function's argument promise.
+pub(super) fn from_outside(value: Value<'_, '_>) -> AxisFacts {
+    let facts = unknown(value.r#type());
+    let argument = value.argument_of().filter(|(block, _)| block.is_entry());
+    let Some((block, index)) = argument else {
+        return facts;
+    };
+    let attributes = block
+        .parent_operation()
+        .and_then(|function| function.attr("arg_attrs"))
+        .and_then(AttributeExt::as_array);
+    let promises = attributes.and_then(|attributes| attributes.get(index).copied());
+    with_promises(facts, |name| {
+        promises.and_then(|promises| promises.get(name))
+    })
 }
 
 /// The facts with the promises among the attributes that `lookup` finds.

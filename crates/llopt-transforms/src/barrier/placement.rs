@@ -27,24 +27,50 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Whether an access changes memory.
+/// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessKind {
     /// It reads.
     Read,
     /// It writes, or both.
     Write,
+    /// It starts a copy that writes at some later time, and does not wait for it.
+    Copy,
+    /// It waits for copies: what they wrote is there for the warp that waited.
+    Arrival,
+}
+
+impl AccessKind {
+    /// Whether a warp that does `later` must know that the others have done `self`, if both touch
+    /// the same bytes.
+    ///
+    /// A copy must not overwrite what is still being read. What it wrote is seen by another warp
+    /// only if that one synchronises after the arrival. Copies are not ordered among themselves, and
+    /// a correct program reads only what has arrived.
+    fn precedes(self, later: Self) -> bool {
+        match (self, later) {
+            (Self::Read, Self::Read | Self::Arrival) => false,
+            (Self::Read, Self::Write | Self::Copy) => true,
+            (Self::Write, _) => true,
+            (Self::Copy, Self::Write) => true,
+            (Self::Copy, Self::Read | Self::Copy | Self::Arrival) => false,
+            (Self::Arrival, Self::Read | Self::Write) => true,
+            (Self::Arrival, Self::Copy | Self::Arrival) => false,
+        }
+    }
 }
 
 /// An access to shared memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
-    /// Whether it writes.
+    /// What it does.
     pub kind: AccessKind,
     /// First byte of what it may touch.
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
+    /// Whether each warp has a part of the bytes to itself, all of the same size, in order.
+    pub by_warp: bool,
 }
 
 impl Access {
@@ -54,13 +80,25 @@ impl Access {
             kind,
             start: bytes.start,
             end: bytes.end,
+            by_warp: false,
         }
     }
 
-    /// Whether the order of the two matters.
-    pub fn conflicts(&self, other: &Self) -> bool {
-        let writes = self.kind == AccessKind::Write || other.kind == AccessKind::Write;
-        writes && self.start < other.end && other.start < self.end
+    /// An access in which each warp touches a part of the bytes of its own.
+    pub fn by_warp(kind: AccessKind, bytes: Range<u64>) -> Self {
+        Self {
+            by_warp: true,
+            ..Self::new(kind, bytes)
+        }
+    }
+
+    /// Whether this access must have happened in all warps before a `later` one in any. Accesses
+    /// that divide the same bytes among the warps in the same way do not meet.
+    pub fn precedes(&self, later: &Self) -> bool {
+        let overlap = self.start < later.end && later.start < self.end;
+        let same_parts =
+            self.by_warp && later.by_warp && (self.start, self.end) == (later.start, later.end);
+        overlap && !same_parts && self.kind.precedes(later.kind)
     }
 }
 
@@ -131,7 +169,7 @@ impl Graph {
             };
             for access in &node.accesses {
                 let conflicting = after.iter().find(|&&(other, position)| {
-                    self.nodes[other].accesses[position].conflicts(access)
+                    self.nodes[other].accesses[position].precedes(access)
                 });
                 if let Some(&(other, _)) = conflicting {
                     return Some(self.place_between(other, index, barriers));
@@ -177,7 +215,7 @@ mod tests {
         Choice(Vec<Program>, Vec<Program>),
     }
 
-    use AccessKind::{Read, Write};
+    use AccessKind::{Arrival, Copy, Read, Write};
     use Program::{Barrier, Choice, Loop};
 
     fn access(kind: AccessKind, slot: u64) -> Program {
@@ -261,7 +299,7 @@ mod tests {
                 let pairs = &graph.nodes[from].accesses;
                 pairs
                     .iter()
-                    .any(|a| graph.nodes[to].accesses.iter().any(|b| a.conflicts(b)))
+                    .any(|a| graph.nodes[to].accesses.iter().any(|b| a.precedes(b)))
             })
         })
     }
@@ -311,16 +349,45 @@ mod tests {
     }
 
     #[test]
+    fn warps_that_keep_to_their_own_parts_need_none() {
+        let own = |kind| Node {
+            accesses: vec![Access::by_warp(kind, 0..64)],
+            ..Node::default()
+        };
+        let mut graph = Graph {
+            nodes: vec![own(Write), own(Read), own(Write)],
+        };
+        for node in 0..2 {
+            graph.nodes[node].successors.push(node + 1);
+        }
+        assert_eq!(graph.barriers(), []);
+        graph.nodes[1].accesses[0].end = 128;
+        assert_eq!(graph.barriers(), [1, 2]);
+    }
+
+    #[test]
+    fn a_pipelined_loop_waits_once_for_its_copies() {
+        // 0 copy, 1 copy, 2 loop, 3 wait, 4 read, 5 copy: after the wait, so that all
+        // see what arrived, and before the next copy, so that all have read.
+        let graph = graph(&[
+            access(Copy, 0),
+            access(Copy, 0),
+            Loop(vec![access(Arrival, 0), access(Read, 0), access(Copy, 0)]),
+        ]);
+        assert_eq!(graph.barriers(), [4, 5]);
+    }
+
+    #[test]
     fn a_barrier_of_the_program_counts() {
         let graph = graph(&[access(Write, 0), Barrier, access(Read, 0)]);
         assert_eq!(graph.barriers(), []);
     }
 
     fn program() -> impl Strategy<Value = Vec<Program>> {
-        let access = (any::<bool>(), 0..4u64, 1..3u64).prop_map(|(writes, start, length)| {
-            let kind = if writes { Write } else { Read };
-            Program::Access(kind, start, start + length)
-        });
+        let kind =
+            prop_oneof![3 => Just(Read), 3 => Just(Write), 1 => Just(Copy), 1 => Just(Arrival)];
+        let access = (kind, 0..4u64, 1..3u64)
+            .prop_map(|(kind, start, length)| Program::Access(kind, start, start + length));
         let leaf = prop_oneof![8 => access, 1 => Just(Barrier)];
         let tree = leaf.prop_recursive(3, 24, 5, |inner| {
             let list = prop::collection::vec(inner, 0..5);

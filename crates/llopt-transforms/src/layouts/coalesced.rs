@@ -148,7 +148,8 @@ mod tests {
         let (narrow, wide) = (pointer(2, &[4096], &[16]), pointer(4, &[4096], &[16]));
         let half = access(&[4096], 16, &narrow);
         let single = access(&[4096], 32, &wide);
-        let with_half = single.encoding(&[half.clone()], 4, 32, CgaLayout::single(1))?;
+        let with_half =
+            single.encoding(std::slice::from_ref(&half), 4, 32, CgaLayout::single(1))?;
         assert_eq!(with_half.size_per_thread, [8]);
         let store = GlobalAccess {
             writes: true,

@@ -1,15 +1,20 @@
-//! How values flow through control flow: along which edges, and what starts from outside.
+//! How values flow through control flow: along which edges, and what comes from outside.
+//!
+//! Branches, structured loops and conditions, calls and warp specialisation hand values on to block
+//! arguments and results. Forward analyses over values ([`crate::axis`], [`crate::allocation`])
+//! share this one account of it. An op that is not named here computes its results; if it branches
+//! or has regions all the same, the arguments of those blocks come from outside, of which nothing is
+//! known.
 
 use std::collections::HashMap;
 
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt};
-use melior::ir::{Attribute, BlockRef, OperationRef, Value, ValueLike};
-
-use super::{AxisFacts, DimFacts, Pow2, op};
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
+use melior::ir::{BlockRef, OperationRef, Value};
 
 /// How the results of an op come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(crate) enum Flow {
     /// From the operands, by a transfer function.
     Computes,
     /// Along edges only.
@@ -18,7 +23,7 @@ pub(super) enum Flow {
 
 /// What flows along an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Carry {
+pub(crate) enum Carry {
     /// The one source, unchanged.
     Value,
     /// The induction variable of a loop with the sources as lower bound and step.
@@ -27,88 +32,113 @@ enum Carry {
 
 /// An edge: the target may take what the sources carry.
 #[derive(Clone, Debug)]
-pub(super) struct Edge<V> {
-    pub(super) sources: Vec<V>,
-    pub(super) target: V,
-    carry: Carry,
+pub(crate) struct Edge<V> {
+    pub(crate) sources: Vec<V>,
+    pub(crate) target: V,
+    pub(crate) carry: Carry,
 }
 
 impl<V> Edge<V> {
-    pub(super) fn map<W>(self, mut number: impl FnMut(V) -> W) -> Edge<W> {
+    /// The same edge between other names of the values.
+    pub(crate) fn map<W>(self, mut number: impl FnMut(V) -> W) -> Edge<W> {
         Edge {
             sources: self.sources.into_iter().map(&mut number).collect(),
             target: number(self.target),
             carry: self.carry,
         }
     }
-
-    /// The facts that arrive, from those of the sources.
-    pub(super) fn carry(&self, sources: &[&AxisFacts]) -> AxisFacts {
-        match (self.carry, sources) {
-            (Carry::Value, [source]) => (*source).clone(),
-            (Carry::Induction, [lower, step]) => induction(lower, step),
-            _ => AxisFacts::unknown(1, Pow2::ONE),
-        }
-    }
-}
-
-/// `lower`, `lower + step`, `lower + 2·step` …: divisible by what divides both, and at least zero if
-/// it starts there and counts upwards.
-fn induction(lower: &AxisFacts, step: &AxisFacts) -> AxisFacts {
-    AxisFacts {
-        dims: vec![DimFacts {
-            divisibility: lower.divisor().min(step.divisor()),
-            ..DimFacts::UNKNOWN
-        }],
-        step: Pow2::ONE,
-        constant: None,
-        non_negative: lower.non_negative && step.non_negative,
-    }
 }
 
 /// What one op contributes to the flow of values.
-pub(super) struct Step<'c, 'a> {
-    pub(super) flow: Flow,
-    pub(super) edges: Vec<Edge<Value<'c, 'a>>>,
-    /// Values that come from outside, with what holds of them.
-    pub(super) entries: Vec<(Value<'c, 'a>, AxisFacts)>,
+pub(crate) struct Step<'c, 'a> {
+    pub(crate) flow: Flow,
+    pub(crate) edges: Vec<Edge<Value<'c, 'a>>>,
+    /// Values that come from outside.
+    pub(crate) entries: Vec<Value<'c, 'a>>,
 }
 
-/// The functions of a module and the calls of each.
-pub(super) struct Symbols<'c, 'a> {
+/// The functions of a module, and the calls of each.
+pub(crate) struct Symbols<'c, 'a> {
     functions: HashMap<&'c str, OperationRef<'c, 'a>>,
     calls: HashMap<&'c str, Vec<OperationRef<'c, 'a>>>,
+    /// The names of the functions, in the order of the text.
+    order: Vec<&'c str>,
 }
 
 impl<'c: 'a, 'a> Symbols<'c, 'a> {
     /// Looks for functions and calls below `root`.
-    pub(super) fn of(root: OperationRef<'c, 'a>) -> Self {
+    pub(crate) fn of(root: OperationRef<'c, 'a>) -> Self {
         let mut symbols = Self {
             functions: HashMap::new(),
             calls: HashMap::new(),
+            order: Vec::new(),
         };
-        let mut stack = vec![root];
-        while let Some(operation) = stack.pop() {
-            match operation.name_str() {
-                "tt.call" => {
-                    if let Some(symbol) = callee(operation) {
-                        symbols.calls.entry(symbol).or_default().push(operation);
-                    }
+        root.for_each_op(Walk::PreOrder, |operation| match operation.name_str() {
+            "tt.call" => {
+                if let Some(symbol) = callee(operation) {
+                    symbols.calls.entry(symbol).or_default().push(operation);
                 }
-                "tt.func" => {
-                    if let Some(symbol) = symbol_name(operation) {
-                        symbols.functions.insert(symbol, operation);
-                    }
-                }
-                _ => {}
             }
-            for_each_op(operation, |inner| stack.push(inner));
-        }
+            "tt.func" => {
+                if let Some(symbol) = symbol_name(operation) {
+                    symbols.functions.insert(symbol, operation);
+                    symbols.order.push(symbol);
+                }
+            }
+            _ => {}
+        });
         symbols
     }
 
+    /// No functions: calls hand on nothing that is seen.
+    pub(crate) fn none() -> Self {
+        Self {
+            functions: HashMap::new(),
+            calls: HashMap::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// All functions, each after those that it calls; otherwise in the order of the text.
+    ///
+    /// # Errors
+    /// A function that calls itself, directly or through others.
+    pub(crate) fn callees_first(&self) -> Result<Vec<OperationRef<'c, 'a>>, Complaint> {
+        let mut callees: HashMap<&'c str, Vec<&'c str>> = HashMap::new();
+        for (&callee, calls) in &self.calls {
+            for &call in calls {
+                if let Some(caller) = call.parent_named("tt.func").and_then(symbol_name) {
+                    callees.entry(caller).or_default().push(callee);
+                }
+            }
+        }
+        let mut done: Vec<&'c str> = Vec::new();
+        let mut left: Vec<&'c str> = self.order.clone();
+        while !left.is_empty() {
+            let is_ready = |name: &&str| {
+                let callees = callees.get(name).map_or(&[][..], Vec::as_slice);
+                callees
+                    .iter()
+                    .all(|callee| done.contains(callee) || !self.functions.contains_key(callee))
+            };
+            let (ready, waiting): (Vec<_>, Vec<_>) = left.into_iter().partition(is_ready);
+            if ready.is_empty() {
+                return Err(Complaint::new(format!(
+                    "has a function that calls itself: '{}'",
+                    waiting.first().copied().unwrap_or_default()
+                )));
+            }
+            done.extend(ready);
+            left = waiting;
+        }
+        Ok(done
+            .into_iter()
+            .filter_map(|name| self.functions.get(name).copied())
+            .collect())
+    }
+
     /// The calls of a function.
-    fn calls_of(&self, function: OperationRef<'c, 'a>) -> &[OperationRef<'c, 'a>] {
+    pub(crate) fn calls_of(&self, function: OperationRef<'c, 'a>) -> &[OperationRef<'c, 'a>] {
         symbol_name(function)
             .and_then(|symbol| self.calls.get(symbol))
             .map_or(&[], Vec::as_slice)
@@ -126,7 +156,7 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
 }
 
 /// What an op contributes to the flow of values.
-pub(super) fn step<'c: 'a, 'a>(
+pub(crate) fn step<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     symbols: &Symbols<'c, 'a>,
 ) -> Step<'c, 'a> {
@@ -139,7 +169,7 @@ pub(super) fn step<'c: 'a, 'a>(
     match operation.name_str() {
         "tt.func" => {
             if symbols.is_entered_from_outside(operation) {
-                step.entries = function_arguments(operation);
+                step.enter(&region_arguments(operation, 0));
             }
         }
         "tt.call" => match callee(operation).and_then(|name| symbols.functions.get(name)) {
@@ -236,10 +266,7 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
 
     /// The values come from outside.
     fn enter(&mut self, values: &[Value<'c, 'a>]) {
-        let entries = values
-            .iter()
-            .map(|&value| (value, op::unknown(value.r#type())));
-        self.entries.extend(entries);
+        self.entries.extend_from_slice(values);
     }
 
     fn conditional_branch(&mut self, operation: OperationRef<'c, 'a>, operands: &[Value<'c, 'a>]) {
@@ -258,29 +285,6 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
     }
 }
 
-/// The arguments of a kernel, with what their attributes promise.
-fn function_arguments<'c: 'a, 'a>(
-    function: OperationRef<'c, 'a>,
-) -> Vec<(Value<'c, 'a>, AxisFacts)> {
-    let attributes = function
-        .attr("arg_attrs")
-        .and_then(AttributeExt::as_array)
-        .unwrap_or_default();
-    let promises = attributes
-        .into_iter()
-        .map(Some)
-        .chain(std::iter::repeat(None));
-    region_arguments(function, 0)
-        .into_iter()
-        .zip(promises)
-        .map(|(argument, promises): (Value, Option<Attribute>)| {
-            let facts = op::unknown(argument.r#type());
-            let lookup = |name: &str| promises.and_then(|promises| promises.get(name));
-            (argument, op::with_promises(facts, lookup))
-        })
-        .collect()
-}
-
 fn results<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
     operation.result_values().collect()
 }
@@ -293,22 +297,16 @@ fn region_arguments<'c: 'a, 'a>(
     entry.map(arguments).unwrap_or_default()
 }
 
-fn for_each_op<'c: 'a, 'a>(parent: OperationRef<'c, 'a>, mut f: impl FnMut(OperationRef<'c, 'a>)) {
-    for region in parent.region_refs() {
-        for block in region.blocks() {
-            block.operations().for_each(&mut f);
-        }
-    }
-}
-
 fn arguments<'c: 'a, 'a>(block: BlockRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
     block.argument_values().collect()
 }
 
-fn symbol_name<'c>(function: OperationRef<'c, '_>) -> Option<&'c str> {
+/// The name of a function.
+pub(crate) fn symbol_name<'c>(function: OperationRef<'c, '_>) -> Option<&'c str> {
     function.attr("sym_name")?.as_str()
 }
 
-fn callee<'c>(call: OperationRef<'c, '_>) -> Option<&'c str> {
+/// The name of the function that a call is of.
+pub(crate) fn callee<'c>(call: OperationRef<'c, '_>) -> Option<&'c str> {
     call.attr("callee")?.as_symbol()
 }

@@ -1,0 +1,293 @@
+//! The buffers of one function: who owns them, how large they are, when they are live.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use llopt_dialects::encoding::Encoding;
+use llopt_dialects::types::MemDesc;
+use llopt_layout::Dim;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use melior::ir::{OperationRef, Type, Value, ValueLike};
+
+use super::placement;
+use crate::flow::{self, Symbols};
+use crate::program::Program;
+
+/// Alignment of scratch memory and of the frames of functions, in bytes: a row of all banks.
+const ROW: u64 = 128;
+/// Bytes of the widest access of a thread.
+const WIDEST: u32 = 16;
+
+/// The shared memory that an op needs while it executes, beside its operands.
+///
+/// Such an op writes its scratch memory, waits for the others, and reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    /// Its size in bytes, more than zero.
+    pub bytes: u64,
+    /// Its alignment in bytes, a power of two; at least a row of banks is given.
+    pub alignment: u64,
+    /// For whom it waits between writing and reading.
+    pub synchronization: Synchronization,
+}
+
+/// For whom an op waits inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Synchronization {
+    /// Each warp for itself: every warp reads what it has written itself.
+    Warp,
+    /// All warps of the block, by a barrier.
+    Block,
+}
+
+/// What allocation and barriers must know of code generation.
+pub trait ScratchNeeds {
+    /// The scratch memory of an op; `None` if it needs none.
+    fn scratch(&self, operation: OperationRef<'_, '_>) -> Option<Scratch>;
+}
+
+/// What a buffer belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BufferOwner {
+    /// A `ttg.local_alloc`.
+    Allocation,
+    /// Any other op, while it executes.
+    Scratch(Synchronization),
+    /// A call, for the callee.
+    Frame,
+}
+
+/// A buffer of a function.
+pub(crate) struct Buffer<'c, 'a> {
+    pub(crate) operation: OperationRef<'c, 'a>,
+    pub(crate) owner: BufferOwner,
+    pub(crate) bytes: u64,
+    pub(crate) alignment: u64,
+    live: Range<usize>,
+}
+
+/// The buffers of a function, and which of them each memory descriptor may be a view of.
+pub(crate) struct FunctionBuffers<'c, 'a> {
+    pub(crate) program: Program<'c, 'a>,
+    pub(crate) list: Vec<Buffer<'c, 'a>>,
+    views: HashMap<usize, BTreeSet<usize>>,
+}
+
+fn key(value: Value<'_, '_>) -> usize {
+    value.to_raw().ptr as usize
+}
+
+impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
+    /// Finds the buffers of a function; `frames` has the bytes of the functions that it calls.
+    ///
+    /// # Errors
+    /// A buffer whose size is not known.
+    pub(crate) fn of(
+        function: OperationRef<'c, 'a>,
+        needs: &dyn ScratchNeeds,
+        frames: &HashMap<&'c str, u64>,
+    ) -> Result<Self, Complaint> {
+        let program = Program::of(function);
+        let mut list = Vec::new();
+        for (number, point) in program.points.iter().enumerate() {
+            let operation = point.operation;
+            let found = match operation.name_str() {
+                "ttg.local_alloc" => allocation(operation)?,
+                "tt.call" => {
+                    let bytes = flow::callee(operation).and_then(|name| frames.get(name));
+                    bytes
+                        .filter(|&&bytes| bytes > 0)
+                        .map(|&bytes| (BufferOwner::Frame, bytes, ROW))
+                }
+                _ => needs.scratch(operation).map(|scratch| {
+                    let owner = BufferOwner::Scratch(scratch.synchronization);
+                    (owner, scratch.bytes, scratch.alignment.max(ROW))
+                }),
+            };
+            if let Some((owner, bytes, alignment)) = found {
+                list.push(Buffer {
+                    operation,
+                    owner,
+                    bytes,
+                    alignment,
+                    live: number..number + 1,
+                });
+            }
+        }
+        let mut buffers = Self {
+            views: HashMap::new(),
+            program,
+            list,
+        };
+        buffers.find_views();
+        buffers.find_live_ranges();
+        Ok(buffers)
+    }
+
+    /// What is to be placed, in the order of [`FunctionBuffers::list`].
+    pub(crate) fn requests(&self) -> Vec<placement::Buffer> {
+        self.list
+            .iter()
+            .map(|buffer| placement::Buffer {
+                live: buffer.live.clone(),
+                bytes: buffer.bytes,
+                alignment: buffer.alignment,
+            })
+            .collect()
+    }
+
+    /// The buffers that a value may be a view of.
+    pub(crate) fn viewed(&self, value: Value<'_, '_>) -> impl Iterator<Item = usize> + '_ {
+        self.views.get(&key(value)).into_iter().flatten().copied()
+    }
+
+    /// Follows memory descriptors from the allocations through views and control flow.
+    fn find_views(&mut self) {
+        for (index, buffer) in self.list.iter().enumerate() {
+            if buffer.owner == BufferOwner::Allocation
+                && let Some(value) = buffer.operation.result_value(0)
+            {
+                self.views.insert(key(value), BTreeSet::from([index]));
+            }
+        }
+        // Calls hand no descriptors on: their buffers would outlive what is seen here.
+        let symbols = Symbols::none();
+        loop {
+            let mut changed = false;
+            for point in &self.program.points {
+                let operation = point.operation;
+                for edge in flow::step(operation, &symbols).edges {
+                    for source in edge.sources {
+                        changed |= flow_into(&mut self.views, source, edge.target);
+                    }
+                }
+                for result in operation.result_values().filter(|v| is_shared(v.r#type())) {
+                    for operand in operation.operand_values() {
+                        changed |= flow_into(&mut self.views, operand, result);
+                    }
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Extends the range of each allocation to all points from which a use of a view is reached
+    /// without passing the allocation again.
+    fn find_live_ranges(&mut self) {
+        let points = &self.program.points;
+        let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); points.len()];
+        for (number, point) in points.iter().enumerate() {
+            for &successor in &point.successors {
+                predecessors[successor].push(number);
+            }
+        }
+        let mut uses: Vec<Vec<usize>> = vec![Vec::new(); self.list.len()];
+        for (number, point) in points.iter().enumerate() {
+            for operand in point.operation.operand_values() {
+                for buffer in self.views.get(&key(operand)).into_iter().flatten() {
+                    uses[*buffer].push(number);
+                }
+            }
+        }
+        for (buffer, uses) in self.list.iter_mut().zip(uses) {
+            let made = buffer.live.start;
+            let mut live = vec![false; points.len()];
+            let mut stack = uses;
+            while let Some(number) = stack.pop() {
+                if std::mem::replace(&mut live[number], true) || number == made {
+                    continue;
+                }
+                stack.extend(&predecessors[number]);
+            }
+            live[made] = true;
+            let first = live.iter().position(|&live| live).unwrap_or(made);
+            let last = live.iter().rposition(|&live| live).unwrap_or(made);
+            buffer.live = first..last + 1;
+            // What runs at the same time as others must not share memory with them at any time.
+            for range in &self.program.concurrent {
+                if buffer.live.start < range.end && range.start < buffer.live.end {
+                    buffer.live.start = buffer.live.start.min(range.start);
+                    buffer.live.end = buffer.live.end.max(range.end);
+                }
+            }
+        }
+    }
+}
+
+/// Adds the buffers of one value to those of another; whether that changed anything.
+fn flow_into(
+    views: &mut HashMap<usize, BTreeSet<usize>>,
+    from: Value<'_, '_>,
+    to: Value<'_, '_>,
+) -> bool {
+    let Some(buffers) = views.get(&key(from)).cloned() else {
+        return false;
+    };
+    let target = views.entry(key(to)).or_default();
+    let before = target.len();
+    target.extend(buffers);
+    target.len() > before
+}
+
+fn is_shared(r#type: Type<'_>) -> bool {
+    MemDesc::of(r#type).is_some_and(MemDesc::is_shared)
+}
+
+/// The buffer of a `ttg.local_alloc`; `None` if it is not in shared memory.
+fn allocation(
+    operation: OperationRef<'_, '_>,
+) -> Result<Option<(BufferOwner, u64, u64)>, Complaint> {
+    let memory = operation
+        .result_value(0)
+        .and_then(|result| MemDesc::of(result.r#type()))
+        .filter(|memory| memory.is_shared());
+    let Some(memory) = memory else {
+        return Ok(None);
+    };
+    let (bytes, alignment) = size_and_alignment(memory)?;
+    let asked = operation.attr("alignment").and_then(AttributeExt::as_bits);
+    let alignment = asked.unwrap_or(alignment);
+    Ok(Some((BufferOwner::Allocation, bytes, alignment)))
+}
+
+/// What the accesses to a layout assume of the address that it begins at, in bytes: hardware
+/// swizzles address bits; everything else is happy with the widest vector.
+fn alignment_of(encoding: &Encoding) -> u64 {
+    let alignment = match encoding {
+        Encoding::NvmmaShared(hardware) => hardware.alignment(),
+        Encoding::SharedLinear(linear) => linear.alignment(),
+        _ => WIDEST,
+    };
+    u64::from(alignment.max(WIDEST))
+}
+
+/// The bytes of a buffer in one block, and its alignment.
+fn size_and_alignment(memory: MemDesc<'_>) -> Result<(u64, u64), Complaint> {
+    let unknown =
+        |reason: String| Complaint::new(format!("has a buffer of unknown size: {reason}"));
+    let attribute = memory
+        .encoding()
+        .ok_or_else(|| unknown("its type has no layout".into()))?;
+    let encoding =
+        Encoding::from_attribute(attribute).map_err(|error| unknown(error.to_string()))?;
+    let shape = memory.alloc_shape();
+    // Dimensions before those of the layout count whole buffers, one for each stage of a pipeline.
+    let (stages, shape) = shape.split_at(shape.len().saturating_sub(encoding.rank()));
+    let extents: Option<Vec<u64>> = shape.iter().map(|&size| u64::try_from(size).ok()).collect();
+    let extents = extents.ok_or_else(|| unknown("it has a dynamic shape".into()))?;
+    let layout = encoding
+        .linear_layout(&extents)
+        .map_err(|error| unknown(error.to_string()))?;
+    let elements = layout.in_dim_size(Dim::OFFSET);
+    let elements = match &encoding {
+        Encoding::PaddedShared(padded) => padded.padded_size(elements),
+        _ => elements,
+    };
+    let stages: u64 = stages.iter().map(|&size| size.unsigned_abs()).product();
+    let bits = u64::from(memory.element().bit_width().unwrap_or(64));
+    let bytes = (stages * elements * bits).div_ceil(8);
+    Ok((bytes, alignment_of(&encoding)))
+}

@@ -1,0 +1,190 @@
+//! What the ops of a function do to shared memory, as the graph that barriers are placed on.
+
+use std::ops::Range;
+
+use llopt_dialects::resource::SHARED_MEMORY;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::ir::{AttributeExt, OperationExt};
+use melior::ir::OperationRef;
+
+use super::placement::{Access, AccessKind, Graph, Node};
+use crate::allocation::{ALLOCATION_OFFSET, BufferOwner, FunctionBuffers, Synchronization};
+
+/// All of shared memory.
+const EVERYTHING: Range<u64> = 0..u64::MAX;
+
+/// The bytes from the first to the last buffer of a function.
+///
+/// # Errors
+/// A buffer without an offset.
+pub(super) fn frame(buffers: &FunctionBuffers<'_, '_>) -> Result<u64, Complaint> {
+    let ranges: Result<Vec<Range<u64>>, Complaint> = (0..buffers.list.len())
+        .map(|index| bytes(buffers, index))
+        .collect();
+    Ok(ranges?
+        .into_iter()
+        .map(|range| range.end)
+        .max()
+        .unwrap_or(0))
+}
+
+/// The graph of a function, and for each of its nodes the program point that it belongs to.
+///
+/// An op with scratch memory for the whole block has two nodes: it writes, and after its own
+/// barrier it reads.
+///
+/// # Errors
+/// A buffer without an offset.
+pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usize>), Complaint> {
+    let points = &buffers.program.points;
+    let mut scratch = vec![None; points.len()];
+    for (index, buffer) in buffers.list.iter().enumerate() {
+        if buffer.owner != BufferOwner::Allocation
+            && let Some(number) = buffers.program.number(buffer.operation)
+        {
+            scratch[number] = Some(index);
+        }
+    }
+    let arrived = arrivals(buffers)?;
+
+    let mut graph = Graph::default();
+    let mut owners = Vec::new();
+    let mut first = Vec::with_capacity(points.len());
+    let mut after_concurrent = false;
+    for (number, point) in points.iter().enumerate() {
+        let operation = point.operation;
+        let concurrent = operation.is_named("ttg.warp_specialize");
+        first.push(graph.nodes.len());
+        let mut node = Node {
+            accesses: effects(buffers, operation, &arrived)?,
+            successors: Vec::new(),
+            // All groups of warps meet where they part, and where they come together again.
+            is_barrier: is_barrier(operation) || concurrent || after_concurrent,
+            entry: None,
+        };
+        after_concurrent = ends_concurrency(operation);
+        if let Some(index) = scratch[number] {
+            let range = bytes(buffers, index)?;
+            match buffers.list[index].owner {
+                BufferOwner::Scratch(Synchronization::Block) => {
+                    node.accesses
+                        .push(Access::new(AccessKind::Write, range.clone()));
+                    graph.nodes.push(node);
+                    owners.push(number);
+                    node = Node {
+                        accesses: vec![Access::new(AccessKind::Read, range)],
+                        is_barrier: true,
+                        ..Node::default()
+                    };
+                }
+                BufferOwner::Scratch(Synchronization::Warp) => {
+                    node.accesses
+                        .push(Access::by_warp(AccessKind::Write, range));
+                }
+                BufferOwner::Frame | BufferOwner::Allocation => {
+                    node.accesses.push(Access::new(AccessKind::Write, range));
+                }
+            }
+        }
+        graph.nodes.push(node);
+        owners.push(number);
+    }
+    first.push(graph.nodes.len());
+    for (number, point) in points.iter().enumerate() {
+        let nodes = first[number]..first[number + 1];
+        for node in nodes.clone() {
+            graph.nodes[node].entry = point.inside_loop.map(|entry| first[entry]);
+            graph.nodes[node].successors = match node + 1 == nodes.end {
+                true => point.successors.iter().map(|&next| first[next]).collect(),
+                false => vec![node + 1],
+            };
+        }
+    }
+    Ok((graph, owners))
+}
+
+/// Where a buffer lies.
+fn bytes(buffers: &FunctionBuffers<'_, '_>, index: usize) -> Result<Range<u64>, Complaint> {
+    let buffer = &buffers.list[index];
+    let offset = buffer
+        .operation
+        .attr(ALLOCATION_OFFSET)
+        .and_then(AttributeExt::as_bits);
+    let offset = offset.ok_or_else(|| {
+        let name = buffer.operation.name_str();
+        Complaint::new(format!("has a '{name}' without {ALLOCATION_OFFSET}"))
+    })?;
+    Ok(offset..offset + buffer.bytes)
+}
+
+fn is_barrier(operation: OperationRef<'_, '_>) -> bool {
+    matches!(
+        operation.name_str(),
+        "gpu.barrier" | "ttg.local_barrier" | "ttg.barrier"
+    )
+}
+
+/// Whether the next op in the text is the one after a warp specialisation.
+fn ends_concurrency(operation: OperationRef<'_, '_>) -> bool {
+    operation.is_named("ttg.warp_return")
+}
+
+/// Whether an op starts a copy to shared memory that a later `ttg.async_wait` waits for.
+fn is_copy(operation: OperationRef<'_, '_>) -> bool {
+    matches!(
+        operation.name_str(),
+        "ttg.async_copy_global_to_local" | "amdg.buffer_load_to_local"
+    )
+}
+
+/// What has arrived after a wait: all that copies may have written.
+fn arrivals(buffers: &FunctionBuffers<'_, '_>) -> Result<Vec<Access>, Complaint> {
+    let mut arrived = Vec::new();
+    for point in &buffers.program.points {
+        let accesses = effects(buffers, point.operation, &[])?;
+        let copies = accesses
+            .into_iter()
+            .filter(|access| access.kind == AccessKind::Copy);
+        arrived.extend(copies.map(|access| Access {
+            kind: AccessKind::Arrival,
+            ..access
+        }));
+    }
+    arrived.sort();
+    arrived.dedup();
+    Ok(arrived)
+}
+
+/// The accesses of an op to shared memory, its scratch memory left out.
+fn effects(
+    buffers: &FunctionBuffers<'_, '_>,
+    operation: OperationRef<'_, '_>,
+    arrived: &[Access],
+) -> Result<Vec<Access>, Complaint> {
+    if operation.is_named("ttg.async_wait") {
+        return Ok(arrived.to_vec());
+    }
+    let mut accesses = Vec::new();
+    for effect in operation.effects().unwrap_or_default() {
+        let kind = match effect.kind {
+            EffectKind::Read => AccessKind::Read,
+            EffectKind::Write if is_copy(operation) => AccessKind::Copy,
+            EffectKind::Write => AccessKind::Write,
+            EffectKind::Allocate | EffectKind::Free => continue,
+        };
+        let shared = effect
+            .resource
+            .is_some_and(|resource| std::ptr::eq(resource, &SHARED_MEMORY));
+        match effect.value {
+            Some(value) => {
+                for buffer in buffers.viewed(value) {
+                    accesses.push(Access::new(kind, bytes(buffers, buffer)?));
+                }
+            }
+            None if shared => accesses.push(Access::new(kind, EVERYTHING)),
+            None => {}
+        }
+    }
+    Ok(accesses)
+}

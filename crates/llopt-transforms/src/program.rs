@@ -1,0 +1,197 @@
+//! A function as a graph of program points.
+//!
+//! Each op is a point; they are numbered in the order of the text, an op before those in its
+//! regions. An edge leads from a point to each point that may execute next, through branches and
+//! through structured control flow alike. The regions of an op that computes with them (a reduction)
+//! are part of that op and have no points of their own.
+//!
+//! Partitions of a warp specialisation run at the same time. Here they come one after the other,
+//! in any order, as branches of a choice do; what they must not share is the business of those who
+//! ask ([`Program::concurrent`]).
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
+use melior::ir::{BlockRef, OperationRef, RegionRef};
+
+/// A program point.
+pub(crate) struct Point<'c, 'a> {
+    /// The op.
+    pub(crate) operation: OperationRef<'c, 'a>,
+    /// The points that may come next.
+    pub(crate) successors: Vec<usize>,
+    /// The point of the innermost loop op around this one.
+    pub(crate) inside_loop: Option<usize>,
+}
+
+/// The points of a function, the function itself left out.
+pub(crate) struct Program<'c, 'a> {
+    pub(crate) points: Vec<Point<'c, 'a>>,
+    /// The ranges of points within ops whose regions run at the same time, outermost first.
+    pub(crate) concurrent: Vec<Range<usize>>,
+    numbers: HashMap<usize, usize>,
+}
+
+fn key(operation: OperationRef<'_, '_>) -> usize {
+    operation.to_raw().ptr as usize
+}
+
+fn block_key(block: BlockRef<'_, '_>) -> usize {
+    use melior::ir::BlockLike;
+    block.to_raw().ptr as usize
+}
+
+/// How control flows through the regions of an op.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Structure {
+    /// It has no regions, or computes with them.
+    Simple,
+    /// `scf.for`: the region runs any number of times.
+    Loop,
+    /// `scf.while`: the first region, then perhaps the second and the first again.
+    While,
+    /// One of the regions, or none, runs once.
+    Choice,
+    /// All regions run.
+    Concurrent,
+    /// Holds the partitions of a concurrent op.
+    Partitions,
+}
+
+fn structure(operation: OperationRef<'_, '_>) -> Structure {
+    match operation.name_str() {
+        "scf.for" => Structure::Loop,
+        "scf.while" => Structure::While,
+        "scf.if" | "scf.execute_region" | "scf.index_switch" | "ttg.mask" => Structure::Choice,
+        "ttg.warp_specialize" => Structure::Concurrent,
+        "ttg.warp_specialize.partitions" => Structure::Partitions,
+        _ => Structure::Simple,
+    }
+}
+
+impl<'c: 'a, 'a> Program<'c, 'a> {
+    /// The points of a function's body.
+    pub(crate) fn of(function: OperationRef<'c, 'a>) -> Self {
+        let mut program = Self {
+            points: Vec::new(),
+            concurrent: Vec::new(),
+            numbers: HashMap::new(),
+        };
+        let mut first_of_block = HashMap::new();
+        for region in function.region_refs() {
+            program.collect(region, None, &mut first_of_block);
+        }
+        program.connect(&first_of_block);
+        program
+    }
+
+    /// The number of an op that is a point of this program.
+    pub(crate) fn number(&self, operation: OperationRef<'c, 'a>) -> Option<usize> {
+        self.numbers.get(&key(operation)).copied()
+    }
+
+    fn collect(
+        &mut self,
+        region: RegionRef<'c, 'a>,
+        inside_loop: Option<usize>,
+        first_of_block: &mut HashMap<usize, usize>,
+    ) {
+        for block in region.blocks() {
+            first_of_block.insert(block_key(block), self.points.len());
+            for operation in block.operations() {
+                let number = self.points.len();
+                self.numbers.insert(key(operation), number);
+                self.points.push(Point {
+                    operation,
+                    successors: Vec::new(),
+                    inside_loop,
+                });
+                let inside = match structure(operation) {
+                    Structure::Simple => continue,
+                    Structure::Loop | Structure::While => Some(number),
+                    Structure::Choice | Structure::Concurrent | Structure::Partitions => {
+                        inside_loop
+                    }
+                };
+                for region in operation.region_refs() {
+                    self.collect(region, inside, first_of_block);
+                }
+                if structure(operation) == Structure::Concurrent {
+                    self.concurrent.push(number..self.points.len());
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, first_of_block: &HashMap<usize, usize>) {
+        for number in 0..self.points.len() {
+            let operation = self.points[number].operation;
+            let first = |region: Option<RegionRef<'c, 'a>>| {
+                let entry = region.and_then(RegionExt::entry)?;
+                first_of_block.get(&block_key(entry)).copied()
+            };
+            let next = operation.next_op().and_then(|next| self.number(next));
+            let successors: Vec<usize> = match structure(operation) {
+                Structure::Simple => match next {
+                    Some(next) => vec![next],
+                    None => self.after_terminator(operation, first_of_block, &first),
+                },
+                Structure::Loop | Structure::Choice => {
+                    let entries = operation
+                        .region_refs()
+                        .filter_map(|region| first(Some(region)));
+                    entries.chain(next).collect()
+                }
+                Structure::While => first(operation.region_ref(0)).into_iter().collect(),
+                Structure::Concurrent | Structure::Partitions => {
+                    let entries = operation
+                        .region_refs()
+                        .filter_map(|region| first(Some(region)));
+                    let after = next.or_else(|| self.after_parent(operation));
+                    entries.chain(after).collect()
+                }
+            };
+            self.points[number].successors = successors;
+        }
+    }
+
+    /// The point after the op that a terminator belongs to.
+    fn after_parent(&self, terminator: OperationRef<'c, 'a>) -> Option<usize> {
+        let mut parent = terminator.parent_op()?;
+        if structure(parent) == Structure::Partitions {
+            parent = parent.parent_op()?;
+        }
+        self.number(parent)?;
+        parent.next_op().and_then(|next| self.number(next))
+    }
+
+    fn after_terminator(
+        &self,
+        terminator: OperationRef<'c, 'a>,
+        first_of_block: &HashMap<usize, usize>,
+        first: &impl Fn(Option<RegionRef<'c, 'a>>) -> Option<usize>,
+    ) -> Vec<usize> {
+        let branches: Vec<usize> = terminator
+            .successor_refs()
+            .filter_map(|block| first_of_block.get(&block_key(block)).copied())
+            .collect();
+        if !branches.is_empty() {
+            return branches;
+        }
+        let Some(parent) = terminator.parent_op() else {
+            return Vec::new();
+        };
+        let back = match (structure(parent), terminator.name_str()) {
+            (Structure::Loop, _) => first(parent.region_ref(0)),
+            (Structure::While, "scf.condition") => first(parent.region_ref(1)),
+            (Structure::While, _) => {
+                return first(parent.region_ref(0)).into_iter().collect();
+            }
+            _ => None,
+        };
+        back.into_iter()
+            .chain(self.after_parent(terminator))
+            .collect()
+    }
+}

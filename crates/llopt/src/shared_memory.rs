@@ -1,0 +1,61 @@
+//! Where code generation's need of shared memory meets the analyses that hand it out, and the
+//! passes that do so.
+
+use llopt_codegen::scratch::{self, Readers};
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_transforms::allocation::{self, Scratch, ScratchNeeds, Synchronization};
+use llopt_transforms::barrier;
+use melior::ir::OperationRef;
+
+/// What the code that is going to be emitted needs.
+pub(crate) struct Needs;
+
+impl ScratchNeeds for Needs {
+    fn scratch(&self, operation: OperationRef<'_, '_>) -> Option<Scratch> {
+        let scratch = scratch::scratch(operation)?;
+        Some(Scratch {
+            bytes: scratch.bytes,
+            alignment: scratch.alignment,
+            synchronization: match scratch.readers {
+                Readers::Warp => Synchronization::Warp,
+                Readers::Block => Synchronization::Block,
+            },
+        })
+    }
+}
+
+/// Gives buffers and scratch memory their places.
+pub(crate) static ALLOCATE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    ..PassSpec::new(
+        "allocate-shared-memory",
+        "give each buffer and each op's scratch memory an offset in shared memory",
+        allocate,
+    )
+};
+
+/// Inserts the barriers that accesses to shared memory need.
+pub(crate) static INSERT_BARRIERS: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttg"],
+    ..PassSpec::new(
+        "insert-barriers",
+        "make the warps wait for one another where accesses to shared memory conflict",
+        insert_barriers,
+    )
+};
+
+fn allocate(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    allocation::allocate(module, &Needs).map(drop)
+}
+
+fn insert_barriers(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    barrier::insert(module, &Needs).map(drop)
+}
+
+/// Makes the passes known.
+pub(crate) fn register() {
+    ALLOCATE.register();
+    INSERT_BARRIERS.register();
+}

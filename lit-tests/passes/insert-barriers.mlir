@@ -1,0 +1,81 @@
+// RUN: llopt %s --allocate-shared-memory --insert-barriers --split-input-file | FileCheck %s
+
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+
+// A buffer is read after all warps have written it, once however often it is read; and another one
+// at the same place is written after all have read.
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK-LABEL: tt.func public @in_turn
+  tt.func public @in_turn(%x: tensor<128xf32, #blocked>) {
+    // CHECK-NEXT: ttg.local_alloc
+    // CHECK-NEXT: ttg.local_barrier
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: arith.addf
+    // CHECK-NEXT: ttg.local_barrier
+    // CHECK-NEXT: ttg.local_alloc
+    // CHECK-NEXT: ttg.local_barrier
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: tt.return
+    %a = ttg.local_alloc %x : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
+    %y = ttg.local_load %a : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+    %z = ttg.local_load %a : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+    %s = arith.addf %y, %z : tensor<128xf32, #blocked>
+    %b = ttg.local_alloc %s : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
+    %t = ttg.local_load %b : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+    tt.return
+  }
+
+  // What is written before a loop and only read in it: one barrier, before the loop.
+
+  // CHECK-LABEL: tt.func public @before_the_loop
+  tt.func public @before_the_loop(%x: tensor<128xf32, #blocked>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    // CHECK: ttg.local_alloc
+    // CHECK-NEXT: ttg.local_barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NOT: ttg.local_barrier
+    // CHECK: tt.return
+    %a = ttg.local_alloc %x : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
+    scf.for %i = %zero to %n step %one : i32 {
+      %y = ttg.local_load %a : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+    }
+    tt.return
+  }
+
+  // A barrier that is there already serves.
+
+  // CHECK-LABEL: tt.func public @there_already
+  tt.func public @there_already(%x: tensor<128xf32, #blocked>) {
+    // CHECK-NOT: ttg.local_barrier
+    // CHECK: tt.return
+    %a = ttg.local_alloc %x : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
+    gpu.barrier
+    %y = ttg.local_load %a : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+    tt.return
+  }
+
+  // Scratch memory: the op waits inside, so two in a row need one barrier between them, and what
+  // was written before the first one is seen after it.
+
+  // CHECK-LABEL: tt.func public @scratch
+  tt.func public @scratch(%p: !tt.ptr<i32>, %x: tensor<128xf32, #blocked>) -> i32 {
+    %one = arith.constant 1 : i32
+    %true = arith.constant true
+    // CHECK: ttg.local_alloc
+    // CHECK-NEXT: tt.atomic_rmw
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: ttg.local_barrier
+    // CHECK-NEXT: tt.atomic_rmw
+    // CHECK-NEXT: tt.return
+    %a = ttg.local_alloc %x : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
+    %first = tt.atomic_rmw add, acq_rel, gpu, %p, %one, %true : (!tt.ptr<i32>, i32, i1) -> i32
+    %y = ttg.local_load %a : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+    %second = tt.atomic_rmw add, acq_rel, gpu, %p, %first, %true : (!tt.ptr<i32>, i32, i1) -> i32
+    tt.return %second : i32
+  }
+}
