@@ -1,4 +1,4 @@
-// Matrix products.
+// Products of matrices, and the formats of their operands.
 
 #ifndef TT_MATRIX
 #define TT_MATRIX
