@@ -18,6 +18,7 @@ pub fn rows(name: &str) -> Vec<Vec<String>> {
 }
 
 /// `16x32` as numbers.
+#[allow(dead_code, reason = "not every table has shapes")]
 pub fn shape(text: &str) -> Vec<u64> {
     text.split('x')
         .map(|size| size.parse().expect(text))

@@ -268,13 +268,23 @@ impl Problem<'_> {
                         .get_or_insert_with(|| common_registers(&self.store, &self.load, spans));
                     *common.iter().find(|&&v| taken.add(v))?
                 } else {
-                    let end = if a { &self.store } else { &self.load };
+                    let (end, other) = if a {
+                        (&self.store, &self.load)
+                    } else {
+                        (&self.load, &self.store)
+                    };
                     let mut taken = used;
                     for (v, _) in end.threads() {
                         taken.add(v);
                     }
-                    let own = end.registers.iter().filter(|r| r.1 == 0);
-                    own.map(|r| r.0).find(|&v| taken.add(v))?
+                    let own = || end.registers.iter().filter(|r| r.1 == 0).map(|r| r.0);
+                    // The upper bits of the wider chunk are banks. Where the other side's lanes
+                    // move along them they cost it nothing, where its warps do it has fewer left.
+                    let lanes = other.lanes.iter().map(|lane| lane.0);
+                    let lanes = Subspace::span(&lanes.collect::<Vectors>());
+                    own()
+                        .find(|&v| lanes.contains(v) && taken.add(v))
+                        .or_else(|| own().find(|&v| taken.add(v)))?
                 };
                 used.add(vectors[j]);
             }
