@@ -478,6 +478,9 @@ void llopt_emit(int severity, MlirLocation location, MlirStringRef message, cons
 // As `Operation::emitOpError`, with the operation's name in front.
 void llopt_emit_op_error(MlirOperation op, MlirStringRef message, const LloptNote *notes, intptr_t count);
 
+// Whether diagnostics on operations carry a note that prints the operation (on by default).
+void llopt_context_print_operations(MlirContext context, bool print);
+
 //===--------------------------------------------------------- rewriting ---===//
 
 void llopt_patterns_add(MlirRewritePatternSet set, const LloptPattern *pattern);

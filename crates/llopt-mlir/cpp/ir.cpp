@@ -241,3 +241,7 @@ void llopt_emit_op_error(MlirOperation op, MlirStringRef message, const LloptNot
   InFlightDiagnostic diagnostic = unwrap(op)->emitOpError(unwrap(message));
   attachNotes(diagnostic, notes, count);
 }
+
+void llopt_context_print_operations(MlirContext context, bool print) {
+  unwrap(context)->printOpOnDiagnostic(print);
+}

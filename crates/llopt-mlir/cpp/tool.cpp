@@ -14,14 +14,20 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/ToolUtilities.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace llopt;
@@ -190,19 +196,140 @@ void llopt_register_upstream_dialects(MlirDialectRegistry handle) {
   LLVM::registerInlinerInterface(registry);
 }
 
-int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry registry, MlirStringRef toolName) {
-  return asMainReturnCode(
-      MlirOptMain(count, const_cast<char **>(arguments), unwrap(toolName), *unwrap(registry)));
+//===------------------------------------------------------ guarding parsers ---===//
+
+/// How deep brackets may nest. MLIR's parser, verifier and printer recurse without a limit of
+/// their own; real modules stay below thirty.
+static constexpr unsigned kMaxNesting = 256;
+
+/// The offset of the first bracket that is nested too deep in text, or npos. Strings and comments
+/// do not count, and the marker of split input starts anew.
+static size_t findDeepNesting(StringRef text) {
+  unsigned depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+    case '(':
+    case '[':
+    case '{':
+    case '<':
+      if (++depth > kMaxNesting)
+        return i;
+      break;
+    case '>':
+      if (i > 0 && text[i - 1] == '-')
+        break; // an arrow
+      [[fallthrough]];
+    case ')':
+    case ']':
+    case '}':
+      depth -= depth > 0;
+      break;
+    case '"':
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        if (text[i] == '\\')
+          ++i;
+      break;
+    case '/':
+      if (text.substr(i).starts_with("//")) {
+        if (text.substr(i).starts_with(kDefaultSplitMarker))
+          depth = 0;
+        i = std::min(text.find('\n', i), text.size());
+      }
+      break;
+    default:
+      break;
+    }
+  }
+  return StringRef::npos;
+}
+
+/// Reports what must not reach a parser; true when nothing is wrong.
+static bool checkSource(const llvm::MemoryBuffer &buffer,
+                        function_ref<void(unsigned line, unsigned column, const Twine &message)> report) {
+  if (isBytecode(buffer))
+    return true;
+  StringRef text = buffer.getBuffer();
+  size_t offset = findDeepNesting(text);
+  if (offset == StringRef::npos)
+    return true;
+  size_t lineStart = text.rfind('\n', offset) + 1; // npos + 1 is the start of the text
+  report(text.take_front(offset).count('\n') + 1, offset - lineStart + 1,
+         "brackets are nested deeper than " + Twine(kMaxNesting) + " levels");
+  return false;
+}
+
+/// Runs code that may crash on malformed bytecode; false when it did. MLIR's bytecode reader
+/// trusts counts and aborts on absurd ones. What the crashed code had allocated leaks.
+static bool runGuarded(function_ref<void()> run) {
+  // Enabling twice does nothing; the handlers of Rust's runtime stay behind LLVM's.
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  llvm::ScopedFatalErrorHandler quiet(+[](void *, const char *, bool) { abort(); });
+  return recovery.RunSafely(run);
+}
+
+int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry registryHandle,
+                   MlirStringRef toolName) {
+  auto **argv = const_cast<char **>(arguments);
+  DialectRegistry &registry = *unwrap(registryHandle);
+  auto [input, output] = registerAndParseCLIOptions(count, argv, unwrap(toolName), registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return asMainReturnCode(MlirOptMain(count, argv, input, output, registry));
+
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> source = openInputFile(input, &error);
+  if (!source) {
+    llvm::errs() << error << "\n";
+    return EXIT_FAILURE;
+  }
+  std::string name = source->getBufferIdentifier().str();
+  if (!checkSource(*source, [&](unsigned line, unsigned column, const Twine &message) {
+        llvm::errs() << name << ":" << line << ":" << column << ": error: " << message << "\n";
+      }))
+    return EXIT_FAILURE;
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &error);
+  if (!file) {
+    llvm::errs() << error << "\n";
+    return EXIT_FAILURE;
+  }
+  bool bytecode = isBytecode(*source);
+  LogicalResult result = failure();
+  auto run = [&] { result = MlirOptMain(file->os(), std::move(source), registry, config); };
+  if (!bytecode) {
+    run();
+  } else if (!runGuarded(run)) {
+    llvm::errs() << name << ": error: malformed bytecode\n";
+    return EXIT_FAILURE;
+  }
+  // Without this the file is removed.
+  if (succeeded(result))
+    file->keep();
+  return asMainReturnCode(result);
 }
 
 int llopt_lsp_main(int count, const char *const *arguments, MlirDialectRegistry registry) {
   return asMainReturnCode(MlirLspServerMain(count, const_cast<char **>(arguments), *unwrap(registry)));
 }
 
-MlirOperation llopt_parse(MlirContext context, MlirStringRef source, MlirStringRef name, bool verify) {
-  llvm::SourceMgr sources;
+MlirOperation llopt_parse(MlirContext contextHandle, MlirStringRef source, MlirStringRef name, bool verify) {
+  MLIRContext *context = unwrap(contextHandle);
   // The lexer wants a terminating zero and the bytecode reader alignment: a copy has both.
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(unwrap(source), unwrap(name)), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(unwrap(context), verify));
+  std::unique_ptr<llvm::MemoryBuffer> buffer = llvm::MemoryBuffer::getMemBufferCopy(unwrap(source), unwrap(name));
+  if (!checkSource(*buffer, [&](unsigned line, unsigned column, const Twine &message) {
+        emitError(FileLineColLoc::get(context, unwrap(name), line, column)) << message;
+      }))
+    return {};
+  bool bytecode = isBytecode(*buffer);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  OwningOpRef<ModuleOp> module;
+  auto parse = [&] { module = parseSourceFile<ModuleOp>(sources, ParserConfig(context, verify)); };
+  if (!bytecode) {
+    parse();
+  } else if (!runGuarded(parse)) {
+    emitError(FileLineColLoc::get(context, unwrap(name), 0, 0)) << "malformed bytecode";
+    return {};
+  }
   return wrap(module.release().getOperation());
 }

@@ -364,6 +364,13 @@ pub fn render(diagnostics: &[Diagnostic]) -> String {
     text
 }
 
+/// Whether errors on operations carry a note `see current operation: …` that prints the whole
+/// operation, as they do by default. Useful for IR that has no source text, noise otherwise.
+pub fn print_operations(context: &Context, print: bool) {
+    // SAFETY: the context is live.
+    unsafe { ffi::llopt_context_print_operations(context.to_raw(), print) }
+}
+
 /// Runs a closure and collects the diagnostics that the context emits meanwhile, also from
 /// MLIR's own threads. They reach no other handler.
 pub fn capture<T>(context: &Context, run: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {

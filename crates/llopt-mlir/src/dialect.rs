@@ -13,10 +13,11 @@ mod hooks;
 mod kind;
 mod operation;
 
-pub use kind::{AttributeSpec, Parameters, TypeSpec};
+pub use kind::{AttributeSpec, Parameters, TypeSpec, VerifyEncodingFn, VerifyParametersFn};
 pub use operation::{
-    Arity, EffectKind, EffectSink, EffectTarget, Effects, Fold, FoldResult, InferInput, NameSink,
-    OpSpec, RangeSink, RegionBranch, RegionPoint, Resource, Speculation, SuccessorSink, Trait,
+    Arity, CompatibleFn, EffectKind, EffectSink, EffectTarget, Effects, Fold, FoldFn, FoldResult,
+    InferFn, InferInput, NameSink, OpSpec, RangeSink, RegionBranch, RegionPoint, Resource,
+    Speculation, SuccessorSink, Trait, VerifyFn,
 };
 
 pub(crate) use hooks::{guard, install as install_hooks, on_operation};

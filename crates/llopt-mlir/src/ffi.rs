@@ -7,6 +7,7 @@
     non_upper_case_globals,
     dead_code,
     clippy::all,
+    clippy::allow_attributes_without_reason,
     reason = "bindgen writes C names and no documentation of ours"
 )]
 

@@ -21,6 +21,10 @@ use melior::{
 /// Verifies parameters before an attribute or type is made.
 pub type VerifyParametersFn<S> = for<'c> fn(&'static S, Parameters<'c>) -> Result<(), Complaint>;
 
+/// Verifies an attribute as the encoding of a tensor type of this shape and element type.
+pub type VerifyEncodingFn =
+    for<'c> fn(&'static AttributeSpec, Attribute<'c>, &[i64], Type<'c>) -> Result<(), Complaint>;
+
 /// An attribute kind, `#dialect.mnemonic…`.
 pub struct AttributeSpec {
     /// The name after the namespace, e.g. `blocked`.
@@ -41,14 +45,7 @@ pub struct AttributeSpec {
     /// Verifies parameters; also runs on bytecode.
     pub verify: Option<VerifyParametersFn<AttributeSpec>>,
     /// Verifies the attribute as the encoding of a tensor type of this shape and element type.
-    pub verify_encoding: Option<
-        for<'c> fn(
-            &'static AttributeSpec,
-            Attribute<'c>,
-            &[i64],
-            Type<'c>,
-        ) -> Result<(), Complaint>,
-    >,
+    pub verify_encoding: Option<VerifyEncodingFn>,
     /// The name of the alias under which modules define the attribute (`blocked` for
     /// `#blocked = …`). Neither a dot nor a trailing digit is allowed.
     pub alias: Option<&'static str>,

@@ -64,13 +64,7 @@ pub struct OpSpec {
     /// Verifies the operation with its regions, which are valid by then.
     pub verify_regions: Option<VerifyFn>,
     /// Folds; the third argument holds the operands' constant values where known.
-    pub fold: Option<
-        for<'c, 'a> fn(
-            &'static OpSpec,
-            OperationRef<'c, 'a>,
-            &[Option<Attribute<'c>>],
-        ) -> Fold<'c, 'a>,
-    >,
+    pub fold: Option<FoldFn>,
     /// Canonicalisation patterns rooted at this operation (their `root` may stay `None`).
     pub canonicalization: &'static [PatternSpec],
     /// Memory effects.
@@ -78,12 +72,10 @@ pub struct OpSpec {
     /// Whether the operation may be executed although the program would not have executed it.
     pub speculation: Speculation,
     /// Result types from operands, attributes and regions.
-    pub infer: Option<
-        for<'c, 'i> fn(&'static OpSpec, &InferInput<'c, 'i>) -> Result<Vec<Type<'c>>, Complaint>,
-    >,
+    pub infer: Option<InferFn>,
     /// Whether inferred (first) and given (second) result types may stand for each other;
     /// equality when absent. Only asked of operations with `infer`.
-    pub compatible: Option<for<'c> fn(&'static OpSpec, &[Type<'c>], &[Type<'c>]) -> bool>,
+    pub compatible: Option<CompatibleFn>,
     /// Suggests names for results, e.g. `%outLHS`.
     pub result_names:
         Option<for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, &mut NameSink<'c, 'a>)>,
@@ -106,6 +98,17 @@ pub struct OpSpec {
     pub integer_ranges:
         Option<for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, &mut RangeSink<'c, 'a>)>,
 }
+
+/// Folds an operation; the third argument holds the operands' constant values where known.
+pub type FoldFn =
+    for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, &[Option<Attribute<'c>>]) -> Fold<'c, 'a>;
+
+/// Infers result types; a complaint is reported at the location of the input.
+pub type InferFn =
+    for<'c, 'i> fn(&'static OpSpec, &InferInput<'c, 'i>) -> Result<Vec<Type<'c>>, Complaint>;
+
+/// Compares inferred with given result types.
+pub type CompatibleFn = for<'c> fn(&'static OpSpec, &[Type<'c>], &[Type<'c>]) -> bool;
 
 /// A verifier of operations.
 pub type VerifyFn = for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>) -> Result<(), Complaint>;

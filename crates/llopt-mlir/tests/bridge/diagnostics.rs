@@ -59,3 +59,17 @@ fn call_sites_become_a_chain() {
         "lib.py:1:2: error: wrong\nmain.py:30:4: note: called from here"
     );
 }
+
+#[test]
+fn operations_are_printed_on_request() {
+    let context = toy::context();
+    let source = b"toy.return";
+    let notes = |print| {
+        diagnostic::print_operations(&context, print);
+        match llopt_mlir::parse_module(&context, source, "f") {
+            Ok(_) => panic!("parsed"),
+            Err(diagnostics) => diagnostics[0].notes.len(),
+        }
+    };
+    assert_eq!((notes(true), notes(false)), (1, 0));
+}
