@@ -698,7 +698,7 @@ fn verify_operation_attribute<'c>(
         "toy.warps" if !operation.is_named("builtin.module") => {
             Err(Complaint::new("`toy.warps` belongs on the module"))
         }
-        "toy.warps" if !value.as_i64().is_some_and(|warps| warps > 0) => {
+        "toy.warps" if value.as_i64().is_none_or(|warps| warps <= 0) => {
             Err(Complaint::new("`toy.warps` must be a positive integer")
                 .note("found something else"))
         }
