@@ -3,10 +3,12 @@
 //! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. All
 //! mistakes of the `.td` files are collected and printed together, each with the record it is in.
 
+mod constraint;
 mod emit;
 mod format;
 mod lower;
 mod model;
+mod read;
 #[path = "../src/type_set.rs"]
 #[allow(
     dead_code,
@@ -50,7 +52,7 @@ fn run() -> Result<(), String> {
         .add_source_file(&path_text(&sources.join("all.td"))?)
         .parse()
         .map_err(|error| format!("dialects/all.td: {error}"))?;
-    let model = model::read(&keeper, DIALECTS)?;
+    let model = read::read(&keeper, DIALECTS)?;
     let mut mistakes = Vec::new();
     for dialect in &model.dialects {
         let code = emit::dialect(&model, dialect, &mut mistakes);

@@ -429,10 +429,12 @@ pub fn verify_type<'c>(
     }
 }
 
+/// Verifies an attribute as the encoding of a tensor of a shape and an element type.
+type VerifyEncoding =
+    for<'c> fn(&'static AttributeSpec, Attribute<'c>, &[i64], Type<'c>) -> Result<(), Complaint>;
+
 /// The hook that verifies an attribute as the encoding of a tensor.
-pub const ENCODING_VERIFIER: Option<
-    for<'c> fn(&'static AttributeSpec, Attribute<'c>, &[i64], Type<'c>) -> Result<(), Complaint>,
-> = Some(crate::encoding_verifier::tensor);
+pub const ENCODING_VERIFIER: Option<VerifyEncoding> = Some(crate::encoding_verifier::tensor);
 
 /// Checks the storage of each parameter; text always passes, bytecode need not.
 fn verify_parameters(

@@ -36,7 +36,7 @@ pub fn bool_like_pointee<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
 
 /// Pointers to each element, in the shape and layout of the type.
 pub fn pointer_like<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
-    let pointer = Pointer::new(element_or_self(r#type), 1);
+    let pointer = Pointer::get(element_or_self(r#type), 1);
     Some(with_element(r#type, pointer))
 }
 
@@ -46,14 +46,14 @@ pub fn pointer_to_element<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
         Some(descriptor) => descriptor.element(),
         None => element_or_self(r#type),
     };
-    Some(Pointer::new(element, 1))
+    Some(Pointer::get(element, 1))
 }
 
 /// One pointer to the element type of the tensor that is pointed to, in the same address space.
 pub fn pointer_to_block_element<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
     let pointer = Pointer::of(r#type)?;
     let block = RankedTensor::of(pointer.pointee())?;
-    Some(Pointer::new(block.element(), pointer.address_space()))
+    Some(Pointer::get(block.element(), pointer.address_space()))
 }
 
 fn integer<'c>(like: Type<'c>, width: u32) -> Type<'c> {

@@ -122,10 +122,10 @@ fn blocked_candidate(layout: &LinearLayout) -> Option<Encoding> {
     // Takes the next bit of one dimension; `None` when the vector is anything else.
     let mut take = |dim: Dim, bit: u32, per_dim: &mut [u32]| -> Option<bool> {
         let mut axis = None;
-        for dimension in 0..rank {
+        for (dimension, reached) in reached.iter().enumerate() {
             let step = layout.basis_entry(dim, bit, Dim::tensor(dimension));
             if step != 0 {
-                if axis.is_some() || step != 1 << reached[dimension] {
+                if axis.is_some() || step != 1 << *reached {
                     return None;
                 }
                 axis = Some(dimension);

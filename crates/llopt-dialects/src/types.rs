@@ -30,7 +30,7 @@ impl<'c> RankedTensor<'c> {
     }
 
     /// Makes a tensor type. Extents must not be negative.
-    pub fn new(shape: &[i64], element: Type<'c>, encoding: Option<Attribute<'c>>) -> Type<'c> {
+    pub fn get(shape: &[i64], element: Type<'c>, encoding: Option<Attribute<'c>>) -> Type<'c> {
         let shape: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
         RankedTensorType::new(&shape, element, encoding).into()
     }
@@ -48,7 +48,7 @@ impl<'c> RankedTensor<'c> {
                 || element.is_float()
                 || element.is_index()
                 || TypeSpec::of(element).is_some();
-            return valid.then(|| Self::new(shape, element, None));
+            return valid.then(|| Self::get(shape, element, None));
         };
         let shape: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
         RankedTensorType::checked(&shape, element, encoding, location).map(Into::into)
@@ -91,12 +91,12 @@ impl<'c> RankedTensor<'c> {
 
     /// The same shape and layout with another element type.
     pub fn with_element(self, element: Type<'c>) -> Type<'c> {
-        Self::new(&self.shape(), element, self.encoding())
+        Self::get(&self.shape(), element, self.encoding())
     }
 
     /// The same shape and elements with another layout.
     pub fn with_encoding(self, encoding: Option<Attribute<'c>>) -> Type<'c> {
-        Self::new(&self.shape(), self.element(), encoding)
+        Self::get(&self.shape(), self.element(), encoding)
     }
 }
 
@@ -129,7 +129,7 @@ impl<'c> Pointer<'c> {
     }
 
     /// Makes a pointer type.
-    pub fn new(pointee: Type<'c>, address_space: i64) -> Type<'c> {
+    pub fn get(pointee: Type<'c>, address_space: i64) -> Type<'c> {
         let context = context_of(pointee);
         tt::r#type::PTR.get(
             context,
@@ -165,7 +165,7 @@ impl<'c> TensorDesc<'c> {
     }
 
     /// Makes a descriptor of blocks of this tensor type.
-    pub fn new(block: Type<'c>) -> Type<'c> {
+    pub fn get(block: Type<'c>) -> Type<'c> {
         tt::r#type::TENSORDESC.get(context_of(block), &[Some(make::r#type(block))])
     }
 
@@ -230,7 +230,7 @@ impl<'c> MemDesc<'c> {
     }
 
     /// Makes a descriptor type without verifying it.
-    pub fn new(parts: &MemDescParts<'c>) -> Type<'c> {
+    pub fn get(parts: &MemDescParts<'c>) -> Type<'c> {
         ttg::r#type::MEMDESC.get(context_of(parts.element), &parts.parameters())
     }
 

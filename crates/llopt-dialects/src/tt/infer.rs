@@ -60,7 +60,7 @@ pub fn expand_dims<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> In
         .map_err(complaint)?
         .map(|encoding| encoding.to_attribute(input.context()));
     shape.insert(position, 1);
-    Ok(vec![RankedTensor::new(&shape, source.element(), encoding)])
+    Ok(vec![RankedTensor::get(&shape, source.element(), encoding)])
 }
 
 /// Both halves of the operand.
@@ -81,7 +81,7 @@ pub fn split<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred
         .transpose()
         .map_err(complaint)?
         .map(|encoding| encoding.to_attribute(input.context()));
-    let r#type = RankedTensor::new(half, source.element(), encoding);
+    let r#type = RankedTensor::get(half, source.element(), encoding);
     Ok(vec![r#type, r#type])
 }
 
@@ -100,7 +100,7 @@ pub fn trans<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred
         .transpose()
         .map_err(complaint)?
         .map(|encoding| encoding.to_attribute(input.context()));
-    Ok(vec![RankedTensor::new(
+    Ok(vec![RankedTensor::get(
         &permuted,
         source.element(),
         encoding,
@@ -167,7 +167,7 @@ pub fn reduce<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferre
                 .transpose()
                 .map_err(complaint)?
                 .map(|encoding| encoding.to_attribute(input.context()));
-            Ok(RankedTensor::new(&shape, source.element(), encoding))
+            Ok(RankedTensor::get(&shape, source.element(), encoding))
         })
         .collect()
 }

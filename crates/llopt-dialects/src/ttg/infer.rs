@@ -37,7 +37,7 @@ pub fn memdesc_trans<'c>(
     let encoding = transfer::trans(&encoding, &parts.alloc_shape[buffers..], &order)
         .map_err(complaint)?
         .to_attribute(input.context());
-    Ok(vec![MemDesc::new(&MemDescParts {
+    Ok(vec![MemDesc::get(&MemDescParts {
         shape,
         alloc_shape,
         encoding,
