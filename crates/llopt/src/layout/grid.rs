@@ -72,7 +72,9 @@ pub struct Grid {
     /// What is shown.
     pub title: String,
     /// How to read the cells.
-    pub legend: String,
+    pub legend: &'static str,
+    /// What their colours mean; empty for nothing.
+    pub colours: &'static str,
     /// The names of the rows.
     pub rows: Vec<String>,
     /// The names of the columns.
@@ -176,7 +178,8 @@ fn matrix(layout: &LinearLayout) -> Grid {
     }
     Grid {
         title: "matrix over F2".to_owned(),
-        legend: "a column per input bit, a row per output bit".to_owned(),
+        legend: "a column per input bit, a row per output bit",
+        colours: "",
         whole: (rows.len(), columns.len()),
         rows,
         columns,
@@ -264,14 +267,16 @@ fn place_cell(
     }
 }
 
-/// How to read [`place_cell`].
-fn place_legend(layout: &LinearLayout, banks: Option<Banks>) -> &'static str {
+/// How to read [`place_cell`]: the text and the colour.
+fn place_legend(layout: &LinearLayout, banks: Option<Banks>) -> (&'static str, &'static str) {
     if is_distributed(layout) {
-        "b block, w warp, t lane, :register, +further places; colour: lane, darker: warp"
-    } else if banks.is_some() {
-        "offset in elements, +further places; colour: bank"
+        (
+            "b block, w warp, t lane, :register, +further places",
+            "colour: lane, darker: warp",
+        )
     } else {
-        "offset in elements, +further places"
+        let colours = if banks.is_some() { "colour: bank" } else { "" };
+        ("offset in elements, +further places", colours)
     }
 }
 
@@ -309,6 +314,7 @@ fn tensor(layout: &LinearLayout, banks: Option<Banks>, window: Window) -> Vec<Gr
             places.entry((outer, row, column)).or_insert((input, 0)).1 += 1;
         }
     }
+    let (legend, colours) = place_legend(layout, banks);
     let mut result = Vec::new();
     for slice in 0..shown_outer {
         let mut cells = Vec::new();
@@ -340,7 +346,8 @@ fn tensor(layout: &LinearLayout, banks: Option<Banks>, window: Window) -> Vec<Gr
         }
         result.push(Grid {
             title,
-            legend: place_legend(layout, banks).to_owned(),
+            legend,
+            colours,
             rows: (0..shown_rows)
                 .map(|row| if sizes.len() < 2 { row * columns } else { row }.to_string())
                 .collect(),
@@ -408,11 +415,11 @@ fn hardware(layout: &LinearLayout, banks: Option<Banks>, window: Window) -> Grid
         }
         .to_owned(),
         legend: if distributed {
-            "a row per lane, a column per register; colour: last dimension, darker: first"
+            "a row per lane, a column per register"
         } else {
-            "a row per line, a column per element; colour: last dimension, darker: first"
-        }
-        .to_owned(),
+            "a row per line, a column per element"
+        },
+        colours: "colour: last dimension, darker: first",
         rows: row_names,
         columns: (0..shown_columns)
             .map(|column| column.to_string())

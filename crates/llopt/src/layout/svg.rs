@@ -70,6 +70,10 @@ fn draw_grid(grid: &Grid, top: f64) -> (Group, f64, f64) {
     let x = |column: usize| left + column as f64 * cell_width;
     let y = |row: usize| upper + row as f64 * CELL_HEIGHT;
 
+    let legend = match grid.colours {
+        "" => grid.legend.to_owned(),
+        colours => format!("{}; {colours}", grid.legend),
+    };
     let mut group = Group::new()
         .add(
             label(&grid.title)
@@ -78,7 +82,7 @@ fn draw_grid(grid: &Grid, top: f64) -> (Group, f64, f64) {
                 .set("y", top + 8.0),
         )
         .add(
-            label(&grid.legend)
+            label(&legend)
                 .set("class", "note")
                 .set("x", MARGIN)
                 .set("y", top + 26.0),
@@ -161,7 +165,7 @@ fn draw_grid(grid: &Grid, top: f64) -> (Group, f64, f64) {
         height += CELL_HEIGHT;
     }
     let heading = (longest([grid.title.as_str()].into_iter()) * 8.0)
-        .max(longest([grid.legend.as_str()].into_iter()) * 6.0);
+        .max(longest([legend.as_str()].into_iter()) * 6.0);
     (
         group,
         (label_width + columns as f64 * cell_width).max(heading),
