@@ -10,7 +10,9 @@ use crate::banks::{self, Grouping};
 use crate::block::Block;
 use crate::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
 use crate::findings::source;
-use crate::memory::{Fault, LOCAL_WINDOW, SHARED_WINDOW, read_bytes, write_bytes};
+use crate::memory::{
+    Fault, LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
+};
 use crate::report::FindingKind;
 use crate::row::{Real, RealOp, mask as low_bits, sext};
 use crate::shadow::{Problem, Stamp};
@@ -653,6 +655,16 @@ fn instruction_width(bytes: u32, align: u32) -> u32 {
 fn split<const W: usize>(space: Space, addresses: &Addresses<W>) -> Vec<(Space, u64, Row<W>)> {
     if addresses.mask == 0 {
         return Vec::new();
+    }
+    if space == Space::Constant {
+        let row = addresses.row.map(|a| {
+            if a < SHORT_CONSTANTS {
+                region_base(0) + a
+            } else {
+                a
+            }
+        });
+        return vec![(space, addresses.mask, row)];
     }
     if space != Space::Generic {
         return vec![(space, addresses.mask, addresses.row)];

@@ -329,24 +329,25 @@ impl<'a, const W: usize> Block<'a, W> {
         Ok(())
     }
 
-    /// Releases complete barriers; with `incomplete`, also those that wait only for threads that have left the
-    /// kernel, and reports them. Answers whether any was released.
+    /// Releases complete barriers; with `incomplete`, also those that wait only for threads that will not
+    /// come, and reports them. Answers whether any was released.
     fn release_barriers(&mut self, incomplete: bool) -> bool {
-        let gone: u32 = self
-            .warps
-            .iter()
-            .flatten()
-            .map(|w| {
-                let count = (self.grid.threads() as usize - w.index * W).min(W) as u32;
-                count - w.alive.count_ones()
-            })
+        // When nothing can run, whoever is not at a barrier will never come to one: those threads have left the
+        // kernel, or wait for lanes that are at a barrier.
+        let waiting: u32 = self
+            .barriers
+            .values()
+            .flat_map(|b| &b.waiting)
+            .map(|(_, lanes, _)| lanes.count_ones())
             .sum();
+        let elsewhere = self.grid.threads().saturating_sub(waiting);
         let ready: Vec<u64> = self
             .barriers
             .iter()
             .filter(|(_, b)| {
                 !b.waiting.is_empty()
-                    && (b.arrived >= b.expected || incomplete && b.arrived + gone >= b.expected)
+                    && (b.arrived >= b.expected
+                        || incomplete && b.arrived + elsewhere >= b.expected)
             })
             .map(|(&id, _)| id)
             .collect();
@@ -364,7 +365,7 @@ impl<'a, const W: usize> Block<'a, W> {
                     lanes.trailing_zeros() as usize,
                     None,
                     site,
-                    "a barrier is not reached by threads that have left the kernel",
+                    "a barrier is not reached by all threads of the block",
                 );
             }
             for &(warp, lanes, _) in &barrier.waiting {

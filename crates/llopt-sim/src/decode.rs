@@ -4,7 +4,9 @@
 //! be understood. Blocks are visited in reverse post-order: every definition precedes its uses, except those of phi
 //! nodes, whose slots exist beforehand and whose moves are attached to edges at the end.
 
+mod access;
 mod call;
+mod cast;
 mod constant;
 mod instruction;
 mod types;
@@ -153,6 +155,13 @@ fn place_globals<'m>(module: &'m Module<'_>, types: Types<'m>) -> Decoded<Global
         shared_dynamic: 0,
     };
     let all = ir::globals(module);
+    let short_constants = types.layout.pointer_bits(4) == 32;
+    if short_constants {
+        globals.memory.push(Global {
+            bytes: Vec::new(),
+            constant: true,
+        });
+    }
     let mut dynamic = Vec::new();
     let mut dynamic_align = 16;
     for &global in &all {
@@ -171,13 +180,19 @@ fn place_globals<'m>(module: &'m Module<'_>, types: Types<'m>) -> Decoded<Global
             }
             continue;
         }
+        let bytes = usize::try_from(size).map_err(|_| Unknown::new("a global of this size"))?;
+        if space == 4 && short_constants {
+            // Offset 0 stays free: it is the null pointer.
+            let segment = &mut globals.memory[0].bytes;
+            let offset = segment.len().max(1).next_multiple_of(align as usize);
+            globals.addresses.insert(global, offset as u64);
+            segment.resize(offset + bytes, 0);
+            continue;
+        }
         let region = globals.memory.len();
         globals.addresses.insert(global, region_base(region));
         globals.memory.push(Global {
-            bytes: vec![
-                0;
-                usize::try_from(size).map_err(|_| Unknown::new("a global of this size"))?
-            ],
+            bytes: vec![0; bytes],
             constant: space == 4,
         });
     }
@@ -204,11 +219,12 @@ impl<'m> Decoder<'m> {
             if global.ty().address_space() == 3 {
                 continue;
             }
-            let Some(region) = crate::memory::region_of(address) else {
-                continue;
+            let (region, offset) = match crate::memory::region_of(address) {
+                Some(region) => (region, 0),
+                None => (0, address as usize),
             };
             let mut bytes = std::mem::take(&mut self.globals.memory[region].bytes);
-            self.write_constant(initializer, &mut bytes)?;
+            self.write_constant(initializer, &mut bytes[offset..])?;
             self.globals.memory[region].bytes = bytes;
         }
         Ok(())

@@ -17,6 +17,10 @@ pub(crate) const SHARED_WINDOW: u64 = 1 << 48;
 /// Generic addresses of private memory: this bit plus the offset.
 pub(crate) const LOCAL_WINDOW: u64 = 1 << 49;
 
+/// Addresses of constant memory below this bound are offsets into the first region, which holds all constants where
+/// pointers to them have 32 bits.
+pub(crate) const SHORT_CONSTANTS: u64 = 1 << 32;
+
 /// First address of region `index`.
 pub(crate) const fn region_base(index: usize) -> u64 {
     (index as u64 + 1) << REGION_BITS

@@ -221,6 +221,9 @@ pub(super) fn cast_address(address: u64, from: u32, to: u32) -> u64 {
     match (from, to) {
         (3, 0) => memory::SHARED_WINDOW | address,
         (5, 0) => memory::LOCAL_WINDOW | address,
+        (4, 0 | 1) if address != 0 && address < memory::SHORT_CONSTANTS => {
+            memory::region_base(0) + address
+        }
         (0, 3 | 5) => address & 0xffff_ffff,
         _ => address,
     }

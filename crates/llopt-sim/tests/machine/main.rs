@@ -1,0 +1,14 @@
+//! The machine against plain models: small kernels of our own per family of instructions, for both vendors. One
+//! binary, since each links the whole of LLVM.
+
+mod arithmetic;
+mod asynchronous;
+mod control_flow;
+mod counters;
+mod exchange;
+mod harness;
+mod launches;
+mod matrices;
+mod memory;
+mod ptx;
+mod sanitizer;
