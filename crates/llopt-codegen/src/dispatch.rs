@@ -71,6 +71,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::MapElementwiseReturn(_) | Op::ReduceReturn(_) | Op::ScanReturn(_) => {
                 self.leave_region(operation)
             }
+            Op::Reduce(op) => self.reduce(op),
+            Op::Scan(op) => self.scan(op),
             Op::Print(op) => self.print(op),
             Op::Assert(op) => self.assertion(op),
             Op::GridDependencyWait(_) => {
@@ -90,8 +92,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::Advance(_)
             | Op::Dot(_)
             | Op::DotScaled(_)
-            | Op::Reduce(_)
-            | Op::Scan(_)
             | Op::Histogram(_)
             | Op::Gather(_) => Err(self.unsupported(operation, None)),
         }

@@ -38,6 +38,8 @@ pub mod lower;
 pub mod nvptx;
 pub mod optimize;
 pub mod options;
+mod reduction;
+mod scan;
 pub mod scratch;
 mod shape;
 mod shared_memory;

@@ -1,13 +1,20 @@
 //! How much shared memory the code for an op uses while it executes.
 //!
 //! Memory is assigned before code is emitted, by a pass that asks here; the offset comes back as
-//! the attribute `allocation.offset` of the op.
+//! the attribute `allocation.offset` of the op. What is asked for has to be what the emission uses,
+//! so both take it from the same plans.
 
-use llopt_dialects::{access, tt};
-use melior::ir::{OperationRef, ValueLike};
+use llopt_dialects::{access, tt, ttg};
+use llopt_layout::plan::{Movement, Scope};
+use llopt_target::Target;
+use melior::ir::operation::OperationLike;
+use melior::ir::{OperationRef, Value, ValueLike};
 
+use crate::conversion::plan_conversion;
 use crate::function::has_uses;
-use crate::tensor::ValueType;
+use crate::reduction::{ReductionPlan, operand_bytes};
+use crate::scan::ScanPlan;
+use crate::tensor::{TensorType, ValueType};
 use crate::types::Types;
 
 /// Who reads what was written to scratch memory.
@@ -30,10 +37,74 @@ pub struct Scratch {
     pub readers: Readers,
 }
 
-/// The scratch memory that the code for an op uses, `None` for an op that needs none.
-pub fn scratch(op: OperationRef<'_, '_>) -> Option<Scratch> {
-    let is_atomic = tt::AtomicRmwOp::of(op).is_some() || tt::AtomicCasOp::of(op).is_some();
-    if is_atomic { of_atomic(op) } else { None }
+/// Alignment of what vectors are read from: that of the widest access.
+const VECTOR_ALIGNMENT: u64 = 16;
+
+/// The scratch memory that the code for an op uses on a target, `None` for an op that needs none.
+///
+/// An op that has no emission needs none either; it is the emission that says so.
+pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+    if tt::AtomicRmwOp::of(op).is_some() || tt::AtomicCasOp::of(op).is_some() {
+        of_atomic(op)
+    } else if ttg::ConvertLayoutOp::of(op).is_some() {
+        of_conversion(op, target)
+    } else if let Some(reduce) = tt::ReduceOp::of(op) {
+        let axis = usize::try_from(reduce.axis()).ok()?;
+        of_partial_results(op, |tensor| {
+            ReductionPlan::new(tensor, axis).map(|plan| plan.scratch_elements())
+        })
+    } else if let Some(scan) = tt::ScanOp::of(op) {
+        let axis = usize::try_from(scan.axis()).ok()?;
+        of_partial_results(op, |tensor| {
+            ScanPlan::new(tensor, axis, scan.reverse()).map(|plan| plan.scratch_elements())
+        })
+    } else {
+        None
+    }
+}
+
+fn tensor(value: Value<'_, '_>) -> Option<std::rc::Rc<TensorType>> {
+    match Types::default().resolve(value.r#type()).ok()? {
+        ValueType::Tensor(tensor) => Some(tensor),
+        ValueType::Scalar(_) => None,
+    }
+}
+
+fn of_conversion(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+    let from = tensor(access::operand_at(op, 0))?;
+    let to = tensor(access::result_at(op, 0))?;
+    if from.rename_to(&to, |element| element).is_some() {
+        return None;
+    }
+    let plan = plan_conversion(&from, &to, target).ok()?;
+    let Movement::Shared(shared) = &plan.movement else {
+        return None;
+    };
+    Some(Scratch {
+        bytes: u64::from(plan.counts.shared_bytes),
+        alignment: VECTOR_ALIGNMENT,
+        readers: match shared.scope {
+            Scope::Warp => Readers::Warp,
+            Scope::Block | Scope::Cluster => Readers::Block,
+        },
+    })
+}
+
+/// Partial results of each operand, one operand after the other.
+fn of_partial_results(
+    op: OperationRef<'_, '_>,
+    elements: impl Fn(&TensorType) -> Option<u32>,
+) -> Option<Scratch> {
+    let mut bytes = 0;
+    for i in 0..op.operand_count() {
+        let tensor = tensor(access::operand_at(op, i))?;
+        bytes += u64::from(operand_bytes(elements(&tensor)?, tensor.element));
+    }
+    (bytes > 0).then_some(Scratch {
+        bytes,
+        alignment: VECTOR_ALIGNMENT,
+        readers: Readers::Block,
+    })
 }
 
 /// An atomic op is done once for each element; threads that hold copies of the element read the

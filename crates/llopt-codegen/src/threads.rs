@@ -222,6 +222,11 @@ impl<'ctx> Threads<'ctx> {
         self.is_zero_under(e, hooks, tensor.free_threads(), tensor.free_blocks())
     }
 
+    /// Whether all bits of `mask` are clear in the thread's number; `None` for an empty mask.
+    pub fn acts_under(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks, mask: u32) -> Option<V<'ctx>> {
+        self.is_zero_under(e, hooks, mask, 0)
+    }
+
     /// Whether this is the first thread of the program: the one that acts for a scalar.
     pub fn is_first(
         &self,

@@ -3,17 +3,32 @@
 
 use llopt_codegen::scratch::{self, Readers};
 use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_target::Target;
 use llopt_transforms::allocation::{self, Scratch, ScratchNeeds, Synchronization};
 use llopt_transforms::barrier;
 use melior::ir::OperationRef;
 
-/// What the code that is going to be emitted needs.
-pub(crate) struct Needs;
+/// What the code that is going to be emitted for a target needs.
+struct Needs {
+    target: Target,
+}
+
+impl Needs {
+    /// For the target that the module names.
+    fn of(module: OperationRef<'_, '_>) -> Result<Self, Complaint> {
+        let written = module.attr("ttg.target").and_then(AttributeExt::as_str);
+        let written =
+            written.ok_or("the module has no ttg.target, which decides what is needed")?;
+        let target = Target::parse(written).map_err(|error| error.to_string())?;
+        Ok(Self { target })
+    }
+}
 
 impl ScratchNeeds for Needs {
     fn scratch(&self, operation: OperationRef<'_, '_>) -> Option<Scratch> {
-        let scratch = scratch::scratch(operation)?;
+        let scratch = scratch::scratch(operation, self.target)?;
         Some(Scratch {
             bytes: scratch.bytes,
             alignment: scratch.alignment,
@@ -47,11 +62,11 @@ pub(crate) static INSERT_BARRIERS: PassSpec = PassSpec {
 };
 
 fn allocate(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
-    allocation::allocate(module, &Needs).map(drop)
+    allocation::allocate(module, &Needs::of(module)?).map(drop)
 }
 
 fn insert_barriers(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
-    barrier::insert(module, &Needs).map(drop)
+    barrier::insert(module, &Needs::of(module)?).map(drop)
 }
 
 /// Makes the passes known.
