@@ -8,6 +8,8 @@
 //! layout is therefore known by its *bases*, the images of the places that have a single bit set,
 //! and every question about it is a question about a small matrix of bits.
 //!
+//! The theory, with examples, is in [`book`].
+//!
 //! The crate knows no compiler, no vendor and no allocator-heavy container: matrices are packed in
 //! machine words, layouts live inline, and nothing here panics on what a caller can write.
 #![no_std]
@@ -24,6 +26,10 @@ mod layout;
 mod list;
 mod permutation;
 pub mod plan;
+
+/// The theory with worked examples.
+#[doc = include_str!("../../../docs/linear-layouts.md")]
+pub mod book {}
 
 pub use dim::Dim;
 pub use error::{LayoutError, Side};
