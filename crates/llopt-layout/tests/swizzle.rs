@@ -6,7 +6,7 @@ mod machines;
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{
-    Machine, Movement, SharedAccess, SwizzleRequest, cheapest, plan, synthesize,
+    Machine, Movement, SharedAccess, SwizzleRequest, cheapest, pad, plan, synthesize,
 };
 use llopt_layout::{Dim, LinearLayout};
 use machines::{WARP32, WARP32_MATRIX, WAVE64, WAVE64_BANKS64};
@@ -302,6 +302,41 @@ fn loads_wider_than_stores() {
         let plan = synthesize(&from, &to, 32, &machine, SwizzleRequest::default()).expect("fits");
         assert_eq!(plan.load.instructions, 4);
         assert_eq!((plan.store.wavefronts, plan.load.wavefronts), (16, 16));
+    }
+}
+
+#[test]
+fn padding_keeps_the_order() {
+    // 64x64 elements of 16 bits in row-major order, written by rows of 16 bytes.
+    let memory = layout(&[(Dim::OFFSET, 64, COLUMN), (Dim::OFFSET, 64, ROW)]);
+    let rows = blocked(8, 64)
+        .product(&layout(&[(Dim::REGISTER, 4, ROW)]))
+        .expect("the same order");
+    let mma = accumulator(64)
+        .product(&layout(&[(Dim::REGISTER, 4, ROW)]))
+        .expect("likewise");
+    for (machine, kind) in [
+        (WARP32, InstructionKind::Vector),
+        (WARP32_MATRIX, InstructionKind::Matrix),
+        (WARP32_MATRIX, InstructionKind::MatrixTransposed),
+    ] {
+        let wanted = request(InstructionKind::Vector, kind);
+        let to = match kind {
+            InstructionKind::MatrixTransposed => mma.permute_axes(&[1, 0]).expect("two axes"),
+            _ => mma.clone(),
+        };
+        let flat = SharedAccess::for_memory(&to, &memory, 16, Access::Load, Some(kind), &machine)
+            .expect("fits");
+        let padded = pad(&memory, &rows, &to, 16, &machine, wanted).expect("fits");
+        assert!(flat.wavefronts > flat.bound, "rows of 128 bytes conflict");
+        assert_eq!(padded.load.wavefronts, padded.load.bound);
+        assert_eq!(padded.store.wavefronts, padded.store.bound);
+        assert!(padded.padding.gap > 0 && padded.bytes > 64 * 64 * 2);
+        let offsets: Vec<u32> = (0..64 * 64)
+            .map(|offset| padded.padding.apply(offset))
+            .collect();
+        assert!(offsets.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(padded.bytes, 2 * (offsets[offsets.len() - 1] + 1));
     }
 }
 

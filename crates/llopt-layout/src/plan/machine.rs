@@ -34,7 +34,7 @@ pub struct Costs {
     pub select: f32,
     /// A byte permute, to pack or to unpack narrow elements.
     pub permute: f32,
-    /// Issuing one instruction that accesses shared memory.
+    /// Issuing one instruction that accesses shared memory, with its address.
     pub issue: f32,
     /// One pass over the banks.
     pub wavefront: f32,
@@ -58,7 +58,7 @@ impl Default for Costs {
             shuffle: 1.0,
             select: 0.5,
             permute: 0.5,
-            issue: 0.25,
+            issue: 1.0,
             wavefront: 1.0,
             remote_wavefront: 4.0,
             warp_barrier: 4.0,

@@ -24,6 +24,7 @@
 
 mod endpoint;
 mod machine;
+mod padding;
 mod shared;
 mod shuffle;
 
@@ -36,6 +37,7 @@ use crate::f2::Matrix;
 use crate::{LayoutError, LinearLayout};
 pub(crate) use endpoint::Endpoint;
 pub use machine::{Costs, Machine};
+pub use padding::{PaddedMemory, Padding, pad};
 pub use shared::{RoundBit, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
 pub use shuffle::{Condition, Exchange, ShufflePlan, ShuffleStep};
 

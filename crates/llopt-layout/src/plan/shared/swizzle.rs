@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::f2::{Echelon, Subspace};
+use crate::f2::{Echelon, Subspace, ones};
 use crate::instruction::{Bit, Instruction, MAX_INSTRUCTION_BITS};
 use crate::layout::Dims;
 use crate::plan::endpoint::Vectors;
@@ -45,22 +45,24 @@ impl Problem<'_> {
         };
         let price = |instruction: &Instruction, registers: usize, wavefront: f32| {
             let count = 1u32 << (registers as u32 - instruction.registers_log2());
-            count as f32 * (costs.issue + instruction.phases() as f32 * wavefront)
+            (
+                count as f32 * (costs.issue + instruction.phases() as f32 * wavefront),
+                count,
+            )
         };
-        let mut pairs: Vec<(f32, u8, u8)> = Vec::with_capacity(stores.len() * loads.len());
+        // Price, number of instructions, and the pair.
+        let mut pairs: Vec<(f32, u32, u8, u8)> = Vec::with_capacity(stores.len() * loads.len());
         for (i, store) in (0u8..).zip(&stores) {
             let own = price(store, self.store.registers.len(), costs.wavefront);
             for (j, load) in (0u8..).zip(&loads) {
-                pairs.push((
-                    own + price(load, self.load.registers.len(), load_wavefront),
-                    i,
-                    j,
-                ));
+                let other = price(load, self.load.registers.len(), load_wavefront);
+                pairs.push((own.0 + other.0, own.1 + other.1, i, j));
             }
         }
-        pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let rest = |pair: &(f32, u32, u8, u8)| (pair.1, pair.2, pair.3);
+        pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(rest(a).cmp(&rest(b))));
         let mut best: Option<Candidate> = None;
-        for &(_, i, j) in &pairs {
+        for &(_, _, i, j) in &pairs {
             let (store, load) = (&stores[usize::from(i)], &loads[usize::from(j)]);
             let Some(mut candidate) = self.evaluate(store, load, &spans) else {
                 continue;
@@ -268,23 +270,20 @@ impl Problem<'_> {
                         .get_or_insert_with(|| common_registers(&self.store, &self.load, spans));
                     *common.iter().find(|&&v| taken.add(v))?
                 } else {
-                    let (end, other) = if a {
-                        (&self.store, &self.load)
-                    } else {
-                        (&self.load, &self.store)
+                    let (end, other, instruction) = match a {
+                        true => (&self.store, &self.load, load),
+                        false => (&self.load, &self.store, store),
                     };
                     let mut taken = used;
                     for (v, _) in end.threads() {
                         taken.add(v);
                     }
+                    // These are bank bits for the other side, whose lanes should reach them.
+                    let reached = lanes_of_phase(other, instruction);
                     let own = || end.registers.iter().filter(|r| r.1 == 0).map(|r| r.0);
-                    // The upper bits of the wider chunk are banks. Where the other side's lanes
-                    // move along them they cost it nothing, where its warps do it has fewer left.
-                    let lanes = other.lanes.iter().map(|lane| lane.0);
-                    let lanes = Subspace::span(&lanes.collect::<Vectors>());
                     own()
-                        .find(|&v| lanes.contains(v) && taken.add(v))
-                        .or_else(|| own().find(|&v| taken.add(v)))?
+                        .find(|&v| reached.contains(v) && !taken.contains(v))
+                        .or_else(|| own().find(|&v| !taken.contains(v)))?
                 };
                 used.add(vectors[j]);
             }
@@ -416,6 +415,19 @@ impl Forms {
             .filter(|&(j, _)| self.value(j, v))
             .fold(v, |acc, (_, &w)| acc ^ w)
     }
+}
+
+/// What the lanes of a phase reach by themselves.
+fn lanes_of_phase(end: &End, instruction: &Instruction) -> Subspace {
+    let mut reached = Subspace::ZERO;
+    for &mask in &instruction.phase {
+        let lanes = ones(mask).map(|i| match instruction.address.get(i as usize) {
+            Some(Bit::Lane(lane)) => end.lanes[usize::from(*lane)].0,
+            _ => 0,
+        });
+        reached.add(lanes.fold(0, |acc, v| acc ^ v));
+    }
+    reached
 }
 
 /// Directions that both sides have in registers, single registers of both first.
