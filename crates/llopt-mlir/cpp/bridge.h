@@ -268,6 +268,11 @@ const void *llopt_type_spec(MlirType type);
 // The parameters, null where absent.
 void llopt_attribute_parameters(MlirAttribute attribute, const MlirAttribute **parameters, intptr_t *count);
 void llopt_type_parameters(MlirType type, const MlirAttribute **parameters, intptr_t *count);
+// Whether the parameters of an attribute or type of ours have been verified already.
+bool llopt_attribute_is_verified(MlirAttribute attribute);
+void llopt_attribute_set_verified(MlirAttribute attribute);
+bool llopt_type_is_verified(MlirType type);
+void llopt_type_set_verified(MlirType type);
 // Null when the dialect is not loaded in the context.
 MlirAttribute llopt_attribute_get(MlirContext context, const void *spec, const MlirAttribute *parameters, intptr_t count);
 MlirType llopt_type_get(MlirContext context, const void *spec, const MlirAttribute *parameters, intptr_t count);

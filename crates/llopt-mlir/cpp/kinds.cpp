@@ -109,11 +109,34 @@ struct EncodingModel : VerifiableTensorEncoding::FallbackModel<EncodingModel> {
   LogicalResult verifyEncoding(Attribute attribute, ArrayRef<int64_t> shape, Type elementType,
                                function_ref<InFlightDiagnostic()> emitError) const {
     const Kind *kind = storageOf<RustAttributeStorage>(attribute)->kind;
-    return success(hooks->attribute_verify_encoding(kind->spec, wrap(attribute), shape.data(), shape.size(),
-                                                    wrap(elementType), LloptSink{&emitError}));
+    return static_cast<RustDialect &>(attribute.getDialect())
+        .verifyEncoding(kind, attribute, shape, elementType, emitError);
   }
 };
 } // namespace
+
+LogicalResult RustDialect::verifyEncoding(const Kind *kind, Attribute attribute, ArrayRef<int64_t> shape,
+                                          Type elementType, function_ref<InFlightDiagnostic()> emitError) {
+  // MLIR verifies a tensor type each time it is spelled or built, before it looks whether the
+  // type exists. Few shapes share an encoding and an element type.
+  constexpr size_t kMaxShapes = 32;
+  auto key = std::make_pair(attribute, elementType);
+  {
+    std::lock_guard<std::mutex> lock(acceptedMutex);
+    auto known = accepted.find(key);
+    if (known != accepted.end() &&
+        llvm::any_of(known->second, [&](ArrayRef<int64_t> other) { return other == shape; }))
+      return success();
+  }
+  if (!hooks->attribute_verify_encoding(kind->spec, wrap(attribute), shape.data(), shape.size(), wrap(elementType),
+                                        LloptSink{&emitError}))
+    return failure();
+  std::lock_guard<std::mutex> lock(acceptedMutex);
+  auto &shapes = accepted[key];
+  if (shapes.size() < kMaxShapes)
+    shapes.emplace_back(shape);
+  return success();
+}
 
 void llopt_emit_message(LloptSink emit, MlirStringRef message) {
   sink<function_ref<InFlightDiagnostic()>>(emit)() << unwrap(message);
@@ -220,4 +243,17 @@ MlirAttribute llopt_attribute_get(MlirContext context, const void *spec, const M
 MlirType llopt_type_get(MlirContext context, const void *spec, const MlirAttribute *parameters, intptr_t count) {
   const Kind *kind = findKind(spec);
   return kind ? wrap(RustType::make(unwrap(context), kind, unwrapArray(parameters, count))) : MlirType{};
+}
+
+bool llopt_attribute_is_verified(MlirAttribute attribute) {
+  return cast<RustAttribute>(unwrap(attribute)).isVerified().load(std::memory_order_relaxed);
+}
+void llopt_attribute_set_verified(MlirAttribute attribute) {
+  cast<RustAttribute>(unwrap(attribute)).isVerified().store(true, std::memory_order_relaxed);
+}
+bool llopt_type_is_verified(MlirType type) {
+  return cast<RustType>(unwrap(type)).isVerified().load(std::memory_order_relaxed);
+}
+void llopt_type_set_verified(MlirType type) {
+  cast<RustType>(unwrap(type)).isVerified().store(true, std::memory_order_relaxed);
 }

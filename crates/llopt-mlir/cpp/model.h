@@ -27,6 +27,8 @@
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+#include <atomic>
+#include <mutex>
 
 namespace llopt {
 
@@ -86,6 +88,9 @@ template <typename Base, typename Allocator> struct ParametricStorage : Base {
 
   const Kind *kind;
   llvm::ArrayRef<mlir::Attribute> parameters; // null where absent
+  /// Whether the kind's verifier has accepted the parameters. They never change, so once is
+  /// enough; a module spells the same attribute hundreds of times.
+  mutable std::atomic<bool> verified{false};
 };
 using RustAttributeStorage = ParametricStorage<mlir::AttributeStorage, mlir::AttributeStorageAllocator>;
 using RustTypeStorage = ParametricStorage<mlir::TypeStorage, mlir::TypeStorageAllocator>;
@@ -99,6 +104,7 @@ struct RustAttribute
 
   const Kind *getKind() const { return getImpl()->kind; }
   llvm::ArrayRef<mlir::Attribute> getParameters() const { return getImpl()->parameters; }
+  std::atomic<bool> &isVerified() const { return getImpl()->verified; }
   /// Null when the kind's dialect is not loaded.
   static mlir::Attribute make(mlir::MLIRContext *context, const Kind *kind,
                               llvm::ArrayRef<mlir::Attribute> parameters);
@@ -112,6 +118,7 @@ struct RustType : mlir::Type::TypeBase<RustType, mlir::Type, RustTypeStorage, Is
 
   const Kind *getKind() const { return getImpl()->kind; }
   llvm::ArrayRef<mlir::Attribute> getParameters() const { return getImpl()->parameters; }
+  std::atomic<bool> &isVerified() const { return getImpl()->verified; }
   static mlir::Type make(mlir::MLIRContext *context, const Kind *kind,
                          llvm::ArrayRef<mlir::Attribute> parameters);
 };
@@ -167,11 +174,20 @@ public:
   const Kind *findAttributeKind(llvm::StringRef mnemonic) const { return attributeKinds.lookup(mnemonic); }
   const Kind *findTypeKind(llvm::StringRef mnemonic) const { return typeKinds.lookup(mnemonic); }
 
+  /// Verifies an attribute of this dialect as the encoding of a tensor, once for each tensor type.
+  mlir::LogicalResult verifyEncoding(const Kind *kind, mlir::Attribute attribute, llvm::ArrayRef<int64_t> shape,
+                                     mlir::Type elementType,
+                                     llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
 private:
   const void *spec;
   uint32_t flags;
   llvm::StringMap<const Kind *> attributeKinds, typeKinds;
   std::vector<StoredPattern> patterns;
+
+  /// The shapes that an encoding was accepted for, by encoding and element type.
+  std::mutex acceptedMutex;
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, llvm::SmallVector<llvm::SmallVector<int64_t, 4>, 1>> accepted;
 };
 
 //===------------------------------------------------------------ operations -===//

@@ -64,6 +64,10 @@ pub fn lsp_main(arguments: &[String], registry: &DialectRegistry) -> i32 {
 
 /// Parses and verifies a module from text or bytecode. `name` is the file name for locations.
 ///
+/// Text whose brackets nest deeper than 256 levels is refused, because MLIR's parser recurses
+/// without a limit. Malformed bytecode can make MLIR's reader crash; the crash is caught and
+/// becomes an error, but the context is then in no fit state for anything but being dropped.
+///
 /// # Errors
 /// The diagnostics of the parser or the verifier, at least one of them an error.
 pub fn parse_module<'c>(

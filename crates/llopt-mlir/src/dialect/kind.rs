@@ -123,7 +123,7 @@ fn raw_parameters(parameters: &[Option<Attribute<'_>>]) -> Vec<mlir_sys::MlirAtt
 
 /// Both kinds of kinds share their constructors.
 macro_rules! kind_constructors {
-    ($spec:ident, $object:ident, $get:ident, $spec_of:ident, $parameters_of:ident, $what:literal) => {
+    ($spec:ident, $object:ident, $get:ident, $spec_of:ident, $parameters_of:ident, $is_verified:ident, $set_verified:ident, $what:literal) => {
         impl $spec {
             #[doc = concat!("Makes ", $what, " without verifying the parameters.")]
             ///
@@ -157,15 +157,21 @@ macro_rules! kind_constructors {
                 location: Location<'c>,
                 parameters: &[Option<Attribute<'c>>],
             ) -> Result<$object<'c>, Reported> {
-                if let Some(verify) = self.verify {
-                    let raw = raw_parameters(parameters);
-                    // SAFETY: the parameters outlive the call.
-                    verify(self, unsafe {
-                        Parameters::from_raw(&*std::ptr::from_ref(raw.as_slice()))
-                    })
-                    .map_err(|complaint| complaint.report_at(location))?;
+                // An attribute or type is a value of the context: made before it is verified, it
+                // harms nobody as long as nobody sees it.
+                let object = self.get(crate::ir::context(location.context()), parameters);
+                let Some(verify) = self.verify else {
+                    return Ok(object);
+                };
+                // SAFETY: the object is of a kind of ours.
+                if unsafe { ffi::$is_verified(object.to_raw()) } {
+                    return Ok(object);
                 }
-                Ok(self.get(crate::ir::context(location.context()), parameters))
+                verify(self, Self::parameters_of(object))
+                    .map_err(|complaint| complaint.report_at(location))?;
+                // SAFETY: as above.
+                unsafe { ffi::$set_verified(object.to_raw()) };
+                Ok(object)
             }
 
             #[doc = concat!("Whether ", $what, " is of this kind.")]
@@ -199,6 +205,8 @@ kind_constructors!(
     llopt_attribute_get,
     llopt_attribute_spec,
     llopt_attribute_parameters,
+    llopt_attribute_is_verified,
+    llopt_attribute_set_verified,
     "an attribute"
 );
 kind_constructors!(
@@ -207,5 +215,7 @@ kind_constructors!(
     llopt_type_get,
     llopt_type_spec,
     llopt_type_parameters,
+    llopt_type_is_verified,
+    llopt_type_set_verified,
     "a type"
 );

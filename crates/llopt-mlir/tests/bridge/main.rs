@@ -7,4 +7,5 @@ mod dialect;
 mod ir;
 mod passes;
 mod robustness;
+mod tool;
 mod toy;
