@@ -64,16 +64,18 @@ class InRange<int low, int high>
 //===----------------------------------------------------------------------===//
 
 // `kind` tells the Rust side how the value is written, stored and read.
-class Param<string parameterKind, string meaning, string preset = "">
-    : AttrOrTypeParameter<"", meaning> {
+// A parameter that equals its preset is left out, unless it is `always` printed.
+class Param<string parameterKind, string meaning, string preset = "",
+            bit always = 0> : AttrOrTypeParameter<"", meaning> {
   string kind = parameterKind;
+  bit alwaysPrinted = always;
   let defaultValue = preset;
 }
 
-class UIntParam<string meaning, string preset = "">
-    : Param<"uint", meaning, preset>;
-class BoolParam<string meaning, string preset = "">
-    : Param<"bool", meaning, preset>;
+class UIntParam<string meaning, string preset = "", bit always = 0>
+    : Param<"uint", meaning, preset, always>;
+class BoolParam<string meaning, string preset = "", bit always = 0>
+    : Param<"bool", meaning, preset, always>;
 // One unsigned integer per dimension or per instruction dimension.
 class UIntsParam<string meaning, string preset = "">
     : Param<"uints", meaning, preset>;

@@ -97,7 +97,7 @@ def TTG_NvidiaMmaEncodingAttr
   let description = "";
   let parameters = (ins
     UIntParam<"2 for mma.sync, 3 for wgmma">:$versionMajor,
-    UIntParam<"Refinement of the version">:$versionMinor,
+    UIntParam<"Refinement of the version", "0", 1>:$versionMinor,
     UIntsParam<"Warps per dimension">:$warpsPerCTA,
     CgaParam:$CGALayout,
     UIntsParam<"Shape of one instruction: M, N and for version 3 K">:$instrShape
@@ -125,7 +125,7 @@ def TTG_AMDWmmaEncodingAttr
   let description = "";
   let parameters = (ins
     UIntParam<"1 for gfx11, 2 for gfx12, 3 for gfx1250">:$version,
-    BoolParam<"Whether the product is held transposed">:$isTranspose,
+    BoolParam<"Whether the product is held transposed", "false", 1>:$isTranspose,
     UIntsParam<"Warps per dimension">:$warpsPerCTA,
     CgaParam:$CGALayout,
     UIntsParam<"Adjacent instruction tiles per warp", "ones">:$tilesPerWarp,

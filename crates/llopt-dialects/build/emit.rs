@@ -656,8 +656,9 @@ fn parameter(model: &Model, kind: &KindDefinition, parameter: &Parameter) -> Str
         format!("Some(ParameterDefault::{default})")
     });
     format!(
-        "Parameter {{ name: {:?}, kind: ParameterKind::{variant}, default: {default}, summary: {:?} }}, ",
-        parameter.name, parameter.summary
+        "Parameter {{ name: {:?}, kind: ParameterKind::{variant}, default: {default}, \
+         always_printed: {}, summary: {:?} }}, ",
+        parameter.name, parameter.always_printed, parameter.summary
     )
 }
 

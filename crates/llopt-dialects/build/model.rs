@@ -86,6 +86,8 @@ pub struct Parameter {
     pub enumeration: Option<(String, String)>,
     /// The default, as text.
     pub default: Option<String>,
+    /// Whether it is printed even when it equals the default.
+    pub always_printed: bool,
     /// One line.
     pub summary: String,
 }

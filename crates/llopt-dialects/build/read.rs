@@ -181,6 +181,7 @@ fn kind_definition(record: Record<'_>) -> Result<KindDefinition, ModelError> {
             .try_into()
             .map_err(|_| format!("{} has a parameter that is no record", name(record)))?;
         let default = optional_text(parameter, "defaultValue").filter(|text| !text.is_empty());
+        let always_printed = parameter.bit_value("alwaysPrinted").unwrap_or(false);
         let kind = text(parameter, "kind")?;
         let enumeration = if kind == "enum" {
             let cases = parameter
@@ -195,6 +196,7 @@ fn kind_definition(record: Record<'_>) -> Result<KindDefinition, ModelError> {
             kind,
             enumeration,
             default,
+            always_printed,
             summary: text(parameter, "summary")?,
         });
     }

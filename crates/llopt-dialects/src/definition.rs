@@ -319,6 +319,8 @@ pub struct Parameter {
     pub kind: ParameterKind,
     /// What is meant when it is not written.
     pub default: Option<ParameterDefault>,
+    /// Whether it is printed even when it equals the default.
+    pub always_printed: bool,
     /// One line.
     pub summary: &'static str,
 }

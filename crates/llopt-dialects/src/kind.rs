@@ -318,7 +318,9 @@ fn print_parameters<'c>(
     printer.text(open);
     let mut first = true;
     for (parameter, value) in definition.parameters.iter().zip(parameters.iter()) {
-        let Some(value) = value.filter(|value| !is_default(parameter, *value)) else {
+        let shown =
+            |value: &Attribute<'c>| parameter.always_printed || !is_default(parameter, *value);
+        let Some(value) = value.filter(shown) else {
             continue;
         };
         if !first {

@@ -49,6 +49,9 @@ fn bases_equal_tritons_for_every_row() {
             failures.push(format!("{text} does not parse"));
             continue;
         };
+        if Attribute::parse(&context, &attribute.to_string()) != Some(attribute) {
+            failures.push(format!("{text} is printed as {attribute}"));
+        }
         let found = Encoding::from_attribute(attribute).and_then(|encoding| {
             *kinds.entry(encoding.name()).or_insert(0) += 1;
             if encoding.to_attribute(&context) != attribute {
@@ -85,4 +88,30 @@ fn bases_equal_tritons_for_every_row() {
             .join("\n")
     );
     assert_eq!(kinds.len(), 14, "a kind without rows: {kinds:?}");
+}
+
+#[test]
+fn presets_are_read_and_printed_as_triton_does() {
+    let context = context();
+    let cases = [
+        (
+            "#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [4, 1], instrShape = [16, 8]}>",
+            "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], \
+             instrShape = [16, 8]}>",
+        ),
+        (
+            "#ttg.amd_wmma<{version = 2, warpsPerCTA = [2, 2], instrShape = [16, 16, 16]}>",
+            "#ttg.amd_wmma<{version = 2, isTranspose = false, warpsPerCTA = [2, 2]}>",
+        ),
+        (
+            "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], \
+             isTransposed = true, tilesPerWarp = [1, 1], elementBitWidth = 32}>",
+            "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], \
+             isTransposed = true}>",
+        ),
+    ];
+    for (text, expected) in cases {
+        let attribute = Attribute::parse(&context, text).expect(text);
+        assert_eq!(attribute.to_string(), expected);
+    }
 }

@@ -49,6 +49,9 @@ pub(super) fn read(text: &str) -> Result<LinearLayout, ReadError> {
     invert(&bits, &sizes)
 }
 
+/// The most bits of all coordinates, and of an offset.
+const MAX_BITS: usize = 31;
+
 /// One bit of a coordinate with the offset that it moves by.
 struct Bit {
     dim: usize,
@@ -79,7 +82,8 @@ fn mode(
             for i in 0..size.trailing_zeros() {
                 let offset = stride
                     .checked_shl(i)
-                    .filter(|moved| moved >> i == stride && *moved < 1 << 32)
+                    .filter(|moved| moved >> i == stride && *moved < 1 << MAX_BITS)
+                    .filter(|_| bits.len() < MAX_BITS)
                     .ok_or(ReadError::CuteTooLarge { dim, stride })?;
                 let bit = bits.len() - first;
                 if let Some(other) = bits.iter().find(|other| other.offset & offset != 0) {
@@ -368,7 +372,7 @@ mod tests {
             ),
             (
                 "2:4294967296",
-                "dim0 of the CuTe layout has the stride 4294967296, which leads beyond 2^32 elements",
+                "dim0 of the CuTe layout has the stride 4294967296, which leads beyond 2^31 elements",
             ),
         ];
         for (text, expected) in cases {

@@ -364,8 +364,20 @@ fn tensor(layout: &LinearLayout, banks: Option<Banks>, window: Window) -> Vec<Gr
     result
 }
 
+/// The same layout with its registers first, or its offsets: what the columns of a table count.
+fn columns_first(layout: &LinearLayout) -> LinearLayout {
+    let is_column = |dim: &Dim| matches!(*dim, Dim::REGISTER | Dim::OFFSET);
+    let (mut order, others): (Vec<Dim>, Vec<Dim>) =
+        layout.in_dims().iter().copied().partition(is_column);
+    order.extend(others);
+    layout
+        .transpose_ins(&order)
+        .unwrap_or_else(|_| layout.clone())
+}
+
 /// What the places hold.
 fn hardware(layout: &LinearLayout, banks: Option<Banks>, window: Window) -> Grid {
+    let layout = &columns_first(layout);
     let total = 1usize << layout.total_in_size_log2();
     let distributed = is_distributed(layout);
     let columns = if distributed {
@@ -503,6 +515,17 @@ mod tests {
         assert_eq!(tensor.len(), 2);
         assert_eq!(tensor[1].title, "where each element lies, dim0 = 1");
         assert_eq!(texts(&tensor[1]), ["4", "5", "6", "7"]);
+    }
+
+    #[test]
+    fn registers_are_columns_wherever_they_stand() {
+        let layout = distributed();
+        let moved = layout
+            .transpose_ins(&[Dim::WARP, Dim::LANE, Dim::REGISTER])
+            .unwrap();
+        let shown = |layout| grids(layout, View::Hardware, None, Window::ALL).unwrap();
+        assert_eq!(shown(&moved)[0].columns, ["0", "1"]);
+        assert_eq!(texts(&shown(&moved)[0])[..4], ["0,0", "0,1", "0,0", "0,1"]);
     }
 
     #[test]

@@ -88,9 +88,9 @@ pub enum ReadError {
         /// The size of the part.
         size: u64,
     },
-    /// A stride that leads beyond 2^32 elements.
+    /// A stride that leads beyond 2^31 elements.
     #[error(
-        "dim{dim} of the CuTe layout has the stride {stride}, which leads beyond 2^32 elements"
+        "dim{dim} of the CuTe layout has the stride {stride}, which leads beyond 2^31 elements"
     )]
     CuteTooLarge {
         /// The dimension.
@@ -241,4 +241,96 @@ fn layout_of_text(
         _ => Vec::new(),
     };
     Ok(Memory { layout, pads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{View, Window, grids, svg, text};
+
+    /// Pieces of the three forms, in any order, and what they may hold.
+    const PIECES: &[&str] = &[
+        "(",
+        ")",
+        ",",
+        ":",
+        "8",
+        "3",
+        "0",
+        "4294967296",
+        "Sw<",
+        ">",
+        " o ",
+        "{",
+        "}",
+        "\"in\"",
+        "\"out\"",
+        "[",
+        "]",
+        "\"name\"",
+        "\"bases\"",
+        "\"size\"",
+        "\"lane\"",
+        "\"dim0\"",
+        "-1",
+        "é",
+        "16:1",
+        "(2,4):(4,1)",
+        "S<1,0,1>",
+        "[[1],[2]]",
+        "\0",
+    ];
+
+    #[test]
+    fn no_text_makes_reading_or_showing_panic() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut next = |limit: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % limit as u64) as usize
+        };
+        let mut read_some = 0;
+        for _ in 0..20_000 {
+            let pieces = 1 + next(8);
+            let source: String = (0..pieces).map(|_| PIECES[next(PIECES.len())]).collect();
+            let Ok(layout) = read(&source, None) else {
+                continue;
+            };
+            read_some += 1;
+            let _ = text::bases(&layout);
+            for view in [View::Tensor, View::Hardware, View::Matrix] {
+                let window = Window {
+                    rows: 4,
+                    columns: 4,
+                };
+                if let Ok(grids) = grids(&layout, view, None, window) {
+                    let _ = svg::draw(&grids);
+                }
+            }
+        }
+        assert!(read_some > 0);
+    }
+
+    #[test]
+    fn odd_layouts_are_shown() {
+        let cases = [
+            r#"{"in":[],"out":[]}"#,
+            r#"{"in":[{"name":"x","bases":[]}],"out":[{"name":"dim0","size":1}]}"#,
+            r#"{"in":[{"name":"x","bases":[[0]]}],"out":[{"name":"y","size":4294967295}]}"#,
+            r#"{"in":[{"name":"warp","bases":[[1]]},{"name":"offset","bases":[[2]]}],"out":[{"name":"dim0","size":4}]}"#,
+        ];
+        for source in cases {
+            let Ok(layout) = read(source, None) else {
+                continue;
+            };
+            for view in [View::Tensor, View::Hardware, View::Matrix] {
+                let grids = grids(&layout, view, None, Window::ALL).unwrap();
+                assert!(svg::draw(&grids).ends_with("</svg>\n"));
+                for grid in &grids {
+                    assert!(text::grid(grid).starts_with(&grid.title));
+                }
+            }
+        }
+    }
 }
