@@ -34,6 +34,8 @@ pub(crate) enum Carry {
 #[derive(Clone, Debug)]
 pub(crate) struct Edge<V> {
     pub(crate) sources: Vec<V>,
+    /// The position of the first source among the operands of the op.
+    pub(crate) operand: usize,
     pub(crate) target: V,
     pub(crate) carry: Carry,
 }
@@ -43,6 +45,7 @@ impl<V> Edge<V> {
     pub(crate) fn map<W>(self, mut number: impl FnMut(V) -> W) -> Edge<W> {
         Edge {
             sources: self.sources.into_iter().map(&mut number).collect(),
+            operand: self.operand,
             target: number(self.target),
             carry: self.carry,
         }
@@ -173,13 +176,13 @@ pub(crate) fn step<'c: 'a, 'a>(
             }
         }
         "tt.call" => match callee(operation).and_then(|name| symbols.functions.get(name)) {
-            Some(&function) => step.hand_on(&operands, &region_arguments(function, 0)),
+            Some(&function) => step.hand_on(0, &operands, &region_arguments(function, 0)),
             None => step.enter(&results(operation)),
         },
         "tt.return" => {
             let calls = operation.parent_op().map(|f| symbols.calls_of(f));
             for &call in calls.unwrap_or_default() {
-                step.hand_on(&operands, &results(call));
+                step.hand_on(0, &operands, &results(call));
             }
         }
         "scf.for" => {
@@ -189,18 +192,19 @@ pub(crate) fn step<'c: 'a, 'a>(
             {
                 step.edges.push(Edge {
                     sources: vec![*lower, *stride],
+                    operand: 0,
                     target: *induction,
                     carry: Carry::Induction,
                 });
-                step.hand_on(carried, iterated);
-                step.hand_on(carried, &results(operation));
+                step.hand_on(3, carried, iterated);
+                step.hand_on(3, carried, &results(operation));
             }
         }
-        "scf.while" => step.hand_on(&operands, &region_arguments(operation, 0)),
+        "scf.while" => step.hand_on(0, &operands, &region_arguments(operation, 0)),
         "scf.condition" => {
             if let (Some(parent), [_, carried @ ..]) = (operation.parent_op(), &operands[..]) {
-                step.hand_on(carried, &region_arguments(parent, 1));
-                step.hand_on(carried, &results(parent));
+                step.hand_on(1, carried, &region_arguments(parent, 1));
+                step.hand_on(1, carried, &results(parent));
             }
         }
         "scf.yield" => {
@@ -208,12 +212,12 @@ pub(crate) fn step<'c: 'a, 'a>(
                 match parent.name_str() {
                     "scf.for" => {
                         if let [_, iterated @ ..] = &region_arguments(parent, 0)[..] {
-                            step.hand_on(&operands, iterated);
+                            step.hand_on(0, &operands, iterated);
                         }
-                        step.hand_on(&operands, &results(parent));
+                        step.hand_on(0, &operands, &results(parent));
                     }
-                    "scf.while" => step.hand_on(&operands, &region_arguments(parent, 0)),
-                    _ => step.hand_on(&operands, &results(parent)),
+                    "scf.while" => step.hand_on(0, &operands, &region_arguments(parent, 0)),
+                    _ => step.hand_on(0, &operands, &results(parent)),
                 }
             }
         }
@@ -222,18 +226,18 @@ pub(crate) fn step<'c: 'a, 'a>(
             if let Some(parent) = operation.parent_op() {
                 let captured: Vec<Value> = parent.operand_values().collect();
                 for region in 0..operation.region_refs().len() {
-                    step.hand_on(&captured, &region_arguments(operation, region));
+                    step.hand_on(0, &captured, &region_arguments(operation, region));
                 }
             }
         }
         "ttg.warp_yield" => {
             if let Some(parent) = operation.parent_op() {
-                step.hand_on(&operands, &results(parent));
+                step.hand_on(0, &operands, &results(parent));
             }
         }
         "cf.br" => {
             if let Some(target) = operation.successor_refs().next() {
-                step.hand_on(&operands, &arguments(target));
+                step.hand_on(0, &operands, &arguments(target));
             }
         }
         "cf.cond_br" => step.conditional_branch(operation, &operands),
@@ -254,10 +258,13 @@ pub(crate) fn step<'c: 'a, 'a>(
 }
 
 impl<'c: 'a, 'a> Step<'c, 'a> {
-    /// Each source flows into the target at the same position.
-    fn hand_on(&mut self, sources: &[Value<'c, 'a>], targets: &[Value<'c, 'a>]) {
-        let edges = sources.iter().zip(targets).map(|(&source, &target)| Edge {
+    /// Each source flows into the target at the same position. The sources are operands of the op
+    /// from `first` on.
+    fn hand_on(&mut self, first: usize, sources: &[Value<'c, 'a>], targets: &[Value<'c, 'a>]) {
+        let pairs = sources.iter().zip(targets).enumerate();
+        let edges = pairs.map(|(position, (&source, &target))| Edge {
             sources: vec![source],
+            operand: first + position,
             target,
             carry: Carry::Value,
         });
@@ -279,8 +286,8 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
         {
             let taken = usize::try_from(*taken).unwrap_or(0).min(passed.len());
             let (first, second) = passed.split_at(taken);
-            self.hand_on(first, &arguments(*then));
-            self.hand_on(second, &arguments(*otherwise));
+            self.hand_on(1, first, &arguments(*then));
+            self.hand_on(1 + taken, second, &arguments(*otherwise));
         }
     }
 }

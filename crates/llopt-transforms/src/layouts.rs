@@ -1,4 +1,21 @@
 //! The layout engine: which layout each tensor has, so that the whole program costs least.
+//!
+//! [`assign()`] gives every tensor of a module without layouts a layout. Memory accesses propose the
+//! layouts in which they are [`coalesced`]; proposals flow along uses and definitions through every
+//! op that relates the layouts of its operands and results; and what is chosen among them is the
+//! solution of a [`labelling`] problem, in which every op has its cost in each layout and every
+//! conversion the cost of its cheapest plan, weighted by how often it runs. Conversions are then put
+//! where producer and consumer differ.
 
+mod assign;
 pub mod coalesced;
+mod cost;
+mod graph;
 pub mod labelling;
+mod pass;
+mod recompute;
+mod relation;
+
+pub use assign::{Grid, assign};
+pub use graph::Unrelated;
+pub use pass::ASSIGN_LAYOUTS;

@@ -13,7 +13,7 @@ pub mod layouts;
 mod program;
 
 /// All passes of this crate.
-pub static PASSES: &[&PassSpec] = &[&axis::PRINT_AXIS_INFO];
+pub static PASSES: &[&PassSpec] = &[&axis::PRINT_AXIS_INFO, &layouts::ASSIGN_LAYOUTS];
 
 /// Makes the passes known to the command line and to textual pipelines.
 pub fn register() {

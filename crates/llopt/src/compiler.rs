@@ -109,7 +109,22 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     if kind == ArtifactKind::Ttir {
         return Ok(module::printed(&module, kind, options, time));
     }
-    time.phase("layouts", || module::require_layouts(&module, options))?;
+    if !module::has_layouts(&module) {
+        time.phase("simplify", || {
+            module::run_passes(&context, &module, "inline,canonicalize,cse,symbol-dce")
+        })?;
+        time.phase("layouts", || {
+            module::assign_layouts(&context, &module, options)
+        })?;
+        time.phase("simplify", || {
+            module::run_passes(
+                &context,
+                &module,
+                "canonicalize,cse,loop-invariant-code-motion",
+            )
+        })?;
+    }
+    time.phase("check", || module::check_layouts(&module, options))?;
     if kind == ArtifactKind::Ttgir {
         return Ok(module::printed(&module, kind, options, time));
     }

@@ -1,10 +1,12 @@
 //! What the pipelines do with a module before code generation: read it, check that it fits the
 //! options, run passes over it, print it.
 
+use llopt_dialects::module as launch;
 use llopt_mlir::diagnostic;
 use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt};
 use llopt_mlir::pass::{PipelineError, run_pipeline};
 use llopt_target::Target;
+use llopt_transforms::layouts::{self, Grid};
 use melior::Context;
 use melior::ir::{Module, OperationRef};
 
@@ -22,24 +24,57 @@ pub(crate) fn parse<'c>(context: &'c Context, source: &Source) -> Result<Module<
     })
 }
 
-/// Checks that the module carries layouts, and that they are for the warps, blocks and the GPU of
-/// the options.
+/// Whether the module says for how many warps it is laid out.
+pub(crate) fn has_layouts(module: &Module<'_>) -> bool {
+    number(module.as_operation(), launch::NUM_WARPS).is_some()
+}
+
+/// Chooses the layouts of a module that has none.
 ///
 /// # Errors
-/// Of class unsupported without layouts, of class invalid input if something does not fit.
-pub(crate) fn require_layouts(module: &Module<'_>, options: &Options) -> Result<(), Error> {
+/// Of class unsupported, with the op that the layout engine does not know yet.
+pub(crate) fn assign_layouts(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    // Its attributes are about to appear in a module that has none of them.
+    context.get_or_load_dialect("ttg");
+    let grid = Grid {
+        num_warps: options.num_warps.unwrap_or(4),
+        threads_per_warp: options.target.warp_size(),
+        num_ctas: options.num_ctas.unwrap_or(1),
+    };
+    for (name, number) in [("warps", grid.num_warps), ("blocks", grid.num_ctas)] {
+        if !number.is_power_of_two() {
+            let message = format!("the number of {name} is {number}, not a power of two");
+            return Err(Error::invalid(vec![Diagnostic::error("", message)]));
+        }
+    }
+    let target = options.target.to_string();
+    layouts::assign(
+        module.as_operation(),
+        grid,
+        &target,
+        options.target.machine(),
+    )
+    .map_err(|unrelated| {
+        let operation = unrelated.operation;
+        let reason = format!("it {}", unrelated.reason);
+        Error::unsupported(location_of(operation), operation.name_str(), reason)
+    })
+}
+
+/// Checks that the layouts of a module are for the warps, blocks and the GPU of the options.
+///
+/// # Errors
+/// Of class invalid input if something does not fit.
+pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<(), Error> {
     let root = module.as_operation();
     let invalid =
         |message: String| Error::invalid(vec![Diagnostic::error(location_of(root), message)]);
-    let Some(num_warps) = number(root, "ttg.num-warps") else {
-        return Err(Error::unsupported(
-            location_of(root),
-            root.name_str(),
-            "it carries no layouts, and the pass convert-triton-to-tritongpu that would choose \
-             them does not exist yet",
-        ));
-    };
-    let num_ctas = number(root, "ttg.num-ctas").unwrap_or(1);
+    let num_warps = number(root, launch::NUM_WARPS).unwrap_or(4);
+    let num_ctas = number(root, launch::NUM_CTAS).unwrap_or(1);
     if let Some(wanted) = options.num_warps.filter(|&wanted| wanted != num_warps) {
         return Err(invalid(format!(
             "the module is laid out for {num_warps} warps, not for the {wanted} of --num-warps"
@@ -52,8 +87,8 @@ pub(crate) fn require_layouts(module: &Module<'_>, options: &Options) -> Result<
         )));
     }
     let target = options.target;
-    let threads = number(root, "ttg.threads-per-warp").unwrap_or(32);
-    let written = root.attr("ttg.target").and_then(AttributeExt::as_str);
+    let threads = number(root, launch::THREADS_PER_WARP).unwrap_or(32);
+    let written = root.attr(launch::TARGET).and_then(AttributeExt::as_str);
     let vendor = written
         .and_then(|name| Target::parse(name).ok())
         .map(Target::vendor);
@@ -96,8 +131,8 @@ pub(crate) fn printed(
     timings: Timings,
 ) -> Compilation {
     let root = module.as_operation();
-    let num_warps = number(root, "ttg.num-warps").or(options.num_warps);
-    let num_ctas = number(root, "ttg.num-ctas").or(options.num_ctas);
+    let num_warps = number(root, launch::NUM_WARPS).or(options.num_warps);
+    let num_ctas = number(root, launch::NUM_CTAS).or(options.num_ctas);
     Compilation {
         artifact: Artifact::new(kind, format!("{root}\n")),
         metadata: Metadata::of_module(num_warps.unwrap_or(4), num_ctas.unwrap_or(1), options),

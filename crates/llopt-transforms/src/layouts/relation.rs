@@ -1,0 +1,162 @@
+//! How the layouts of an op's operands and results hang together.
+//!
+//! Each op has one layout to be chosen, its *label*: that of the tensor it works on. The layouts of
+//! all its operands and results follow from the label, and the label from the layout of any of them
+//! ([`llopt_dialects::transfer`] is the algebra). An op whose operands and results all have one
+//! layout is labelled with that; a shape op with the layout of its result; a reduction with the
+//! layout of its operands.
+
+use llopt_dialects::definition::{OpDefinition, OpTrait};
+use llopt_dialects::encoding::Encoding;
+use llopt_dialects::transfer;
+use llopt_dialects::types::RankedTensor;
+use llopt_mlir::dialect::Trait;
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use melior::ir::{OperationRef, ValueLike};
+
+/// What an op does to layouts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// All tensors have the label.
+    Same,
+    /// The result has the label; the operand is it without an axis.
+    ExpandDims { axis: i64 },
+    /// The result has the label; the operand's axes are permuted.
+    Transpose { order: Vec<i32> },
+    /// The result has the label; the operand has another shape.
+    Reshape,
+    /// The result has the label; the operands are its halves.
+    Join,
+    /// The operand has the label; the results are its halves.
+    Split,
+    /// The operands have the label; the results are without an axis.
+    Reduce { axis: i64 },
+}
+
+impl Relation {
+    /// The relation of an op; `None` for one that is not analysed.
+    pub(super) fn of(operation: OperationRef<'_, '_>) -> Option<Self> {
+        let axis = || i64::try_from(operation.attr("axis")?.as_bits()?).ok();
+        Some(match operation.name_str() {
+            "tt.expand_dims" => Self::ExpandDims { axis: axis()? },
+            "tt.trans" => Self::Transpose {
+                order: operation
+                    .attr("order")?
+                    .as_integers()?
+                    .into_iter()
+                    .map(|dim| i32::try_from(dim).ok())
+                    .collect::<Option<_>>()?,
+            },
+            "tt.reshape" => Self::Reshape,
+            "tt.join" => Self::Join,
+            "tt.split" => Self::Split,
+            "tt.reduce" => Self::Reduce { axis: axis()? },
+            name => {
+                let same = has_one_layout(operation)
+                    || operation.has_trait(Trait::Elementwise)
+                    || matches!(
+                        name,
+                        "arith.constant"
+                            | "tt.splat"
+                            | "tt.unsplat"
+                            | "tt.make_range"
+                            | "tt.broadcast"
+                            | "tt.cat"
+                            | "tt.print"
+                            | "tt.assert"
+                    );
+                return same.then_some(Self::Same);
+            }
+        })
+    }
+
+    /// The layout that an operand of this shape has to have; `None` if there is none.
+    pub(super) fn operand(
+        &self,
+        label: &Encoding,
+        label_shape: &[i64],
+        shape: &[i64],
+    ) -> Option<Encoding> {
+        match self {
+            Self::Same | Self::Split | Self::Reduce { .. } => Some(label.clone()),
+            Self::ExpandDims { axis } => transfer::slice(label, *axis).ok(),
+            Self::Transpose { order } => {
+                transfer::trans(label, label_shape, &transfer::inverse(order)).ok()
+            }
+            Self::Reshape => transfer::reshape(label, label_shape, shape).ok(),
+            Self::Join => transfer::split(label, label_shape).ok(),
+        }
+    }
+
+    /// The label from the layout of an operand of this shape.
+    pub(super) fn from_operand(
+        &self,
+        operand: &Encoding,
+        shape: &[i64],
+        label_shape: &[i64],
+    ) -> Option<Encoding> {
+        match self {
+            Self::Same | Self::Split | Self::Reduce { .. } => Some(operand.clone()),
+            Self::ExpandDims { axis } => transfer::expand_dims(operand, shape, *axis).ok(),
+            Self::Transpose { order } => transfer::trans(operand, shape, order).ok(),
+            Self::Reshape => transfer::reshape(operand, shape, label_shape).ok(),
+            Self::Join => transfer::join(operand, shape).ok(),
+        }
+    }
+
+    /// The layout of a result.
+    pub(super) fn result(&self, label: &Encoding, label_shape: &[i64]) -> Option<Encoding> {
+        match self {
+            Self::Same
+            | Self::ExpandDims { .. }
+            | Self::Transpose { .. }
+            | Self::Reshape
+            | Self::Join => Some(label.clone()),
+            Self::Split => transfer::split(label, label_shape).ok(),
+            Self::Reduce { axis } => transfer::slice(label, *axis).ok(),
+        }
+    }
+
+    /// The label from the layout of a result of this shape.
+    pub(super) fn from_result(&self, result: &Encoding, shape: &[i64]) -> Option<Encoding> {
+        match self {
+            Self::Same
+            | Self::ExpandDims { .. }
+            | Self::Transpose { .. }
+            | Self::Reshape
+            | Self::Join => Some(result.clone()),
+            Self::Split => transfer::join(result, shape).ok(),
+            Self::Reduce { axis } => transfer::expand_dims(result, shape, *axis).ok(),
+        }
+    }
+
+    /// The tensor that the label is the layout of; `None` if the op has no tensors.
+    pub(super) fn labelled<'c>(&self, operation: OperationRef<'c, '_>) -> Option<RankedTensor<'c>> {
+        let operands = operation.operand_values().map(|value| value.r#type());
+        let results = operation.result_types();
+        let first = |mut types: Box<dyn Iterator<Item = melior::ir::Type<'c>> + '_>| {
+            types.find_map(RankedTensor::of)
+        };
+        match self {
+            Self::Split | Self::Reduce { .. } => first(Box::new(operands)),
+            Self::Same if operation.is_named("tt.broadcast") => first(Box::new(results)),
+            _ => first(Box::new(results)).or_else(|| first(Box::new(operands))),
+        }
+    }
+}
+
+/// Whether the op says itself that all its tensors have one layout.
+fn has_one_layout(operation: OperationRef<'_, '_>) -> bool {
+    [
+        OpTrait::SameOperandsAndResultEncoding,
+        OpTrait::SameLoadStoreOperandsAndResultEncoding,
+        OpTrait::SameLoadStoreOperandsEncoding,
+    ]
+    .into_iter()
+    .any(|name| OpDefinition::operation_has_trait(operation, name))
+}
+
+/// Bits of one element as it lies in a register; addresses take 64.
+pub(super) fn element_bits(tensor: RankedTensor<'_>) -> u32 {
+    tensor.element().bit_width().unwrap_or(64).max(8)
+}
