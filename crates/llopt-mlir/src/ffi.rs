@@ -8,6 +8,7 @@
     dead_code,
     clippy::all,
     clippy::allow_attributes_without_reason,
+    clippy::allow_attributes_without_reason,
     reason = "bindgen writes C names and no documentation of ours"
 )]
 
