@@ -1,7 +1,7 @@
 //! What the `.td` files say, as static data.
 //!
 //! The build script turns every operation into an [`OpDefinition`] and hangs it on the
-//! [`OpSpec`](llopt_mlir::dialect::OpSpec) that MLIR sees. The format engine, the verifier, the
+//! [`OpSpec`] that MLIR sees. The format engine, the verifier, the
 //! accessors and the reference pages all read these tables; nothing about an operation is
 //! written down twice.
 

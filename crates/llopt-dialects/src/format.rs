@@ -2,7 +2,7 @@
 //!
 //! The build script parses a format, gives names their meaning, decides where the printer puts
 //! blanks (the rule of MLIR's generator depends on the format alone) and where every operand and
-//! result type comes from. What is left to run time is in this module: [`parse`] and [`print`]
+//! result type comes from. What is left to run time is in this module: [`parse`] and [`print`](fn@print)
 //! walk the elements of a [`Format`].
 
 mod parser;

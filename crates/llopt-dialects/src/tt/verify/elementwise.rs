@@ -1,4 +1,4 @@
-//! Elementwise operations.
+//! Verifiers of the elementwise operations.
 
 use super::{Verified, bits, elements};
 use crate::{

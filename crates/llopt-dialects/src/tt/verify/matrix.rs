@@ -1,4 +1,4 @@
-//! Matrix products.
+//! Verifiers of the matrix products.
 
 use super::{Verified, bits, tensor};
 use crate::{
