@@ -37,6 +37,7 @@ pub use artifact::{Artifact, ArtifactKind, UnknownKind};
 pub use compiler::{Compilation, Compiler};
 pub use diagnostic::{Diagnostic, Severity};
 pub use error::{Error, ErrorClass};
+pub use llopt_sim as sim;
 pub use llopt_target::{ParseTargetError, Target};
 pub use metadata::{Metadata, Resources, TargetMetadata};
 pub use options::Options;

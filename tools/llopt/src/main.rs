@@ -4,8 +4,10 @@
 mod compile;
 mod input;
 mod layout;
+mod npy;
 mod opt;
 mod output;
+mod run;
 
 use std::env;
 use std::ffi::OsString;
@@ -29,6 +31,7 @@ Examples:
   llopt compile kernel.ttgir --target cuda:90 -o kernel.ptx
   llopt compile kernel.ttgir --target hip:gfx942 --emit hsaco -o kernel.hsaco --metadata kernel.json
   llopt compile kernel.ttgir --target cuda:90 --time > /dev/null
+  llopt run kernel.ttgir --target hip:gfx942 --grid 8 --args x.npy,out.npy,1024 --out-dir results
   llopt layout show '#ttg.blocked<{…}>' --shape 128x64 --view tensor
 
 Diagnostics go to standard error as `file:line:col: error: message`. The exit status is 0 on
@@ -58,6 +61,8 @@ enum Command {
     Opt(opt::Arguments),
     /// Compile a kernel to an artefact
     Compile(Box<compile::Arguments>),
+    /// Run a kernel on the simulated machine, with NumPy arrays as arguments
+    Run(Box<run::Arguments>),
     /// Show layouts and what it takes to convert between them
     Layout(layout::Arguments),
 }
@@ -94,6 +99,7 @@ fn main() -> ExitCode {
         match Arguments::parse_from(arguments).command {
             Command::Opt(arguments) => opt::run(&arguments.rest),
             Command::Compile(arguments) => compile::run(*arguments),
+            Command::Run(arguments) => run::run(*arguments),
             Command::Layout(arguments) => layout::run(arguments),
         }
     };

@@ -1,0 +1,288 @@
+//! `llopt run`: executes a kernel on the simulated machine, on NumPy arrays.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use llopt::sim::{self, Argument, Launch, Machine};
+use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+
+use crate::input;
+use crate::npy::{self, Array};
+use crate::output::Output;
+
+/// What `llopt run` is told.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Kernel in tile IR, which is compiled first, or in LLVM IR; `-` is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// GPU to simulate, such as cuda:90 or hip:gfx942
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
+    target: Target,
+
+    /// Number of blocks along x, y and z
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = grid)]
+    grid: [u32; 3],
+
+    /// Arguments in the order of the kernel's parameters: a .npy file is a buffer, a number a
+    /// scalar, `null` a null pointer; the two scratch pointers at the end may be left out
+    #[arg(
+        long,
+        value_name = "ARG,…",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    args: Vec<String>,
+
+    /// Directory for the buffers as the kernel leaves them, each under its own name
+    #[arg(long, value_name = "DIR")]
+    out_dir: Option<PathBuf>,
+
+    /// Write counters and findings as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<Output>,
+
+    /// Warps of a block; tile IR says so itself
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    num_warps: Option<u32>,
+
+    /// Bytes of dynamic shared memory [default: what the compiled kernel needs; all there is for LLVM IR]
+    #[arg(long, value_name = "BYTES")]
+    shared: Option<u32>,
+
+    /// Kernel to run if the LLVM IR defines several
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+
+    /// Bitcode libraries with functions that LLVM IR calls (libdevice, ocml, ockl)
+    #[arg(long, value_name = "FILE")]
+    library: Vec<PathBuf>,
+
+    /// Do not watch for races, uninitialised reads and misaligned accesses
+    #[arg(long)]
+    no_sanitizer: bool,
+
+    /// Warp instructions after which a block counts as hung
+    #[arg(long, value_name = "N", default_value_t = sim::Options::default().instruction_limit)]
+    instruction_limit: u64,
+
+    /// NVIDIA's device library (libdevice.10.bc), for functions without an instruction
+    #[arg(long, value_name = "FILE", env = "LLOPT_LIBDEVICE")]
+    libdevice: Option<PathBuf>,
+
+    /// Directory of AMD's device libraries (ocml.bc, ockl.bc)
+    #[arg(long, value_name = "DIRECTORY", env = "LLOPT_OCML")]
+    ocml: Option<PathBuf>,
+}
+
+/// `X`, `X,Y` or `X,Y,Z`.
+fn grid(text: &str) -> Result<[u32; 3], String> {
+    let numbers: Vec<u32> = text
+        .split(',')
+        .map(|part| {
+            part.trim()
+                .parse()
+                .map_err(|_| format!("'{part}' is no number of blocks"))
+        })
+        .collect::<Result<_, _>>()?;
+    match numbers[..] {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err("a grid has one to three dimensions".to_owned()),
+    }
+}
+
+/// A kernel in LLVM IR with what its launch needs.
+struct Kernel {
+    ir: Vec<u8>,
+    warps: u32,
+    shared: u32,
+}
+
+/// Runs as told.
+///
+/// # Errors
+/// The input cannot be read, compiled or executed, an argument does not fit, a result cannot be
+/// written, or the sanitizer found something. Buffers and the report are written in that last
+/// case too.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let (name, contents) = input::read(&arguments.input)?;
+    let kernel = if is_llvm(&name, &contents) {
+        Kernel {
+            ir: contents,
+            warps: arguments
+                .num_warps
+                .context("LLVM IR does not say how many warps a block has: give --num-warps")?,
+            shared: arguments.target.shared_memory_limit(),
+        }
+    } else {
+        compile(&arguments, &name, contents)?
+    };
+    let libraries: Vec<&Path> = arguments.library.iter().map(PathBuf::as_path).collect();
+    let machine = Machine::with_libraries(
+        &kernel.ir,
+        &libraries,
+        arguments.target,
+        arguments.kernel.as_deref(),
+    )?;
+
+    let mut arrays: Vec<(usize, &str, Array)> = Vec::new();
+    let mut values = Vec::new();
+    for (index, text) in arguments.args.iter().enumerate() {
+        values.push(if text.ends_with(".npy") {
+            let array = npy::read(Path::new(text))?;
+            let buffer = Argument::Buffer(array.data.clone());
+            arrays.push((index, text, array));
+            buffer
+        } else {
+            scalar(text)?
+        });
+    }
+    if values.len() + 2 == machine.parameters().len() {
+        values.extend([Argument::Null, Argument::Null]);
+    }
+
+    let threads = kernel.warps * arguments.target.warp_size();
+    let mut launch = Launch::new(arguments.grid, threads, values);
+    launch.dynamic_shared = arguments.shared.unwrap_or(kernel.shared).into();
+    let bar = progress_bar();
+    let progress = |done: u64, total: u64| {
+        bar.set_length(total);
+        bar.set_position(done);
+    };
+    let options = sim::Options {
+        sanitize: !arguments.no_sanitizer,
+        instruction_limit: arguments.instruction_limit,
+        progress: Some(&progress),
+        ..sim::Options::default()
+    };
+    let outcome = machine.run(&mut launch, &options);
+    bar.finish_and_clear();
+    let (report, failure) = match outcome {
+        Ok(report) => (report, None),
+        Err(sim::Error::Stopped {
+            block,
+            message,
+            report,
+        }) => {
+            let [x, y, z] = block;
+            (
+                *report,
+                Some(format!("block ({x}, {y}, {z}) stopped: {message}")),
+            )
+        }
+        Err(error) => return Err(error.into()),
+    };
+
+    for line in &report.output {
+        println!("{}", line.trim_end_matches('\n'));
+    }
+    if let Some(directory) = &arguments.out_dir {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create '{}'", directory.display()))?;
+        for (index, path, array) in &arrays {
+            if let Argument::Buffer(data) = &launch.arguments[*index]
+                && let Some(file) = Path::new(path).file_name()
+            {
+                Output::File(directory.join(file)).write(&array.with_data(data))?;
+            }
+        }
+    }
+    if let Some(output) = &arguments.report {
+        let mut text =
+            serde_json::to_string_pretty(&report).context("cannot serialise the report")?;
+        text.push('\n');
+        output.write(text.as_bytes())?;
+    }
+    for finding in &report.findings {
+        eprintln!("{finding}");
+    }
+    if let Some(failure) = failure {
+        bail!("{failure}");
+    }
+    ensure!(
+        report.findings.is_empty(),
+        "the sanitizer has {} findings",
+        report.findings.len()
+    );
+    Ok(())
+}
+
+/// Whether the input is LLVM IR rather than tile IR: by its name, or by how it begins.
+fn is_llvm(name: &str, contents: &[u8]) -> bool {
+    let by_name = [".llir", ".ll", ".bc"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    by_name || contents.starts_with(b"BC\xc0\xde") || contents.starts_with(b"; ModuleID")
+}
+
+fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kernel> {
+    let mut options = Options::new(arguments.target);
+    options.num_warps = arguments.num_warps;
+    options.libdevice.clone_from(&arguments.libdevice);
+    options.ocml.clone_from(&arguments.ocml);
+    let source = Source::new(name, contents);
+    match Compiler::new(options).compile(&source, ArtifactKind::Llvm) {
+        Ok(compilation) => Ok(Kernel {
+            warps: compilation.metadata.num_warps,
+            shared: compilation.metadata.shared,
+            ir: compilation.artifact.into_bytes(),
+        }),
+        Err(error) => {
+            eprintln!("{}", error.with_source(source.text().unwrap_or_default()));
+            Err(crate::Reported.into())
+        }
+    }
+}
+
+fn scalar(text: &str) -> Result<Argument> {
+    if text == "null" {
+        return Ok(Argument::Null);
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return Ok(Argument::Int(value));
+    }
+    match text.parse::<f64>() {
+        Ok(value) => Ok(Argument::Real(value)),
+        Err(_) => bail!("the argument '{text}' is neither a .npy file nor a number"),
+    }
+}
+
+/// A bar on a terminal; it shows itself only on runs that take a while.
+fn progress_bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} blocks, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_and_scalars_are_read() {
+        assert_eq!(grid("4"), Ok([4, 1, 1]));
+        assert_eq!(grid("4,2, 3"), Ok([4, 2, 3]));
+        assert!(grid("4,x").is_err() && grid("1,2,3,4").is_err() && grid("").is_err());
+        assert_eq!(scalar("-7").unwrap(), Argument::Int(-7));
+        assert_eq!(scalar("1e-5").unwrap(), Argument::Real(1e-5));
+        assert_eq!(scalar("null").unwrap(), Argument::Null);
+        assert!(scalar("x.npz").is_err());
+    }
+
+    #[test]
+    fn llvm_ir_is_told_from_tile_ir() {
+        assert!(is_llvm("k.llir", b"") && is_llvm("<stdin>", b"; ModuleID = 'x'"));
+        assert!(!is_llvm("k.ttgir", b"module {}") && !is_llvm("<stdin>", b"module {}"));
+    }
+}
