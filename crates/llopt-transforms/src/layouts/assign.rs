@@ -337,7 +337,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let consumer = &nodes[used.consumer];
             let label = match &consumer.kind {
                 NodeKind::Op(_, relation) => {
-                    relation.from_operand(&given, &shape, &consumer.tensor.shape())?
+                    relation.label_of_operand(&given, &shape, &consumer.tensor.shape())?
                 }
                 NodeKind::Carried(_) => given,
             };
@@ -345,7 +345,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         } else {
             let wanted = self.wanted(&nodes[from], label, &shape)?;
             let label = match &nodes[used.producer].kind {
-                NodeKind::Op(_, relation) => relation.from_result(&wanted, &shape)?,
+                NodeKind::Op(_, relation) => relation.label_of_result(&wanted, &shape)?,
                 NodeKind::Carried(_) => wanted,
             };
             Some((used.producer, label))

@@ -52,11 +52,13 @@ pub(super) fn instead_of_converting(engine: &Engine<'_, '_, '_>, labels: &[Encod
         }
         let mut slice = Slice::default();
         let found = slice.grow(engine, labels, used.value, &wanted);
-        if found && !slice.operations.is_empty() && slice.cost < conversion {
-            if let Some(value) = slice.copy(used.value) {
-                used.operation.set_operand_value(used.operand, value);
-                copied = true;
-            }
+        if found
+            && !slice.operations.is_empty()
+            && slice.cost < conversion
+            && let Some(value) = slice.copy(used.value)
+        {
+            used.operation.set_operand_value(used.operand, value);
+            copied = true;
         }
     }
     copied
@@ -104,7 +106,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         {
             return true;
         }
-        let Some(label) = relation.from_result(wanted, &shape) else {
+        let Some(label) = relation.label_of_result(wanted, &shape) else {
             return false;
         };
         let Ok(layout) = label.linear_layout(&transfer::extents(&shape)) else {

@@ -89,7 +89,7 @@ impl Relation {
     }
 
     /// The label from the layout of an operand of this shape.
-    pub(super) fn from_operand(
+    pub(super) fn label_of_operand(
         &self,
         operand: &Encoding,
         shape: &[i64],
@@ -118,7 +118,7 @@ impl Relation {
     }
 
     /// The label from the layout of a result of this shape.
-    pub(super) fn from_result(&self, result: &Encoding, shape: &[i64]) -> Option<Encoding> {
+    pub(super) fn label_of_result(&self, result: &Encoding, shape: &[i64]) -> Option<Encoding> {
         match self {
             Self::Same
             | Self::ExpandDims { .. }
