@@ -15,8 +15,10 @@ Three files come out, gzip-compressed lines of tab-separated fields:
   element width in bits, excess wavefronts per vectorised access.
 * `triton_swizzles.tsv.gz`: source bases, target bases, element width in bits,
   bases of the shared-memory layout that Triton synthesises for the conversion
-  (inputs `vector`, `bank`, `segment`, `reps`). Source and target are one
-  block's, without registers that hold copies.
+  with plain loads and stores (inputs `vector`, `bank`, `segment`, `reps`);
+  then what it takes with `ldmatrix` and `stmatrix` to choose from: the kinds of
+  the stores and of the loads, and the bases. Source and target are one block's,
+  without registers that hold copies.
 """
 
 import argparse
@@ -161,10 +163,19 @@ def swizzles(triton, modules, seed):
     questions = sorted(questions)
     random.Random(seed).shuffle(questions)
     questions = questions[:MAX_SWIZZLES]
-    answers = triton_bridge.ask_all(
-        triton, questions, lambda t, q: t.swizzle(q[0], q[1], list(q[2]), q[3]))
-    return [(source, target, str(bits), bases_text(answer))
-            for (_, _, _, bits, source, target), answer in answers if answer is not None]
+
+    def both(t, q):
+        plain = t.swizzle(q[0], q[1], list(q[2]), q[3])
+        store, load, best = t.matrix_swizzle(q[0], q[1], list(q[2]), q[3])
+        return plain, store, load, best
+
+    rows = []
+    for (_, _, _, bits, source, target), answer in triton_bridge.ask_all(triton, questions, both):
+        if answer is not None:
+            plain, store, load, best = answer
+            rows.append((source, target, str(bits), bases_text(plain), store, load,
+                         bases_text(best)))
+    return rows
 
 
 MAX_SWIZZLES = 4000

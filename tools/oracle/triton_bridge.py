@@ -48,7 +48,26 @@ SYMBOLS = {
     "_ZNK4mlir6triton12LinearLayout8toStringB5cxx11Ev",
     "optimal_swizzling":
     "_ZN4mlir6triton3gpu20optimalSwizzlingLdStERKNS0_12LinearLayoutES4_i",
+    "optimal_swizzling_tiles":
+    "_ZN4mlir6triton3gpu16optimalSwizzlingERKNS0_12LinearLayoutES4_"
+    "N4llvm8ArrayRefINS1_14LocalMemOpTileEEES8_i",
 }
+
+KINDS = ["vector", "matrix", "transposed"]
+"""Shared-memory instructions in the order in which Triton's NVIDIA back end tries them."""
+
+LANE_BITS = {"vector": ([], [0, 1, 2]), "matrix": ([0, 1], [2, 3, 4]),
+             "transposed": ([2, 3, 4], [0, 1])}
+"""Lane bits of the contiguous part and of the address of these instructions."""
+
+LAYOUT_BYTES = 104
+"""The size of the C++ `LinearLayout` in a build with assertions: two maps of 48 bytes, a number."""
+
+
+def small_vector(values):
+    """The 64 bytes of an `llvm::SmallVector<int32_t>` that keeps its values elsewhere."""
+    data = (ctypes.c_int32 * max(1, len(values)))(*values)
+    return struct.pack("<QII", ctypes.addressof(data), len(values), 12) + bytes(48), data
 
 
 def word(address, index):
@@ -112,7 +131,7 @@ class Triton:
             int(line.split("-")[0], 16) for line in open("/proc/self/maps")
             if line.rstrip().endswith(os.path.basename(path)))
         self.functions = {
-            key: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(base + offset)
+            key: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 8)(base + offset)
             for key, offset in symbol_offsets(path, SYMBOLS).items()
         }
         self.keep = []  # What ctypes must not free while C++ points at it.
@@ -143,13 +162,14 @@ class Triton:
         self.keep += [sizes, buffer]
         attribute = self.attribute(encoding)
         self.functions["to_linear_layout"](ctypes.addressof(buffer), ctypes.addressof(sizes),
-                                           len(shape), word(cell(attribute), 0))
+                                           len(shape), word(cell(attribute), 0), 0, 0, 0, 0)
         return buffer
 
     def read_layout(self, buffer):
         """`(ins, outs)`: `[(name, bases)]` and `[(name, size)]`."""
         text = ctypes.create_string_buffer(64)
-        self.functions["to_string"](ctypes.addressof(text), ctypes.addressof(buffer), 0, 0)
+        self.functions["to_string"](ctypes.addressof(text), ctypes.addressof(buffer), 0, 0, 0,
+                                    0, 0, 0)
         printed = ctypes.string_at(word(ctypes.addressof(text), 0),
                                    word(ctypes.addressof(text), 1)).decode()
         ins = []
@@ -202,8 +222,36 @@ class Triton:
         a = self.raw_layout(source, shape)
         b = self.raw_layout(target, shape)
         self.functions["optimal_swizzling"](ctypes.addressof(buffer), ctypes.addressof(a),
-                                            ctypes.addressof(b), bits)
+                                            ctypes.addressof(b), bits, 0, 0, 0, 0)
         return self.read_layout(buffer)[0]
+
+    def tiles(self, kinds):
+        """The address and the length of an array of instruction tiles."""
+        packed = b""
+        for kind in kinds:
+            for values in LANE_BITS[kind]:
+                vector, data = small_vector(values)
+                self.keep.append(data)
+                packed += vector
+        buffer = ctypes.create_string_buffer(packed, len(packed))
+        self.keep.append(buffer)
+        return ctypes.addressof(buffer), len(kinds)
+
+    def matrix_swizzle(self, source, target, shape, bits):
+        """As `swizzle`, with `ldmatrix` and `stmatrix` to choose from: `(store, load, ins)`."""
+        kinds = KINDS[:1] + KINDS[1:2] * (bits <= 32) + KINDS[2:] * (bits == 16)
+        buffer = ctypes.create_string_buffer(1024)
+        self.keep.append(buffer)
+        a = self.raw_layout(source, shape)
+        b = self.raw_layout(target, shape)
+        tiles, count = self.tiles(kinds)
+        # The second array does not fit into registers and goes to the stack; the width takes the
+        # register that is left.
+        self.functions["optimal_swizzling_tiles"](ctypes.addressof(buffer), ctypes.addressof(a),
+                                                  ctypes.addressof(b), tiles, count, bits, tiles,
+                                                  count)
+        store, load = struct.unpack_from("<ii", buffer.raw, LAYOUT_BYTES)
+        return kinds[store], kinds[load], self.read_layout(buffer)[0]
 
 
 def ask_all(triton, questions, answer):
