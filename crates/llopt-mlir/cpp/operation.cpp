@@ -147,25 +147,43 @@ void RustOp::printAssembly(Operation *op, OpAsmPrinter &printer, StringRef defau
 
 //===------------------------------------------------------------- verifying ---===//
 
-/// `requires N operands` and its like, in MLIR's words.
-static LogicalResult verifyArity(Operation *op, LloptArity arity, int64_t count, StringRef what) {
+namespace {
+/// MLIR's verifiers of a count of operands, results, regions or successors, for their wording.
+struct CountVerifiers {
+  StringRef what;
+  Verifier zero, one;
+  LogicalResult (*exactly)(Operation *, unsigned);
+  LogicalResult (*atLeast)(Operation *, unsigned);
+};
+} // namespace
+
+static LogicalResult verifyArity(Operation *op, LloptArity arity, int64_t count, const CountVerifiers &verifiers) {
   if (count >= arity.min && (arity.max < 0 || count <= arity.max))
     return success();
-  InFlightDiagnostic diagnostic = op->emitOpError() << "expected ";
-  if (arity.min == arity.max)
-    diagnostic << arity.min;
-  else if (arity.max < 0)
-    diagnostic << arity.min << " or more";
-  else
-    diagnostic << arity.min << " to " << arity.max;
-  return diagnostic << " " << what << (arity.min == 1 && arity.max == 1 ? "" : "s") << ", but found " << count;
+  if (arity.max < 0)
+    return verifiers.atLeast(op, arity.min);
+  if (arity.min != arity.max)
+    return op->emitOpError() << "expected " << arity.min << " to " << arity.max << " " << verifiers.what
+                             << ", but found " << count;
+  if (arity.min == 0)
+    return verifiers.zero(op);
+  return arity.min == 1 ? verifiers.one(op) : verifiers.exactly(op, arity.min);
 }
 
 LogicalResult RustOp::verifyInvariants(Operation *op) {
-  if (failed(verifyArity(op, operands, op->getNumOperands(), "operand")) ||
-      failed(verifyArity(op, results, op->getNumResults(), "result")) ||
-      failed(verifyArity(op, regions, op->getNumRegions(), "region")) ||
-      failed(verifyArity(op, successors, op->getNumSuccessors(), "successor")))
+  namespace impl = OpTrait::impl;
+  static const CountVerifiers operandVerifiers{"operands", impl::verifyZeroOperands, impl::verifyOneOperand,
+                                               impl::verifyNOperands, impl::verifyAtLeastNOperands};
+  static const CountVerifiers resultVerifiers{"results", impl::verifyZeroResults, impl::verifyOneResult,
+                                              impl::verifyNResults, impl::verifyAtLeastNResults};
+  static const CountVerifiers regionVerifiers{"regions", impl::verifyZeroRegions, impl::verifyOneRegion,
+                                              impl::verifyNRegions, impl::verifyAtLeastNRegions};
+  static const CountVerifiers successorVerifiers{"successors", impl::verifyZeroSuccessors, impl::verifyOneSuccessor,
+                                                 impl::verifyNSuccessors, impl::verifyAtLeastNSuccessors};
+  if (failed(verifyArity(op, operands, op->getNumOperands(), operandVerifiers)) ||
+      failed(verifyArity(op, results, op->getNumResults(), resultVerifiers)) ||
+      failed(verifyArity(op, regions, op->getNumRegions(), regionVerifiers)) ||
+      failed(verifyArity(op, successors, op->getNumSuccessors(), successorVerifiers)))
     return failure();
   if (!parents.empty()) {
     Operation *parent = op->getParentOp();

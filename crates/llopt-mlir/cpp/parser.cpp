@@ -200,10 +200,19 @@ int llopt_parser_optional_attribute(LloptParser parser, MlirType type, MlirAttri
   return answer(result);
 }
 
+/// The kind of a spec, or null after an error: a dialect that names a kind of another must depend
+/// on that dialect.
+static const Kind *findLoadedKind(AsmParser &parser, const void *spec) {
+  const Kind *kind = findKind(spec);
+  if (!kind)
+    parser.emitError(parser.getCurrentLocation(), "bug in llopt: a kind is used before its dialect is loaded");
+  return kind;
+}
+
 bool llopt_parser_attribute_of(LloptParser handle, const void *spec, MlirType type, MlirAttribute *attribute) {
   AsmParser &parser = unwrapParser(handle);
   SMLoc loc = parser.getCurrentLocation();
-  const Kind *kind = findKind(spec);
+  const Kind *kind = findLoadedKind(parser, spec);
   Attribute parsed;
   if (!kind || parser.parseCustomAttributeWithFallback(parsed, unwrap(type), [&](Attribute &result, Type type) {
         result = parseAttributeBody(kind, parser, type);
@@ -222,7 +231,7 @@ bool llopt_parser_attribute_of(LloptParser handle, const void *spec, MlirType ty
 bool llopt_parser_type_of(LloptParser handle, const void *spec, MlirType *type) {
   AsmParser &parser = unwrapParser(handle);
   SMLoc loc = parser.getCurrentLocation();
-  const Kind *kind = findKind(spec);
+  const Kind *kind = findLoadedKind(parser, spec);
   Type parsed;
   if (!kind || parser.parseCustomTypeWithFallback(parsed, [&](Type &result) {
         result = parseTypeBody(kind, parser);

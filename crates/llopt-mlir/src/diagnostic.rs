@@ -119,6 +119,20 @@ impl Complaint {
     }
 }
 
+impl fmt::Display for Complaint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.message {
+            Some(message) => formatter.write_str(message)?,
+            None => Reported(()).fmt(formatter)?,
+        }
+        self.notes
+            .iter()
+            .try_for_each(|note| write!(formatter, "; {note}"))
+    }
+}
+
+impl std::error::Error for Complaint {}
+
 impl From<Reported> for Complaint {
     fn from(_: Reported) -> Self {
         Self {

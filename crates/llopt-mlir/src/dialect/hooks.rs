@@ -537,11 +537,8 @@ unsafe extern "C" fn attribute_verify_encoding(
             match verify(spec, attribute, shape, unsafe { Type::from_raw(element) }) {
                 Ok(()) => true,
                 Err(complaint) => {
-                    if let Some(message) = complaint.message() {
-                        say(&complaint
-                            .notes()
-                            .iter()
-                            .fold(message.to_owned(), |text, note| format!("{text}; {note}")));
+                    if complaint.message().is_some() {
+                        say(&complaint.to_string());
                     }
                     false
                 }

@@ -293,7 +293,7 @@ fn verifiers_speak_like_mlir() {
         ("toy.load", "'toy.load' op has no custom assembly form"),
         (
             "\"toy.reduce\"() : () -> ()",
-            "'toy.reduce' op expected 1 operand, but found 0",
+            "'toy.reduce' op requires a single operand",
         ),
         (
             "\"toy.segments\"() <{operandSegmentSizes = array<i32: 1>}> : () -> ()",

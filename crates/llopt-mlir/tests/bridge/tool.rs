@@ -1,7 +1,12 @@
-//! MLIR's opt driver over the test dialect, each run in a process of its own.
+//! MLIR's opt driver and language server over the test dialect, each run in a process of its own.
 
 use crate::{dialect::SAMPLE, toy};
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    io::Write,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 /// The other side of [`opt`]: does nothing unless it is called from there.
 #[test]
@@ -84,4 +89,49 @@ fn opt_driver_fails_with_a_located_error_and_no_output_file() {
     let (code, error, output) = opt("bad-bytecode", b"ML\xefR\x0d\x01\xff\xff\xff\xff\xff", &[]);
     assert_eq!((code, output), (Some(1), None));
     assert!(error.contains("error: "), "{error}");
+}
+
+/// The other side of the language server's test.
+#[test]
+fn language_server_process() {
+    if std::env::var_os("LLOPT_TEST_LSP").is_none() {
+        return;
+    }
+    // The test harness prints before it runs this, so the server must not mind: it writes only.
+    let arguments = ["toy-lsp", "--lit-test", "--log=error"].map(str::to_owned);
+    std::process::exit(llopt_mlir::lsp_main(&arguments, &toy::registry()));
+}
+
+#[test]
+fn language_server_shows_errors_of_the_dialect() {
+    let open = r#"{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"test:///a.mlir","languageId":"mlir","version":1,"text":"toy.return"}}}"#;
+    let messages = [
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"processId":123,"rootPath":"mlir","capabilities":{},"trace":"off"}}"#,
+        open,
+        r#"{"jsonrpc":"2.0","id":3,"method":"shutdown"}"#,
+        r#"{"jsonrpc":"2.0","method":"exit"}"#,
+    ];
+    let mut server = Command::new(std::env::current_exe().expect("runs"))
+        .args(["--exact", "tool::language_server_process", "--nocapture"])
+        .env("LLOPT_TEST_LSP", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let input = messages.join("\n// -----\n") + "\n";
+    server
+        .stdin
+        .take()
+        .expect("is piped")
+        .write_all(input.as_bytes())
+        .expect("reads");
+    let output = server.wait_with_output().expect("ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("'toy.return' op expects parent op 'toy.func'"),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(output.status.code(), Some(0));
 }
