@@ -50,7 +50,7 @@ pub fn parse_attribute<'c>(
         Some(definition) => parse_parameters(definition, parser)?,
         None => Vec::new(),
     };
-    spec.get_checked(parser.encode(location), &parameters)
+    parser.checked_attribute(spec, location, &parameters)
 }
 
 /// The parse hook of type kinds without a syntax of their own.
@@ -63,7 +63,7 @@ pub fn parse_type<'c>(spec: &'static TypeSpec, parser: &mut AsmParser<'c, '_>) -
         Some(definition) => parse_parameters(definition, parser)?,
         None => Vec::new(),
     };
-    spec.get_checked(parser.encode(location), &parameters)
+    parser.checked_type(spec, location, &parameters)
 }
 
 /// Everything from `<` to `>` in the style of the definition.

@@ -27,7 +27,7 @@ pub mod ptr {
             Some(make::r#type(pointee)),
             Some(make::integer(parser.context(), 32, address_space)),
         ];
-        spec.get_checked(parser.encode(location), &parameters)
+        parser.checked_type(spec, location, &parameters)
     }
 
     /// Prints from `<`.
@@ -80,7 +80,7 @@ pub mod tensordesc {
             }
         };
         parser.token(Token::Greater)?;
-        spec.get_checked(parser.encode(location), &[Some(make::r#type(block))])
+        parser.checked_type(spec, location, &[Some(make::r#type(block))])
     }
 
     /// Prints from `<`.

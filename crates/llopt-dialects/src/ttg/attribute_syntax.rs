@@ -40,7 +40,7 @@ pub mod nvmma_shared {
             values[RANK] = Some(make::integer(parser.context(), 32, rank));
         }
         let values = kind::complete(definition, parser, location, values)?;
-        spec.get_checked(parser.encode(location), &values)
+        parser.checked_attribute(spec, location, &values)
     }
 
     /// Prints from `<`.
@@ -120,7 +120,7 @@ pub mod shared_linear {
             values[BLOCK] = Some(make::bases(parser.context(), &[]));
         }
         let values = kind::complete(definition, parser, location, values)?;
-        spec.get_checked(parser.encode(location), &values)
+        parser.checked_attribute(spec, location, &values)
     }
 
     /// Prints from `<`.
@@ -254,7 +254,7 @@ pub mod padded_shared {
             Some(block),
             Some(make::i32_array(context, &shape)),
         ];
-        spec.get_checked(parser.encode(location), &values)
+        parser.checked_attribute(spec, location, &values)
     }
 
     /// Prints from `<`.

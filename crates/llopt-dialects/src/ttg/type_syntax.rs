@@ -42,7 +42,7 @@ pub mod memdesc {
             mutable,
             alloc_shape,
         };
-        spec.get_checked(parser.encode(location), &parts.parameters())
+        parser.checked_type(spec, location, &parts.parameters())
     }
 
     /// Prints from `<`.

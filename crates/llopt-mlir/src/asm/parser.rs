@@ -175,6 +175,30 @@ impl<'c, 'p> AsmParser<'c, 'p> {
         complaint.report_at(self.encode(location))
     }
 
+    /// Makes an attribute of a kind after verifying the parameters; complaints are reported at a
+    /// place. Cheaper than `spec.get_checked(parser.encode(place), …)`, which looks up line and
+    /// column even when nothing is wrong.
+    pub fn checked_attribute(
+        &mut self,
+        spec: &'static AttributeSpec,
+        location: SourceLoc,
+        parameters: &[Option<Attribute<'c>>],
+    ) -> Parsed<Attribute<'c>> {
+        spec.try_get(self.context(), parameters)
+            .map_err(|complaint| self.complain(location, complaint))
+    }
+
+    /// Makes a type of a kind, as [`AsmParser::checked_attribute`].
+    pub fn checked_type(
+        &mut self,
+        spec: &'static TypeSpec,
+        location: SourceLoc,
+        parameters: &[Option<Attribute<'c>>],
+    ) -> Parsed<Type<'c>> {
+        spec.try_get(self.context(), parameters)
+            .map_err(|complaint| self.complain(location, complaint))
+    }
+
     /// Punctuation.
     pub fn token(&mut self, token: Token) -> Parsed<()> {
         // SAFETY: the parser is live.

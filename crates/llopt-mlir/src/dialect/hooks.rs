@@ -114,6 +114,15 @@ pub(crate) fn at_location(raw: MlirLocation) -> impl FnOnce(String) {
     }
 }
 
+/// Reports at the name that a parser is working on. Line and column are looked up only then.
+fn at_parser(raw: LloptParser) -> impl FnOnce(String) {
+    move |message| {
+        // SAFETY: hooks run while their parser is live.
+        let mut parser = unsafe { AsmParser::from_raw(raw) };
+        let _ = parser.error(parser.name_location(), message);
+    }
+}
+
 /// Where there is no location to report at: the standard error stream.
 fn on_stderr(what: &'static str) -> impl FnOnce(String) {
     move |message| eprintln!("error: {message} (in {what})")
@@ -163,13 +172,13 @@ unsafe extern "C" fn collect_fold(
 
 unsafe extern "C" fn op_parse(
     address: *const c_void,
-    parser: LloptOpParser,
+    raw: LloptOpParser,
     state: LloptOpState,
 ) -> bool {
     let spec: &'static OpSpec = unsafe { spec(address) };
-    let mut parser = unsafe { OpParser::from_raw(parser, state) };
-    let location = parser.encode(parser.name_location()).to_raw();
-    guard(false, at_location(location), || match spec.parse {
+    let mut parser = unsafe { OpParser::from_raw(raw, state) };
+    let base = unsafe { llopt_op_parser_base(raw) };
+    guard(false, at_parser(base), || match spec.parse {
         Some(parse) => parse(spec, &mut parser).is_ok(),
         None => false,
     })
@@ -418,13 +427,12 @@ unsafe extern "C" fn op_integer_ranges(
 
 unsafe extern "C" fn attribute_parse(
     address: *const c_void,
-    parser: LloptParser,
+    raw: LloptParser,
     expected: MlirType,
 ) -> MlirAttribute {
     let spec: &'static AttributeSpec = unsafe { spec(address) };
-    let mut parser = unsafe { AsmParser::from_raw(parser) };
-    let location = parser.encode(parser.name_location()).to_raw();
-    guard(NO_ATTRIBUTE, at_location(location), || {
+    let mut parser = unsafe { AsmParser::from_raw(raw) };
+    guard(NO_ATTRIBUTE, at_parser(raw), || {
         let expected = unsafe { Type::from_option_raw(expected) };
         match (spec.parse)(spec, &mut parser, expected) {
             Ok(attribute) => attribute.to_raw(),
@@ -448,11 +456,10 @@ unsafe extern "C" fn attribute_print(
     });
 }
 
-unsafe extern "C" fn type_parse(address: *const c_void, parser: LloptParser) -> MlirType {
+unsafe extern "C" fn type_parse(address: *const c_void, raw: LloptParser) -> MlirType {
     let spec: &'static TypeSpec = unsafe { spec(address) };
-    let mut parser = unsafe { AsmParser::from_raw(parser) };
-    let location = parser.encode(parser.name_location()).to_raw();
-    guard(NO_TYPE, at_location(location), || {
+    let mut parser = unsafe { AsmParser::from_raw(raw) };
+    guard(NO_TYPE, at_parser(raw), || {
         match (spec.parse)(spec, &mut parser) {
             Ok(r#type) => r#type.to_raw(),
             Err(_) => NO_TYPE,

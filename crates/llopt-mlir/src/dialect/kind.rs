@@ -151,15 +151,15 @@ macro_rules! kind_constructors {
             #[doc = concat!("Makes ", $what, " after verifying the parameters.")]
             ///
             /// # Errors
-            /// What the verifier complains about, already reported at `location`.
-            pub fn get_checked<'c>(
+            /// What the verifier complains about, not reported yet.
+            pub fn try_get<'c>(
                 &'static self,
-                location: Location<'c>,
+                context: &'c Context,
                 parameters: &[Option<Attribute<'c>>],
-            ) -> Result<$object<'c>, Reported> {
+            ) -> Result<$object<'c>, Complaint> {
                 // An attribute or type is a value of the context: made before it is verified, it
                 // harms nobody as long as nobody sees it.
-                let object = self.get(crate::ir::context(location.context()), parameters);
+                let object = self.get(context, parameters);
                 let Some(verify) = self.verify else {
                     return Ok(object);
                 };
@@ -167,11 +167,23 @@ macro_rules! kind_constructors {
                 if unsafe { ffi::$is_verified(object.to_raw()) } {
                     return Ok(object);
                 }
-                verify(self, Self::parameters_of(object))
-                    .map_err(|complaint| complaint.report_at(location))?;
+                verify(self, Self::parameters_of(object))?;
                 // SAFETY: as above.
                 unsafe { ffi::$set_verified(object.to_raw()) };
                 Ok(object)
+            }
+
+            #[doc = concat!("Makes ", $what, " after verifying the parameters.")]
+            ///
+            /// # Errors
+            /// What the verifier complains about, already reported at `location`.
+            pub fn get_checked<'c>(
+                &'static self,
+                location: Location<'c>,
+                parameters: &[Option<Attribute<'c>>],
+            ) -> Result<$object<'c>, Reported> {
+                self.try_get(crate::ir::context(location.context()), parameters)
+                    .map_err(|complaint| complaint.report_at(location))
             }
 
             #[doc = concat!("Whether ", $what, " is of this kind.")]

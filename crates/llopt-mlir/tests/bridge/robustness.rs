@@ -26,7 +26,7 @@ fn panics_become_errors_on_the_operation() {
     let text = quietly(|| errors("toy.panic_in_parse"));
     assert_eq!(
         text,
-        "test.mlir:1:1: error: bug in llopt: parser of a test\n"
+        "test.mlir:1:1: error: custom op 'toy.panic_in_parse' bug in llopt: parser of a test\n"
     );
     let context = toy::context();
     pass::register_upstream_passes();
