@@ -1,5 +1,7 @@
 //! How long the algebra and the planner take: 16-bit layouts, and typical conversions.
 
+#[path = "../tests/corpus/mod.rs"]
+mod corpus;
 #[path = "../tests/machines/mod.rs"]
 mod machines;
 
@@ -163,9 +165,25 @@ fn planner(c: &mut Criterion) {
     });
 }
 
+/// All conversions of the corpus, one after another: the time divided by their number is the mean.
+fn corpus_sweep(c: &mut Criterion) {
+    let pairs = corpus::pairs();
+    c.bench_function(
+        &format!("plan/all_{}_of_the_corpus", pairs.len()),
+        |bench| {
+            bench.iter(|| {
+                for pair in &pairs {
+                    let machine = pair.machine();
+                    let _ = black_box(plan(&pair.from, &pair.to, pair.element_bits, &machine));
+                }
+            })
+        },
+    );
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(60);
-    targets = algebra, planner
+    targets = algebra, planner, corpus_sweep
 }
 criterion_main!(benches);

@@ -54,7 +54,7 @@ pub const PRICES: Costs = Costs {
     shuffle: 1.0,
     select: 0.5,
     permute: 0.5,
-    issue: 1.0,
+    issue: 0.25,
     wavefront: 1.0,
     remote_wavefront: 4.0,
     warp_barrier: 4.0,
