@@ -15,13 +15,12 @@ pub(crate) const WORD: usize = 32;
 /// A growing set of vectors in reduced echelon form with the recipe of each.
 #[derive(Clone, Copy)]
 pub struct Echelon {
-    /// The kept vectors in the order in which they came: each in the low half, its recipe in the
-    /// high half.
-    rows: [u64; WORD],
-    /// At index `p` the row whose pivot is `p`.
-    row_of: [u8; WORD],
+    /// At index `p` the kept vector whose pivot is `p`, zero if there is none.
+    values: [u32; WORD],
+    /// The recipe of each.
+    recipes: [u32; WORD],
     pivots: u32,
-    /// All components that some row has.
+    /// All components that some kept vector has.
     present: u32,
     inserted: u32,
 }
@@ -30,8 +29,8 @@ impl Echelon {
     /// The empty set, which spans only the zero vector.
     pub const fn new() -> Self {
         Echelon {
-            rows: [0; WORD],
-            row_of: [0; WORD],
+            values: [0; WORD],
+            recipes: [0; WORD],
             pivots: 0,
             present: 0,
             inserted: 0,
@@ -49,20 +48,18 @@ impl Echelon {
         echelon
     }
 
-    /// The row with this pivot.
+    /// The remainder of a vector, and the recipe of what was taken off.
     #[inline]
-    fn at(&self, pivot: u32) -> u64 {
-        self.rows[usize::from(self.row_of[pivot as usize & (WORD - 1)]) & (WORD - 1)]
-    }
-
-    #[inline]
-    fn reduce_word(&self, mut word: u64) -> u64 {
-        let mut hits = word as u32 & self.pivots;
+    fn reduce_with_recipe(&self, vector: u32) -> (u32, u32) {
+        let mut hits = vector & self.pivots;
+        let (mut value, mut recipe) = (vector, 0);
         while hits != 0 {
-            word ^= self.at(hits.trailing_zeros());
+            let pivot = hits.trailing_zeros() as usize;
+            value ^= self.values[pivot];
+            recipe ^= self.recipes[pivot];
             hits &= hits - 1;
         }
-        word
+        (value, recipe)
     }
 
     /// Inserts the next vector.
@@ -72,26 +69,35 @@ impl Echelon {
     /// Requires at most 32 insertions; recipes of later ones are not recorded.
     #[inline]
     pub fn insert(&mut self, vector: u32) -> Option<u32> {
-        let name = 1u64.checked_shl(self.inserted).unwrap_or(0) << 32;
+        let name = 1u32.checked_shl(self.inserted).unwrap_or(0);
         self.inserted += 1;
-        let word = self.reduce_word(u64::from(vector) | name);
-        if word as u32 == 0 {
-            return Some((word >> 32) as u32);
+        let (value, recipe) = self.reduce_with_recipe(vector);
+        let recipe = recipe ^ name;
+        if value == 0 {
+            return Some(recipe);
         }
-        let pivot = (word as u32).trailing_zeros();
-        let rank = self.pivots.count_ones() as usize & (WORD - 1);
+        let pivot = value.trailing_zeros();
         // Most layouts permute bits: then no row has the new pivot.
         if self.present >> pivot & 1 == 1 {
-            for row in &mut self.rows[..rank] {
+            let used = if self.pivots >> 16 == 0 {
+                WORD / 2
+            } else {
+                WORD
+            };
+            let rows = self.values[..used]
+                .iter_mut()
+                .zip(&mut self.recipes[..used]);
+            for (row, row_recipe) in rows {
                 // All ones where the row has the new pivot; the compiler vectorises this.
-                let hit = 0u64.wrapping_sub(*row >> pivot & 1);
-                *row ^= word & hit;
+                let hit = 0u32.wrapping_sub(*row >> pivot & 1);
+                *row ^= value & hit;
+                *row_recipe ^= recipe & hit;
             }
         }
-        self.rows[rank] = word;
-        self.row_of[pivot as usize] = rank as u8;
+        self.values[pivot as usize] = value;
+        self.recipes[pivot as usize] = recipe;
         self.pivots |= 1 << pivot;
-        self.present |= word as u32;
+        self.present |= value;
         None
     }
 
@@ -99,7 +105,7 @@ impl Echelon {
     /// exactly when they differ by a vector of the span.
     #[inline]
     pub fn reduce(&self, vector: u32) -> u32 {
-        self.reduce_word(u64::from(vector)) as u32
+        self.reduce_with_recipe(vector).0
     }
 
     /// Whether `vector` is a sum of inserted vectors.
@@ -114,8 +120,8 @@ impl Echelon {
     /// `vector`, and zero for zero.
     #[inline]
     pub fn solve(&self, vector: u32) -> Option<u32> {
-        let word = self.reduce_word(u64::from(vector));
-        (word as u32 == 0).then_some((word >> 32) as u32)
+        let (value, recipe) = self.reduce_with_recipe(vector);
+        (value == 0).then_some(recipe)
     }
 
     /// The number of independent vectors inserted.
@@ -132,16 +138,12 @@ impl Echelon {
 
     /// The kept vector with this pivot; zero when there is none.
     pub(crate) fn row(&self, pivot: u32) -> u32 {
-        if self.pivots.checked_shr(pivot).unwrap_or(0) & 1 == 1 {
-            self.at(pivot) as u32
-        } else {
-            0
-        }
+        self.values.get(pivot as usize).copied().unwrap_or(0)
     }
 
     /// The kept vectors, in the order of their pivots.
     pub fn vectors(&self) -> impl Iterator<Item = u32> + '_ {
-        ones(self.pivots).map(|p| self.at(p) as u32)
+        ones(self.pivots).map(|p| self.row(p))
     }
 }
 
