@@ -120,6 +120,11 @@ impl Echelon {
     /// `vector`, and zero for zero.
     #[inline]
     pub fn solve(&self, vector: u32) -> Option<u32> {
+        if self.present == self.pivots {
+            // All rows are unit vectors: what is left is known without looking at them.
+            let recipes = ones(vector & self.pivots).map(|pivot| self.recipes[pivot as usize]);
+            return (vector & !self.pivots == 0).then(|| recipes.fold(0, |acc, v| acc ^ v));
+        }
         let (value, recipe) = self.reduce_with_recipe(vector);
         (value == 0).then_some(recipe)
     }
