@@ -89,7 +89,7 @@ impl Instruction {
     /// The access of `2^elements_log2` contiguous elements per lane, where `shared(d)` says whether
     /// lanes whose numbers differ by `d` have equal addresses.
     ///
-    /// `None` when the banks know no access that wide.
+    /// `None` when the banks know no access that wide, or there are more than 256 lanes.
     pub fn vector(
         access: Access,
         banks: &BankModel,
@@ -100,6 +100,9 @@ impl Instruction {
     ) -> Option<Instruction> {
         let phase = banks.phase(access, element_bits.checked_shl(elements_log2)?, shared)?;
         let lanes = 1u32.checked_shl(lanes_log2)?;
+        if elements_log2.max(lanes_log2) as usize > MAX_INSTRUCTION_BITS {
+            return None;
+        }
         Some(Instruction {
             name: match access {
                 Access::Load => "load",
@@ -110,7 +113,12 @@ impl Instruction {
             element_bits,
             chunk: (0..elements_log2 as u8).map(Bit::Register).collect(),
             address: (0..lanes_log2 as u8).map(Bit::Lane).collect(),
-            phase: phase.iter().copied().filter(|&lane| lane < lanes).collect(),
+            phase: phase
+                .iter()
+                .copied()
+                .filter(|&lane| lane < lanes)
+                .take(MAX_INSTRUCTION_BITS)
+                .collect(),
         })
     }
 
@@ -126,9 +134,24 @@ impl Instruction {
             access: row.access,
             kind: row.kind,
             element_bits: row.element_bits,
-            chunk: row.chunk.iter().copied().collect(),
-            address: row.address.iter().copied().collect(),
-            phase: row.phase.iter().copied().collect(),
+            chunk: row
+                .chunk
+                .iter()
+                .copied()
+                .take(MAX_INSTRUCTION_BITS)
+                .collect(),
+            address: row
+                .address
+                .iter()
+                .copied()
+                .take(MAX_INSTRUCTION_BITS)
+                .collect(),
+            phase: row
+                .phase
+                .iter()
+                .copied()
+                .take(MAX_INSTRUCTION_BITS)
+                .collect(),
         };
         let first = instruction.registers_log2();
         for repeat in 0..repeats_log2 {

@@ -439,3 +439,42 @@ fn bad_questions_get_answers() {
         "no pair of shared-memory instructions of the kinds asked for fits"
     );
 }
+
+#[test]
+fn plans_read_well() {
+    let order = [Dim::REGISTER, Dim::LANE];
+    let from = layout(&[(Dim::LANE, 32, ROW), (Dim::REGISTER, 4, ROW)])
+        .transpose_ins(&order)
+        .expect("both");
+    let to = layout(&[
+        (Dim::LANE, 16, ROW),
+        (Dim::REGISTER, 4, ROW),
+        (Dim::LANE, 2, ROW),
+    ])
+    .transpose_ins(&order)
+    .expect("both");
+    let plans = plan(&from, &to, 16, &WARP32).expect("feasible");
+    let text = |kind: &str| {
+        plans
+            .iter()
+            .find(|p| p.kind() == kind)
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    };
+    assert_eq!(
+        text("shuffle"),
+        "shuffle (cost 5.0, 1 shuffle, 4 selects, 4 byte permutes)
+  pack 2 elements into each word
+  where parity of lane & 16 is odd, words i and i ^ 1 trade places
+  word 0: word 0 of the own lane
+  word 1: word 1 of lane ^ 16
+  where parity of lane & 16 is odd, words i and i ^ 1 trade places"
+    );
+    assert_eq!(
+        text("shared"),
+        "shared (cost 8.8, 2 stores, 1 load, 4 wavefronts, 1 barrier, 256 bytes)
+  2 x store of 32 bits per lane, 2 wavefronts (bound 2)
+  barrier of the warp
+  1 x load of 64 bits per lane, 2 wavefronts (bound 2)"
+    );
+}

@@ -26,6 +26,7 @@ mod endpoint;
 mod machine;
 mod padding;
 mod shared;
+mod show;
 mod shuffle;
 
 use alloc::boxed::Box;

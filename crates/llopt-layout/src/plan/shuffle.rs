@@ -164,8 +164,15 @@ impl ShufflePlan {
     }
 }
 
+/// More registers than any machine has: a plan that names each would only take memory.
+const MAX_REGISTER_BITS: usize = 12;
+
 /// The conversion, if no element has to leave its warp.
 pub(super) fn in_warp(source: &Endpoint, target: &Endpoint, element_bits: u32) -> Option<Movement> {
+    let registers = source.registers.len().max(target.registers.len());
+    if registers > MAX_REGISTER_BITS {
+        return None;
+    }
     let map = Fetch::solve(source, target)?;
     if map.is_register_only() {
         let columns: Vectors = (0..target.register_bits)

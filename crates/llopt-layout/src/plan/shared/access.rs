@@ -84,6 +84,14 @@ impl SharedAccess {
         if !element_bits.is_power_of_two() || !(8..=128).contains(&element_bits) {
             return Err(PlanError::ElementBits { bits: element_bits });
         }
+        let lanes_log2 = layout.in_dim_size_log2(Dim::LANE);
+        if lanes_log2 > machine.lanes_log2 {
+            let machine_log2 = machine.lanes_log2;
+            return Err(PlanError::TooManyLanes {
+                lanes_log2,
+                machine_log2,
+            });
+        }
         if !memory.has_in_dim(Dim::OFFSET) {
             let (side, dim) = (Side::Input, Dim::OFFSET);
             return Err(LayoutError::MissingDim { side, dim }.into());
