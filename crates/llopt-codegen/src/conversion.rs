@@ -6,6 +6,8 @@
 //! | shuffle | pack, exchange registers by conditions on the lane, shuffle, exchange, unpack |
 //! | shared | vector or matrix stores, a barrier, loads; for each round |
 
+use llopt_layout::Dim;
+use llopt_layout::f2::Echelon;
 use llopt_layout::plan::{
     Exchange, Movement, Plan, PlanError, Scope, SharedPlan, ShufflePlan, cheapest,
 };
@@ -34,6 +36,31 @@ pub(crate) fn plan_conversion(
         moved_bits(from.element),
         &target.machine(),
     )
+}
+
+/// The bits of the warp's number whose warps store what other warps store too.
+///
+/// Where each warp reads what it has written itself, such warps get memory of their own: otherwise a warp
+/// could read while another writes, if only the same bits.
+fn repeating_warps(from: &TensorType) -> Vec<u32> {
+    let layout = from.layout();
+    let mut held = Echelon::of(layout.flat_bases_of(Dim::REGISTER));
+    for lane in layout.flat_bases_of(Dim::LANE) {
+        held.insert(*lane);
+    }
+    let warps = layout.flat_bases_of(Dim::WARP);
+    (0..warps.len() as u32)
+        .filter(|bit| held.insert(warps[*bit as usize]).is_some())
+        .collect()
+}
+
+/// The bytes of shared memory that a plan of a conversion from `from` needs.
+pub(crate) fn shared_bytes(from: &TensorType, plan: &SharedPlan) -> u64 {
+    let bytes = u64::from(plan.bytes);
+    match plan.scope {
+        Scope::Warp => bytes << repeating_warps(from).len(),
+        Scope::Block | Scope::Cluster => bytes,
+    }
 }
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -83,7 +110,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
                     self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
                 })?;
-                self.follow_shared(op, shared, from.element, values, to.registers(), offset)
+                let mut base = self.e.byte_offset(self.hidden.shared, offset);
+                if shared.scope == Scope::Warp {
+                    let lanes = self.program.threads_per_warp.trailing_zeros();
+                    let repeating = repeating_warps(from);
+                    let mut places = vec![0; from.thread_bases().len()];
+                    for (i, bit) in repeating.iter().enumerate() {
+                        places[(lanes + bit) as usize] = shared.bytes << i;
+                    }
+                    if !repeating.is_empty() {
+                        base = self
+                            .e
+                            .gep(self.e.int(8).into(), base, self.linear(&places, &[]));
+                    }
+                }
+                self.follow_shared(op, shared, from.element, values, to.registers(), base)
             }
         }
     }
@@ -214,7 +255,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         element: Element,
         values: &Registers<'ctx>,
         registers: usize,
-        offset: i64,
+        base: V<'ctx>,
     ) -> Lowered<Registers<'ctx>> {
         if plan.scope == Scope::Cluster {
             return Err(self.unsupported(
@@ -222,7 +263,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Some("its elements would have to move between the blocks of a cluster".to_owned()),
             ));
         }
-        let base = self.e.byte_offset(self.hidden.shared, offset);
         let poison = self.e.poison(element.llvm(self.e.context));
         let mut loaded = vec![poison; registers];
         for round in 0..1u32 << plan.rounds.len() {
@@ -234,7 +274,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     .fold(0, |all, (_, round)| all ^ bit(round))
             };
             let (from, to) = (xor(|round| round.store), xor(|round| round.load));
-            if round > 0 {
+            // Within a warp no barrier of the block has seen to what was read here last.
+            if round > 0 || plan.scope == Scope::Warp {
                 self.wait(plan.scope);
             }
             self.store_shared(op, &plan.store, element, base, |register| {

@@ -8,9 +8,9 @@ use llopt_dialects::{access, tt, ttg};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_target::Target;
 use melior::ir::operation::OperationLike;
-use melior::ir::{OperationRef, Value, ValueLike};
+use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
-use crate::conversion::plan_conversion;
+use crate::conversion::{plan_conversion, shared_bytes};
 use crate::function::has_uses;
 use crate::reduction::{ReductionPlan, operand_bytes};
 use crate::scan::ScanPlan;
@@ -21,7 +21,10 @@ use crate::types::Types;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
     /// Each warp reads only what it has written itself.
-    Warp,
+    Warp {
+        /// How the bytes are divided among the warps: equal numbers, equal parts.
+        parts: u64,
+    },
     /// The warps of the block, after a barrier.
     Block,
 }
@@ -81,13 +84,23 @@ fn of_conversion(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
         return None;
     };
     Some(Scratch {
-        bytes: u64::from(plan.counts.shared_bytes),
+        bytes: shared_bytes(&from, shared),
         alignment: VECTOR_ALIGNMENT,
         readers: match shared.scope {
-            Scope::Warp => Readers::Warp,
+            Scope::Warp => Readers::Warp {
+                parts: parts_of(op),
+            },
             Scope::Block | Scope::Cluster => Readers::Block,
         },
     })
+}
+
+/// The plan, and with it the part of each warp, follows from the two types.
+fn parts_of(op: OperationRef<'_, '_>) -> u64 {
+    let address = |value: Value<'_, '_>| value.r#type().to_raw().ptr as u64;
+    let from = address(access::operand_at(op, 0));
+    let to = address(access::result_at(op, 0));
+    from.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to
 }
 
 /// Partial results of each operand, one operand after the other.

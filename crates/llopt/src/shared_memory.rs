@@ -33,7 +33,7 @@ impl ScratchNeeds for Needs {
             bytes: scratch.bytes,
             alignment: scratch.alignment,
             synchronization: match scratch.readers {
-                Readers::Warp => Synchronization::Warp,
+                Readers::Warp { parts } => Synchronization::Warp { parts },
                 Readers::Block => Synchronization::Block,
             },
         })

@@ -36,7 +36,10 @@ pub struct Scratch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Synchronization {
     /// Each warp for itself: every warp reads what it has written itself.
-    Warp,
+    Warp {
+        /// How the bytes are divided among the warps: equal numbers, equal parts.
+        parts: u64,
+    },
     /// All warps of the block, by a barrier.
     Block,
 }

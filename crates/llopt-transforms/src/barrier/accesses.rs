@@ -78,9 +78,9 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                         ..Node::default()
                     };
                 }
-                BufferOwner::Scratch(Synchronization::Warp) => {
+                BufferOwner::Scratch(Synchronization::Warp { parts }) => {
                     node.accesses
-                        .push(Access::by_warp(AccessKind::Write, range));
+                        .push(Access::by_warp(AccessKind::Write, range, parts));
                 }
                 BufferOwner::Frame | BufferOwner::Allocation => {
                     node.accesses.push(Access::new(AccessKind::Write, range));

@@ -69,8 +69,8 @@ pub struct Access {
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
-    /// Whether each warp has a part of the bytes to itself, all of the same size, in order.
-    pub by_warp: bool,
+    /// If each warp has a part of the bytes to itself: which way of dividing them it is.
+    pub by_warp: Option<u64>,
 }
 
 impl Access {
@@ -80,14 +80,15 @@ impl Access {
             kind,
             start: bytes.start,
             end: bytes.end,
-            by_warp: false,
+            by_warp: None,
         }
     }
 
-    /// An access in which each warp touches a part of the bytes of its own.
-    pub fn by_warp(kind: AccessKind, bytes: Range<u64>) -> Self {
+    /// An access in which each warp touches a part of the bytes of its own, divided as in all
+    /// accesses with the same `parts`.
+    pub fn by_warp(kind: AccessKind, bytes: Range<u64>, parts: u64) -> Self {
         Self {
-            by_warp: true,
+            by_warp: Some(parts),
             ..Self::new(kind, bytes)
         }
     }
@@ -96,8 +97,9 @@ impl Access {
     /// that divide the same bytes among the warps in the same way do not meet.
     pub fn precedes(&self, later: &Self) -> bool {
         let overlap = self.start < later.end && later.start < self.end;
-        let same_parts =
-            self.by_warp && later.by_warp && (self.start, self.end) == (later.start, later.end);
+        let same_parts = self.by_warp.is_some()
+            && self.by_warp == later.by_warp
+            && (self.start, self.end) == (later.start, later.end);
         overlap && !same_parts && self.kind.precedes(later.kind)
     }
 }
@@ -351,7 +353,7 @@ mod tests {
     #[test]
     fn warps_that_keep_to_their_own_parts_need_none() {
         let own = |kind| Node {
-            accesses: vec![Access::by_warp(kind, 0..64)],
+            accesses: vec![Access::by_warp(kind, 0..64, 7)],
             ..Node::default()
         };
         let mut graph = Graph {
@@ -362,6 +364,8 @@ mod tests {
         }
         assert_eq!(graph.barriers(), []);
         graph.nodes[1].accesses[0].end = 128;
+        assert_eq!(graph.barriers(), [1, 2]);
+        graph.nodes[1].accesses[0] = Access::by_warp(Read, 0..64, 8);
         assert_eq!(graph.barriers(), [1, 2]);
     }
 
