@@ -145,6 +145,35 @@ fn swizzles_come_with_a_certificate() {
 }
 
 #[test]
+fn gaps_are_found_for_an_order_that_has_to_stay() {
+    let rows = r#"{"in":[{"name":"register","bases":[[1,0],[2,0],[4,0],[8,0],[16,0]]},{"name":"lane","bases":[[0,1],[0,2],[0,4],[0,8],[0,16]]}],"out":[{"name":"dim0","size":32},{"name":"dim1","size":32}]}"#;
+    let columns = rows
+        .replace("register", "rows")
+        .replace("lane", "register")
+        .replace("rows", "lane");
+    let ends = [
+        "swizzle",
+        "--from",
+        rows,
+        "--to",
+        &columns,
+        "--pad",
+        "(32,32):(32,1)",
+    ];
+    let on = ["--elem-bits", "32", "--target", "cuda:90"];
+    let text = printed(&[&ends[..], &on].concat());
+    assert!(
+        text.starts_with("a gap of one element after every 32, 4220 bytes\n"),
+        "{text}"
+    );
+    let json = printed(&[&ends[..], &on, &["--json"]].concat());
+    assert!(
+        json.starts_with(r#"{"interval":32,"gap":1,"store":{"#),
+        "{json}"
+    );
+}
+
+#[test]
 fn conflicts_of_plain_swizzled_and_padded_memory() {
     let operand = format!("#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>");
     let cases = [

@@ -3,7 +3,9 @@
 
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
-use llopt_layout::plan::{PlanError, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
+use llopt_layout::plan::{
+    PaddedMemory, PlanError, SharedAccess, SharedPlan, SwizzleRequest, pad, synthesize,
+};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 use serde::Serialize;
@@ -126,6 +128,76 @@ impl Swizzle {
             plan.bytes,
             access_line(&plan.store),
             access_line(&plan.load)
+        )
+    }
+}
+
+/// Gaps for a memory whose order of elements is given, with what both sides then take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Padded {
+    found: PaddedMemory,
+}
+
+/// The gaps with which a tensor goes best from one distributed layout to another through a memory
+/// that holds its elements in a given order.
+///
+/// # Errors
+/// As [`swizzle()`], and when the memory does not fit the layouts.
+pub fn padding(
+    memory: &LinearLayout,
+    from: &LinearLayout,
+    to: &LinearLayout,
+    element_bits: u32,
+    target: Target,
+    request: SwizzleRequest,
+) -> Result<Padded, PlanError> {
+    let found = pad(memory, from, to, element_bits, &target.machine(), request)?;
+    Ok(Padded { found })
+}
+
+/// Gaps as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PaddedJson {
+    /// Elements between two gaps.
+    pub interval: u64,
+    /// Elements of a gap; 0 for none.
+    pub gap: u32,
+    /// How registers get there.
+    pub store: AccessJson,
+    /// How they get back.
+    pub load: AccessJson,
+    /// Bytes of shared memory, gaps included.
+    pub shared_bytes: u32,
+}
+
+impl From<&Padded> for PaddedJson {
+    fn from(padded: &Padded) -> Self {
+        let found = &padded.found;
+        Self {
+            interval: 1 << found.padding.interval_log2,
+            gap: found.padding.gap,
+            store: AccessJson::from(&found.store),
+            load: AccessJson::from(&found.load),
+            shared_bytes: found.bytes,
+        }
+    }
+}
+
+impl Padded {
+    /// The gaps and the accesses for a person to read.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let json = PaddedJson::from(self);
+        let gaps = match json.gap {
+            0 => "no gaps".to_owned(),
+            1 => format!("a gap of one element after every {}", json.interval),
+            gap => format!("a gap of {gap} elements after every {}", json.interval),
+        };
+        format!(
+            "{gaps}, {} bytes\nstore: {}\nload:  {}\n",
+            json.shared_bytes,
+            line(&json.store),
+            line(&json.load)
         )
     }
 }

@@ -27,5 +27,8 @@ pub use json::{InDim, LayoutJson, OutDim};
 pub use llopt_layout::LinearLayout;
 pub use llopt_layout::instruction::InstructionKind;
 pub use llopt_layout::plan::{PlanError, SwizzleRequest};
-pub use memory::{AccessJson, Conflicts, Memory, Swizzle, SwizzleJson, conflicts, swizzle};
+pub use memory::{
+    AccessJson, Conflicts, Memory, Padded, PaddedJson, Swizzle, SwizzleJson, conflicts, padding,
+    swizzle,
+};
 pub use source::{ReadError, Shape, read, read_memory};

@@ -3,10 +3,11 @@
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use llopt::layout::{
-    self, Banks, InstructionKind, SwizzleJson, SwizzleRequest, View, Window, swizzle,
+    self, Banks, InstructionKind, PaddedJson, SwizzleJson, SwizzleRequest, View, Window, padding,
+    swizzle,
 };
 
-use super::{Ends, print};
+use super::{Ends, LayoutText, print};
 use crate::output::Output;
 
 /// What `llopt layout swizzle` is told.
@@ -23,7 +24,11 @@ pub struct Arguments {
     #[arg(long, value_name = "KIND")]
     load: Option<Kind>,
 
-    /// Print the memory's layout and the certificate as JSON
+    /// Keep this order of elements in memory, and find the gaps that are best for it
+    #[arg(long, value_name = "LAYOUT", conflicts_with = "svg")]
+    pad: Option<LayoutText>,
+
+    /// Print the memory's layout, or its gaps, and the certificate as JSON
     #[arg(long, conflicts_with = "svg")]
     json: bool,
 
@@ -65,6 +70,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         store: arguments.store.map(Into::into),
         load: arguments.load.map(Into::into),
     };
+    if let Some(memory) = &arguments.pad {
+        let memory = memory.read(ends.shape.as_deref()).context("--pad")?;
+        let padded = padding(&memory, &from, &to, ends.elem_bits, ends.target, request)?;
+        if arguments.json {
+            let text = serde_json::to_string(&PaddedJson::from(&padded))
+                .context("cannot serialise the gaps")?;
+            return print(&format!("{text}\n"));
+        }
+        return print(&padded.text());
+    }
     let swizzle = swizzle(&from, &to, ends.elem_bits, ends.target, request)?;
     if arguments.json {
         let text = serde_json::to_string(&SwizzleJson::from(&swizzle))
