@@ -18,7 +18,7 @@ impl fmt::Display for Plan {
             (counts.shared_loads, "load"),
             (
                 counts.store_wavefronts + counts.load_wavefronts,
-                "wavefronts",
+                "wavefront",
             ),
             (counts.barriers, "barrier"),
             (counts.shared_bytes, "byte"),
