@@ -31,6 +31,11 @@ pub mod plan;
 #[doc = include_str!("../../../docs/linear-layouts.md")]
 pub mod book {}
 
+/// The examples of the read-me file.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;
+
 pub use dim::Dim;
 pub use error::{LayoutError, Side};
 pub use layout::{Coordinates, LinearLayout, MAX_BITS, MAX_DIMS};

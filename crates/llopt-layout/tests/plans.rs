@@ -163,6 +163,12 @@ fn pair(random: &mut Random, machine: &Machine<'_>) -> (LinearLayout, LinearLayo
             b
         }
     };
+    let mut b = b;
+    if random.below(8) == 0 {
+        // The result need not have every element.
+        let lost = random.below(b.len() as u32) as usize;
+        b[lost] = 0;
+    }
     let to = layout(&b, threads, &shape);
     let to = if random.below(4) == 0 && shape.len() == 2 {
         to.transpose_outs(&[Dim::tensor(1), Dim::tensor(0)])
