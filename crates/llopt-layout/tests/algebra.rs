@@ -483,6 +483,59 @@ proptest! {
     }
 
     #[test]
+    fn renaming_and_squeezing_change_names_only(l in layout(&INS, 2, 2, 2), other in layout(&INS, 2, 2, 2)) {
+        let renamed = l.rename_in(Dim::LANE, Dim::OFFSET).unwrap()
+            .rename_out(Dim::tensor(1), Dim::PARTITION).unwrap();
+        let one_more = LinearLayout::zeros_1d(1, Dim::BLOCK, Dim::PARTITION, 1).unwrap();
+        let wider = l.product(&one_more).unwrap();
+        prop_assert_eq!(wider.squeeze_in(Dim::BLOCK).unwrap().squeeze_out(Dim::PARTITION).unwrap(), l.clone());
+        let row_major = l.row_major().unwrap();
+        for x in points(&l) {
+            let y: Vec<_> =
+                x.iter().map(|&(d, v)| (if d == Dim::LANE { Dim::OFFSET } else { d }, v)).collect();
+            let fx = image_of(&l, &x);
+            let fy: Vec<u32> = image_of(&renamed, &y).iter().map(|c| c.1).collect();
+            prop_assert_eq!(fx.iter().map(|c| c.1).collect::<Vec<_>>(), fy);
+            // The flattened output is the position in memory order, the last dimension fastest.
+            let position = fx[0].1 * l.out_dim_size(Dim::tensor(1)) as u32 + fx[1].1;
+            prop_assert_eq!(row_major.apply_flat(row_major.flatten_input(&x).unwrap()), position);
+        }
+        for dim in [Dim::REGISTER, Dim::LANE, Dim::BLOCK] {
+            prop_assert_eq!(l.in_dim_size(dim), 1 << l.in_dim_size_log2(dim));
+            prop_assert_eq!(l.has_in_dim(dim), l.in_dims().contains(&dim));
+            prop_assert_eq!(l.flat_bases_of(dim).len() as u32, l.in_dim_size_log2(dim));
+        }
+        let total: u32 = l.in_dims().iter().map(|&d| l.in_dim_size_log2(d)).sum();
+        prop_assert_eq!((l.total_in_size_log2(), l.flat_bases().len() as u32), (total, total));
+        prop_assert_eq!(l.tensor_rank(), Ok(2));
+        // Equality is that of dimensions and bases, and hashes agree with it.
+        let hash = |l: &LinearLayout| {
+            use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+            BuildHasherDefault::<DefaultHasher>::default().hash_one(l)
+        };
+        prop_assert_eq!(l == other, l.to_string() == other.to_string());
+        prop_assert!(l != other || hash(&l) == hash(&other));
+    }
+
+    #[test]
+    fn composition_is_associative_with_identities(
+        (a, b) in (0u32..3, 0u32..3).prop_flat_map(|(x, y)| (
+            layout_onto(&INS, 2, &[x, y]),
+            layout_onto(&INS, 2, &[x, y]),
+        )),
+    ) {
+        let identity = |l: &LinearLayout| l.out_dims().iter().fold(LinearLayout::empty(), |acc, &d| {
+            acc * LinearLayout::identity_1d(l.out_dim_size(d) as u32, d, d).unwrap()
+        });
+        let id = identity(&a);
+        prop_assert_eq!(a.compose(&id).unwrap(), a.clone());
+        if let Ok(fetch) = b.invert_and_compose(&a) {
+            prop_assert_eq!(fetch.compose(&a).unwrap().compose(&id).unwrap(), b.clone());
+            prop_assert_eq!(fetch.compose(&a.compose(&id).unwrap()).unwrap(), b);
+        }
+    }
+
+    #[test]
     fn bases_build_the_layout_they_came_from(l in layout(&INS, 3, 2, 3)) {
         let bases: Vec<(Dim, Vec<Vec<u32>>)> = l.in_dims().iter()
             .map(|&d| (d, (0..l.in_dim_size_log2(d)).map(|i| l.basis(d, i).unwrap().to_vec()).collect()))
