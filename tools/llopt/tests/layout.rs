@@ -163,12 +163,12 @@ fn gaps_are_found_for_an_order_that_has_to_stay() {
     let on = ["--elem-bits", "32", "--target", "cuda:90"];
     let text = printed(&[&ends[..], &on].concat());
     assert!(
-        text.starts_with("a gap of one element after every 32, 4220 bytes\n"),
+        text.starts_with("a gap of 4 elements after every 32, 4592 bytes\n"),
         "{text}"
     );
     let json = printed(&[&ends[..], &on, &["--json"]].concat());
     assert!(
-        json.starts_with(r#"{"interval":32,"gap":1,"store":{"#),
+        json.starts_with(r#"{"interval":32,"gap":4,"store":{"#),
         "{json}"
     );
 }
