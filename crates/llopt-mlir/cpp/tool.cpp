@@ -28,6 +28,7 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include <shared_mutex>
 
 using namespace mlir;
 using namespace llopt;
@@ -125,10 +126,16 @@ private:
 };
 } // namespace
 
+/// MLIR's registry of passes is a plain map: who adds to it must be alone, and a pipeline that is
+/// being parsed reads it.
+static std::shared_mutex &registryLock() {
+  static std::shared_mutex &lock = *new std::shared_mutex();
+  return lock;
+}
+
 void llopt_pass_register(const LloptPass *pass) {
-  static std::mutex &mutex = *new std::mutex();
   static auto &records = *new llvm::DenseMap<const void *, std::unique_ptr<PassRecord>>();
-  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_lock lock(registryLock());
   std::unique_ptr<PassRecord> &record = records[pass->spec];
   if (record)
     return;
@@ -146,6 +153,7 @@ void llopt_string_append(LloptSink string, MlirStringRef text) { sink<std::strin
 void llopt_register_upstream_passes(void) {
   static std::once_flag once;
   std::call_once(once, [] {
+    std::unique_lock lock(registryLock());
     registerCanonicalizerPass();
     registerCSEPass();
     registerCompositeFixedPointPass();
@@ -180,7 +188,10 @@ bool llopt_run_pipeline(MlirOperation handle, MlirStringRef text, bool verify, L
   manager.enableVerifier(verify);
   std::string message;
   llvm::raw_string_ostream stream(message);
-  if (failed(parsePassPipeline(pipeline, manager, stream))) {
+  std::shared_lock lock(registryLock());
+  LogicalResult parsed = parsePassPipeline(pipeline, manager, stream);
+  lock.unlock();
+  if (failed(parsed)) {
     hooks->collect_text(error, wrap(StringRef(message.empty() ? "syntax error" : message)));
     return false;
   }

@@ -241,7 +241,7 @@ pub fn run_pipeline(
 /// Registers MLIR's own passes that are of use on these dialects: canonicalize, cse, sccp,
 /// symbol-dce, inline, loop-invariant-code-motion, convert-scf-to-cf and their like.
 pub fn register_upstream_passes() {
-    // SAFETY: MLIR guards its registry; the bridge registers once.
+    // SAFETY: the bridge guards MLIR's registry and registers once.
     unsafe { ffi::llopt_register_upstream_passes() }
 }
 

@@ -66,6 +66,10 @@ pub fn run(options: &Options) -> Result<()> {
             )
         })?;
     }
+    if !all_well && tally.failed == 0 {
+        // A test binary that dies prints no result, and neither does one that does not build.
+        tally.failed = 1;
+    }
     let lit = process::phase("lit tests", || lit::run(options.lit.as_deref()))?;
     tally.passed += lit.passed;
     tally.failed += lit.failed;
