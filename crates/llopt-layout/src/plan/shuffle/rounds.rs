@@ -28,7 +28,7 @@ impl Fetch {
                 .iter()
                 .chain(&self.blocks)
                 .all(|&(lane, _)| lane == 0);
-        // The contribution of each bit of the round's index, then all rounds by Gray code order.
+        // What each bit of a round's index contributes; a round is the sum over its bits.
         let parts: InlineList<ShuffleStep, WORD> = rounds
             .iter()
             .map(|&direction| {
