@@ -1,8 +1,8 @@
 //! What a layout costs an op, and what a conversion costs: in wavefronts of shared memory, the unit
 //! of the conversion planner.
 //!
-//! A warp executes an instruction once for each register of a thread. So an op costs the registers
-//! that its layout needs, repeated elements included. An access to global memory costs its
+//! A warp executes an instruction once for each element that a thread holds. So an op costs the
+//! registers that its layout needs, elements that other threads hold as well included. An access to global memory costs its
 //! instructions and the sectors that they touch; a reduction the shuffles and the trip through
 //! shared memory that its axis needs. Only differences matter: the labels of a node compete with
 //! one another, and with the conversions that they save.
@@ -143,6 +143,11 @@ impl<'m> Costs<'m> {
     }
 }
 
+/// Registers that hold an element which no lower register of the thread holds: no code is emitted
+/// for the others.
 fn registers(layout: &LinearLayout) -> u64 {
-    layout.in_dim_size(Dim::REGISTER)
+    let masks = layout.free_variable_masks();
+    let repeated = masks.iter().find(|(dim, _)| *dim == Dim::REGISTER);
+    let repeated = repeated.map_or(0, |(_, mask)| mask.count_ones());
+    layout.in_dim_size(Dim::REGISTER) >> repeated
 }

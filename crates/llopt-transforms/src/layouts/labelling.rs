@@ -12,29 +12,32 @@
 //!
 //! # The algorithm
 //!
-//! Nodes are taken out one by one, and their costs passed on to those that stay:
+//! Nodes are taken out one by one. A node is *eliminated* by replacing all costs that speak of it by
+//! one table over its neighbours: for each choice of their labels, the least that the node and those
+//! costs can add. Nothing is lost, but the table has as many entries as its nodes have choices
+//! together. The node with the smallest table goes first; a node without neighbours has a table with
+//! one entry, one with one neighbour is folded into it, one with two becomes an edge between them.
+//! On trees and series-parallel graphs, which most kernels are, nothing else happens.
 //!
-//! - **R0**: a node without edges takes its cheapest label.
-//! - **R1**: a node with one edge is folded into its neighbour: to each label of the neighbour is
-//!   added the least that the node and the edge can cost then.
-//! - **R2**: a node with two edges is folded into an edge between its neighbours in the same way.
-//! - **RN**: of the nodes with more edges, the one with the most is given the label whose cost, with
-//!   the least that each edge and neighbour can then cost, is smallest.
+//! If even the smallest table would have more than [`LARGEST_TABLE`] entries, a node is *fixed*
+//! instead: it is given the label whose cost, with the least that everything around it can then add,
+//! is smallest. Without that, the result is optimal; with it, labels are changed one at a time
+//! afterwards for as long as that helps.
 //!
-//! Going back, each node takes its cheapest label for the labels of its neighbours. The first three
-//! steps lose nothing: without RN the result is optimal, on every tree and on every
-//! series-parallel graph. After RN, labels are changed one node at a time for as long as that helps.
-//!
-//! Ties are broken by the smaller label, then the smaller node: equal problems have equal solutions,
-//! and the first label of each node is its preferred one.
+//! Going back, each node takes its cheapest label for the labels of its neighbours. Ties are broken
+//! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
+//! label of each node is its preferred one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A cost; addition saturates, and [`IMPOSSIBLE`] stays impossible.
 pub type Cost = u64;
 
 /// The cost of what must not be chosen.
 pub const IMPOSSIBLE: Cost = u64::MAX;
+
+/// Entries that the table of an eliminated node may have.
+const LARGEST_TABLE: usize = 1 << 14;
 
 /// A graph with the costs of labels and of pairs of labels.
 #[derive(Clone, Debug, Default)]
@@ -105,23 +108,28 @@ impl Problem {
         nodes.chain(edges).fold(0, Cost::saturating_add)
     }
 
-    /// A labelling of small cost, the smallest if the graph reduces (see the module's text).
+    /// A labelling of small cost, the smallest unless the graph is tightly knit (see the module's
+    /// text).
     pub fn solve(&self) -> Labelling {
-        let mut reduction = Reduction::of(self);
+        let mut elimination = Elimination::of(self);
         let mut is_optimal = true;
-        let mut order = Vec::with_capacity(self.nodes.len());
-        while let Some(node) = reduction.next() {
-            if reduction.neighbours[node].len() > 2 {
-                is_optimal = false;
-                reduction.fix(node);
+        let mut steps = Vec::with_capacity(self.nodes.len());
+        while let Some((node, entries)) = elimination.next() {
+            if entries <= LARGEST_TABLE {
+                steps.push((node, elimination.eliminate(node)));
             } else {
-                reduction.fold(node);
+                is_optimal = false;
+                steps.push((node, elimination.fix()));
             }
-            order.push(node);
         }
         let mut labels = vec![0; self.nodes.len()];
-        for &node in order.iter().rev() {
-            labels[node] = reduction.best_label(node, &labels);
+        for (node, factors) in steps.iter().rev() {
+            match factors {
+                Step::Eliminated(factors) => {
+                    labels[*node] = elimination.best_label(*node, factors, &mut labels);
+                }
+                Step::Fixed(fixed, label) => labels[*fixed] = *label,
+            }
         }
         if !is_optimal {
             self.improve(&mut labels);
@@ -135,18 +143,28 @@ impl Problem {
 
     /// Changes labels one node at a time while that lowers the cost.
     fn improve(&self, labels: &mut [usize]) {
-        let adjacent = Reduction::of(self);
+        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for &(a, b) in self.edges.keys() {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        let local = |node: usize, label: usize, labels: &[usize]| {
+            let edges = neighbours[node].iter().map(|&other| {
+                let matrix = &self.edges[&(node.min(other), node.max(other))];
+                match node < other {
+                    true => matrix[label][labels[other]],
+                    false => matrix[labels[other]][label],
+                }
+            });
+            edges.fold(self.nodes[node][label], Cost::saturating_add)
+        };
         loop {
             let mut changed = false;
             for node in 0..self.nodes.len() {
-                let local = |label: usize, labels: &[usize]| {
-                    adjacent.neighbours[node]
-                        .iter()
-                        .map(|(&other, matrix)| matrix[label][labels[other]])
-                        .fold(self.nodes[node][label], Cost::saturating_add)
-                };
-                let best = adjacent.best_label(node, labels);
-                if local(best, labels) < local(labels[node], labels) {
+                let best = (0..self.nodes[node].len())
+                    .min_by_key(|&label| local(node, label, labels))
+                    .unwrap_or(0);
+                if local(node, best, labels) < local(node, labels[node], labels) {
                     labels[node] = best;
                     changed = true;
                 }
@@ -158,141 +176,187 @@ impl Problem {
     }
 }
 
-/// A problem being reduced: what is left of it, and for nodes that were taken out what is needed to
-/// label them afterwards.
-struct Reduction {
-    costs: Vec<Vec<Cost>>,
-    /// For each node its neighbours and the costs by (own label, neighbour's label). A node that
-    /// was taken out keeps the edges it had then.
-    neighbours: Vec<BTreeMap<usize, Vec<Vec<Cost>>>>,
-    taken: Vec<bool>,
+/// Costs that depend on the labels of some nodes.
+#[derive(Clone, Debug)]
+struct Factor {
+    /// The nodes, in increasing order.
+    scope: Vec<usize>,
+    /// One cost for each choice of their labels, that of the last node varying fastest.
+    table: Vec<Cost>,
 }
 
-impl Reduction {
+impl Factor {
+    fn at(&self, labels: &[usize], choices: &[usize]) -> Cost {
+        let index = self
+            .scope
+            .iter()
+            .fold(0, |index, &node| index * choices[node] + labels[node]);
+        self.table[index]
+    }
+}
+
+/// How a node was taken out.
+enum Step {
+    /// The costs that spoke of it.
+    Eliminated(Vec<Factor>),
+    /// The node that was given a label instead, and the label.
+    Fixed(usize, usize),
+}
+
+/// A problem being taken apart.
+struct Elimination {
+    /// How many labels each node has.
+    choices: Vec<usize>,
+    factors: Vec<Factor>,
+    left: BTreeSet<usize>,
+    /// The nodes that each node shares costs with.
+    neighbours: Vec<BTreeSet<usize>>,
+}
+
+impl Elimination {
     fn of(problem: &Problem) -> Self {
-        let mut neighbours = vec![BTreeMap::new(); problem.nodes.len()];
-        for (&(a, b), matrix) in &problem.edges {
-            neighbours[b].insert(a, transposed(matrix));
-            neighbours[a].insert(b, matrix.clone());
+        let own = problem.nodes.iter().enumerate();
+        let own = own.map(|(node, costs)| Factor {
+            scope: vec![node],
+            table: costs.clone(),
+        });
+        let pairs = problem.edges.iter().map(|(&(a, b), matrix)| Factor {
+            scope: vec![a, b],
+            table: matrix.iter().flatten().copied().collect(),
+        });
+        let mut neighbours = vec![BTreeSet::new(); problem.nodes.len()];
+        for &(a, b) in problem.edges.keys() {
+            neighbours[a].insert(b);
+            neighbours[b].insert(a);
         }
         Self {
-            costs: problem.nodes.clone(),
+            choices: problem.nodes.iter().map(Vec::len).collect(),
+            factors: own.chain(pairs).collect(),
+            left: (0..problem.nodes.len()).collect(),
             neighbours,
-            taken: vec![false; problem.nodes.len()],
         }
     }
 
-    /// The node to take out next: one with at most two edges if there is one, fewest first; else
-    /// the one with most.
-    fn next(&self) -> Option<usize> {
-        let left = || (0..self.costs.len()).filter(|&node| !self.taken[node]);
-        let degree = |&node: &usize| self.neighbours[node].len();
-        let fewest = left().min_by_key(degree)?;
-        if degree(&fewest) <= 2 {
-            return Some(fewest);
-        }
-        left().min_by_key(|node| std::cmp::Reverse(degree(node)))
-    }
-
-    /// Takes out a node with at most two edges and passes its costs on (R0, R1, R2).
-    fn fold(&mut self, node: usize) {
-        self.taken[node] = true;
-        let edges: Vec<(usize, Vec<Vec<Cost>>)> =
-            self.neighbours[node].clone().into_iter().collect();
-        let costs = &self.costs[node];
-        let least = |extra: &dyn Fn(usize) -> Cost| {
-            let totals = costs.iter().enumerate();
-            let totals = totals.map(|(label, cost)| cost.saturating_add(extra(label)));
-            totals.min().unwrap_or(0)
+    /// The node whose elimination makes the smallest table, and the entries of that.
+    fn next(&self) -> Option<(usize, usize)> {
+        let entries = |&node: &usize| {
+            let sizes = self.neighbours[node].iter();
+            let sizes = sizes.map(|&other| self.choices[other]);
+            (node, sizes.fold(1usize, usize::saturating_mul))
         };
-        match &edges[..] {
-            [(one, to_one)] => {
-                let added: Vec<Cost> = (0..self.costs[*one].len())
-                    .map(|label| least(&|own| to_one[own][label]))
-                    .collect();
-                self.neighbours[*one].remove(&node);
-                for (total, added) in self.costs[*one].iter_mut().zip(added) {
-                    *total = total.saturating_add(added);
-                }
-            }
-            [(one, to_one), (two, to_two)] => {
-                let pair = |a: usize, b: usize| {
-                    least(&|own| to_one[own][a].saturating_add(to_two[own][b]))
-                };
-                let matrix: Vec<Vec<Cost>> = (0..self.costs[*one].len())
-                    .map(|a| (0..self.costs[*two].len()).map(|b| pair(a, b)).collect())
-                    .collect();
-                for end in [one, two] {
-                    self.neighbours[*end].remove(&node);
-                }
-                let mirrored = transposed(&matrix);
-                add(&mut self.neighbours[*one], *two, matrix);
-                add(&mut self.neighbours[*two], *one, mirrored);
-            }
-            _ => {}
-        }
+        let candidates = self.left.iter().map(entries);
+        candidates.min_by_key(|&(node, entries)| (entries, node))
     }
 
-    /// Takes out a node by deciding on its label (RN): its edges become costs of its neighbours.
-    fn fix(&mut self, node: usize) {
-        self.taken[node] = true;
-        let estimate = |label: usize| {
-            let edges = self.neighbours[node].iter().map(|(&other, matrix)| {
-                let totals = matrix[label].iter().zip(&self.costs[other]);
-                totals
-                    .map(|(edge, own)| edge.saturating_add(*own))
-                    .min()
-                    .unwrap_or(0)
-            });
-            edges.fold(self.costs[node][label], Cost::saturating_add)
-        };
-        let label = (0..self.costs[node].len())
-            .min_by_key(|&label| estimate(label))
-            .unwrap_or(0);
-        for (other, matrix) in std::mem::take(&mut self.neighbours[node]) {
+    /// Takes a node and the costs that speak of it out of the problem.
+    fn take(&mut self, node: usize) -> Vec<Factor> {
+        self.left.remove(&node);
+        for other in std::mem::take(&mut self.neighbours[node]) {
             self.neighbours[other].remove(&node);
-            for (total, added) in self.costs[other].iter_mut().zip(&matrix[label]) {
-                *total = total.saturating_add(*added);
-            }
         }
-        for (candidate, cost) in self.costs[node].iter_mut().enumerate() {
-            if candidate != label {
-                *cost = IMPOSSIBLE;
-            }
-        }
+        let (taken, left) = std::mem::take(&mut self.factors)
+            .into_iter()
+            .partition(|factor| factor.scope.contains(&node));
+        self.factors = left;
+        taken
     }
 
-    /// The cheapest label of a node for the labels of its neighbours.
-    fn best_label(&self, node: usize, labels: &[usize]) -> usize {
-        let total = |label: usize| {
-            let edges = self.neighbours[node].iter();
-            let edges = edges.map(|(&other, matrix)| matrix[label][labels[other]]);
-            edges.fold(self.costs[node][label], Cost::saturating_add)
+    /// Replaces a node by a table over its neighbours.
+    fn eliminate(&mut self, node: usize) -> Step {
+        let factors = self.take(node);
+        let scope: BTreeSet<usize> = factors
+            .iter()
+            .flat_map(|factor| factor.scope.iter().copied())
+            .filter(|&other| other != node)
+            .collect();
+        for &other in &scope {
+            self.neighbours[other].extend(scope.iter().filter(|&&third| third != other));
+        }
+        let scope: Vec<usize> = scope.into_iter().collect();
+        let mut labels = vec![0; self.choices.len()];
+        let entries: usize = scope.iter().map(|&other| self.choices[other]).product();
+        let mut table = Vec::with_capacity(entries);
+        for _ in 0..entries {
+            let best = self.best_label(node, &factors, &mut labels);
+            table.push(self.total(node, best, &factors, &mut labels));
+            // The next choice of labels, the last node first.
+            for &other in scope.iter().rev() {
+                labels[other] += 1;
+                if labels[other] < self.choices[other] {
+                    break;
+                }
+                labels[other] = 0;
+            }
+        }
+        if !scope.is_empty() {
+            self.factors.push(Factor { scope, table });
+        }
+        Step::Eliminated(factors)
+    }
+
+    /// Decides on the label of the node with the most neighbours.
+    fn fix(&mut self) -> Step {
+        let degree = |&&node: &&usize| (std::cmp::Reverse(self.neighbours[node].len()), node);
+        let node = self.left.iter().min_by_key(degree).copied().unwrap_or(0);
+        let factors = self.take(node);
+        // For each factor and label, the least over the labels of the others.
+        let least = |factor: &Factor, label: usize| {
+            self.slice(factor, node, label)
+                .into_iter()
+                .min()
+                .unwrap_or(0)
         };
-        (0..self.costs[node].len())
-            .min_by_key(|&label| total(label))
-            .unwrap_or(0)
-    }
-}
-
-fn transposed(matrix: &[Vec<Cost>]) -> Vec<Vec<Cost>> {
-    let columns = matrix.first().map_or(0, Vec::len);
-    (0..columns)
-        .map(|column| matrix.iter().map(|row| row[column]).collect())
-        .collect()
-}
-
-/// Adds the costs of an edge to those it has already.
-fn add(edges: &mut BTreeMap<usize, Vec<Vec<Cost>>>, to: usize, matrix: Vec<Vec<Cost>>) {
-    match edges.get_mut(&to) {
-        None => {
-            edges.insert(to, matrix);
-        }
-        Some(known) => {
-            for (known, added) in known.iter_mut().flatten().zip(matrix.into_iter().flatten()) {
-                *known = known.saturating_add(added);
+        let label = (0..self.choices[node])
+            .min_by_key(|&label| {
+                let costs = factors.iter().map(|factor| least(factor, label));
+                costs.fold(0, Cost::saturating_add)
+            })
+            .unwrap_or(0);
+        for factor in &factors {
+            let table = self.slice(factor, node, label);
+            let scope: Vec<usize> = factor
+                .scope
+                .iter()
+                .copied()
+                .filter(|&n| n != node)
+                .collect();
+            if !scope.is_empty() {
+                self.factors.push(Factor { scope, table });
             }
         }
+        Step::Fixed(node, label)
+    }
+
+    /// The entries of a factor in which a node has a label.
+    fn slice(&self, factor: &Factor, node: usize, label: usize) -> Vec<Cost> {
+        let position = factor.scope.iter().position(|&n| n == node).unwrap_or(0);
+        let inner: usize = factor.scope[position + 1..]
+            .iter()
+            .map(|&n| self.choices[n])
+            .product();
+        let choices = self.choices[node];
+        factor
+            .table
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| index / inner % choices == label)
+            .map(|(_, &cost)| cost)
+            .collect()
+    }
+
+    fn total(&self, node: usize, label: usize, factors: &[Factor], labels: &mut [usize]) -> Cost {
+        labels[node] = label;
+        let costs = factors
+            .iter()
+            .map(|factor| factor.at(labels, &self.choices));
+        costs.fold(0, Cost::saturating_add)
+    }
+
+    /// The cheapest label of a node, by these costs, for the labels of the others.
+    fn best_label(&self, node: usize, factors: &[Factor], labels: &mut [usize]) -> usize {
+        (0..self.choices[node])
+            .min_by_key(|&label| self.total(node, label, factors, labels))
+            .unwrap_or(0)
     }
 }
 
