@@ -118,6 +118,27 @@ proptest! {
     }
 
     #[test]
+    fn contiguity_of_what_one_thread_holds(l in layout(&INS, 3, 2, 3)) {
+        for out in [Dim::tensor(0), Dim::tensor(1)] {
+            let held: BTreeSet<_> = points(&l).iter()
+                .filter(|x| x.iter().all(|&(d, v)| d == Dim::REGISTER || v == 0))
+                .map(|x| image_of(&l, x))
+                .collect();
+            let whole = |n: u64| held.iter().all(|element| (0..n as u32).all(|v| {
+                let mut other = element.clone();
+                for c in other.iter_mut().filter(|c| c.0 == out) {
+                    c.1 = c.1 / n as u32 * n as u32 + v;
+                }
+                held.contains(&other)
+            }));
+            let n = l.contiguity(Dim::REGISTER, out);
+            prop_assert!(whole(n));
+            prop_assert!(n == l.out_dim_size(out) || !whole(2 * n));
+        }
+        prop_assert_eq!(l.contiguity(Dim::BLOCK, Dim::tensor(0)), 1);
+    }
+
+    #[test]
     fn product_by_cases(
         a in layout(&[Dim::REGISTER, Dim::LANE], 2, 2, 2),
         b in layout(&[Dim::LANE, Dim::WARP], 2, 2, 2),

@@ -256,6 +256,43 @@ fn matrix_instructions_fit_the_accumulator() {
 }
 
 #[test]
+fn matrix_instructions_read_swizzled_memory() {
+    // 64 rows of 64 elements of 16 bits; 16-byte pieces of a row moved by xor with the row modulo 8,
+    // as bulk copies write them.
+    let columns = (0..6).map(|i| [0, 1 << i]);
+    let rows = (0..6).map(|i| [1 << i, if i < 3 { 8 << i } else { 0 }]);
+    let bases: Vec<[u32; 2]> = columns.chain(rows).collect();
+    let memory = LinearLayout::from_bases(&[(Dim::OFFSET, &bases[..])], &[(ROW, 64), (COLUMN, 64)])
+        .expect("a bijection");
+    // The left operand of a 16x8x16 product over all of it, and its transpose.
+    let operand = layout(&[
+        (Dim::REGISTER, 2, COLUMN),
+        (Dim::LANE, 4, COLUMN),
+        (Dim::LANE, 8, ROW),
+        (Dim::REGISTER, 2, ROW),
+        (Dim::REGISTER, 8, COLUMN),
+        (Dim::REGISTER, 4, ROW),
+    ])
+    .transpose_outs(&[ROW, COLUMN])
+    .expect("both dimensions");
+    let transposed = operand.permute_axes(&[1, 0]).expect("two axes");
+    for (to, name) in [(operand, "matrix.b16"), (transposed, "matrix.trans.b16")] {
+        let load = SharedAccess::for_memory(&to, &memory, 16, Access::Load, None, &WARP32_MATRIX)
+            .expect("an access");
+        assert_eq!(load.instruction.name, name);
+        // 64x64 elements, 32 lanes, 8 elements each; eight rows of 16 bytes per pass.
+        assert_eq!(
+            (load.instructions, load.wavefronts, load.bound),
+            (16, 64, 64)
+        );
+        // Without matrix instructions: four bytes at a time, or element by element.
+        let plain = SharedAccess::for_memory(&to, &memory, 16, Access::Load, None, &WARP32)
+            .expect("an access");
+        assert!(plain.instructions >= 64 && plain.wavefronts >= 64);
+    }
+}
+
+#[test]
 fn a_wave_of_64_reads_transposed() {
     // 64 lanes: 16 columns over lanes, four rows in registers; written with rows of 16 bytes.
     let fragment = layout(&[

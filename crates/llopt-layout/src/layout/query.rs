@@ -259,6 +259,31 @@ impl LinearLayout {
         1 << consecutive
     }
 
+    /// The largest `n` such that the places which differ in `in_dim` only hold, with every element,
+    /// its whole aligned group of `n` elements along `out_dim`, in whatever order.
+    ///
+    /// Ensures: a power of two; 1 when a dimension is not there. With registers for `in_dim` it is
+    /// how wide a vector one thread can move along `out_dim`.
+    ///
+    /// ```
+    /// use llopt_layout::{Dim, LinearLayout};
+    /// let layout = LinearLayout::from_bases(
+    ///     &[(Dim::REGISTER, &[[2], [8], [1]]), (Dim::LANE, &[[4], [16], [32]])],
+    ///     &[(Dim::tensor(0), 64)],
+    /// )?;
+    /// assert_eq!(layout.contiguity(Dim::REGISTER, Dim::tensor(0)), 4);
+    /// assert_eq!(layout.num_consecutive_in_out(), 1);
+    /// # Ok::<(), llopt_layout::LayoutError>(())
+    /// ```
+    pub fn contiguity(&self, in_dim: Dim, out_dim: Dim) -> u64 {
+        let span = Echelon::of(self.flat_bases_of(in_dim));
+        let (shift, bits) = self.outs.field(out_dim);
+        let contiguous = (0..bits)
+            .take_while(|&bit| span.contains(1 << (shift + bit)))
+            .count();
+        1 << contiguous
+    }
+
     /// Whether the entries from `in_dims` to `out_dims` are all zero.
     ///
     /// Dimensions that are not there have no entries.
