@@ -10,7 +10,7 @@ use std::{fs, io};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use llopt::Target;
-use llopt::layout::{LinearLayout, Memory, Shape};
+use llopt::layout::{LinearLayout, Memory, Reader};
 
 use crate::output::Output;
 
@@ -18,6 +18,7 @@ const FORMS: &str = "\
 A layout is written in one of these forms; @FILE reads it from a file, - from standard input:
 
   an encoding        '#ttg.blocked<{sizePerThread = [1, 4], …}>' with --shape 128x64
+  a type with one    'tensor<128x64xf16, #blocked>', where --aliases kernel.ttgir says what #blocked is
   bases              '{\"in\":[{\"name\":\"lane\",\"bases\":[[0,1],[1,0]]}],\"out\":[{\"name\":\"dim0\",\"size\":2},…]}'
   a CuTe layout      '(8,64):(64,1)', 'Sw<3,3,3> o (8,64):(64,1)'
 
@@ -82,9 +83,8 @@ struct Ends {
     #[arg(long, value_name = "LAYOUT")]
     to: LayoutText,
 
-    /// The tensor's shape, such as 128x64
-    #[arg(long, value_name = "SHAPE")]
-    shape: Option<String>,
+    #[command(flatten)]
+    on: On,
 
     /// Bits of an element
     #[arg(long, value_name = "N")]
@@ -98,9 +98,8 @@ struct Ends {
 impl Ends {
     /// Both layouts.
     fn read(&self) -> Result<(LinearLayout, LinearLayout)> {
-        let shape = self.shape.as_deref();
-        let from = self.from.read(shape).context("--from")?;
-        let to = self.to.read(shape).context("--to")?;
+        let from = self.from.read(&self.on).context("--from")?;
+        let to = self.to.read(&self.on).context("--to")?;
         Ok((from, to))
     }
 }
@@ -116,27 +115,46 @@ impl From<&str> for LayoutText {
 }
 
 impl LayoutText {
-    /// The layout on a shape, written `128x64`.
+    /// The layout on a shape.
     ///
     /// # Errors
     /// What is wrong with it, or with the file that it is in.
-    fn read(&self, shape: Option<&str>) -> Result<LinearLayout> {
-        Ok(self.read_memory(shape)?.layout)
+    fn read(&self, on: &On) -> Result<LinearLayout> {
+        Ok(self.read_memory(on)?.layout)
     }
 
     /// The layout on a shape, with its padding.
     ///
     /// # Errors
     /// As `read`.
-    fn read_memory(&self, shape: Option<&str>) -> Result<Memory> {
+    fn read_memory(&self, on: &On) -> Result<Memory> {
         let text = if self.0 == "-" {
             io::read_to_string(io::stdin()).context("cannot read standard input")?
         } else if let Some(path) = self.0.strip_prefix('@') {
-            fs::read_to_string(path).with_context(|| format!("cannot read '{path}'"))?
+            read_file(path)?
         } else {
             self.0.clone()
         };
-        let shape: Option<Shape> = shape.map(str::parse).transpose()?;
-        Ok(llopt::layout::read_memory(&text, shape.as_ref())?)
+        let mut reader = Reader::new(on.shape.as_deref().map(str::parse).transpose()?);
+        if let Some(path) = &on.aliases {
+            reader = reader.with_aliases_of(&read_file(path)?);
+        }
+        Ok(reader.read_memory(&text)?)
     }
+}
+
+fn read_file(path: &str) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read '{path}'"))
+}
+
+/// What the layouts of a command line are on.
+#[derive(Args, Debug)]
+struct On {
+    /// The tensor's shape, such as 128x64
+    #[arg(long, value_name = "SHAPE")]
+    shape: Option<String>,
+
+    /// A module whose aliases layouts may use, such as #mma
+    #[arg(long, value_name = "FILE")]
+    aliases: Option<String>,
 }

@@ -212,6 +212,40 @@ fn conflicts_of_plain_swizzled_and_padded_memory() {
 }
 
 #[test]
+fn types_bring_their_shape_and_modules_their_aliases() {
+    let of_encoding = printed(&["show", MMA, "--shape", "32x8", "--json"]);
+    let of_type = format!("tensor<32x8xf32, {MMA}>");
+    assert_eq!(printed(&["show", &of_type, "--json"]), of_encoding);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = folder.path().join("kernel.ttgir");
+    let text = format!("#mma = {MMA}\n#loc = loc(unknown)\nmodule {{\n}}\n");
+    std::fs::write(&module, text).expect("a file");
+    let module = module.to_str().expect("a path");
+    for layout in ["#mma", "tensor<32x8xf32, #mma>"] {
+        let arguments = [
+            "show",
+            layout,
+            "--shape",
+            "32x8",
+            "--aliases",
+            module,
+            "--json",
+        ];
+        assert_eq!(printed(&arguments), of_encoding);
+    }
+    let shared = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let buffers = format!("!ttg.memdesc<2x4x4xf32, {shared}, #ttg.shared_memory, mutable>");
+    let one = printed(&["show", shared, "--shape", "4x4"]);
+    assert_eq!(printed(&["show", &buffers]), one);
+    let wrong = complaint(&["show", &of_type, "--shape", "32x16"]);
+    assert!(
+        wrong.contains("dim1 of the layout has size 8; the shape says 16"),
+        "{wrong}"
+    );
+}
+
+#[test]
 fn pictures_are_svg() {
     let picture = printed(&["show", BLOCKED, "--shape", "16x16", "--svg", "-"]);
     assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"));

@@ -31,4 +31,4 @@ pub use memory::{
     AccessJson, Conflicts, Memory, Padded, PaddedJson, Swizzle, SwizzleJson, conflicts, padding,
     swizzle,
 };
-pub use source::{ReadError, Shape, read, read_memory};
+pub use source::{ReadError, Reader, Shape, read};

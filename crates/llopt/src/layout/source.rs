@@ -4,14 +4,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use llopt_dialects::encoding::{Encoding, EncodingError};
+use llopt_dialects::types::{MemDesc, RankedTensor};
 use llopt_layout::{Dim, LayoutError, LinearLayout};
-use llopt_mlir::diagnostic::capture;
+use llopt_mlir::ir::OperationExt;
+use llopt_mlir::parse_module;
 use melior::Context;
-use melior::ir::Attribute;
+use melior::ir::attribute::TypeAttribute;
+use melior::ir::{Attribute, Type};
 
 use super::{Memory, cute, json};
 use crate::contain::contained;
-use crate::{Source, session};
+use crate::session;
 
 /// Why a text is no layout.
 #[derive(Debug, thiserror::Error)]
@@ -158,36 +161,85 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Reads a layout.
-///
-/// `#ttg.blocked<{…}>` and its kin need the shape; `{"in": …, "out": …}` and `shape:stride` bring their
-/// own, which must be the given one if there is one. Padding is not counted in a layout.
+/// Reads a layout; [`Reader`] without aliases.
 ///
 /// # Errors
-/// What is wrong with the text, with dimension and basis vector where one is at fault.
+/// As [`Reader::read`].
 pub fn read(text: &str, shape: Option<&Shape>) -> Result<LinearLayout, ReadError> {
-    read_memory(text, shape).map(|memory| memory.layout)
+    Reader::new(shape.cloned()).read(text)
 }
 
-/// Reads a layout with its padding, which only `#ttg.padded_shared` has.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_memory(text: &str, shape: Option<&Shape>) -> Result<Memory, ReadError> {
-    let text = text.trim();
-    let layout = match text.chars().next() {
-        Some('#') => return read_encoding(text, shape),
-        Some('{') => json::read(text)?,
-        Some('(' | '_' | 'S' | '0'..='9') => cute::read(text)?,
-        _ => return Err(ReadError::Unknown(text.chars().take(20).collect())),
-    };
-    if let Some(Shape(sizes)) = shape {
-        let (found, expected) = (layout.out_dims().len(), sizes.len());
+/// Reads layouts, which may need a shape and refer to the aliases of a module.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    shape: Option<Shape>,
+    aliases: String,
+}
+
+impl Reader {
+    /// A reader for tensors of this shape; without one, layouts have to bring their own.
+    #[must_use]
+    pub fn new(shape: Option<Shape>) -> Self {
+        Self {
+            shape,
+            aliases: String::new(),
+        }
+    }
+
+    /// Lets layouts use what a module's text defines at its top, such as `#mma`.
+    #[must_use]
+    pub fn with_aliases_of(mut self, module: &str) -> Self {
+        let is_definition = |line: &&str| {
+            line.starts_with(['#', '!']) && !line.starts_with("#loc") && line.contains(" = ")
+        };
+        for line in module.lines().filter(is_definition) {
+            self.aliases.push_str(line);
+            self.aliases.push('\n');
+        }
+        self
+    }
+
+    /// Reads a layout.
+    ///
+    /// `#ttg.blocked<{…}>` and its kin need the shape; `tensor<128x64xf16, #ttg.blocked<{…}>>`,
+    /// `!ttg.memdesc<…>`, `{"in": …, "out": …}` and `shape:stride` bring their own, which must be the
+    /// given one if there is one. Padding is not counted in a layout.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with dimension and basis vector where one is at fault.
+    pub fn read(&self, text: &str) -> Result<LinearLayout, ReadError> {
+        self.read_memory(text).map(|memory| memory.layout)
+    }
+
+    /// Reads a layout with its padding, which only `#ttg.padded_shared` has.
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    pub fn read_memory(&self, text: &str) -> Result<Memory, ReadError> {
+        let text = text.trim();
+        let layout = match text.chars().next() {
+            Some('#' | '!' | 't') => return self.read_ir(text),
+            Some('{') => json::read(text)?,
+            Some('(' | '_' | 'S' | '0'..='9') => cute::read(text)?,
+            _ => return Err(ReadError::Unknown(text.chars().take(20).collect())),
+        };
+        let names = layout.out_dims().iter();
+        let sizes: Vec<u64> = names.map(|&dim| layout.out_dim_size(dim)).collect();
+        self.require_shape(&sizes)?;
+        let pads = Vec::new();
+        Ok(Memory { layout, pads })
+    }
+
+    /// Whether a layout's own shape is the one that was given, if one was.
+    fn require_shape(&self, own: &[u64]) -> Result<(), ReadError> {
+        let Some(Shape(given)) = &self.shape else {
+            return Ok(());
+        };
+        let (found, expected) = (own.len(), given.len());
         if found != expected {
             return Err(ReadError::RankMismatch { found, expected });
         }
-        for (dim, (&name, &expected)) in layout.out_dims().iter().zip(sizes).enumerate() {
-            let found = layout.out_dim_size(name);
+        for (dim, (&found, &expected)) in own.iter().zip(given).enumerate() {
             if found != expected {
                 return Err(ReadError::ShapeMismatch {
                     dim,
@@ -196,51 +248,80 @@ pub fn read_memory(text: &str, shape: Option<&Shape>) -> Result<Memory, ReadErro
                 });
             }
         }
+        Ok(())
     }
-    let pads = Vec::new();
-    Ok(Memory { layout, pads })
+
+    /// Reads an encoding, or a type that has one, with the IR's own parser.
+    fn read_ir(&self, text: &str) -> Result<Memory, ReadError> {
+        let (reader, text) = (self.clone(), text.to_owned());
+        contained(move || {
+            let context = session::context()?;
+            Ok(reader.parse(&context, &text))
+        })?
+    }
+
+    fn parse(&self, context: &Context, text: &str) -> Result<Memory, ReadError> {
+        // As an attribute of a module, where aliases and types can stand as well.
+        let source = format!(
+            "{}module attributes {{llopt.layout = {text}\n}} {{}}\n",
+            self.aliases
+        );
+        let module = parse_module(context, source.as_bytes(), "layout").map_err(|diagnostics| {
+            let messages = diagnostics.into_iter().map(|said| said.message);
+            ReadError::Syntax(messages.collect::<Vec<_>>().join("; "))
+        })?;
+        let Some(attribute) = module.as_operation().attr("llopt.layout") else {
+            return Err(ReadError::Unknown(text.chars().take(20).collect()));
+        };
+        let (attribute, own_shape) = match TypeAttribute::try_from(attribute) {
+            Ok(r#type) => encoding_of(r#type.value())
+                .ok_or_else(|| ReadError::Unknown(text.chars().take(20).collect()))?,
+            Err(_) => (attribute, None),
+        };
+        let encoding = Encoding::from_attribute(attribute)?;
+        let own_shape = own_shape.map(|shape| {
+            // A memory of several buffers has the layout of one.
+            let leading = shape.len().saturating_sub(encoding.rank());
+            match encoding.is_distributed() {
+                true => shape,
+                false => shape[leading..].to_vec(),
+            }
+        });
+        if let Some(own) = &own_shape {
+            self.require_shape(own)?;
+        }
+        let layout = match own_shape
+            .as_ref()
+            .or(self.shape.as_ref().map(|shape| &shape.0))
+        {
+            Some(shape) => encoding.linear_layout(shape)?,
+            // Explicit bases say what shape they are for.
+            None => match &encoding {
+                Encoding::Linear(linear) => linear.layout().clone(),
+                Encoding::SharedLinear(linear) => linear.layout().clone(),
+                Encoding::PaddedShared(padded) => padded.component().clone(),
+                _ => return Err(ReadError::NoShape),
+            },
+        };
+        let pads = match &encoding {
+            Encoding::PaddedShared(padded) => padded.pads().to_vec(),
+            _ => Vec::new(),
+        };
+        Ok(Memory { layout, pads })
+    }
 }
 
-/// Reads an encoding with the IR's own parser, and takes its layout on the shape.
-fn read_encoding(text: &str, shape: Option<&Shape>) -> Result<Memory, ReadError> {
-    let source = Source::new("encoding", text);
-    if let Some(defect) = source.defect() {
-        return Err(ReadError::Syntax(defect.message));
-    }
-    let shape = shape.cloned();
-    let text = text.to_owned();
-    contained(move || {
-        let context = session::context()?;
-        Ok(layout_of_text(&context, &text, shape.as_ref()))
-    })?
-}
-
-fn layout_of_text(
-    context: &Context,
-    text: &str,
-    shape: Option<&Shape>,
-) -> Result<Memory, ReadError> {
-    let (attribute, diagnostics) = capture(context, || Attribute::parse(context, text));
-    let Some(attribute) = attribute else {
-        let messages: Vec<String> = diagnostics.into_iter().map(|said| said.message).collect();
-        return Err(ReadError::Syntax(messages.join("; ")));
+/// The encoding of a tensor or of a memory descriptor, and the shape that it is for.
+fn encoding_of(r#type: Type<'_>) -> Option<(Attribute<'_>, Option<Vec<u64>>)> {
+    let (encoding, shape) = if let Some(tensor) = RankedTensor::of(r#type) {
+        (tensor.encoding()?, tensor.shape())
+    } else {
+        let buffer = MemDesc::of(r#type)?;
+        (buffer.encoding()?, buffer.alloc_shape())
     };
-    let encoding = Encoding::from_attribute(attribute)?;
-    let layout = match shape {
-        Some(shape) => encoding.linear_layout(&shape.0)?,
-        // Explicit bases say what shape they are for.
-        None => match &encoding {
-            Encoding::Linear(linear) => linear.layout().clone(),
-            Encoding::SharedLinear(linear) => linear.layout().clone(),
-            Encoding::PaddedShared(padded) => padded.component().clone(),
-            _ => return Err(ReadError::NoShape),
-        },
-    };
-    let pads = match &encoding {
-        Encoding::PaddedShared(padded) => padded.pads().to_vec(),
-        _ => Vec::new(),
-    };
-    Ok(Memory { layout, pads })
+    // A dynamic size is negative, and no size that a layout can have.
+    let size = |size: i64| u64::try_from(size).unwrap_or(0);
+    Some((encoding, Some(shape.into_iter().map(size).collect())))
 }
 
 #[cfg(test)]

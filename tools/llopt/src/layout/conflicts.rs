@@ -6,7 +6,7 @@ use llopt::Target;
 use llopt::layout::conflicts;
 
 use super::swizzle::Kind;
-use super::{LayoutText, print};
+use super::{LayoutText, On, print};
 
 /// What `llopt layout conflicts` is told.
 #[derive(Args, Debug)]
@@ -19,9 +19,8 @@ pub struct Arguments {
     #[arg(long, value_name = "LAYOUT")]
     memory: LayoutText,
 
-    /// The tensor's shape, such as 128x64
-    #[arg(long, value_name = "SHAPE")]
-    shape: Option<String>,
+    #[command(flatten)]
+    on: On,
 
     /// Bits of an element
     #[arg(long, value_name = "N")]
@@ -45,9 +44,9 @@ pub struct Arguments {
 /// # Errors
 /// A layout is none, they do not fit together, or no instruction of the kind fits.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let shape = arguments.shape.as_deref();
-    let registers = arguments.registers.read(shape).context("--registers")?;
-    let memory = arguments.memory.read_memory(shape).context("--memory")?;
+    let on = &arguments.on;
+    let registers = arguments.registers.read(on).context("--registers")?;
+    let memory = arguments.memory.read_memory(on).context("--memory")?;
     let conflicts = conflicts(
         &registers,
         &memory,

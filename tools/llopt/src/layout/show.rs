@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use llopt::Target;
 use llopt::layout::{self, Banks, LayoutJson, Window};
 
-use super::LayoutText;
+use super::{LayoutText, On};
 use crate::output::Output;
 
 /// What `llopt layout show` is told.
@@ -17,9 +17,8 @@ pub struct Arguments {
     #[arg(value_name = "LAYOUT")]
     layout: LayoutText,
 
-    /// The tensor's shape, such as 128x64
-    #[arg(long, value_name = "SHAPE")]
-    shape: Option<String>,
+    #[command(flatten)]
+    on: On,
 
     /// What to show [default: bases, and tensor in a picture]
     #[arg(long, value_name = "VIEW", value_delimiter = ',')]
@@ -98,7 +97,7 @@ impl FromStr for WindowSize {
 /// # Errors
 /// The layout is none, is too large for a table, or the picture cannot be written.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let layout = arguments.layout.read(arguments.shape.as_deref())?;
+    let layout = arguments.layout.read(&arguments.on)?;
     if arguments.json {
         let text = serde_json::to_string(&LayoutJson::from(&layout))
             .context("cannot serialise the layout")?;

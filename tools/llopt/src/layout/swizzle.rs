@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         load: arguments.load.map(Into::into),
     };
     if let Some(memory) = &arguments.pad {
-        let memory = memory.read(ends.shape.as_deref()).context("--pad")?;
+        let memory = memory.read(&ends.on).context("--pad")?;
         let padded = padding(&memory, &from, &to, ends.elem_bits, ends.target, request)?;
         if arguments.json {
             let text = serde_json::to_string(&PaddedJson::from(&padded))
