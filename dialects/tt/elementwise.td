@@ -133,7 +133,6 @@ def TT_AddPtrOp : TT_Op<"addptr", [
     $ptr `,` $offset attr-dict `:` type($result) `,` type($offset)
   }];
   let hasFolder = 1;
-  let hasCanonicalizer = 1;
 }
 
 def TT_ExternElementwiseOp : TT_Op<"extern_elementwise", [

@@ -18,6 +18,7 @@ def TTG_Dialect : Dialect {
     `ttg.threads-per-warp`, `ttg.num-ctas` and `ttg.target`.
   }];
   let dependentDialects = ["tt", "gpu"];
+  let hasConstantMaterializer = 1;
   let usePropertiesForAttributes = 1;
 }
 

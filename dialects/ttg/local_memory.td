@@ -126,6 +126,7 @@ def TTG_LocalLoadOp : TTG_Op<"local_load", [LocalLoadLike]> {
     $src (`token` $token^)? attr-dict `:` qualified(type($src)) `->`
     type($result)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 

@@ -36,20 +36,6 @@ const MLIR_TRAITS: &[(&str, &str)] = &[
     ("AttrSizedResultSegments", "AttrSizedResultSegments"),
 ];
 
-/// Hooks that exist so far, by dialect.
-const WRITTEN: &[(&str, &str)] = &[
-    ("tt", "hasVerifier"),
-    ("tt", "hasRegionVerifier"),
-    ("tt", "infer"),
-    ("ttg", "hasVerifier"),
-    ("ttg", "hasRegionVerifier"),
-    ("ttg", "infer"),
-    ("ttng", "hasVerifier"),
-    ("ttng", "infer"),
-    ("amdg", "hasVerifier"),
-    ("gluon", "hasVerifier"),
-];
-
 /// Traits that become data elsewhere.
 const CONSUMED_TRAITS: &[&str] = &[
     "SameVariadicOperandSize",
@@ -102,9 +88,9 @@ pub fn dialect(model: &Model, dialect: &Dialect, mistakes: &mut Vec<String>) -> 
         .map(|enumeration| format!("&{}::DEFINITION, ", enumeration.name))
         .collect();
     let materialize = if dialect.materializes_constants {
-        format!("Some(crate::{}::materialize_constant)", dialect.name)
+        "Some(crate::operation_builder::constant)"
     } else {
-        "None".to_owned()
+        "None"
     };
     let _ = writeln!(
         code,
@@ -135,11 +121,7 @@ fn operation_tables(
     let full_name = format!("{}.{}", dialect.name, operation.mnemonic);
     let function = function_name(&operation.mnemonic);
     let hook = |module: &str| format!("crate::{}::{module}::{function}", dialect.name);
-    let has_hook = |name: &str| {
-        operation.hooks.contains(&name)
-            && (name == "hasCustomAssemblyFormat"
-                || WRITTEN.contains(&(dialect.name.as_str(), name)))
-    };
+    let has_hook = |name: &str| operation.hooks.contains(&name);
 
     let format = match &operation.format {
         None => None,
@@ -345,9 +327,7 @@ fn operation_tables(
         spec,
         "effects: {effects_code}, speculation: {speculation}, "
     );
-    if operation.has_trait("InferTypeOpInterface")
-        && WRITTEN.contains(&(dialect.name.as_str(), "infer"))
-    {
+    if operation.has_trait("InferTypeOpInterface") {
         let _ = write!(
             spec,
             "infer: Some(|spec, input| {}(spec, input)), ",

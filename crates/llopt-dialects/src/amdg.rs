@@ -1,5 +1,6 @@
 //! The amdg dialect: buffer access, scheduling and conversions of AMD GPUs.
 
+pub mod canonicalize;
 pub mod verify;
 
 pub use generated::*;

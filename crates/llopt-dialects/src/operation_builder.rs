@@ -3,12 +3,16 @@
 use crate::{
     access,
     definition::{Groups, OpDefinition, TypeTransform},
+    fold,
     format::FixedType,
     make,
 };
-use melior::ir::{
-    Attribute, Identifier, Location, Operation, Region, Type, Value, ValueLike,
-    operation::OperationBuilder,
+use melior::{
+    Context,
+    ir::{
+        Attribute, Identifier, Location, Operation, Region, Type, Value, ValueLike,
+        operation::OperationBuilder,
+    },
 };
 
 /// An operation under construction; operands come in the order of the definition.
@@ -108,15 +112,15 @@ impl<'c, 'a> Building<'c, 'a> {
     }
 }
 
-/// An `arith.constant`, or `ub.poison` for a poison value; `None` when the value does not have
-/// the type.
+/// Materialises folded values: an `arith.constant`, or `ub.poison` for a poison value; `None` when
+/// the value does not have the type.
 pub fn constant<'c>(
+    context: &'c Context,
     value: Attribute<'c>,
     r#type: Type<'c>,
     location: Location<'c>,
 ) -> Option<Operation<'c>> {
-    let context = access::context_of(location);
-    let name = if value.to_string().starts_with("#ub.poison") {
+    let name = if fold::is_poison(value) {
         "ub.poison"
     } else {
         "arith.constant"

@@ -1,6 +1,8 @@
 //! The tt dialect: tile programs as a frontend writes them.
 
+pub mod canonicalize;
 pub mod effects;
+pub mod fold;
 pub mod func;
 pub mod infer;
 pub mod speculation;
@@ -50,16 +52,7 @@ mod generated {
 const fn dialect_hooks() -> DialectSpec {
     DialectSpec {
         inliner: Some(&func::INLINER),
+        canonicalization: canonicalize::LOOPS,
         ..DialectSpec::new("tt")
     }
-}
-
-/// `arith.constant` for folded values.
-fn materialize_constant<'c>(
-    _context: &'c melior::Context,
-    value: melior::ir::Attribute<'c>,
-    r#type: melior::ir::Type<'c>,
-    location: melior::ir::Location<'c>,
-) -> Option<melior::ir::Operation<'c>> {
-    crate::operation_builder::constant(value, r#type, location)
 }

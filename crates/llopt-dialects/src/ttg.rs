@@ -1,8 +1,10 @@
 //! The ttg dialect: layouts, shared memory and the warps of a program.
 
 pub mod attribute_syntax;
+pub mod canonicalize;
 pub mod control_flow;
 pub mod effects;
+pub mod fold;
 pub mod infer;
 pub mod type_syntax;
 pub mod warp_specialize;
@@ -49,5 +51,8 @@ mod generated {
 
 /// What the dialect answers beyond its tables.
 const fn dialect_hooks() -> DialectSpec {
-    DialectSpec::new("ttg")
+    DialectSpec {
+        canonicalization: canonicalize::OF_CONVERT,
+        ..DialectSpec::new("ttg")
+    }
 }

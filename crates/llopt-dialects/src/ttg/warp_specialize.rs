@@ -1,6 +1,8 @@
 //! The syntax of `ttg.warp_specialize`: a default region and numbered partitions with their
 //! arguments and warp counts. The operation that holds the partitions is not written.
 
+pub mod canonicalize;
+
 use super::{WarpSpecializeOp, WarpSpecializePartitionsOp};
 use crate::make;
 use llopt_mlir::asm::{OpParser, OpPrinter, Parsed, RegionStyle, Token};
