@@ -285,7 +285,7 @@ fn errors_name_the_dimension_and_the_basis_vector() {
         ),
         (
             &["show", "hello"],
-            "`hello` is neither an encoding (#…), nor JSON ({…}), nor a CuTe",
+            "`hello` is neither an encoding (#…) or a type with one, nor JSON ({…}), nor a CuTe",
         ),
         (&["show", "@/nonexistent"], "cannot read '/nonexistent'"),
     ];

@@ -66,6 +66,9 @@ pub enum ReadError {
         /// The shape's.
         expected: usize,
     },
+    /// A type that carries no layout.
+    #[error("`{0}` has no encoding")]
+    NoEncoding(String),
     /// A shape with something else than sizes.
     #[error("`{0}` is no size; a shape is written like 128x64")]
     Shape(String),
@@ -133,7 +136,7 @@ pub enum ReadError {
     },
     /// No form of a layout begins like this.
     #[error(
-        "`{0}` is neither an encoding (#…), nor JSON ({{…}}), nor a CuTe layout (shape:stride)"
+        "`{0}` is neither an encoding (#…) or a type with one, nor JSON ({{…}}), nor a CuTe layout (shape:stride)"
     )]
     Unknown(String),
 }
@@ -275,7 +278,7 @@ impl Reader {
         };
         let (attribute, own_shape) = match TypeAttribute::try_from(attribute) {
             Ok(r#type) => encoding_of(r#type.value())
-                .ok_or_else(|| ReadError::Unknown(text.chars().take(20).collect()))?,
+                .ok_or_else(|| ReadError::NoEncoding(r#type.value().to_string()))?,
             Err(_) => (attribute, None),
         };
         let encoding = Encoding::from_attribute(attribute)?;
