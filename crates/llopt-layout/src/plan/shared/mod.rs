@@ -79,6 +79,10 @@ pub struct SharedPlan {
     /// not fit into the memory.
     pub rounds: InlineList<RoundBit, WORD>,
     /// Whose accesses the barriers order.
+    ///
+    /// With [`Scope::Warp`] each warp reads only elements that it wrote itself; warps that hold the
+    /// same elements write the same values to the same place. Memory that is used for something else
+    /// before or after has to be ordered by whoever shares it out.
     pub scope: Scope,
     /// The bytes of shared memory per block.
     pub bytes: u32,
