@@ -24,6 +24,9 @@ const SCALE: f32 = 16.0;
 const CONVERSION: f32 = 16.0;
 /// Bytes that global memory delivers at once.
 const SECTOR: u64 = 32;
+/// What one such delivery costs, in wavefronts. A multiprocessor's share of the memory behind the
+/// caches is some ten bytes for each cycle; the caches save part of what is touched twice.
+const SECTOR_COST: f32 = 4.0;
 
 /// The costs of a target.
 pub(super) struct Costs<'m> {
@@ -121,7 +124,8 @@ impl<'m> Costs<'m> {
         let runs = (elements / run).max(1);
         let bytes = u64::from(bits / 8).max(1);
         let sectors = runs * (run * bytes).div_ceil(SECTOR);
-        scaled(instructions as f32 * (2.0 * self.machine.costs.issue + sectors as f32))
+        let each = 2.0 * self.machine.costs.issue + SECTOR_COST * sectors as f32;
+        scaled(instructions as f32 * each)
     }
 
     /// What a reduction along an axis costs.
