@@ -25,7 +25,7 @@ pub enum Error {
         instruction: String,
     },
     /// Grid, block or arguments do not fit the kernel.
-    #[error("invalid launch: {0}")]
+    #[error("invalid launch")]
     Launch(#[from] LaunchError),
     /// A kernel did something after which execution cannot go on.
     #[error("block ({}, {}, {}) stopped: {message}", block[0], block[1], block[2])]
