@@ -237,7 +237,7 @@ pub(crate) fn describe(parameter: &Parameter) -> String {
 }
 
 impl Argument {
-    fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Argument::Buffer(_) | Argument::Uninitialized(_) => "a buffer",
             Argument::Null => "a null pointer",

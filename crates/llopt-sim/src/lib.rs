@@ -87,6 +87,7 @@ mod machine;
 mod matrix;
 mod memory;
 mod print;
+pub mod reference;
 mod report;
 mod row;
 mod shadow;

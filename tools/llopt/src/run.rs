@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use llopt::sim::{self, Argument, Launch, Machine};
-use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+use llopt::{ArtifactKind, Compiler, Options, ReferenceError, Source, Target};
 
 use crate::input;
 use crate::npy::{self, Array};
@@ -41,6 +41,10 @@ pub struct Arguments {
     /// Directory for the buffers as the kernel leaves them, each under its own name
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
+
+    /// Execute tile IR by the meaning of its operations on whole tensors, instead of compiling it
+    #[arg(long, conflicts_with_all = ["report", "kernel", "library", "shared", "num_warps"])]
+    reference: bool,
 
     /// Write counters and findings as JSON
     #[arg(long, value_name = "FILE")]
@@ -112,6 +116,10 @@ struct Kernel {
 /// case too.
 pub fn run(arguments: Arguments) -> Result<()> {
     let (name, contents) = input::read(&arguments.input)?;
+    let (values, arrays) = read_arguments(&arguments.args)?;
+    if arguments.reference {
+        return run_reference(&arguments, Source::new(name, contents), values, &arrays);
+    }
     let kernel = if is_llvm(&name, &contents) {
         Kernel {
             ir: contents,
@@ -131,18 +139,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         arguments.kernel.as_deref(),
     )?;
 
-    let mut arrays: Vec<(usize, &str, Array)> = Vec::new();
-    let mut values = Vec::new();
-    for (index, text) in arguments.args.iter().enumerate() {
-        values.push(if text.ends_with(".npy") {
-            let array = npy::read(Path::new(text))?;
-            let buffer = Argument::Buffer(array.data.clone());
-            arrays.push((index, text, array));
-            buffer
-        } else {
-            scalar(text)?
-        });
-    }
+    let mut values = values;
     if values.len() + 2 == machine.parameters().len() {
         values.extend([Argument::Null, Argument::Null]);
     }
@@ -182,17 +179,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     for line in &report.output {
         println!("{}", line.trim_end_matches('\n'));
     }
-    if let Some(directory) = &arguments.out_dir {
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("cannot create '{}'", directory.display()))?;
-        for (index, path, array) in &arrays {
-            if let Argument::Buffer(data) = &launch.arguments[*index]
-                && let Some(file) = Path::new(path).file_name()
-            {
-                Output::File(directory.join(file)).write(&array.with_data(data))?;
-            }
-        }
-    }
+    write_buffers(&arguments, &launch, &arrays)?;
     if let Some(output) = &arguments.report {
         let mut text =
             serde_json::to_string_pretty(&report).context("cannot serialise the report")?;
@@ -211,6 +198,65 @@ pub fn run(arguments: Arguments) -> Result<()> {
         report.findings.len()
     );
     Ok(())
+}
+
+/// A buffer argument: its position, its file, what is in it.
+struct Buffer {
+    index: usize,
+    path: PathBuf,
+    array: Array,
+}
+
+/// The arguments of a launch, and those of them that are files.
+fn read_arguments(texts: &[String]) -> Result<(Vec<Argument>, Vec<Buffer>)> {
+    let mut values = Vec::new();
+    let mut buffers = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        values.push(if text.ends_with(".npy") {
+            let path = PathBuf::from(text);
+            let array = npy::read(&path)?;
+            let buffer = Argument::Buffer(array.data.clone());
+            buffers.push(Buffer { index, path, array });
+            buffer
+        } else {
+            scalar(text)?
+        });
+    }
+    Ok((values, buffers))
+}
+
+/// Writes the buffers as the kernel left them.
+fn write_buffers(arguments: &Arguments, launch: &Launch, buffers: &[Buffer]) -> Result<()> {
+    let Some(directory) = &arguments.out_dir else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot create '{}'", directory.display()))?;
+    for buffer in buffers {
+        if let Argument::Buffer(data) = &launch.arguments[buffer.index]
+            && let Some(file) = buffer.path.file_name()
+        {
+            Output::File(directory.join(file)).write(&buffer.array.with_data(data))?;
+        }
+    }
+    Ok(())
+}
+
+fn run_reference(
+    arguments: &Arguments,
+    source: Source,
+    values: Vec<Argument>,
+    buffers: &[Buffer],
+) -> Result<()> {
+    let mut launch = Launch::new(arguments.grid, 1, values);
+    match llopt::run_reference(&source, &mut launch) {
+        Ok(()) => write_buffers(arguments, &launch, buffers),
+        Err(ReferenceError::Source(error)) => {
+            eprintln!("{}", error.with_source(source.text().unwrap_or_default()));
+            Err(crate::Reported.into())
+        }
+        Err(ReferenceError::Run(error)) => Err(error.into()),
+    }
 }
 
 /// Whether the input is LLVM IR rather than tile IR: by its name, or by how it begins.

@@ -64,8 +64,8 @@ const ARROWS: &[Row] = &[
     ),
     row(
         "llopt-sim",
-        &["llopt-target", "llopt-dialects"],
-        &["mlir-sys", "inkwell"],
+        &["llopt-target", "llopt-dialects", "llopt-mlir"],
+        &["melior", "mlir-sys", "inkwell"],
     ),
     row(
         "llopt",

@@ -1,0 +1,582 @@
+//! The reference interpreter: executes a `tt`/`ttg` module on whole tensors, by the meaning of its operations.
+//!
+//! It knows no layout, no warp and no LLVM. A tensor is its shape and its elements in row-major order; an operation
+//! is a function from tensors to tensors; layout conversions and barriers do nothing; a shared-memory buffer is an
+//! array with a view. The programs of a grid run one after another. Where the machine and this interpreter agree on
+//! random inputs, lowering, layouts and synchronisation are right.
+//!
+//! Floating point: element by element, each operation rounds once in the type of its operands, as the machine does,
+//! and shares its functions on rows, which are tested against the host and against exhaustive tables. Sums differ in
+//! order: a reduction here combines along its axis in ascending order, a dot product adds exact products in double
+//! precision and rounds once, while compiled code combines in the order of its layout. Results of such operations
+//! agree within the usual bound, the number of terms times the rounding error of the type; all others bit for bit.
+//!
+//! An operation that is not known is an error that names it.
+
+mod elementwise;
+mod memory;
+mod shape;
+mod value;
+
+use std::collections::HashMap;
+
+use llopt_dialects::tt;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
+use melior::ir::{BlockRef, Module, OperationRef, Value as Handle, ValueLike};
+
+use crate::error::{Error, LaunchError};
+use crate::launch::{Argument, Launch};
+use crate::memory::GlobalMemory;
+
+use value::{Array, Element, Tensor, Value, View};
+
+/// Why interpretation stopped.
+#[derive(Debug)]
+enum Failure {
+    /// The meaning of something is not known.
+    Unknown(String),
+    /// The program did what it must not do.
+    Wrong(String),
+}
+
+/// Result of interpreting something.
+type Interpreted<T> = Result<T, Failure>;
+
+fn unknown<T>(what: impl Into<String>) -> Interpreted<T> {
+    Err(Failure::Unknown(what.into()))
+}
+
+fn wrong<T>(what: impl Into<String>) -> Interpreted<T> {
+    Err(Failure::Wrong(what.into()))
+}
+
+/// How a block of operations ended.
+enum Flow<'c, 'a> {
+    /// A terminator gave these values to the enclosing operation.
+    Values(Vec<Value>),
+    /// `scf.condition`: whether to go on, and the values.
+    Condition(bool, Vec<Value>),
+    /// A branch.
+    Branch(BlockRef<'c, 'a>, Vec<Value>),
+}
+
+/// One program of the grid.
+struct Program<'c, 'a, 'm> {
+    module: OperationRef<'c, 'a>,
+    memory: &'m GlobalMemory,
+    id: [u32; 3],
+    grid: [u32; 3],
+    values: HashMap<usize, Value>,
+    /// Buffers of shared memory.
+    arrays: Vec<Array>,
+    /// Operations that may still be executed.
+    budget: u64,
+}
+
+/// Operations of one program after which it counts as hung.
+const BUDGET: u64 = 50_000_000;
+
+/// Runs the kernel of `module` (its only public function) on whole tensors. Buffers among the arguments come back as
+/// the kernel left them. The launch's block size and shared memory mean nothing here, and null pointers after the
+/// module's own parameters (scratch memory) are ignored.
+///
+/// # Errors
+/// [`Error::NoKernel`], [`Error::Launch`], [`Error::Unsupported`] for an operation that is not known, and
+/// [`Error::Stopped`] when an assertion fails, an access is out of bounds or a program does not end.
+pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<(), Error> {
+    let root = module.as_operation();
+    let mut kernels = Vec::new();
+    root.for_each_op(Walk::PreOrder, |op| {
+        if op.is_named("tt.func")
+            && op.attr("sym_visibility").and_then(|v| v.as_str()) != Some("private")
+        {
+            kernels.push(op);
+        }
+    });
+    let name = |op: &OperationRef<'_, '_>| {
+        op.attr("sym_name")
+            .and_then(|n| n.as_str())
+            .unwrap_or("")
+            .to_owned()
+    };
+    let [kernel] = kernels[..] else {
+        return Err(Error::NoKernel {
+            wanted: None,
+            available: kernels.iter().map(name).collect(),
+        });
+    };
+    let entry = kernel.region_ref(0).and_then(RegionExt::entry);
+    let Some(entry) = entry else {
+        return Err(Error::NoKernel {
+            wanted: Some(name(&kernel)),
+            available: Vec::new(),
+        });
+    };
+    let parameters: Vec<Handle<'_, '_>> = entry.argument_values().collect();
+    let given = &launch.arguments;
+    let scratch = given.get(parameters.len()..).unwrap_or_default();
+    if given.len() < parameters.len() || scratch.iter().any(|a| *a != Argument::Null) {
+        return Err(LaunchError::ArgumentCount {
+            expected: parameters.len(),
+            given: given.len(),
+        }
+        .into());
+    }
+    let mut memory = GlobalMemory::new();
+    let mut buffers = Vec::new();
+    let mut arguments = Vec::new();
+    for (index, (parameter, argument)) in parameters.iter().zip(given).enumerate() {
+        let mismatch = || LaunchError::ArgumentKind {
+            index,
+            expected: parameter.r#type().to_string(),
+            given: argument.kind(),
+        };
+        let element = Element::of(parameter.r#type()).ok_or_else(mismatch)?;
+        let bits = match (element, argument) {
+            (Element::Pointer(_), Argument::Buffer(bytes)) => {
+                let address = memory.add(bytes, true, true);
+                buffers.push((index, address));
+                address
+            }
+            (Element::Pointer(_), Argument::Uninitialized(size)) => {
+                let address = memory.add(&vec![0; *size], true, true);
+                buffers.push((index, address));
+                address
+            }
+            (Element::Pointer(_), Argument::Null) => 0,
+            (Element::Int(width), Argument::Int(value)) => *value as u64 & crate::row::mask(width),
+            (Element::Real(real), Argument::Real(value)) => real.encode(*value),
+            (Element::Real(real), Argument::Int(value)) => real.encode(*value as f64),
+            _ => return Err(mismatch().into()),
+        };
+        arguments.push(Value::Tensor(Tensor::scalar(element, bits)));
+    }
+    let mut outcome = Ok(());
+    let [nx, ny, nz] = launch.grid;
+    'grid: for z in 0..nz {
+        for y in 0..ny {
+            for x in 0..nx {
+                let mut program = Program {
+                    module: root,
+                    memory: &memory,
+                    id: [x, y, z],
+                    grid: launch.grid,
+                    values: HashMap::new(),
+                    arrays: Vec::new(),
+                    budget: BUDGET,
+                };
+                let result = program.function(kernel, arguments.clone());
+                if let Err((failure, op)) = result {
+                    outcome = Err(program.error(failure, op));
+                    break 'grid;
+                }
+            }
+        }
+    }
+    for (index, address) in buffers {
+        launch.arguments[index] = Argument::Buffer(memory.contents(address));
+    }
+    outcome
+}
+
+/// A failure with the operation at which it happened.
+type Located<'c, 'a, T> = Result<T, (Failure, OperationRef<'c, 'a>)>;
+
+impl<'c, 'a> Program<'c, 'a, '_> {
+    fn error(&self, failure: Failure, op: OperationRef<'c, 'a>) -> Error {
+        let instruction = op.name_str().to_owned();
+        match failure {
+            Failure::Unknown(what) => Error::Unsupported {
+                what,
+                function: op
+                    .parent_named("tt.func")
+                    .and_then(|f| f.attr("sym_name"))
+                    .and_then(|n| n.as_str())
+                    .unwrap_or_default()
+                    .to_owned(),
+                instruction,
+            },
+            Failure::Wrong(message) => Error::Stopped {
+                block: self.id,
+                message: format!("{instruction}: {message}"),
+                report: Box::default(),
+            },
+        }
+    }
+
+    fn key(handle: Handle<'c, 'a>) -> usize {
+        handle.to_raw().ptr as usize
+    }
+
+    fn set(&mut self, handle: Handle<'c, 'a>, value: Value) {
+        self.values.insert(Self::key(handle), value);
+    }
+
+    fn get(&self, handle: Handle<'c, 'a>) -> Interpreted<Value> {
+        self.values
+            .get(&Self::key(handle))
+            .cloned()
+            .ok_or_else(|| Failure::Unknown("a value that nothing defines".to_owned()))
+    }
+
+    fn tensor(&self, handle: Handle<'c, 'a>) -> Interpreted<Tensor> {
+        match self.get(handle)? {
+            Value::Tensor(tensor) => Ok(tensor),
+            other => unknown(format!("{other:?} as a tensor")),
+        }
+    }
+
+    fn optional(&self, handle: Option<Handle<'c, 'a>>) -> Interpreted<Option<Tensor>> {
+        handle.map(|h| self.tensor(h)).transpose()
+    }
+
+    fn operand(&self, op: OperationRef<'c, 'a>, index: usize) -> Interpreted<Tensor> {
+        match op.operand_value(index) {
+            Some(handle) => self.tensor(handle),
+            None => unknown("this number of operands"),
+        }
+    }
+
+    fn view(&self, handle: Handle<'c, 'a>) -> Interpreted<View> {
+        match self.get(handle)? {
+            Value::View(view) => Ok(view),
+            other => unknown(format!("{other:?} as a memory descriptor")),
+        }
+    }
+
+    /// Calls a function.
+    fn function(
+        &mut self,
+        function: OperationRef<'c, 'a>,
+        arguments: Vec<Value>,
+    ) -> Located<'c, 'a, Vec<Value>> {
+        let Some(mut block) = function.region_ref(0).and_then(RegionExt::entry) else {
+            return Err((
+                Failure::Unknown("a function without a body".to_owned()),
+                function,
+            ));
+        };
+        let mut arguments = arguments;
+        loop {
+            match self.block(block, arguments)? {
+                Flow::Values(values) => return Ok(values),
+                Flow::Branch(target, values) => {
+                    block = target;
+                    arguments = values;
+                }
+                Flow::Condition(..) => {
+                    return Err((
+                        Failure::Unknown("a condition outside of a loop".to_owned()),
+                        function,
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Executes a region of one block.
+    fn region(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        index: usize,
+        arguments: Vec<Value>,
+    ) -> Located<'c, 'a, Flow<'c, 'a>> {
+        match op.region_ref(index).and_then(RegionExt::entry) {
+            Some(block) => self.block(block, arguments),
+            None => Ok(Flow::Values(Vec::new())),
+        }
+    }
+
+    /// The values a region yields.
+    fn yielded(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        index: usize,
+        arguments: Vec<Value>,
+    ) -> Located<'c, 'a, Vec<Value>> {
+        match self.region(op, index, arguments)? {
+            Flow::Values(values) => Ok(values),
+            _ => Err((Failure::Unknown("a branch out of a region".to_owned()), op)),
+        }
+    }
+
+    fn block(
+        &mut self,
+        block: BlockRef<'c, 'a>,
+        arguments: Vec<Value>,
+    ) -> Located<'c, 'a, Flow<'c, 'a>> {
+        for (handle, value) in block.argument_values().zip(arguments) {
+            self.set(handle, value);
+        }
+        for op in block.operations() {
+            self.budget = match self.budget.checked_sub(1) {
+                Some(left) => left,
+                None => {
+                    return Err((
+                        Failure::Wrong(format!("no end after {BUDGET} operations")),
+                        op,
+                    ));
+                }
+            };
+            if let Some(flow) = self.terminator(op).map_err(|f| (f, op))? {
+                return Ok(flow);
+            }
+            let results = match self.control(op)? {
+                Some(results) => results,
+                None => self.operation(op).map_err(|f| (f, op))?,
+            };
+            for (handle, value) in op.result_values().zip(results) {
+                self.set(handle, value);
+            }
+        }
+        Ok(Flow::Values(Vec::new()))
+    }
+
+    fn terminator(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Flow<'c, 'a>>> {
+        let all = |this: &Self, from: usize, to: usize| -> Interpreted<Vec<Value>> {
+            op.operand_values()
+                .skip(from)
+                .take(to - from)
+                .map(|v| this.get(v))
+                .collect()
+        };
+        let count = op.operand_values().len();
+        Ok(Some(match op.name_str() {
+            "scf.yield"
+            | "tt.return"
+            | "tt.reduce.return"
+            | "tt.scan.return"
+            | "tt.map_elementwise.return" => Flow::Values(all(self, 0, count)?),
+            "scf.condition" => {
+                Flow::Condition(self.operand(op, 0)?.only()? & 1 == 1, all(self, 1, count)?)
+            }
+            "cf.br" => match op.successor_refs().next() {
+                Some(target) => Flow::Branch(target, all(self, 0, count)?),
+                None => return unknown("a branch to nowhere"),
+            },
+            "cf.cond_br" => {
+                let taken = self.operand(op, 0)?.only()? & 1 == 1;
+                let targets: Vec<_> = op.successor_refs().collect();
+                let [yes, no] = targets[..] else {
+                    return unknown("a branch to nowhere");
+                };
+                let split = 1 + yes.argument_values().len();
+                if taken {
+                    Flow::Branch(yes, all(self, 1, split)?)
+                } else {
+                    Flow::Branch(no, all(self, split, count)?)
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Operations with regions, and calls.
+    fn control(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Option<Vec<Value>>> {
+        let at = |f: Failure| (f, op);
+        Ok(Some(match op.name_str() {
+            "scf.for" => {
+                let bound = |i| -> Interpreted<i64> { self.operand(op, i)?.signed() };
+                let (low, high, step) = (
+                    bound(0).map_err(at)?,
+                    bound(1).map_err(at)?,
+                    bound(2).map_err(at)?,
+                );
+                let element = self.operand(op, 0).map_err(at)?.element;
+                let mut carried: Vec<Value> = op
+                    .operand_values()
+                    .skip(3)
+                    .map(|v| self.get(v))
+                    .collect::<Interpreted<_>>()
+                    .map_err(at)?;
+                let mut i = low;
+                while i < high {
+                    let mut arguments = vec![Value::Tensor(Tensor::scalar(
+                        element,
+                        i as u64 & element.mask(),
+                    ))];
+                    arguments.extend(carried);
+                    carried = self.yielded(op, 0, arguments)?;
+                    i += step.max(1);
+                }
+                carried
+            }
+            "scf.if" => {
+                let taken = self.operand(op, 0).and_then(|t| t.only()).map_err(at)? & 1 == 1;
+                self.yielded(op, usize::from(!taken), Vec::new())?
+            }
+            "scf.while" => {
+                let mut values: Vec<Value> = op
+                    .operand_values()
+                    .map(|v| self.get(v))
+                    .collect::<Interpreted<_>>()
+                    .map_err(at)?;
+                loop {
+                    match self.region(op, 0, values)? {
+                        Flow::Condition(true, inner) => values = self.yielded(op, 1, inner)?,
+                        Flow::Condition(false, last) => break last,
+                        _ => {
+                            return Err(at(Failure::Unknown(
+                                "a loop without a condition".to_owned(),
+                            )));
+                        }
+                    }
+                }
+            }
+            "tt.call" => {
+                let arguments: Vec<Value> = op
+                    .operand_values()
+                    .map(|v| self.get(v))
+                    .collect::<Interpreted<_>>()
+                    .map_err(at)?;
+                let callee = op
+                    .attr("callee")
+                    .and_then(|symbol| self.module.lookup_symbol(symbol));
+                match callee {
+                    Some(callee) => self.function(callee, arguments)?,
+                    None => {
+                        return Err(at(Failure::Unknown(
+                            "the function that is called".to_owned(),
+                        )));
+                    }
+                }
+            }
+            "tt.reduce" => self.reduce(op)?,
+            "tt.scan" => self.scan(op)?,
+            "tt.map_elementwise" if op.attr("pack").and_then(|p| p.as_i64()).unwrap_or(1) == 1 => {
+                // The region is made of operations on single elements, which mean the same on all at once, unless
+                // it branches: then element by element.
+                self.map_elementwise(op)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Combines slices along an axis in ascending order; the region works on whole slices at once.
+    fn reduce(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let at = |f: Failure| (f, op);
+        let Some(reduce) = tt::ReduceOp::of(op) else {
+            return Err(at(Failure::Unknown("the reduction".to_owned())));
+        };
+        let sources: Vec<Tensor> = reduce
+            .srcs()
+            .into_iter()
+            .map(|v| self.tensor(v))
+            .collect::<Interpreted<_>>()
+            .map_err(at)?;
+        let axis = reduce.axis() as usize;
+        let extent = sources[0].shape[axis];
+        let slice = |i: usize| sources.iter().map(move |s| Value::Tensor(s.slice(axis, i)));
+        let mut sum: Vec<Value> = slice(0).collect();
+        for i in 1..extent {
+            let mut arguments = sum;
+            arguments.extend(slice(i));
+            sum = self.yielded(op, 0, arguments)?;
+        }
+        Ok(sum)
+    }
+
+    fn scan(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let at = |f: Failure| (f, op);
+        let Some(scan) = tt::ScanOp::of(op) else {
+            return Err(at(Failure::Unknown("the scan".to_owned())));
+        };
+        let sources: Vec<Tensor> = scan
+            .srcs()
+            .into_iter()
+            .map(|v| self.tensor(v))
+            .collect::<Interpreted<_>>()
+            .map_err(at)?;
+        let axis = scan.axis() as usize;
+        let extent = sources[0].shape[axis];
+        let mut results = sources.clone();
+        let mut sum: Vec<Value> = Vec::new();
+        for step in 0..extent {
+            let i = if scan.reverse() {
+                extent - 1 - step
+            } else {
+                step
+            };
+            let here: Vec<Value> = sources
+                .iter()
+                .map(|s| Value::Tensor(s.slice(axis, i)))
+                .collect();
+            sum = if step == 0 {
+                here
+            } else {
+                let mut arguments = sum;
+                arguments.extend(here);
+                self.yielded(op, 0, arguments)?
+            };
+            for (result, value) in results.iter_mut().zip(&sum) {
+                if let Value::Tensor(tensor) = value {
+                    result.set_slice(axis, i, tensor);
+                }
+            }
+        }
+        Ok(results.into_iter().map(Value::Tensor).collect())
+    }
+
+    fn map_elementwise(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let at = |f: Failure| (f, op);
+        let sources: Vec<Tensor> = op
+            .operand_values()
+            .map(|v| self.tensor(v))
+            .collect::<Interpreted<_>>()
+            .map_err(at)?;
+        let types: Vec<_> = op.result_types().collect();
+        let mut results = Vec::new();
+        for ty in types {
+            let element = Element::of_tensor(ty)
+                .ok_or_else(|| at(Failure::Unknown("the result's type".to_owned())))?;
+            results.push(Tensor {
+                shape: sources[0].shape.clone(),
+                element,
+                data: Vec::new(),
+            });
+        }
+        for i in 0..sources[0].data.len() {
+            let arguments = sources
+                .iter()
+                .map(|s| Value::Tensor(Tensor::scalar(s.element, s.data[i])))
+                .collect();
+            let mut block = op.region_ref(0).and_then(RegionExt::entry);
+            let mut arguments = arguments;
+            let values = loop {
+                let Some(current) = block else {
+                    return Err(at(Failure::Unknown("an empty region".to_owned())));
+                };
+                match self.block(current, arguments)? {
+                    Flow::Values(values) => break values,
+                    Flow::Branch(target, values) => {
+                        block = Some(target);
+                        arguments = values;
+                    }
+                    Flow::Condition(..) => {
+                        return Err(at(Failure::Unknown("a condition".to_owned())));
+                    }
+                }
+            };
+            for (result, value) in results.iter_mut().zip(values) {
+                if let Value::Tensor(tensor) = value {
+                    result.data.push(tensor.only().map_err(at)?);
+                }
+            }
+        }
+        Ok(results.into_iter().map(Value::Tensor).collect())
+    }
+
+    /// Operations without regions.
+    fn operation(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Vec<Value>> {
+        if let Some(results) = self.shape_operation(op)? {
+            return Ok(results);
+        }
+        if let Some(results) = self.memory_operation(op)? {
+            return Ok(results);
+        }
+        if let Some(result) = self.elementwise(op)? {
+            return Ok(vec![Value::Tensor(result)]);
+        }
+        unknown(format!("the operation {}", op.name_str()))
+    }
+}

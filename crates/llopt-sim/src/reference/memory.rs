@@ -1,0 +1,298 @@
+//! Loads, stores and atomics of global memory; shared memory as arrays with views.
+
+use llopt_dialects::{amdg, tt, ttg};
+use llopt_mlir::ir::{AttributeExt, OperationExt};
+use melior::ir::{OperationRef, ValueLike};
+
+use crate::access::combine;
+use crate::bytecode::AtomicOp;
+
+use super::shape::atomic_op;
+use super::value::{Array, Element, Tensor, Value, View, coordinates, count, shape_of, strides};
+use super::{Interpreted, Program, unknown, wrong};
+
+impl<'c, 'a> Program<'c, 'a, '_> {
+    pub(super) fn memory_operation(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+    ) -> Interpreted<Option<Vec<Value>>> {
+        if let Some(load) = tt::LoadOp::of(op) {
+            let pointers = self.tensor(load.ptr())?;
+            let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
+            let element = element_of(op)?;
+            return self
+                .load(&pointers, mask.as_ref(), other.as_ref(), element)
+                .map(tensor);
+        }
+        if let Some(store) = tt::StoreOp::of(op) {
+            let (pointers, values) = (self.tensor(store.ptr())?, self.tensor(store.value())?);
+            let mask = self.optional(store.mask())?;
+            self.store(&pointers, &values, mask.as_ref())?;
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(load) = amdg::BufferLoadOp::of(op) {
+            let element = element_of(op)?;
+            let pointers = self.offset(
+                &self.tensor(load.ptr())?,
+                &self.tensor(load.offsets())?,
+                element,
+            )?;
+            let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
+            return self
+                .load(&pointers, mask.as_ref(), other.as_ref(), element)
+                .map(tensor);
+        }
+        if let Some(store) = amdg::BufferStoreOp::of(op) {
+            let values = self.tensor(store.value())?;
+            let pointers = self.offset(
+                &self.tensor(store.ptr())?,
+                &self.tensor(store.offsets())?,
+                values.element,
+            )?;
+            let mask = self.optional(store.mask())?;
+            self.store(&pointers, &values, mask.as_ref())?;
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(atomic) = tt::AtomicRmwOp::of(op) {
+            let (pointers, values) = (self.tensor(atomic.ptr())?, self.tensor(atomic.val())?);
+            let mask = self.optional(atomic.mask())?;
+            let what = atomic_op(atomic.atomic_rmw_op(), values.element)?;
+            return self
+                .atomic(what, &pointers, &values, None, mask.as_ref())
+                .map(tensor);
+        }
+        if let Some(atomic) = tt::AtomicCasOp::of(op) {
+            let (pointers, compare) = (self.tensor(atomic.ptr())?, self.tensor(atomic.cmp())?);
+            let values = self.tensor(atomic.val())?;
+            return self
+                .atomic(
+                    AtomicOp::CompareExchange,
+                    &pointers,
+                    &values,
+                    Some(&compare),
+                    None,
+                )
+                .map(tensor);
+        }
+        if let Some(copy) = ttg::AsyncCopyGlobalToLocalOp::of(op) {
+            let view = self.view(copy.result())?;
+            let pointers = self.tensor(copy.src())?;
+            let (mask, other) = (self.optional(copy.mask())?, self.optional(copy.other())?);
+            let loaded = self.load(&pointers, mask.as_ref(), other.as_ref(), view.element)?;
+            self.write_view(&view, &loaded);
+            return Ok(Some(vec![Value::Token]));
+        }
+        if let Some(alloc) = ttg::LocalAllocOp::of(op) {
+            let shape = shape_of(alloc.result().r#type());
+            let view = View {
+                array: self.arrays.len(),
+                element: element_of(op)?,
+                offset: 0,
+                strides: strides(&shape),
+                shape,
+            };
+            self.arrays.push(Array {
+                data: vec![0; count(&view.shape)],
+            });
+            if let Some(source) = alloc.src() {
+                let source = self.tensor(source)?;
+                self.write_view(&view, &source);
+            }
+            return Ok(Some(vec![Value::View(view)]));
+        }
+        let first = op.operand_value(0);
+        let view = |this: &Self| match first {
+            Some(handle) => this.view(handle),
+            None => unknown("this number of operands"),
+        };
+        let result = op.result_types().next().map(shape_of).unwrap_or_default();
+        Ok(Some(match op.name_str() {
+            "ttg.local_load" => {
+                let view = view(self)?;
+                vec![Value::Tensor(self.read_view(&view))]
+            }
+            "ttg.local_store" => {
+                let Some(target) = op.operand_value(1) else {
+                    return unknown("this number of operands");
+                };
+                let (source, view) = (self.operand(op, 0)?, self.view(target)?);
+                self.write_view(&view, &source);
+                Vec::new()
+            }
+            "ttg.local_dealloc" => Vec::new(),
+            "ttg.memdesc_index" => {
+                let mut view = view(self)?;
+                let index = self.operand(op, 1)?.signed()?;
+                let Some(index) = usize::try_from(index).ok().filter(|i| *i < view.shape[0]) else {
+                    return wrong(format!("index {index} of {} buffers", view.shape[0]));
+                };
+                view.offset += index * view.strides[0];
+                view.shape.remove(0);
+                view.strides.remove(0);
+                vec![Value::View(view)]
+            }
+            "ttg.memdesc_subslice" => {
+                let mut view = view(self)?;
+                let offsets = op
+                    .attr("offsets")
+                    .and_then(|a| a.as_integers())
+                    .unwrap_or_default();
+                let origin: Vec<usize> = offsets.into_iter().map(|o| o as usize).collect();
+                view.offset = view.place(&origin);
+                view.shape = result;
+                vec![Value::View(view)]
+            }
+            "ttg.memdesc_trans" => {
+                let view = view(self)?;
+                let order = op
+                    .attr("order")
+                    .and_then(|a| a.as_integers())
+                    .unwrap_or_default();
+                let pick = |of: &[usize]| order.iter().map(|&i| of[i as usize]).collect();
+                vec![Value::View(View {
+                    shape: pick(&view.shape),
+                    strides: pick(&view.strides),
+                    ..view
+                })]
+            }
+            "ttg.memdesc_reshape" => {
+                let view = view(self)?;
+                if view.strides != strides(&view.shape) {
+                    return unknown("a reshape of a view with gaps");
+                }
+                vec![Value::View(View {
+                    strides: strides(&result),
+                    shape: result,
+                    ..view
+                })]
+            }
+            "ttg.async_commit_group" | "ttg.async_wait" | "amdg.async_wait" => {
+                vec![Value::Token; op.result_values().len()]
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Pointers at element offsets from one base.
+    fn offset(&self, base: &Tensor, offsets: &Tensor, element: Element) -> Interpreted<Tensor> {
+        let base = base.only()?;
+        let data = offsets
+            .data
+            .iter()
+            .map(|&o| {
+                base.wrapping_add(
+                    (crate::row::sext(o, offsets.element.bits()) as u64)
+                        .wrapping_mul(element.bytes().into()),
+                )
+            })
+            .collect();
+        Ok(Tensor {
+            shape: offsets.shape.clone(),
+            element: Element::Pointer(element.bytes()),
+            data,
+        })
+    }
+
+    fn check(&self, address: u64, element: Element, store: bool) -> Interpreted<()> {
+        match self.memory.check(address, element.bytes(), store) {
+            Ok(()) => Ok(()),
+            Err(_) => wrong(format!(
+                "an access of {} bytes at {address:#x} is out of bounds",
+                element.bytes()
+            )),
+        }
+    }
+
+    fn load(
+        &self,
+        pointers: &Tensor,
+        mask: Option<&Tensor>,
+        other: Option<&Tensor>,
+        element: Element,
+    ) -> Interpreted<Tensor> {
+        let mut data = Vec::with_capacity(pointers.data.len());
+        for (i, &address) in pointers.data.iter().enumerate() {
+            let taken = mask.is_none_or(|m| pick(m, i) & 1 == 1);
+            data.push(if taken {
+                self.check(address, element, false)?;
+                self.memory.read(address, element.bytes()) & element.mask()
+            } else {
+                other.map_or(0, |o| pick(o, i))
+            });
+        }
+        Ok(Tensor {
+            shape: pointers.shape.clone(),
+            element,
+            data,
+        })
+    }
+
+    fn store(&self, pointers: &Tensor, values: &Tensor, mask: Option<&Tensor>) -> Interpreted<()> {
+        for (i, &address) in pointers.data.iter().enumerate() {
+            if mask.is_none_or(|m| pick(m, i) & 1 == 1) {
+                self.check(address, values.element, true)?;
+                self.memory
+                    .write(address, values.element.bytes(), pick(values, i));
+            }
+        }
+        Ok(())
+    }
+
+    /// Element by element, in row-major order.
+    fn atomic(
+        &self,
+        op: AtomicOp,
+        pointers: &Tensor,
+        values: &Tensor,
+        compare: Option<&Tensor>,
+        mask: Option<&Tensor>,
+    ) -> Interpreted<Tensor> {
+        let element = values.element;
+        let mut result = values.clone();
+        for (i, &address) in pointers.data.iter().enumerate() {
+            result.data[i] = 0;
+            if mask.is_none_or(|m| pick(m, i) & 1 == 1) {
+                self.check(address, element, true)?;
+                let old = self.memory.read(address, element.bytes());
+                let new = combine(
+                    op,
+                    element.bits(),
+                    old,
+                    pick(values, i),
+                    compare.map(|c| pick(c, i)),
+                );
+                self.memory.write(address, element.bytes(), new);
+                result.data[i] = old;
+            }
+        }
+        Ok(result)
+    }
+
+    pub(super) fn read_view(&self, view: &View) -> Tensor {
+        let array = &self.arrays[view.array].data;
+        Tensor::generate(&view.shape, view.element, |c| array[view.place(c)])
+    }
+
+    fn write_view(&mut self, view: &View, source: &Tensor) {
+        let array = &mut self.arrays[view.array].data;
+        for (at, &bits) in source.data.iter().enumerate() {
+            array[view.place(&coordinates(at, &view.shape))] = bits;
+        }
+    }
+}
+
+/// Element `i`, or the only one.
+fn pick(tensor: &Tensor, i: usize) -> u64 {
+    tensor.data[if tensor.data.len() == 1 { 0 } else { i }]
+}
+
+fn tensor(tensor: Tensor) -> Option<Vec<Value>> {
+    Some(vec![Value::Tensor(tensor)])
+}
+
+fn element_of(op: OperationRef<'_, '_>) -> Interpreted<Element> {
+    match op.result_types().next().and_then(Element::of_tensor) {
+        Some(element) => Ok(element),
+        None => unknown(format!("the type of the result of {}", op.name_str())),
+    }
+}

@@ -1,0 +1,281 @@
+//! Operations that make, move and combine elements without computing on them one by one.
+
+use llopt_dialects::tt;
+use llopt_mlir::ir::{AttributeExt, OperationExt};
+use melior::ir::{OperationRef, ValueLike};
+
+use crate::row::{mask, sext};
+
+use super::value::{Element, Tensor, Value, coordinates, position, shape_of};
+use super::{Interpreted, Program, unknown, wrong};
+
+impl<'c, 'a> Program<'c, 'a, '_> {
+    pub(super) fn shape_operation(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+    ) -> Interpreted<Option<Vec<Value>>> {
+        let result_type = op.result_types().next();
+        let shape = result_type.map(shape_of).unwrap_or_default();
+        let element = result_type.and_then(Element::of_tensor);
+        let need = |element: Option<Element>| match element {
+            Some(element) => Ok(element),
+            None => unknown(format!("the type of the result of {}", op.name_str())),
+        };
+        let integers = |name: &str| {
+            op.attr(name)
+                .and_then(|a| a.as_integers())
+                .unwrap_or_default()
+        };
+        let one = |tensor: Tensor| Ok(Some(vec![Value::Tensor(tensor)]));
+        match op.name_str() {
+            "arith.constant" => {
+                let element = need(element)?;
+                let Some(value) = op.attr("value") else {
+                    return unknown("a constant without a value");
+                };
+                let data = if shape.is_empty()
+                    && !result_type.is_some_and(llopt_mlir::ir::TypeExt::is_tensor)
+                {
+                    value.as_bits().map(|bits| vec![bits])
+                } else {
+                    value
+                        .splat_bits()
+                        .map(|bits| vec![bits; super::value::count(&shape)])
+                        .or_else(|| value.dense_bits())
+                };
+                let Some(data) = data else {
+                    return unknown("this kind of constant");
+                };
+                let data = data.into_iter().map(|bits| bits & element.mask()).collect();
+                one(Tensor {
+                    shape,
+                    element,
+                    data,
+                })
+            }
+            "ub.poison" => {
+                let element = need(element)?;
+                let data = vec![0; super::value::count(&shape)];
+                one(Tensor {
+                    shape,
+                    element,
+                    data,
+                })
+            }
+            "tt.get_program_id" | "tt.get_num_programs" => {
+                let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize % 3;
+                let from = if op.is_named("tt.get_program_id") {
+                    self.id
+                } else {
+                    self.grid
+                };
+                one(Tensor::scalar(Element::Int(32), u64::from(from[axis])))
+            }
+            "tt.make_range" => {
+                let start = op.attr("start").and_then(|a| a.as_i64()).unwrap_or(0);
+                one(Tensor::generate(&shape, need(element)?, |c| {
+                    (start + c[0] as i64) as u64 & mask(32)
+                }))
+            }
+            "tt.splat" => {
+                let source = self.operand(op, 0)?;
+                let bits = source.only()?;
+                one(Tensor::generate(&shape, source.element, |_| bits))
+            }
+            "tt.unsplat" => {
+                let source = self.operand(op, 0)?;
+                one(Tensor::scalar(source.element, source.only()?))
+            }
+            "tt.broadcast" => {
+                let source = self.operand(op, 0)?;
+                one(Tensor::generate(&shape, source.element, |c| {
+                    let clipped: Vec<usize> = c
+                        .iter()
+                        .zip(&source.shape)
+                        .map(|(&c, &extent)| c.min(extent - 1))
+                        .collect();
+                    source.at(&clipped)
+                }))
+            }
+            "tt.expand_dims" | "tt.reshape" => {
+                let source = self.operand(op, 0)?;
+                one(Tensor { shape, ..source })
+            }
+            "tt.trans" => {
+                let source = self.operand(op, 0)?;
+                let order: Vec<usize> = integers("order").into_iter().map(|i| i as usize).collect();
+                one(Tensor::generate(&shape, source.element, |c| {
+                    let mut from = vec![0; c.len()];
+                    for (i, &axis) in order.iter().enumerate() {
+                        from[axis] = c[i];
+                    }
+                    source.at(&from)
+                }))
+            }
+            "tt.join" => {
+                let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
+                one(Tensor::generate(&shape, a.element, |c| {
+                    let (&last, rest) = c.split_last().unwrap_or((&0, &[]));
+                    if last == 0 { a.at(rest) } else { b.at(rest) }
+                }))
+            }
+            "tt.split" => {
+                let source = self.operand(op, 0)?;
+                let axis = source.shape.len() - 1;
+                Ok(Some(
+                    (0..2)
+                        .map(|i| Value::Tensor(source.slice(axis, i)))
+                        .collect(),
+                ))
+            }
+            "tt.cat" => {
+                let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
+                let data = [a.data, b.data].concat();
+                one(Tensor {
+                    shape,
+                    element: a.element,
+                    data,
+                })
+            }
+            "tt.gather" => {
+                let (source, indices) = (self.operand(op, 0)?, self.operand(op, 1)?);
+                let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize;
+                let extent = source.shape[axis];
+                one(Tensor::generate(&shape, source.element, |c| {
+                    let mut from = c.to_vec();
+                    from[axis] = (indices.at(c) as usize).min(extent - 1);
+                    source.at(&from)
+                }))
+            }
+            "tt.histogram" => {
+                let source = self.operand(op, 0)?;
+                let mut bins = vec![0u64; shape[0]];
+                let taken = op.operand_value(1).map(|m| self.tensor(m)).transpose()?;
+                for (i, &value) in source.data.iter().enumerate() {
+                    if taken.as_ref().is_none_or(|m| m.data[i] & 1 == 1)
+                        && let Some(bin) = bins.get_mut(value as usize)
+                    {
+                        *bin += 1;
+                    }
+                }
+                one(Tensor {
+                    shape,
+                    element: need(element)?,
+                    data: bins,
+                })
+            }
+            "ttg.convert_layout" | "amdg.in_thread_transpose" => {
+                let source = self.operand(op, 0)?;
+                one(Tensor { shape, ..source })
+            }
+            "tt.dot" | "ttng.warp_group_dot" => {
+                let matrices: Vec<Tensor> = (0..3)
+                    .map(|i| self.matrix(op, i))
+                    .collect::<Interpreted<_>>()?;
+                one(dot(&matrices[0], &matrices[1], &matrices[2])?)
+            }
+            "ttng.warp_group_dot_wait" => {
+                let values = op
+                    .operand_values()
+                    .map(|v| self.get(v))
+                    .collect::<Interpreted<_>>()?;
+                Ok(Some(values))
+            }
+            "tt.assert" => {
+                let condition = self.operand(op, 0)?;
+                if condition.data.iter().any(|bits| bits & 1 == 0) {
+                    let message = op.attr("message").and_then(|m| m.as_str()).unwrap_or("");
+                    return wrong(format!("assertion failed: {message}"));
+                }
+                Ok(Some(Vec::new()))
+            }
+            "tt.print"
+            | "gpu.barrier"
+            | "ttg.barrier"
+            | "llvm.intr.assume"
+            | "ttng.fence_async_shared"
+            | "rocdl.s.setprio"
+            | "rocdl.sched.barrier"
+            | "amdg.instruction_sched_hint" => Ok(Some(Vec::new())),
+            _ => Ok(None),
+        }
+    }
+
+    /// An operand of a dot product, in registers or in shared memory.
+    fn matrix(&self, op: OperationRef<'c, 'a>, index: usize) -> Interpreted<Tensor> {
+        let Some(handle) = op.operand_value(index) else {
+            return unknown("a dot product of this form");
+        };
+        match self.get(handle)? {
+            Value::Tensor(tensor) => Ok(tensor),
+            Value::View(view) => Ok(self.read_view(&view)),
+            Value::Token => unknown(format!("an operand of type {}", handle.r#type())),
+        }
+    }
+}
+
+/// `a b + c` on the last two axes: products and their sum exact or in double precision, rounded once at the end.
+fn dot(a: &Tensor, b: &Tensor, c: &Tensor) -> Interpreted<Tensor> {
+    let rank = c.shape.len();
+    let depth = a.shape[rank - 1];
+    let mut result = c.clone();
+    for (at, bits) in result.data.iter_mut().enumerate() {
+        let place = coordinates(at, &c.shape);
+        let element = |k: usize| {
+            let (mut row, mut column) = (place.clone(), place.clone());
+            row[rank - 1] = k;
+            column[rank - 2] = k;
+            (
+                a.data[position(&row, &a.shape)],
+                b.data[position(&column, &b.shape)],
+            )
+        };
+        *bits = match c.element {
+            Element::Int(width) => {
+                let sum = (0..depth).fold(sext(*bits, width), |sum, k| {
+                    let (x, y) = element(k);
+                    let (x, y) = (sext(x, a.element.bits()), sext(y, b.element.bits()));
+                    sum.wrapping_add(x.wrapping_mul(y))
+                });
+                sum as u64 & mask(width)
+            }
+            Element::Real(real) => {
+                let mut sum = 0.0;
+                for k in 0..depth {
+                    let (x, y) = element(k);
+                    match (a.element.decode(x), b.element.decode(y)) {
+                        (Some(x), Some(y)) => sum += x * y,
+                        _ => return unknown("a dot product of mixed kinds"),
+                    }
+                }
+                real.encode(sum + real.decode(*bits))
+            }
+            _ => return unknown("a dot product of this type"),
+        };
+    }
+    Ok(result)
+}
+
+/// The operation of an atomic by its name in the dialect.
+pub(super) fn atomic_op(op: tt::RmwOp, element: Element) -> Interpreted<crate::bytecode::AtomicOp> {
+    use crate::bytecode::AtomicOp as A;
+    let real = match element {
+        Element::Real(real) => Some(real),
+        _ => None,
+    };
+    Ok(match (op, real) {
+        (tt::RmwOp::And, _) => A::And,
+        (tt::RmwOp::Or, _) => A::Or,
+        (tt::RmwOp::Xor, _) => A::Xor,
+        (tt::RmwOp::Add, _) => A::Add,
+        (tt::RmwOp::Fadd, Some(real)) => A::FAdd(real),
+        (tt::RmwOp::Max, None) => A::SMax,
+        (tt::RmwOp::Min, None) => A::SMin,
+        (tt::RmwOp::Max, Some(real)) => A::FMax(real),
+        (tt::RmwOp::Min, Some(real)) => A::FMin(real),
+        (tt::RmwOp::Umax, _) => A::UMax,
+        (tt::RmwOp::Umin, _) => A::UMin,
+        (tt::RmwOp::Exch, _) => A::Exchange,
+        (other, _) => return unknown(format!("the atomic {other:?} on this type")),
+    })
+}

@@ -1,0 +1,232 @@
+//! Tensors, and arrays of shared memory with views.
+
+use llopt_dialects::types::{MemDesc, Pointer};
+use llopt_mlir::ir::{FloatKind, TypeExt};
+use melior::ir::Type;
+
+use crate::float::{E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, Format};
+use crate::row::{Real, mask, sext};
+
+use super::{Interpreted, unknown};
+
+/// Type of a tensor's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    /// An integer of that many bits.
+    Int(u32),
+    Real(Real),
+    /// A format of eight bits, which has conversions only.
+    Small(Format),
+    /// An address; the size of what it points at, in bytes.
+    Pointer(u32),
+}
+
+impl Element {
+    /// Of a scalar type.
+    pub(super) fn of(ty: Type<'_>) -> Option<Self> {
+        if let Some(pointer) = Pointer::of(ty) {
+            let bits = Self::of(pointer.pointee()).map_or(8, Self::bits);
+            return Some(Self::Pointer(bits.div_ceil(8)));
+        }
+        if let Some(kind) = ty.float_kind() {
+            return Some(match kind {
+                FloatKind::F16 => Self::Real(Real::F16),
+                FloatKind::BF16 => Self::Real(Real::BF16),
+                FloatKind::F32 => Self::Real(Real::F32),
+                FloatKind::F64 => Self::Real(Real::F64),
+                FloatKind::F8E5M2 => Self::Small(E5M2),
+                FloatKind::F8E4M3FN => Self::Small(E4M3),
+                FloatKind::F8E5M2FNUZ => Self::Small(E5M2_FNUZ),
+                FloatKind::F8E4M3FNUZ => Self::Small(E4M3_FNUZ),
+                _ => return None,
+            });
+        }
+        ty.bit_width().map(Self::Int)
+    }
+
+    /// Of a tensor's type, or a scalar's.
+    pub(super) fn of_tensor(ty: Type<'_>) -> Option<Self> {
+        match MemDesc::of(ty) {
+            Some(memory) => Self::of(memory.element()),
+            None => Self::of(ty.element_or_self()),
+        }
+    }
+
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Self::Int(bits) => bits,
+            Self::Real(real) => real.bits(),
+            Self::Small(format) => format.bits(),
+            Self::Pointer(_) => 64,
+        }
+    }
+
+    /// Bytes in memory.
+    pub(super) fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
+    pub(super) fn mask(self) -> u64 {
+        mask(self.bits())
+    }
+
+    /// The value of a floating-point element.
+    pub(super) fn decode(self, bits: u64) -> Option<f64> {
+        match self {
+            Self::Real(real) => Some(real.decode(bits)),
+            Self::Small(format) => Some(format.decode(bits)),
+            _ => None,
+        }
+    }
+}
+
+/// A tensor; a scalar has no dimensions.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tensor {
+    pub(super) shape: Vec<usize>,
+    pub(super) element: Element,
+    /// Bits of the elements, row-major.
+    pub(super) data: Vec<u64>,
+}
+
+/// An array in shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct Array {
+    pub(super) data: Vec<u64>,
+}
+
+/// A view of an array: where each coordinate leads.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct View {
+    pub(super) array: usize,
+    pub(super) element: Element,
+    pub(super) offset: usize,
+    pub(super) shape: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+}
+
+/// What an operation's result is.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Tensor(Tensor),
+    View(View),
+    /// A token of asynchronous operations, all of which complete at once.
+    Token,
+}
+
+/// Number of elements of a shape.
+pub(super) fn count(shape: &[usize]) -> usize {
+    shape.iter().product()
+}
+
+/// Coordinates of the element at a row-major position.
+pub(super) fn coordinates(mut position: usize, shape: &[usize]) -> Vec<usize> {
+    let mut result = vec![0; shape.len()];
+    for (coordinate, &extent) in result.iter_mut().zip(shape).rev() {
+        *coordinate = position % extent;
+        position /= extent;
+    }
+    result
+}
+
+/// Row-major position of coordinates.
+pub(super) fn position(coordinates: &[usize], shape: &[usize]) -> usize {
+    coordinates
+        .iter()
+        .zip(shape)
+        .fold(0, |at, (&c, &extent)| at * extent + c)
+}
+
+/// Row-major strides of a shape.
+pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
+    let mut result = vec![1; shape.len()];
+    for i in (1..shape.len()).rev() {
+        result[i - 1] = result[i] * shape[i];
+    }
+    result
+}
+
+impl Tensor {
+    pub(super) fn scalar(element: Element, bits: u64) -> Self {
+        Self {
+            shape: Vec::new(),
+            element,
+            data: vec![bits],
+        }
+    }
+
+    /// A tensor whose element at each coordinate is computed from it.
+    pub(super) fn generate(shape: &[usize], element: Element, f: impl Fn(&[usize]) -> u64) -> Self {
+        let data = (0..count(shape))
+            .map(|at| f(&coordinates(at, shape)))
+            .collect();
+        Self {
+            shape: shape.to_vec(),
+            element,
+            data,
+        }
+    }
+
+    /// The element at a coordinate.
+    pub(super) fn at(&self, coordinates: &[usize]) -> u64 {
+        self.data[position(coordinates, &self.shape)]
+    }
+
+    /// The only element.
+    pub(super) fn only(&self) -> Interpreted<u64> {
+        match self.data[..] {
+            [bits] => Ok(bits),
+            _ => unknown("a tensor where a number is needed"),
+        }
+    }
+
+    /// The only element as a signed number.
+    pub(super) fn signed(&self) -> Interpreted<i64> {
+        Ok(sext(self.only()?, self.element.bits().min(64)))
+    }
+
+    /// All elements with coordinate `index` along `axis`, without that axis.
+    pub(super) fn slice(&self, axis: usize, index: usize) -> Self {
+        let mut shape = self.shape.clone();
+        shape.remove(axis);
+        Self::generate(&shape, self.element, |c| {
+            let mut full = c.to_vec();
+            full.insert(axis, index);
+            self.at(&full)
+        })
+    }
+
+    /// Replaces such a slice.
+    pub(super) fn set_slice(&mut self, axis: usize, index: usize, slice: &Self) {
+        for (at, &bits) in slice.data.iter().enumerate() {
+            let mut full = coordinates(at, &slice.shape);
+            full.insert(axis, index);
+            let target = position(&full, &self.shape);
+            self.data[target] = bits;
+        }
+    }
+}
+
+impl View {
+    /// Position in the array of the element at a coordinate.
+    pub(super) fn place(&self, coordinates: &[usize]) -> usize {
+        self.offset
+            + coordinates
+                .iter()
+                .zip(&self.strides)
+                .map(|(c, s)| c * s)
+                .sum::<usize>()
+    }
+}
+
+/// Extents of a tensor or memory descriptor type.
+pub(super) fn shape_of(ty: Type<'_>) -> Vec<usize> {
+    let extents = match MemDesc::of(ty) {
+        Some(memory) => memory.shape(),
+        None => llopt_dialects::types::RankedTensor::of(ty).map_or_else(Vec::new, |t| t.shape()),
+    };
+    extents
+        .into_iter()
+        .map(|e| usize::try_from(e).unwrap_or(0))
+        .collect()
+}
