@@ -1,16 +1,17 @@
-//! `tt.atomic_rmw` and `tt.atomic_cas`.
+//! `tt.atomic_rmw` and `tt.atomic_cas`, and their forms on AMD's buffers.
 //!
 //! Of the threads that hold the same element only one acts. If the others need the result too, it goes
 //! through shared memory: the acting threads write it at the element's place, all threads read it after a
 //! barrier. A scalar is the extreme case: the first thread acts for all.
 
+use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
 use melior::ir::OperationRef;
 
-use crate::access::{Groups, choose_groups};
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, has_uses, integer_attribute, result};
-use crate::hooks::{Atomic, Ordering, Scope, Update};
+use crate::global_memory::groups;
+use crate::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
 use crate::tensor::ValueType;
 
 fn update_of(op: RmwOp) -> Update {
@@ -57,17 +58,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let masks = op.mask().map(|mask| self.registers(mask));
         let acts = self.acting_thread(&of);
         let widest = self.hooks().atomic_width(update, element);
-        let groups = match &of {
-            ValueType::Scalar(_) => Groups {
-                width: 1,
-                groups: vec![vec![0]],
-            },
-            ValueType::Tensor(tensor) => choose_groups(
-                tensor,
-                widest,
-                &self.pointer_limit(element, op.ptr(), op.mask()),
-            ),
-        };
+        let groups = groups(
+            &of,
+            widest,
+            &self.pointer_limit(element, op.ptr(), op.mask()),
+        );
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         for group in &groups.groups {
             let mask = self.both(acts, masks.as_ref().map(|masks| masks[group[0]]));
@@ -83,6 +78,83 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             for (register, value) in group.iter().zip(was) {
                 old[*register] = Some(value);
             }
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// `amdg.buffer_atomic_rmw`.
+    pub(crate) fn buffer_atomic_update(&mut self, op: amdg::BufferAtomicRmwOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let buffers = self.buffers(operation)?;
+        let of = self.type_of(op.value())?;
+        let element = of.element();
+        let update = update_of(op.atomic_rmw_op());
+        let base = self.scalar(op.ptr());
+        let descriptor = buffers.descriptor(self.e, base);
+        let offsets = self.registers(op.offsets());
+        let values = self.registers(op.value());
+        let masks = op.mask().map(|mask| self.registers(mask));
+        let acts = self.acting_thread(&of);
+        let widest = self.hooks().atomic_width(update, element);
+        let groups =
+            self.buffer_groups_up_to(widest, &of, element, op.ptr(), op.offsets(), op.mask());
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        for group in &groups.groups {
+            let atomic = Atomic {
+                element,
+                pointer: base,
+                mask: self.both(acts, masks.as_ref().map(|masks| masks[group[0]])),
+                ordering: ordering_of(op.sem()),
+                scope: scope_of(op.scope()),
+            };
+            let place = BufferPlace {
+                descriptor,
+                offset: self.byte_offset(element, offsets[group[0]]),
+            };
+            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+            let was = buffers.atomic_update(self.e, update, place, &atomic, &new);
+            for (register, value) in group.iter().zip(was) {
+                old[*register] = Some(value);
+            }
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// `amdg.buffer_atomic_cas`.
+    pub(crate) fn buffer_compare_and_swap(
+        &mut self,
+        op: amdg::BufferAtomicCasOp<'c, 'a>,
+    ) -> Lowered {
+        let operation = op.operation();
+        let buffers = self.buffers(operation)?;
+        let of = self.type_of(op.val())?;
+        let element = of.element();
+        let base = self.scalar(op.ptr());
+        let descriptor = buffers.descriptor(self.e, base);
+        let offsets = self.registers(op.offsets());
+        let expected = self.registers(op.cmp());
+        let new = self.registers(op.val());
+        let acts = self.acting_thread(&of);
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        for register in self.distinct_registers(&of).collect::<Vec<_>>() {
+            let atomic = Atomic {
+                element,
+                pointer: base,
+                mask: acts,
+                ordering: ordering_of(op.sem()),
+                scope: scope_of(op.scope()),
+            };
+            let place = BufferPlace {
+                descriptor,
+                offset: self.byte_offset(element, offsets[register]),
+            };
+            old[register] = Some(buffers.compare_and_swap(
+                self.e,
+                place,
+                &atomic,
+                expected[register],
+                new[register],
+            ));
         }
         self.finish_atomic(operation, &of, old, acts)
     }

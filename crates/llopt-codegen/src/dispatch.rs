@@ -136,9 +136,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         match op {
             Op::BufferLoad(op) => self.buffer_load(op),
             Op::BufferStore(op) => self.buffer_store(op),
+            Op::BufferAtomicRmw(op) => self.buffer_atomic_update(op),
+            Op::BufferAtomicCas(op) => self.buffer_compare_and_swap(op),
             Op::BufferLoadToLocal(_)
-            | Op::BufferAtomicRmw(_)
-            | Op::BufferAtomicCas(_)
             | Op::MaskedLoad(_)
             | Op::MaskedStore(_)
             | Op::ExtractSlice(_)

@@ -220,7 +220,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    fn buffers(&self, op: OperationRef<'c, 'a>) -> Lowered<&'r dyn BufferHooks> {
+    pub(crate) fn buffers(&self, op: OperationRef<'c, 'a>) -> Lowered<&'r dyn BufferHooks> {
         self.require(op, Feature::BufferOps)?;
         self.hooks()
             .buffers()
@@ -228,7 +228,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// An offset in elements as one in bytes.
-    fn byte_offset(&self, element: Element, offset: V<'ctx>) -> V<'ctx> {
+    pub(crate) fn byte_offset(&self, element: Element, offset: V<'ctx>) -> V<'ctx> {
         self.e.mul(
             offset,
             self.e
@@ -302,7 +302,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         pointer: Value<'c, 'a>,
         mask: Option<Value<'c, 'a>>,
     ) -> Groups {
-        self.groups(of, element, &self.pointer_limit(element, pointer, mask))
+        groups(
+            of,
+            self.max_width(element),
+            &self.pointer_limit(element, pointer, mask),
+        )
     }
 
     /// How many elements next to each other along a dimension the addresses and the mask allow.
@@ -331,9 +335,22 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         offsets: Value<'c, 'a>,
         mask: Option<Value<'c, 'a>>,
     ) -> Groups {
+        self.buffer_groups_up_to(self.max_width(element), of, element, base, offsets, mask)
+    }
+
+    /// Groups of at most `widest` elements that lie next to each other in a buffer.
+    pub(crate) fn buffer_groups_up_to(
+        &self,
+        widest: u32,
+        of: &ValueType,
+        element: Element,
+        base: Value<'c, 'a>,
+        offsets: Value<'c, 'a>,
+        mask: Option<Value<'c, 'a>>,
+    ) -> Groups {
         let bytes = u64::from(element.memory_bits() / 8);
         let base = self.facts(base, 0);
-        self.groups(of, element, &|dim| {
+        groups(of, widest, &|dim| {
             let facts = self.facts(offsets, dim);
             let aligned = facts.divisibility.min((base.divisibility / bytes).max(1));
             facts
@@ -341,16 +358,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .min(aligned)
                 .min(self.mask_width(mask, dim))
         })
-    }
-
-    fn groups(&self, of: &ValueType, element: Element, limit: &impl Fn(usize) -> u64) -> Groups {
-        match of {
-            ValueType::Scalar(_) => Groups {
-                width: 1,
-                groups: vec![vec![0]],
-            },
-            ValueType::Tensor(tensor) => choose_groups(tensor, self.max_width(element), limit),
-        }
     }
 
     // Words.
@@ -432,6 +439,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
             _ => value,
         }
+    }
+}
+
+/// The groups of a value; a scalar is one.
+pub(crate) fn groups(of: &ValueType, widest: u32, limit: &impl Fn(usize) -> u64) -> Groups {
+    match of {
+        ValueType::Scalar(_) => Groups {
+            width: 1,
+            groups: vec![vec![0]],
+        },
+        ValueType::Tensor(tensor) => choose_groups(tensor, widest, limit),
     }
 }
 

@@ -116,6 +116,15 @@ pub struct BufferAccess<'ctx> {
     pub caching: Caching,
 }
 
+/// A place in memory, given by a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferPlace<'ctx> {
+    /// The descriptor, from [`BufferHooks::descriptor`].
+    pub descriptor: V<'ctx>,
+    /// Bytes from the base.
+    pub offset: V<'ctx>,
+}
+
 /// What an atomic does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
@@ -421,6 +430,27 @@ pub trait BufferHooks {
 
     /// Loads words through a descriptor; lanes without mask get zero.
     fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>>;
+
+    /// Updates an element, or as many as an instruction takes, at a
+    /// place that takes that of `atomic.pointer`. What was there.
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>>;
+
+    /// Puts `new` where `expected` is. What was there.
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx>;
 
     /// Stores words through a descriptor.
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]);

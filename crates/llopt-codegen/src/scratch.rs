@@ -4,7 +4,7 @@
 //! the attribute `allocation.offset` of the op. What is asked for has to be what the emission uses,
 //! so both take it from the same plans.
 
-use llopt_dialects::{access, tt, ttg};
+use llopt_dialects::{access, amdg, tt, ttg};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_target::Target;
 use melior::ir::operation::OperationLike;
@@ -47,7 +47,11 @@ const VECTOR_ALIGNMENT: u64 = 16;
 ///
 /// An op that has no emission needs none either; it is the emission that says so.
 pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
-    if tt::AtomicRmwOp::of(op).is_some() || tt::AtomicCasOp::of(op).is_some() {
+    if tt::AtomicRmwOp::of(op).is_some()
+        || tt::AtomicCasOp::of(op).is_some()
+        || amdg::BufferAtomicRmwOp::of(op).is_some()
+        || amdg::BufferAtomicCasOp::of(op).is_some()
+    {
         of_atomic(op)
     } else if ttg::ConvertLayoutOp::of(op).is_some() {
         of_conversion(op, target)

@@ -2,9 +2,11 @@
 
 use llopt_target::{Feature, Target};
 
+use crate::amdgpu::memory::masked_offset;
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
-use crate::hooks::{Atomic, Scope, Update};
+use crate::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
+use crate::llvm_c::{FenceOrdering, fence};
 
 /// Elements per instruction: pairs of 16-bit floats.
 pub fn width(target: Target, update: Update, element: Element) -> u32 {
@@ -76,4 +78,114 @@ pub fn compare_and_swap<'ctx>(
         )
     });
     e.bitcast(old, of)
+}
+
+/// Updates one element, or a pair, in a buffer.
+pub fn buffer_update<'ctx>(
+    e: &Emitter<'ctx>,
+    update: Update,
+    place: BufferPlace<'ctx>,
+    atomic: &Atomic<'ctx>,
+    values: &[V<'ctx>],
+) -> Vec<V<'ctx>> {
+    let name = match update {
+        Update::And => "llvm.amdgcn.raw.ptr.buffer.atomic.and",
+        Update::Or => "llvm.amdgcn.raw.ptr.buffer.atomic.or",
+        Update::Xor => "llvm.amdgcn.raw.ptr.buffer.atomic.xor",
+        Update::Add => "llvm.amdgcn.raw.ptr.buffer.atomic.add",
+        Update::AddFloat => "llvm.amdgcn.raw.ptr.buffer.atomic.fadd",
+        Update::Max => "llvm.amdgcn.raw.ptr.buffer.atomic.smax",
+        Update::Min => "llvm.amdgcn.raw.ptr.buffer.atomic.smin",
+        Update::UnsignedMax => "llvm.amdgcn.raw.ptr.buffer.atomic.umax",
+        Update::UnsignedMin => "llvm.amdgcn.raw.ptr.buffer.atomic.umin",
+        Update::Exchange => "llvm.amdgcn.raw.ptr.buffer.atomic.swap",
+    };
+    let value = e.pack(values);
+    // Exchanges do not care what the bits are.
+    let moved = match (update, atomic.element) {
+        (Update::Exchange, element) => e.bitcast(value, e.int(element.bits()).into()),
+        _ => value,
+    };
+    let old = ordered(e, atomic, || {
+        e.intrinsic(
+            name,
+            &[moved.get_type()],
+            &[
+                moved,
+                place.descriptor,
+                masked_offset(e, atomic.mask, place.offset),
+                e.i32(0),
+                e.i32(system_bit(atomic)),
+            ],
+        )
+    });
+    e.unpack(e.bitcast(old, value.get_type()))
+}
+
+/// Puts `new` where `expected` is, in a buffer.
+pub fn buffer_compare_and_swap<'ctx>(
+    e: &Emitter<'ctx>,
+    place: BufferPlace<'ctx>,
+    atomic: &Atomic<'ctx>,
+    expected: V<'ctx>,
+    new: V<'ctx>,
+) -> V<'ctx> {
+    let word = e.int(atomic.element.bits()).into();
+    let old = ordered(e, atomic, || {
+        e.intrinsic(
+            "llvm.amdgcn.raw.ptr.buffer.atomic.cmpswap",
+            &[word],
+            &[
+                e.bitcast(new, word),
+                e.bitcast(expected, word),
+                place.descriptor,
+                masked_offset(e, atomic.mask, place.offset),
+                e.i32(0),
+                e.i32(system_bit(atomic)),
+            ],
+        )
+    });
+    e.bitcast(old, new.get_type())
+}
+
+/// The bit that makes a buffer atomic coherent with the host.
+fn system_bit(atomic: &Atomic<'_>) -> i64 {
+    const SC1: i64 = 1 << 4;
+    if atomic.scope == Scope::System {
+        SC1
+    } else {
+        0
+    }
+}
+
+/// Buffer atomics order nothing by themselves: fences do.
+fn ordered<'ctx>(
+    e: &Emitter<'ctx>,
+    atomic: &Atomic<'ctx>,
+    emit: impl FnOnce() -> V<'ctx>,
+) -> V<'ctx> {
+    if matches!(
+        atomic.ordering,
+        Ordering::Release | Ordering::AcquireRelease
+    ) {
+        fence(
+            e.context,
+            e.builder(),
+            FenceOrdering::Release,
+            scope(atomic.scope),
+        );
+    }
+    let old = emit();
+    if matches!(
+        atomic.ordering,
+        Ordering::Acquire | Ordering::AcquireRelease
+    ) {
+        fence(
+            e.context,
+            e.builder(),
+            FenceOrdering::Acquire,
+            scope(atomic.scope),
+        );
+    }
+    old
 }

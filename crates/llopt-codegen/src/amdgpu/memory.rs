@@ -127,10 +127,14 @@ pub fn descriptor<'ctx>(e: &Emitter<'ctx>, target: Target, base: V<'ctx>) -> V<'
 }
 
 /// The offset of a lane, out of range where the mask is false.
-fn masked_offset<'ctx>(e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> V<'ctx> {
-    match access.mask {
-        Some(mask) => e.select(mask, access.offset, e.i32(i64::from(i32::MIN))),
-        None => access.offset,
+pub(super) fn masked_offset<'ctx>(
+    e: &Emitter<'ctx>,
+    mask: Option<V<'ctx>>,
+    offset: V<'ctx>,
+) -> V<'ctx> {
+    match mask {
+        Some(mask) => e.select(mask, offset, e.i32(i64::from(i32::MIN))),
+        None => offset,
     }
 }
 
@@ -153,7 +157,7 @@ pub fn buffer_load<'ctx>(
         &[of],
         &[
             access.descriptor,
-            masked_offset(e, access),
+            masked_offset(e, access.mask, access.offset),
             e.i32(0),
             auxiliary,
         ],
@@ -175,7 +179,7 @@ pub fn buffer_store<'ctx>(
         &[
             value,
             access.descriptor,
-            masked_offset(e, access),
+            masked_offset(e, access.mask, access.offset),
             e.i32(0),
             auxiliary,
         ],

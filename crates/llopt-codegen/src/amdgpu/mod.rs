@@ -11,8 +11,8 @@ use llopt_target::{Feature, Target};
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
-    Access, Atomic, BufferAccess, BufferHooks, Hooks, Launch, Math, MatrixAccess, Rounding,
-    SourcePlace, Update,
+    Access, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math, MatrixAccess,
+    Rounding, SourcePlace, Update,
 };
 use crate::llvm_c::{FenceOrdering, fence};
 
@@ -240,6 +240,28 @@ impl BufferHooks for Amdgpu {
 
     fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>> {
         memory::buffer_load(e, self.target, access)
+    }
+
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>> {
+        atomic::buffer_update(e, update, place, atomic, values)
+    }
+
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx> {
+        atomic::buffer_compare_and_swap(e, place, atomic, expected, new)
     }
 
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]) {
