@@ -187,7 +187,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         self.finish_atomic(operation, &of, old, acts)
     }
 
-    fn both(&self, a: Option<V<'ctx>>, b: Option<V<'ctx>>) -> Option<V<'ctx>> {
+    pub(crate) fn both(&self, a: Option<V<'ctx>>, b: Option<V<'ctx>>) -> Option<V<'ctx>> {
         match (a, b.filter(|mask| !self.e.is_true(*mask))) {
             (Some(a), Some(b)) => Some(self.e.and(a, b)),
             (one, other) => one.or(other),

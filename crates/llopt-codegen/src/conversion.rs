@@ -17,6 +17,7 @@ use melior::ir::OperationRef;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, operand, result};
+use crate::shared_memory::Place;
 use crate::tensor::TensorType;
 
 /// The bits of an element on its way: whole bytes.
@@ -263,6 +264,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Some("its elements would have to move between the blocks of a cluster".to_owned()),
             ));
         }
+        let place = Place::from(base);
         let poison = self.e.poison(element.llvm(self.e.context));
         let mut loaded = vec![poison; registers];
         for round in 0..1u32 << plan.rounds.len() {
@@ -278,11 +280,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             if round > 0 || plan.scope == Scope::Warp {
                 self.wait(plan.scope);
             }
-            self.store_shared(op, &plan.store, element, base, |register| {
+            self.store_shared(op, &plan.store, element, &place, |register| {
                 values[(register ^ from) as usize]
             })?;
             self.wait(plan.scope);
-            self.load_shared(op, &plan.load, element, base, |register, value| {
+            self.load_shared(op, &plan.load, element, &place, |register, value| {
                 loaded[(register ^ to) as usize] = value
             })?;
         }

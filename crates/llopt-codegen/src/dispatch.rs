@@ -73,6 +73,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
             Op::Reduce(op) => self.reduce(op),
             Op::Scan(op) => self.scan(op),
+            Op::Gather(op) => self.gather(op),
+            Op::Histogram(op) => self.histogram(op),
             Op::Print(op) => self.print(op),
             Op::Assert(op) => self.assertion(op),
             Op::GridDependencyWait(_) => {
@@ -91,9 +93,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::MakeTensorPtr(_)
             | Op::Advance(_)
             | Op::Dot(_)
-            | Op::DotScaled(_)
-            | Op::Histogram(_)
-            | Op::Gather(_) => Err(self.unsupported(operation, None)),
+            | Op::DotScaled(_) => Err(self.unsupported(operation, None)),
         }
     }
 
@@ -106,19 +106,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 self.hooks().barrier(self.e);
                 Ok(())
             }
-            Op::Fp4ToFp(_)
-            | Op::LocalAlloc(_)
-            | Op::LocalDealloc(_)
-            | Op::MemDescIndex(_)
-            | Op::MemDescSubslice(_)
+            Op::LocalAlloc(op) => self.local_alloc(op),
+            Op::LocalDealloc(_) => Ok(()),
+            Op::MemDescIndex(op) => self.buffer_index(op),
+            Op::MemDescSubslice(_)
             | Op::MemDescTrans(_)
             | Op::MemDescReshape(_)
-            | Op::MemDescReinterpret(_)
-            | Op::LocalLoad(_)
-            | Op::LocalStore(_)
-            | Op::AsyncCopyGlobalToLocal(_)
-            | Op::AsyncCommitGroup(_)
-            | Op::AsyncWait(_)
+            | Op::MemDescReinterpret(_) => self.same_buffer(operation),
+            Op::LocalLoad(op) => self.local_load(op),
+            Op::LocalStore(op) => self.local_store(op),
+            Op::AsyncCopyGlobalToLocal(op) => self.async_copy(op),
+            Op::AsyncCommitGroup(op) => self.async_commit(op),
+            Op::AsyncWait(op) => self.async_wait(op),
+            Op::Fp4ToFp(_)
             | Op::GlobalScratchAlloc(_)
             | Op::WarpSpecialize(_)
             | Op::WarpSpecializePartitions(_)

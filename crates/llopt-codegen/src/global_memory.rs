@@ -17,7 +17,7 @@ use crate::hooks::{Access, BufferAccess, BufferHooks, Cache, Caching, Eviction, 
 use crate::tensor::{TensorType, ValueType};
 
 /// A cache modifier as the hooks know it.
-fn cache(modifier: CacheModifier) -> Cache {
+pub(crate) fn cache(modifier: CacheModifier) -> Cache {
     match modifier {
         CacheModifier::None => Cache::Default,
         CacheModifier::Ca => Cache::All,
@@ -30,7 +30,7 @@ fn cache(modifier: CacheModifier) -> Cache {
 }
 
 /// An eviction policy as the hooks know it.
-fn eviction(policy: EvictionPolicy) -> Eviction {
+pub(crate) fn eviction(policy: EvictionPolicy) -> Eviction {
     match policy {
         EvictionPolicy::Normal => Eviction::Normal,
         EvictionPolicy::EvictFirst => Eviction::First,
@@ -53,14 +53,37 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let masks = op.mask().map(|mask| self.registers(mask));
         let other = op.other().map(|other| self.registers(other));
         let groups = self.pointer_groups(&of, element, op.ptr(), op.mask());
+        let values = self.load_groups(
+            &of,
+            element,
+            caching,
+            &groups,
+            &pointers,
+            masks.as_ref(),
+            other.as_ref(),
+        );
+        self.bind_result(operation, values);
+        Ok(())
+    }
+
+    /// Loads groups of elements through the pointers of their first.
+    pub(crate) fn load_groups(
+        &self,
+        of: &ValueType,
+        element: Element,
+        caching: Caching,
+        groups: &Groups,
+        pointers: &Registers<'ctx>,
+        masks: Option<&Registers<'ctx>>,
+        other: Option<&Registers<'ctx>>,
+    ) -> Vec<V<'ctx>> {
         let words = Words::of(element.memory_bits(), groups.width as u32);
         let mut loaded: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         for group in &groups.groups {
-            let mask = match self.mask_of(masks.as_ref(), group[0]) {
+            let mask = match self.mask_of(masks, group[0]) {
                 Mask::Never => {
                     for register in group {
-                        loaded[*register] =
-                            Some(self.other_or_zero(element, other.as_ref(), *register));
+                        loaded[*register] = Some(self.other_or_zero(element, other, *register));
                     }
                     continue;
                 }
@@ -73,7 +96,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 words,
                 caching,
             };
-            let other_words = match (&other, mask) {
+            let other_words = match (other, mask) {
                 (Some(values), Some(_)) => {
                     Some(self.pack_words(element, words, &pick(values, group)))
                 }
@@ -84,9 +107,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 loaded[*register] = Some(value);
             }
         }
-        let values = fill(&of, loaded);
-        self.bind_result(operation, values);
-        Ok(())
+        fill(of, loaded)
     }
 
     /// `tt.store`.

@@ -189,6 +189,21 @@ pub struct Atomic<'ctx> {
     pub scope: Scope,
 }
 
+/// A copy from global to shared memory that runs beside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncCopy<'ctx> {
+    /// Where in shared memory.
+    pub to: V<'ctx>,
+    /// Where in global memory.
+    pub from: V<'ctx>,
+    /// How many bytes.
+    pub bytes: u32,
+    /// Whether this thread copies; always when absent.
+    pub acts: Option<V<'ctx>>,
+    /// Whether there is anything to read; where not, zeros are written.
+    pub mask: Option<V<'ctx>>,
+}
+
 /// One matrix instruction that moves data between registers and shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixAccess {
@@ -294,6 +309,21 @@ pub trait Hooks {
 
     /// What lane `lane` has in a 32-bit word.
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx>;
+
+    /// LLVM's name of the synchronisation scope of a block.
+    fn block_scope(&self) -> &'static str;
+
+    /// Starts a copy from global to shared memory; `false`, with nothing emitted, when the target has no
+    /// such copy of this size.
+    fn async_copy<'ctx>(&self, _e: &Emitter<'ctx>, _copy: &AsyncCopy<'ctx>) -> bool {
+        false
+    }
+
+    /// Makes a group of the copies started so far.
+    fn async_commit(&self, _e: &Emitter<'_>) {}
+
+    /// Waits until at most so many groups are under way.
+    fn async_wait(&self, _e: &Emitter<'_>, _groups: u32) {}
 
     /// Loads 32-bit registers by a matrix instruction; `None` when the target has no such.
     fn load_matrix<'ctx>(

@@ -12,6 +12,7 @@ use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
 use crate::conversion::{plan_conversion, shared_bytes};
 use crate::function::has_uses;
+use crate::gather::{gather_bytes, histogram_bytes};
 use crate::reduction::{ReductionPlan, operand_bytes};
 use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
@@ -64,6 +65,20 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
         let axis = usize::try_from(scan.axis()).ok()?;
         of_partial_results(op, |tensor| {
             ScanPlan::new(tensor, axis, scan.reverse()).map(|plan| plan.scratch_elements())
+        })
+    } else if let Some(gather) = tt::GatherOp::of(op) {
+        let from = tensor(gather.src())?;
+        Some(Scratch {
+            bytes: gather_bytes(&from),
+            alignment: VECTOR_ALIGNMENT,
+            readers: Readers::Block,
+        })
+    } else if let Some(histogram) = tt::HistogramOp::of(op) {
+        let to = tensor(histogram.result())?;
+        Some(Scratch {
+            bytes: histogram_bytes(&to),
+            alignment: VECTOR_ALIGNMENT,
+            readers: Readers::Block,
         })
     } else {
         None

@@ -15,16 +15,42 @@ use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered};
 use crate::hooks::{MatrixAccess, Words};
 
+/// Memory that accesses go to.
+#[derive(Clone, Debug)]
+pub(crate) struct Place<'ctx> {
+    /// Its address.
+    pub(crate) base: V<'ctx>,
+    /// What is added to all offsets without carry, in bytes: where in a larger buffer a view begins.
+    pub(crate) xor: u32,
+    /// Unused bytes: after every `2^a` bytes there are `2^b`, for all pairs `(a, b)`.
+    pub(crate) pads: Vec<(u32, u32)>,
+}
+
+impl<'ctx> From<V<'ctx>> for Place<'ctx> {
+    fn from(base: V<'ctx>) -> Self {
+        Self {
+            base,
+            xor: 0,
+            pads: Vec::new(),
+        }
+    }
+}
+
 /// A part of a shared-memory access: where each of its instructions goes.
-struct Addresses<'ctx> {
-    base: V<'ctx>,
+struct Addresses<'p, 'ctx> {
+    place: &'p Place<'ctx>,
     thread: V<'ctx>,
     thread_bits: u32,
     repeats: Vec<u32>,
 }
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    fn addresses(&self, access: &SharedAccess, element: Element, base: V<'ctx>) -> Addresses<'ctx> {
+    fn addresses<'p>(
+        &self,
+        access: &SharedAccess,
+        element: Element,
+        place: &'p Place<'ctx>,
+    ) -> Addresses<'p, 'ctx> {
         let offset_bits = access.address.out_dim_size_log2(Dim::OFFSET);
         let bytes_log2 = (moved_bits(element) / 8).trailing_zeros();
         let mask = if offset_bits >= 32 {
@@ -51,7 +77,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .fold(0, |all, basis| all | basis);
         let thread = self.linear(&threads, &blocks);
         Addresses {
-            base,
+            place,
             thread,
             thread_bits,
             repeats: bytes(SharedAccess::REPEAT),
@@ -59,20 +85,35 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The address of instruction `repeat`.
-    fn address(&self, addresses: &Addresses<'ctx>, repeat: u32) -> V<'ctx> {
+    fn address(&self, addresses: &Addresses<'_, 'ctx>, repeat: u32) -> V<'ctx> {
         let e = self.e;
+        let place = addresses.place;
         let constant = addresses
             .repeats
             .iter()
             .enumerate()
             .filter(|(i, _)| repeat >> i & 1 == 1)
-            .fold(0, |all, (_, basis)| all ^ basis);
+            .fold(place.xor, |all, (_, basis)| all ^ basis);
         let common = constant & addresses.thread_bits;
         let thread = e.xor(addresses.thread, e.i32(i64::from(common)));
-        e.byte_offset(
-            e.gep(e.int(8).into(), addresses.base, thread),
-            i64::from(constant ^ common),
-        )
+        // The two parts have no bit in common, so what is unused before their sum is what is unused
+        // before the one and before the other.
+        let rest = u64::from(constant ^ common);
+        let rest = place
+            .pads
+            .iter()
+            .fold(rest, |sum, (every, unused)| sum + (rest >> every << unused));
+        let thread = self.padded(place, thread);
+        e.byte_offset(e.gep(e.int(8).into(), place.base, thread), rest as i64)
+    }
+
+    /// An offset in bytes, with the unused bytes before it.
+    pub(crate) fn padded(&self, place: &Place<'ctx>, offset: V<'ctx>) -> V<'ctx> {
+        let e = self.e;
+        place.pads.iter().fold(offset, |sum, (every, unused)| {
+            let before = e.lshr(offset, e.i32(i64::from(*every)));
+            e.add(sum, e.shl(before, e.i32(i64::from(*unused))))
+        })
     }
 
     /// Stores registers, given by their index before folding.
@@ -81,10 +122,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         op: OperationRef<'c, 'a>,
         access: &SharedAccess,
         element: Element,
-        base: V<'ctx>,
+        place: &Place<'ctx>,
         value: impl Fn(u32) -> V<'ctx>,
     ) -> Lowered {
-        let addresses = self.addresses(access, element, base);
+        let addresses = self.addresses(access, element, place);
         let slots = 1u32 << access.instruction.registers_log2();
         for repeat in 0..access.instructions {
             let address = self.address(&addresses, repeat);
@@ -125,11 +166,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         op: OperationRef<'c, 'a>,
         access: &SharedAccess,
         element: Element,
-        base: V<'ctx>,
+        place: &Place<'ctx>,
         mut deliver: impl FnMut(u32, V<'ctx>),
     ) -> Lowered {
         let e = self.e;
-        let addresses = self.addresses(access, element, base);
+        let addresses = self.addresses(access, element, place);
         let slots = 1u32 << access.instruction.registers_log2();
         let memory = self.memory_type(element);
         let split = |words: Vec<V<'ctx>>, bits: u32| -> Vec<V<'ctx>> {
@@ -181,6 +222,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
+    /// The address of each instruction of an access.
+    pub(crate) fn shared_addresses(
+        &self,
+        access: &SharedAccess,
+        element: Element,
+        place: &Place<'ctx>,
+    ) -> Vec<V<'ctx>> {
+        let addresses = self.addresses(access, element, place);
+        (0..access.instructions)
+            .map(|repeat| self.address(&addresses, repeat))
+            .collect()
+    }
+
     /// Memory-typed values as words.
     fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
         let per_word = values.len() / words.count as usize;
@@ -190,6 +244,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .map(|chunk| self.e.bitcast(self.e.pack(chunk), word))
             .collect()
     }
+}
+
+/// The registers that instruction `repeat` moves, in the order of memory.
+pub(crate) fn registers_in_order(access: &SharedAccess, repeat: u32) -> Vec<usize> {
+    let bits = chunk_bits(access);
+    let slots = 1usize << access.instruction.registers_log2();
+    (0..slots)
+        .map(|position| access.register(repeat, slot_at(&bits, position) as u32) as usize)
+        .collect()
 }
 
 /// The instruction's register bit that each bit of the position in the chunk is.

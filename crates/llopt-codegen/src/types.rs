@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use llopt_dialects::encoding;
-use llopt_dialects::types::{Pointer, RankedTensor};
+use llopt_dialects::ttg;
+use llopt_dialects::types::{MemDesc, Pointer, RankedTensor};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, TypeLike};
 
 use crate::element::{Element, Float8};
+use crate::emitter::space;
 use crate::tensor::{TensorType, ValueType};
 
 /// Types met so far, by their identity in the context.
@@ -65,6 +67,17 @@ pub(crate) fn element(source: Type<'_>) -> Option<Element> {
             space: u16::try_from(pointer.address_space()).unwrap_or(1),
             pointee_bits,
         });
+    }
+    if MemDesc::of(source).is_some_and(MemDesc::is_shared) {
+        // A buffer is its address; everything else is in the type.
+        return Some(Element::Pointer {
+            space: space::SHARED,
+            pointee_bits: 8,
+        });
+    }
+    if ttg::r#type::ASYNC_TOKEN.is(source) {
+        // Stands for an order, and has no value that anybody reads.
+        return Some(Element::Int(1));
     }
     if let Ok(integer) = IntegerType::try_from(source) {
         return Some(Element::Int(integer.width()));

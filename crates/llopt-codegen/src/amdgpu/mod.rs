@@ -228,6 +228,10 @@ impl Hooks for Amdgpu {
         kernel::mark_kernel(e, function, launch);
     }
 
+    fn block_scope(&self) -> &'static str {
+        "workgroup"
+    }
+
     fn buffers(&self) -> Option<&dyn BufferHooks> {
         Some(self)
     }

@@ -6,12 +6,12 @@ mod kernel;
 mod memory;
 mod shared;
 
-use llopt_target::Target;
+use llopt_target::{Feature, Target};
 
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
-    Access, Atomic, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace, Update,
+    Access, AsyncCopy, Atomic, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace, Update,
 };
 
 /// The hooks of NVIDIA's architectures.
@@ -62,6 +62,27 @@ impl Hooks for Nvptx {
 
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
         shared::shuffle_from(e, word, lane)
+    }
+
+    fn block_scope(&self) -> &'static str {
+        "block"
+    }
+
+    fn async_copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
+        self.target.has(Feature::AsyncCopy) && shared::async_copy(e, copy)
+    }
+
+    fn async_commit(&self, e: &Emitter<'_>) {
+        if self.target.has(Feature::AsyncCopy) {
+            e.intrinsic_call("llvm.nvvm.cp.async.commit.group", &[], &[]);
+        }
+    }
+
+    fn async_wait(&self, e: &Emitter<'_>, groups: u32) {
+        if self.target.has(Feature::AsyncCopy) {
+            let groups = [e.i32(i64::from(groups))];
+            e.intrinsic_call("llvm.nvvm.cp.async.wait.group", &[], &groups);
+        }
     }
 
     fn load_matrix<'ctx>(

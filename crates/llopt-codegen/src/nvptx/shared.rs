@@ -2,8 +2,8 @@
 
 use llopt_target::Target;
 
-use crate::emitter::{Emitter, V};
-use crate::hooks::MatrixAccess;
+use crate::emitter::{AsmEffect, Emitter, V};
+use crate::hooks::{AsyncCopy, MatrixAccess};
 
 /// All lanes of a warp take part.
 const ALL_LANES: i64 = -1;
@@ -88,5 +88,42 @@ pub fn store_matrix<'ctx>(
     let mut arguments = vec![address];
     arguments.extend_from_slice(registers);
     e.intrinsic_call(name, &[address.get_type()], &arguments);
+    true
+}
+
+/// `cp.async` of 4, 8 or 16 bytes; the widest goes around the first-level cache.
+pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
+    let cache = match copy.bytes {
+        4 | 8 => "ca",
+        16 => "cg",
+        _ => return false,
+    };
+    let mut constraints = vec!["r", "l"];
+    let mut arguments = vec![copy.to, copy.from];
+    let mut text = String::new();
+    if let Some(acts) = copy.acts {
+        constraints.push("b");
+        arguments.push(acts);
+        text.push_str("@$2 ");
+    }
+    let bytes = copy.bytes;
+    text.push_str(&format!(
+        "cp.async.{cache}.shared.global [ $0 + 0 ], [ $1 + 0 ], {bytes}"
+    ));
+    if let Some(mask) = copy.mask {
+        // What is not read is filled with zeros.
+        let read = e.select(mask, e.i32(i64::from(bytes)), e.i32(0));
+        text.push_str(&format!(", ${}", arguments.len()));
+        constraints.push("r");
+        arguments.push(read);
+    }
+    text.push(';');
+    e.inline_asm(
+        &text,
+        &constraints.join(","),
+        &[],
+        &arguments,
+        AsmEffect::Anything,
+    );
     true
 }
