@@ -26,9 +26,17 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <shared_mutex>
+#ifdef __linux__
+#include <csignal>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 using namespace mlir;
 using namespace llopt;
@@ -269,8 +277,55 @@ static bool checkSource(const llvm::MemoryBuffer &buffer,
   return false;
 }
 
-/// Runs code that may crash on malformed bytecode; false when it did. MLIR's bytecode reader
-/// trusts counts and aborts on absurd ones. What the crashed code had allocated leaks.
+/// Whether MLIR's bytecode reader survives a file. It trusts counts: a damaged file can make it
+/// abort, loop or write past its buffers. So where the process has a single thread, and a fork is
+/// sound, a child reads first, with bounds on time and memory. True where that is not possible.
+static bool survivesReading([[maybe_unused]] llvm::MemoryBufferRef buffer,
+                            [[maybe_unused]] const DialectRegistry &registry) {
+#ifdef __linux__
+  std::error_code error;
+  unsigned threads = 0;
+  for (llvm::sys::fs::directory_iterator it("/proc/self/task", error), end; !error && it != end; it.increment(error))
+    ++threads;
+  if (error || threads != 1)
+    return true;
+  pid_t child = fork();
+  if (child < 0)
+    return true;
+  if (child == 0) {
+    // What the reader says is for the second reading.
+    int null = open("/dev/null", O_WRONLY);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    constexpr rlim_t kSeconds = 10, kBytes = rlim_t(8) << 30;
+    rlimit time{kSeconds, kSeconds}, memory{kBytes, kBytes}, core{0, 0};
+    setrlimit(RLIMIT_CPU, &time);
+    setrlimit(RLIMIT_AS, &memory);
+    setrlimit(RLIMIT_CORE, &core);
+    for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
+      ::signal(signal, SIG_DFL);
+    {
+      DialectRegistry dialects;
+      registry.appendTo(dialects);
+      MLIRContext context(dialects, MLIRContext::Threading::DISABLED);
+      context.allowUnregisteredDialects();
+      Block block;
+      (void)readBytecodeFile(buffer, &block, ParserConfig(&context, /*verifyAfterParse=*/false));
+    }
+    _exit(0);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      return true;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+#else
+  return true;
+#endif
+}
+
+/// Runs code that may crash on malformed bytecode, as the second line of defence; false when it
+/// did. What the crashed code had allocated leaks.
 static bool runGuarded(function_ref<void()> run) {
   // Enabling twice does nothing; the handlers of Rust's runtime stay behind LLVM's.
   llvm::CrashRecoveryContext::Enable();
@@ -305,6 +360,10 @@ int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry 
     return EXIT_FAILURE;
   }
   bool bytecode = isBytecode(*source);
+  if (bytecode && !survivesReading(*source, registry)) {
+    llvm::errs() << name << ": error: malformed bytecode\n";
+    return EXIT_FAILURE;
+  }
   LogicalResult result = failure();
   auto run = [&] { result = MlirOptMain(file->os(), std::move(source), registry, config); };
   if (!bytecode) {
@@ -332,6 +391,11 @@ MlirOperation llopt_parse(MlirContext contextHandle, MlirStringRef source, MlirS
       }))
     return {};
   bool bytecode = isBytecode(*buffer);
+  auto reportMalformed = [&] { emitError(FileLineColLoc::get(context, unwrap(name), 0, 0)) << "malformed bytecode"; };
+  if (bytecode && !survivesReading(*buffer, context->getDialectRegistry())) {
+    reportMalformed();
+    return {};
+  }
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module;
@@ -339,7 +403,7 @@ MlirOperation llopt_parse(MlirContext contextHandle, MlirStringRef source, MlirS
   if (!bytecode) {
     parse();
   } else if (!runGuarded(parse)) {
-    emitError(FileLineColLoc::get(context, unwrap(name), 0, 0)) << "malformed bytecode";
+    reportMalformed();
     return {};
   }
   return wrap(module.release().getOperation());
