@@ -12,6 +12,7 @@ mod lint;
 mod lit;
 mod process;
 mod setup;
+mod simulate;
 mod test;
 mod tidy;
 mod workspace;
@@ -34,7 +35,7 @@ enum Command {
     Setup(setup::Options),
     /// Set up, build in release and compile the example kernels for both vendors
     Demo(demo::Options),
-    /// Set up, then run unit tests, doc tests and lit tests
+    /// Set up, then run unit tests, doc tests, lit tests, and the examples on the simulator
     Test(test::Options),
     /// Check formatting; clippy and rustdoc with warnings denied
     Lint(lint::Options),

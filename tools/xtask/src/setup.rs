@@ -40,6 +40,10 @@ const PACKAGES: &[(&str, &str)] = &[
         "lit, FileCheck, not and split-file for the lit tests",
     ),
     (
+        "python3-numpy",
+        "says what the example kernels must compute",
+    ),
+    (
         "python3-pip",
         "fetches NVIDIA's assembler and device library",
     ),

@@ -1,11 +1,12 @@
-//! `cargo xtask test`: set-up, unit tests, doc tests, lit tests, and one closing line.
+//! `cargo xtask test`: set-up, unit tests, doc tests, lit tests, the examples on the simulator, and
+//! one closing line.
 //!
 //! Everything is built once, in one profile and with one choice of features, so that the
 //! compiler under test in the lit tests is made of the same objects as the unit tests.
 
 use anyhow::{Result, bail};
 
-use crate::{device, lit, process, setup, workspace};
+use crate::{device, lit, process, setup, simulate, workspace};
 
 /// Which tests to run.
 #[derive(clap::Args)]
@@ -73,6 +74,11 @@ pub fn run(options: &Options) -> Result<()> {
     let lit = process::phase("lit tests", || lit::run(options.lit.as_deref()))?;
     tally.passed += lit.passed;
     tally.failed += lit.failed;
+    if options.lit.is_none() {
+        let simulated = process::phase("examples against NumPy", simulate::run)?;
+        tally.passed += simulated.passed;
+        tally.failed += simulated.failed;
+    }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     if !all_well || tally.failed > 0 {
         bail!("some tests failed");

@@ -1,0 +1,57 @@
+//! Runs the examples on llopt's simulated machine and compares the results with NumPy.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::test::Tally;
+use crate::{device, process, workspace};
+
+/// Debian's own Python, whose NumPy set-up installs; another one may come first on the path.
+const DEBIAN_PYTHON: &str = "/usr/bin/python3";
+
+/// Runs every case on every target that has an example for it.
+pub fn run() -> Result<Tally> {
+    let llopt = workspace::target_directory()?.join("debug/llopt");
+    let python = if Path::new(DEBIAN_PYTHON).exists() {
+        DEBIAN_PYTHON
+    } else {
+        "python3"
+    };
+    let mut tally = None;
+    process::run_watched(
+        Command::new(python)
+            .current_dir(workspace::root())
+            // Leave no compiled Python in the source tree.
+            .arg("-B")
+            .arg("tools/gpu/simulate.py")
+            .arg("--llopt")
+            .arg(&llopt)
+            .envs(device::variables()?),
+        |line| tally = closing_line(line).or(tally),
+    )?;
+    tally.context("the simulation ended without its closing line")
+}
+
+/// `N passed, M failed, …`, which the script prints last.
+fn closing_line(line: &str) -> Option<Tally> {
+    let (passed, rest) = line.split_once(" passed, ")?;
+    let (failed, _) = rest.split_once(" failed")?;
+    Some(Tally {
+        passed: passed.parse().ok()?,
+        failed: failed.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closing_line;
+
+    #[test]
+    fn only_the_closing_line_counts() {
+        let tally = closing_line("135 passed, 16 failed, 1 not simulated").expect("it closes");
+        assert_eq!((tally.passed, tally.failed), (135, 16));
+        assert!(closing_line("cuda:90 libm: agrees (0.5 s)").is_none());
+    }
+}
