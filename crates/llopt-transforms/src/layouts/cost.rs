@@ -62,7 +62,7 @@ impl<'m> Costs<'m> {
         shape: &[i64],
         bits: u32,
     ) -> Cost {
-        if transfer::are_equal(from, to, shape) {
+        if from == to {
             return 0;
         }
         let key = Conversion {
@@ -77,6 +77,7 @@ impl<'m> Costs<'m> {
         let extents = transfer::extents(shape);
         let layouts = (from.linear_layout(&extents), to.linear_layout(&extents));
         let cost = match layouts {
+            (Ok(from), Ok(to)) if from == to => 0,
             (Ok(from), Ok(to)) => plan::cheapest(&from, &to, bits, &self.machine)
                 .map_or(IMPOSSIBLE, |plan| scaled(plan.cost + CONVERSION)),
             _ => IMPOSSIBLE,
