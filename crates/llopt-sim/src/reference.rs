@@ -11,6 +11,8 @@
 //! precision and rounds once, while compiled code combines in the order of its layout. Results of such operations
 //! agree within the usual bound, the number of terms times the rounding error of the type; all others bit for bit.
 //!
+//! One operation leaves its result open: `tt.cat` may put the elements in any order; here they keep theirs.
+//!
 //! An operation that is not known is an error that names it.
 
 mod elementwise;

@@ -149,7 +149,9 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     time.phase("link libraries", || {
         device_library::link(&llvm, &kernel, target, &codegen)
     })?;
-    time.phase("optimise", || optimize::optimize(&kernel, target, &machine))?;
+    if options.optimize {
+        time.phase("optimise", || optimize::optimize(&kernel, target, &machine))?;
+    }
 
     let artifact = match kind {
         ArtifactKind::Ttir | ArtifactKind::Ttgir | ArtifactKind::Llvm => time.phase("emit", || {

@@ -37,6 +37,9 @@ pub struct Options {
     pub max_registers: Option<u32>,
     /// Whether line information goes into the artefact.
     pub line_info: bool,
+    /// Whether LLVM optimises; without it, LLVM IR comes as lowering made it (for the simulator, which
+    /// runs both).
+    pub optimize: bool,
     /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
     pub reproducer_directory: Option<PathBuf>,
 }
@@ -73,6 +76,7 @@ impl Options {
             lld: None,
             max_registers: None,
             line_info: true,
+            optimize: true,
             reproducer_directory: Some(std::env::temp_dir()),
         }
     }

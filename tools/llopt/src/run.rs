@@ -66,6 +66,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     library: Vec<PathBuf>,
 
+    /// Run what lowering makes of tile IR, before LLVM optimises it
+    #[arg(long)]
+    no_optimize: bool,
+
     /// Do not watch for races, uninitialised reads and misaligned accesses
     #[arg(long)]
     no_sanitizer: bool,
@@ -270,6 +274,7 @@ fn is_llvm(name: &str, contents: &[u8]) -> bool {
 fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kernel> {
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
+    options.optimize = !arguments.no_optimize;
     options.libdevice.clone_from(&arguments.libdevice);
     options.ocml.clone_from(&arguments.ocml);
     let source = Source::new(name, contents);

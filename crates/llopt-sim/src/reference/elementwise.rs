@@ -11,6 +11,21 @@ use crate::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, mask
 use super::value::{Element, Tensor};
 use super::{Interpreted, Program, unknown};
 
+/// The operands at their common size: a number stands for a tensor that is filled with it (regions of reductions work
+/// on slices, and use numbers from outside).
+fn aligned<const N: usize>(operands: [&Tensor; N]) -> (Vec<usize>, [Vec<u64>; N]) {
+    let widest = operands.iter().max_by_key(|t| t.data.len());
+    let (shape, count) = widest.map_or((Vec::new(), 1), |t| (t.shape.clone(), t.data.len()));
+    let data = operands.map(|t| {
+        if t.data.len() == 1 {
+            vec![t.data[0]; count]
+        } else {
+            t.data.clone()
+        }
+    });
+    (shape, data)
+}
+
 fn map1(f: Row1, a: &Tensor, element: Element) -> Tensor {
     let mut data = vec![0; a.data.len()];
     f(&mut data, &a.data);
@@ -22,20 +37,22 @@ fn map1(f: Row1, a: &Tensor, element: Element) -> Tensor {
 }
 
 fn map2(f: Row2, a: &Tensor, b: &Tensor, element: Element) -> Tensor {
-    let mut data = vec![0; a.data.len()];
-    f(&mut data, &a.data, &b.data);
+    let (shape, [a, b]) = aligned([a, b]);
+    let mut data = vec![0; a.len()];
+    f(&mut data, &a, &b);
     Tensor {
-        shape: a.shape.clone(),
+        shape,
         element,
         data,
     }
 }
 
 fn map3(f: Row3, a: &Tensor, b: &Tensor, c: &Tensor, element: Element) -> Tensor {
-    let mut data = vec![0; a.data.len()];
-    f(&mut data, &a.data, &b.data, &c.data);
+    let (shape, [a, b, c]) = aligned([a, b, c]);
+    let mut data = vec![0; a.len()];
+    f(&mut data, &a, &b, &c);
     Tensor {
-        shape: a.shape.clone(),
+        shape,
         element,
         data,
     }
@@ -315,20 +332,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     None => return unknown("this comparison"),
                 }
             }
-            "arith.select" => {
-                let (mut c, x, y) = (a(self)?, b(self)?, self.operand(op, 2)?);
-                if c.data.len() == 1 {
-                    c = Tensor {
-                        data: vec![c.data[0]; x.data.len()],
-                        ..x.clone()
-                    };
-                }
-                let selected = map3(row::SELECT, &c, &x, &y, element);
-                Tensor {
-                    shape: x.shape,
-                    ..selected
-                }
-            }
+            "arith.select" => map3(
+                row::SELECT,
+                &a(self)?,
+                &b(self)?,
+                &self.operand(op, 2)?,
+                element,
+            ),
             "arith.extui" | "arith.trunci" | "arith.index_castui" => {
                 let a = a(self)?;
                 let data = a.data.iter().map(|&x| x & mask(bits)).collect();
@@ -426,6 +436,16 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 match (library_function(symbol), element) {
                     (Some(function), Element::Real(ty)) => {
                         map1(row::real_function(function, ty), &a(self)?, element)
+                    }
+                    (None, Element::Real(ty)) if symbol.contains("_pow") => {
+                        let (a, b) = (a(self)?, b(self)?);
+                        let data = a
+                            .data
+                            .iter()
+                            .zip(&b.data)
+                            .map(|(&x, &y)| ty.encode(ty.decode(x).powf(ty.decode(y))))
+                            .collect();
+                        Tensor { data, ..a }
                     }
                     _ => return unknown(format!("the library function {symbol}")),
                 }

@@ -74,6 +74,36 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 )
                 .map(tensor);
         }
+        if let Some(atomic) = amdg::BufferAtomicRmwOp::of(op) {
+            let values = self.tensor(atomic.value())?;
+            let pointers = self.offset(
+                &self.tensor(atomic.ptr())?,
+                &self.tensor(atomic.offsets())?,
+                values.element,
+            )?;
+            let mask = self.optional(atomic.mask())?;
+            let what = atomic_op(atomic.atomic_rmw_op(), values.element)?;
+            return self
+                .atomic(what, &pointers, &values, None, mask.as_ref())
+                .map(tensor);
+        }
+        if let Some(atomic) = amdg::BufferAtomicCasOp::of(op) {
+            let (compare, values) = (self.tensor(atomic.cmp())?, self.tensor(atomic.val())?);
+            let pointers = self.offset(
+                &self.tensor(atomic.ptr())?,
+                &self.tensor(atomic.offsets())?,
+                values.element,
+            )?;
+            return self
+                .atomic(
+                    AtomicOp::CompareExchange,
+                    &pointers,
+                    &values,
+                    Some(&compare),
+                    None,
+                )
+                .map(tensor);
+        }
         if let Some(copy) = ttg::AsyncCopyGlobalToLocalOp::of(op) {
             let view = self.view(copy.result())?;
             let pointers = self.tensor(copy.src())?;

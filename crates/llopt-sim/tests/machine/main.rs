@@ -11,4 +11,5 @@ mod launches;
 mod matrices;
 mod memory;
 mod ptx;
+mod reference;
 mod sanitizer;
