@@ -38,6 +38,22 @@ fn ordering_of(semantic: MemSemantic) -> Ordering {
     }
 }
 
+/// What one of several atomics of a thread has to order so that together they order what `ordering` says.
+fn part_of(ordering: Ordering, is_first: bool, is_last: bool) -> Ordering {
+    let (acquires, releases) = match ordering {
+        Ordering::Relaxed => (false, false),
+        Ordering::Acquire => (true, false),
+        Ordering::Release => (false, true),
+        Ordering::AcquireRelease => (true, true),
+    };
+    match (acquires && is_last, releases && is_first) {
+        (false, false) => Ordering::Relaxed,
+        (true, false) => Ordering::Acquire,
+        (false, true) => Ordering::Release,
+        (true, true) => Ordering::AcquireRelease,
+    }
+}
+
 fn scope_of(scope: MemSyncScope) -> Scope {
     match scope {
         MemSyncScope::Cta => Scope::Block,
@@ -99,12 +115,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let groups =
             self.buffer_groups_up_to(widest, &of, element, op.ptr(), op.offsets(), op.mask());
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-        for group in &groups.groups {
+        let last = groups.groups.len().saturating_sub(1);
+        for (i, group) in groups.groups.iter().enumerate() {
             let atomic = Atomic {
                 element,
                 pointer: base,
                 mask: self.both(acts, masks.as_ref().map(|masks| masks[group[0]])),
-                ordering: ordering_of(op.sem()),
+                ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
                 scope: scope_of(op.scope()),
             };
             let place = BufferPlace {
@@ -136,12 +153,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let new = self.registers(op.val());
         let acts = self.acting_thread(&of);
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-        for register in self.distinct_registers(&of).collect::<Vec<_>>() {
+        let registers: Vec<usize> = self.distinct_registers(&of).collect();
+        let last = registers.len().saturating_sub(1);
+        for (i, register) in registers.into_iter().enumerate() {
             let atomic = Atomic {
                 element,
                 pointer: base,
                 mask: acts,
-                ordering: ordering_of(op.sem()),
+                ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
                 scope: scope_of(op.scope()),
             };
             let place = BufferPlace {

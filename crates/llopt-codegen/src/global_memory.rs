@@ -38,6 +38,15 @@ pub(crate) fn eviction(policy: EvictionPolicy) -> Eviction {
     }
 }
 
+/// What a load through pointers reads.
+pub(crate) struct PointerLoad<'ctx> {
+    pub(crate) element: Element,
+    pub(crate) caching: Caching,
+    pub(crate) pointers: Registers<'ctx>,
+    pub(crate) masks: Option<Registers<'ctx>>,
+    pub(crate) other: Option<Registers<'ctx>>,
+}
+
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.load`.
     pub(crate) fn load(&mut self, op: tt::LoadOp<'c, 'a>) -> Lowered {
@@ -53,15 +62,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let masks = op.mask().map(|mask| self.registers(mask));
         let other = op.other().map(|other| self.registers(other));
         let groups = self.pointer_groups(&of, element, op.ptr(), op.mask());
-        let values = self.load_groups(
-            &of,
+        let load = PointerLoad {
             element,
             caching,
-            &groups,
-            &pointers,
-            masks.as_ref(),
-            other.as_ref(),
-        );
+            pointers,
+            masks,
+            other,
+        };
+        let values = self.load_groups(&of, &groups, &load);
         self.bind_result(operation, values);
         Ok(())
     }
@@ -70,13 +78,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn load_groups(
         &self,
         of: &ValueType,
-        element: Element,
-        caching: Caching,
         groups: &Groups,
-        pointers: &Registers<'ctx>,
-        masks: Option<&Registers<'ctx>>,
-        other: Option<&Registers<'ctx>>,
+        load: &PointerLoad<'ctx>,
     ) -> Vec<V<'ctx>> {
+        let element = load.element;
+        let (masks, other) = (load.masks.as_ref(), load.other.as_ref());
         let words = Words::of(element.memory_bits(), groups.width as u32);
         let mut loaded: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         for group in &groups.groups {
@@ -91,10 +97,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Mask::When(mask) => Some(mask),
             };
             let access = Access {
-                pointer: pointers[group[0]],
+                pointer: load.pointers[group[0]],
                 mask,
                 words,
-                caching,
+                caching: load.caching,
             };
             let other_words = match (other, mask) {
                 (Some(values), Some(_)) => {

@@ -18,7 +18,7 @@ use crate::conversion::moved_bits;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, operand};
-use crate::global_memory::{cache, eviction, groups};
+use crate::global_memory::{PointerLoad, cache, eviction, groups};
 use crate::hooks::{AsyncCopy, Caching};
 use crate::shared_memory::{Place, registers_in_order};
 use crate::tensor::{TensorType, ValueType};
@@ -151,22 +151,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
         }
         // There is no such copy: load and store.
-        let caching = Caching {
-            cache: cache(op.cache()),
-            eviction: eviction(op.evict()),
-            volatile: op.is_volatile(),
+        let load = PointerLoad {
+            element: narrow.element,
+            caching: Caching {
+                cache: cache(op.cache()),
+                eviction: eviction(op.evict()),
+                volatile: op.is_volatile(),
+            },
+            pointers,
+            masks,
+            other: op.other().map(|other| self.registers(other)),
         };
-        let values: Registers<'ctx> = self
-            .load_groups(
-                &of,
-                narrow.element,
-                caching,
-                &groups,
-                &pointers,
-                masks.as_ref(),
-                op.other().map(|other| self.registers(other)).as_ref(),
-            )
-            .into();
+        let values: Registers<'ctx> = self.load_groups(&of, &groups, &load).into();
         let access = self.access_to(operation, tensor, &narrow, Access::Store, None)?;
         self.store_where_acting(operation, tensor, &access, &narrow, &values)
     }

@@ -258,15 +258,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let mut before = chunk_prefix
                     .clone()
                     .map(|values| Prefix { values, when: None });
-                for more in [&before_warp, &before_lane] {
-                    if let Some(list) = more {
-                        before = Some(self.join_prefixes(
-                            operation,
-                            region,
-                            before,
-                            &list[number][chunk],
-                        )?);
-                    }
+                for list in [&before_warp, &before_lane].into_iter().flatten() {
+                    before = Some(self.join_prefixes(
+                        operation,
+                        region,
+                        before,
+                        &list[number][chunk],
+                    )?);
                 }
                 for (register, value) in run.iter().zip(&scanned[number][chunk]) {
                     let value = match &before {

@@ -1,5 +1,6 @@
 //! Atomics on global memory on AMD: LLVM's own, inside of a branch where they are masked.
 
+use inkwell::values::InstructionOpcode;
 use llopt_target::{Feature, Target};
 
 use crate::amdgpu::memory::masked_offset;
@@ -28,13 +29,26 @@ fn scope(of: Scope) -> &'static str {
 /// Updates one element, or a pair.
 pub fn update<'ctx>(
     e: &Emitter<'ctx>,
-    _target: Target,
+    target: Target,
     update: Update,
     atomic: &Atomic<'ctx>,
     values: &[V<'ctx>],
 ) -> Vec<V<'ctx>> {
+    if values.len() == 1 && width(target, update, atomic.element) == 2 {
+        return vec![update_half_of_pair(e, atomic, values[0])];
+    }
+    e.unpack(update_words(e, update, atomic, values))
+}
+
+/// LLVM's update of one element or a vector.
+fn update_words<'ctx>(
+    e: &Emitter<'ctx>,
+    update: Update,
+    atomic: &Atomic<'ctx>,
+    values: &[V<'ctx>],
+) -> V<'ctx> {
     let value = e.pack(values);
-    let old = e.masked(atomic.mask, value.get_type(), || {
+    e.masked(atomic.mask, value.get_type(), || {
         let old = e.atomic_update(
             update,
             atomic.pointer,
@@ -54,8 +68,30 @@ pub fn update<'ctx>(
             );
         }
         old
-    });
-    e.unpack(old)
+    })
+}
+
+/// Adds a 16-bit float by the instruction for pairs: to its neighbour in the word goes a negative zero,
+/// which changes nothing.
+fn update_half_of_pair<'ctx>(e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, value: V<'ctx>) -> V<'ctx> {
+    let word = e.int(64).into();
+    let address = e.cast(InstructionOpcode::PtrToInt, atomic.pointer, word);
+    let misaligned = e.and(address, e.i64(2));
+    let is_high = e.icmp(inkwell::IntPredicate::NE, misaligned, e.i64(0));
+    let back = e.sub(e.i64(0), misaligned);
+    let pointer = e.gep(e.int(8).into(), atomic.pointer, back);
+    let nothing = e.float(value.get_type(), -0.0);
+    let pair = [
+        e.select(is_high, nothing, value),
+        e.select(is_high, value, nothing),
+    ];
+    let old = e.unpack(update_words(
+        e,
+        Update::AddFloat,
+        &Atomic { pointer, ..*atomic },
+        &pair,
+    ));
+    e.select(is_high, old[1], old[0])
 }
 
 /// Puts `new` where `expected` is.
@@ -83,6 +119,7 @@ pub fn compare_and_swap<'ctx>(
 /// Updates one element, or a pair, in a buffer.
 pub fn buffer_update<'ctx>(
     e: &Emitter<'ctx>,
+    target: Target,
     update: Update,
     place: BufferPlace<'ctx>,
     atomic: &Atomic<'ctx>,
@@ -100,6 +137,15 @@ pub fn buffer_update<'ctx>(
         Update::UnsignedMin => "llvm.amdgcn.raw.ptr.buffer.atomic.umin",
         Update::Exchange => "llvm.amdgcn.raw.ptr.buffer.atomic.swap",
     };
+    if values.len() == 1 && width(target, update, atomic.element) == 2 {
+        // A buffer's base may lie anywhere, so where the pair begins is known of pointers only.
+        let pointer = e.gep(e.int(8).into(), atomic.pointer, place.offset);
+        return vec![update_half_of_pair(
+            e,
+            &Atomic { pointer, ..*atomic },
+            values[0],
+        )];
+    }
     let value = e.pack(values);
     // Exchanges do not care what the bits are.
     let moved = match (update, atomic.element) {

@@ -254,7 +254,7 @@ impl BufferHooks for Amdgpu {
         atomic: &Atomic<'ctx>,
         values: &[V<'ctx>],
     ) -> Vec<V<'ctx>> {
-        atomic::buffer_update(e, update, place, atomic, values)
+        atomic::buffer_update(e, self.target, update, place, atomic, values)
     }
 
     fn compare_and_swap<'ctx>(
