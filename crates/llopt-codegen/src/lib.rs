@@ -22,6 +22,7 @@ mod control_flow;
 mod conversion;
 mod debug;
 pub mod device_library;
+pub mod diagnostics;
 mod dispatch;
 pub mod element;
 mod elementwise;

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use llopt_codegen::diagnostics::Diagnostics;
+use llopt_codegen::error::CodegenError;
 use llopt_codegen::{device_library, emit, lower, optimize};
 use llopt_transforms::axis::AxisAnalysis;
 
@@ -140,6 +142,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     });
 
     let llvm = inkwell::context::Context::create();
+    let said = Diagnostics::of(&llvm);
     let machine = time.phase("target machine", || optimize::machine(target))?;
     let lowered = time.phase("lower", || {
         lower::lower(&module, &llvm, target, &machine, &facts, &codegen)
@@ -158,11 +161,12 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             Artifact::new(kind, kernel.print_to_string().to_string())
         }),
         ArtifactKind::Ptx | ArtifactKind::Amdgcn => {
-            let text = time.phase("emit", || emit::assembly(kernel, target, &machine))?;
-            Artifact::new(kind, text)
+            let text = time.phase("emit", || emit::assembly(kernel, target, &machine));
+            Artifact::new(kind, unless_refused(&said, text)?)
         }
         ArtifactKind::Cubin => {
-            let ptx = time.phase("emit", || emit::assembly(kernel, target, &machine))?;
+            let ptx = time.phase("emit", || emit::assembly(kernel, target, &machine));
+            let ptx = unless_refused(&said, ptx)?;
             let (cubin, resources) = time.phase("assemble", || {
                 toolchain::assemble_ptx(ptx.as_bytes(), options)
             })?;
@@ -170,7 +174,8 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             Artifact::new(kind, cubin)
         }
         ArtifactKind::Hsaco => {
-            let object = time.phase("emit", || emit::object(kernel, &machine))?;
+            let object = time.phase("emit", || emit::object(kernel, &machine));
+            let object = unless_refused(&said, object)?;
             let linked = time.phase("link", || emit::link_code_object(&object, &codegen))?;
             Artifact::new(kind, linked)
         }
@@ -181,4 +186,14 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         timings: time,
         warnings: Vec::new(),
     })
+}
+
+/// The result of the back end, unless LLVM has reported an error meanwhile: what comes out then is
+/// not what the kernel says.
+fn unless_refused<T>(said: &Diagnostics<'_>, result: Result<T, CodegenError>) -> Result<T, Error> {
+    let errors = said.take_errors();
+    if errors.is_empty() {
+        return Ok(result?);
+    }
+    Err(Error::from_llvm(&errors.join("\n")))
 }

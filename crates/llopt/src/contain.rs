@@ -9,7 +9,8 @@
 //!   message to the caller and lets the thread sleep for ever; its memory is lost, the process and
 //!   its other compilations go on.
 //!
-//! All three become bugs in llopt, [`ErrorClass::Bug`](crate::ErrorClass::Bug).
+//! All three become bugs in llopt, [`ErrorClass::Bug`](crate::ErrorClass::Bug), unless LLVM gave up on
+//! inline assembly, which is input.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -47,9 +48,9 @@ pub(crate) fn contained<T: Send + 'static>(
     let (sender, receiver) = mpsc::channel();
     let body = move || {
         let fatal = sender.clone();
-        ON_FATAL.set(Some(Box::new(move |message| {
+        ON_FATAL.set(Some(Box::new(move |message: String| {
             // The receiver waits for as long as this thread lives.
-            let _ = fatal.send(Err(Error::bug(format!("LLVM gave up: {message}"))));
+            let _ = fatal.send(Err(Error::from_llvm(&message)));
         })));
         let result = catch_unwind(AssertUnwindSafe(work))
             .unwrap_or_else(|payload| Err(Error::bug(panic_message(&*payload))));
@@ -116,6 +117,10 @@ mod tests {
             Ok(())
         })
         .unwrap_err();
-        assert!(error.to_string().contains("LLVM gave up: out of registers"));
+        assert!(
+            error
+                .to_string()
+                .contains("bug in llopt: LLVM: out of registers")
+        );
     }
 }

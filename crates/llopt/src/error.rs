@@ -81,6 +81,17 @@ impl Error {
         .into()
     }
 
+    /// An error that LLVM reports: about inline assembly, which is the user's text, or a bug of
+    /// ours, who asked for something that it cannot do.
+    pub(crate) fn from_llvm(message: &str) -> Self {
+        let about_assembly = ["asm", "constraint"];
+        if about_assembly.iter().any(|word| message.contains(word)) {
+            let message = format!("the kernel's inline assembly is refused: {message}");
+            return Self::invalid(vec![Diagnostic::error("", message)]);
+        }
+        Self::bug(format!("LLVM: {message}"))
+    }
+
     /// Notes where the input that shows the bug was written; other classes stay as they are.
     pub(crate) fn with_reproducer(mut self, path: PathBuf) -> Self {
         if let Kind::Bug { reproducer, .. } = &mut *self.kind {

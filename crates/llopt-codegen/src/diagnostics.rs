@@ -1,0 +1,71 @@
+//! What LLVM says while it works on a context, as values.
+//!
+//! LLVM reports through its context. Without a handler it prints errors and ends the process, which
+//! is nothing that a library may do. Nearly all such errors are about inline assembly, whose text and
+//! constraints are the user's: a register that does not exist, an instruction that the assembler does
+//! not know.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+
+use inkwell::context::{AsContextRef, Context};
+use inkwell::llvm_sys::LLVMDiagnosticSeverity;
+use inkwell::llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription,
+    LLVMGetDiagInfoSeverity,
+};
+use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+
+/// Collects the errors that LLVM reports on a context, for as long as it lives.
+pub struct Diagnostics<'ctx> {
+    context: &'ctx Context,
+    errors: Box<RefCell<Vec<String>>>,
+}
+
+impl<'ctx> Diagnostics<'ctx> {
+    /// Begins to listen. What was attached to the context before is replaced.
+    #[must_use]
+    pub fn of(context: &'ctx Context) -> Self {
+        let errors: Box<RefCell<Vec<String>>> = Box::default();
+        let address = std::ptr::from_ref(&*errors).cast_mut().cast::<c_void>();
+        // SAFETY: the list lives on the heap until `drop`, which detaches the handler first.
+        unsafe {
+            LLVMContextSetDiagnosticHandler(context.as_ctx_ref(), Some(listen), address);
+        }
+        Self { context, errors }
+    }
+
+    /// The errors so far, which are forgotten.
+    #[must_use]
+    pub fn take_errors(&self) -> Vec<String> {
+        self.errors.take()
+    }
+}
+
+impl Drop for Diagnostics<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the context outlives `self`.
+        unsafe {
+            LLVMContextSetDiagnosticHandler(self.context.as_ctx_ref(), None, std::ptr::null_mut());
+        }
+    }
+}
+
+extern "C" fn listen(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
+    // SAFETY: LLVM passes a live diagnostic and the address given above; the description is a
+    // string of ours to free. Nothing here panics: the list is borrowed for the push alone.
+    unsafe {
+        if !matches!(
+            LLVMGetDiagInfoSeverity(info),
+            LLVMDiagnosticSeverity::LLVMDSError
+        ) {
+            return;
+        }
+        let description = LLVMGetDiagInfoDescription(info);
+        let text = CStr::from_ptr(description).to_string_lossy().into_owned();
+        LLVMDisposeMessage(description);
+        if let Ok(mut errors) = (*errors.cast::<RefCell<Vec<String>>>()).try_borrow_mut() {
+            errors.push(text);
+        }
+    }
+}
