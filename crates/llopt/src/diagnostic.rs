@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Bytes of a line of source that is worth showing; longer ones are made by machines.
+const LONGEST_LINE: usize = 1000;
+
 /// How bad a diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
@@ -118,6 +121,7 @@ impl fmt::Display for WithSource<'_> {
         let place = self.diagnostic.position().zip(self.source);
         if let Some(((line, column), source)) = place
             && let Some(text) = source.lines().nth(line.saturating_sub(1))
+            && text.len() <= LONGEST_LINE
         {
             // Tabs before the caret are kept, so that it stands below the column in any terminal.
             let before: String = text
