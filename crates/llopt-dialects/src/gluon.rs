@@ -44,3 +44,8 @@ mod generated {
 const fn dialect_hooks() -> DialectSpec {
     DialectSpec::new("gluon")
 }
+
+/// Whether an encoding stands for a layout that is yet to be chosen.
+pub fn is_open(encoding: melior::ir::Attribute<'_>) -> bool {
+    attribute::AUTO_ENCODING.is(encoding) || attribute::COALESCED_ENCODING.is(encoding)
+}

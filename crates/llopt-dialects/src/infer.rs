@@ -3,8 +3,9 @@
 use crate::{
     access,
     encoding::{Encoding, EncodingError},
-    transfer,
-    types::{MemDesc, RankedTensor},
+    gluon,
+    transfer::{self, TransferError},
+    types::{MemDesc, RankedTensor, context_of},
 };
 use llopt_mlir::{diagnostic::Complaint, dialect::InferInput};
 use melior::ir::{Attribute, Type, Value, operation::OperationLike};
@@ -67,12 +68,36 @@ pub fn same_encoding(
     }
 }
 
-/// The encoding of a tensor, if it has one.
+/// The encoding of a result by a rule for layouts; a tensor without a layout, or with one that is
+/// still open, gives one like it.
+///
+/// # Errors
+/// A layout that is none, or that the rule does not carry over.
+pub fn carried<'c>(
+    tensor: RankedTensor<'c>,
+    rule: impl FnOnce(&Encoding) -> Result<Encoding, TransferError>,
+) -> Result<Option<Attribute<'c>>, Complaint> {
+    let Some(attribute) = tensor.encoding() else {
+        return Ok(None);
+    };
+    if gluon::is_open(attribute) {
+        return Ok(Some(attribute));
+    }
+    let encoding = Encoding::from_attribute(attribute).map_err(complaint)?;
+    let result = rule(&encoding).map_err(complaint)?;
+    Ok(Some(result.to_attribute(context_of(tensor.r#type()))))
+}
+
+/// The encoding of a tensor, if it has one; `None`, too, for a layout that is yet to be chosen.
 ///
 /// # Errors
 /// When the attribute is no encoding.
 pub fn encoding_of(tensor: RankedTensor<'_>) -> Result<Option<Encoding>, EncodingError> {
-    tensor.encoding().map(Encoding::from_attribute).transpose()
+    tensor
+        .encoding()
+        .filter(|encoding| !gluon::is_open(*encoding))
+        .map(Encoding::from_attribute)
+        .transpose()
 }
 
 /// Something wrong with a layout, as a complaint.

@@ -1,24 +1,22 @@
 //! What gluon operations check beyond their tables.
 
-use super::{SetAutoLayoutOp, attribute};
+use super::{SetAutoLayoutOp, attribute, is_open};
 use crate::types::RankedTensor;
 use llopt_mlir::diagnostic::Complaint;
-use melior::ir::ValueLike;
+use melior::ir::{Attribute, Value, ValueLike};
 
-/// The operand's layout is open, the result's is not.
+/// The operand's layout is open; the result's is known, or open in another way.
 pub fn set_auto_layout(operation: SetAutoLayoutOp<'_, '_>) -> Result<(), Complaint> {
-    let open = |value: melior::ir::Value<'_, '_>| {
-        RankedTensor::of(value.r#type())
-            .and_then(RankedTensor::encoding)
-            .is_some_and(|encoding| {
-                attribute::AUTO_ENCODING.is(encoding) || attribute::COALESCED_ENCODING.is(encoding)
-            })
-    };
-    if !open(operation.src()) {
+    fn encoding<'c>(value: Value<'c, '_>) -> Option<Attribute<'c>> {
+        RankedTensor::of(value.r#type()).and_then(RankedTensor::encoding)
+    }
+    if !encoding(operation.src()).is_some_and(is_open) {
         return Err(Complaint::new("the layout of the operand must be open"));
     }
-    if open(operation.result()) {
-        return Err(Complaint::new("the layout of the result must not be open"));
+    if encoding(operation.result()).is_some_and(|result| attribute::AUTO_ENCODING.is(result)) {
+        return Err(Complaint::new(
+            "the layout of the result must not be `#gluon.auto_encoding`",
+        ));
     }
     Ok(())
 }

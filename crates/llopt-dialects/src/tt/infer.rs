@@ -4,7 +4,7 @@
 
 use super::{ExpandDimsOp, ReduceOp, TransOp};
 use crate::{
-    infer::{complaint, encoding_of, i32_array_slot, integer_slot, operand_tensor},
+    infer::{carried, i32_array_slot, integer_slot, operand_tensor},
     relation, transfer,
     types::RankedTensor,
 };
@@ -53,12 +53,9 @@ pub fn expand_dims<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> In
             shape.len() + 1
         )));
     };
-    let encoding = encoding_of(source)
-        .map_err(complaint)?
-        .map(|encoding| transfer::expand_dims(&encoding, &shape, axis))
-        .transpose()
-        .map_err(complaint)?
-        .map(|encoding| encoding.to_attribute(input.context()));
+    let encoding = carried(source, |encoding| {
+        transfer::expand_dims(encoding, &shape, axis)
+    })?;
     shape.insert(position, 1);
     Ok(vec![RankedTensor::get(&shape, source.element(), encoding)])
 }
@@ -75,12 +72,7 @@ pub fn split<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred
             "the last dimension must have extent 2, but the shape is {shape:?}"
         )));
     };
-    let encoding = encoding_of(source)
-        .map_err(complaint)?
-        .map(|encoding| transfer::split(&encoding, &shape))
-        .transpose()
-        .map_err(complaint)?
-        .map(|encoding| encoding.to_attribute(input.context()));
+    let encoding = carried(source, |encoding| transfer::split(encoding, &shape))?;
     let r#type = RankedTensor::get(half, source.element(), encoding);
     Ok(vec![r#type, r#type])
 }
@@ -94,12 +86,7 @@ pub fn trans<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred
     let order = i32_array_slot(input, TransOp::ORDER, "order")?;
     let shape = source.shape();
     let permuted = permuted_shape(&shape, &order)?;
-    let encoding = encoding_of(source)
-        .map_err(complaint)?
-        .map(|encoding| transfer::trans(&encoding, &shape, &order))
-        .transpose()
-        .map_err(complaint)?
-        .map(|encoding| encoding.to_attribute(input.context()));
+    let encoding = carried(source, |encoding| transfer::trans(encoding, &shape, &order))?;
     Ok(vec![RankedTensor::get(
         &permuted,
         source.element(),
@@ -161,12 +148,7 @@ pub fn reduce<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferre
             if shape.is_empty() {
                 return Ok(source.element());
             }
-            let encoding = encoding_of(source)
-                .map_err(complaint)?
-                .map(|encoding| transfer::slice(&encoding, axis))
-                .transpose()
-                .map_err(complaint)?
-                .map(|encoding| encoding.to_attribute(input.context()));
+            let encoding = carried(source, |encoding| transfer::slice(encoding, axis))?;
             Ok(RankedTensor::get(&shape, source.element(), encoding))
         })
         .collect()

@@ -574,7 +574,7 @@ pub mod regions {
         let captures: Vec<_> = raw.operands().map(|value| value.r#type()).collect();
         for (number, region) in regions.iter().enumerate() {
             let Some(block) = region.first_block() else {
-                continue;
+                return Err(Complaint::new(format!("partition #{number} is empty")));
             };
             if block.argument_count() != captures.len() {
                 return Err(Complaint::new(format!(

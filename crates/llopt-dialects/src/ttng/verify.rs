@@ -35,9 +35,6 @@ pub(crate) fn barrier(value: Value<'_, '_>) -> Verified {
             value.r#type()
         )));
     }
-    if !parts.mutable {
-        return Err(Complaint::new("a barrier must be mutable"));
-    }
     Ok(())
 }
 

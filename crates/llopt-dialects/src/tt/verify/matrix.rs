@@ -5,7 +5,7 @@ use crate::{
     encoding::Encoding,
     infer::complaint,
     infer::encoding_of,
-    tt::{DotOp, DotScaledOp, ScaleDotElemType},
+    tt::{DotOp, DotScaledOp, InputPrecision, ScaleDotElemType},
     type_set::TypeSet,
     types::class_of,
 };
@@ -61,14 +61,25 @@ pub fn dot(operation: DotOp<'_, '_>) -> Verified {
         )));
     }
     let encodings = [a, b, c].map(encoding_of);
-    let [a, b, c] = encodings;
+    let [left, right, product] = encodings;
     match (
-        a.map_err(complaint)?,
-        b.map_err(complaint)?,
-        c.map_err(complaint)?,
+        left.map_err(complaint)?,
+        right.map_err(complaint)?,
+        product.map_err(complaint)?,
     ) {
         (None, None, _) => Ok(()),
-        (Some(a), Some(b), Some(c)) => operand_layouts(&a, &b, &c),
+        (Some(left), Some(right), Some(product)) => {
+            if let Encoding::NvidiaMma(mma) = &product
+                && mma.version_major == 2
+                && class_of(a.element()) == TypeSet::F32
+                && operation.input_precision() != InputPrecision::Tf32
+            {
+                return Err(Complaint::new(
+                    "f32 operands of version 2 of #ttg.nvidia_mma need inputPrecision = tf32",
+                ));
+            }
+            operand_layouts(&left, &right, &product)
+        }
         (a, b, c) => Err(Complaint::new(format!(
             "operands and accumulator must all have a layout; missing: {}",
             [("a", a), ("b", b), ("c", c)]
