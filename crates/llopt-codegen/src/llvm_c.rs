@@ -11,12 +11,12 @@ use inkwell::context::{AsContextRef, Context};
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::{
     LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope,
-    LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile, LLVMDisposeMessage,
-    LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
-    LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
-    LLVMGetInlineAsmHasSideEffects, LLVMGetIntTypeWidth, LLVMGetNumOperands, LLVMGetOperand,
-    LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst,
-    LLVMIsAInlineAsm, LLVMSetOperand,
+    LLVMBuildGEP2, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
+    LLVMDisposeMessage, LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetInlineAsm,
+    LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect,
+    LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects, LLVMGetIntTypeWidth,
+    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsAConstantInt,
+    LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMReplaceAllUsesWith, LLVMSetOperand, LLVMTypeOf,
 };
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMTypeKind};
@@ -177,6 +177,42 @@ pub fn open_bitcode_lazily<'ctx>(
             return Err("not a bitcode file that this LLVM can read".to_owned());
         }
         Ok(Module::new(module))
+    }
+}
+
+/// Makes `(p + constant) + x`, if that is what `address` is, into `(p + x) + constant`.
+///
+/// Requires: `builder` is of the instruction's context.
+pub fn move_constant_outwards<'ctx>(builder: &Builder<'ctx>, address: InstructionValue<'ctx>) {
+    builder.position_before(&address);
+    // SAFETY: kinds and numbers of operands are checked before operands are used, and what replaces the
+    // instruction has its type. Neither step promises to stay inside of an object.
+    unsafe {
+        let outer = address.as_value_ref();
+        let plain = |value| {
+            !LLVMIsAGetElementPtrInst(value).is_null()
+                && LLVMGetNumOperands(value) == 2
+                && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind
+        };
+        if !plain(outer) {
+            return;
+        }
+        let (inner, mut index) = (LLVMGetOperand(outer, 0), LLVMGetOperand(outer, 1));
+        if !plain(inner) || !LLVMIsAConstantInt(index).is_null() {
+            return;
+        }
+        let mut constant = LLVMGetOperand(inner, 1);
+        if LLVMIsAConstantInt(constant).is_null() {
+            return;
+        }
+        let builder = builder.as_mut_ptr();
+        let add = |element, pointer, index: *mut _| {
+            LLVMBuildGEP2(builder, element, pointer, index, 1, c"".as_ptr())
+        };
+        let element = LLVMGetGEPSourceElementType(outer);
+        let moved = add(element, LLVMGetOperand(inner, 0), &mut index);
+        let element = LLVMGetGEPSourceElementType(inner);
+        LLVMReplaceAllUsesWith(outer, add(element, moved, &mut constant));
     }
 }
 

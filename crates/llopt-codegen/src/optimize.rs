@@ -52,25 +52,48 @@ pub fn optimize(
     target: Target,
     machine: &TargetMachine,
 ) -> Result<(), CodegenError> {
+    run(module, machine, "default<O3>")?;
+    // Constants leave the addresses, so that accesses share what remains and take them as offsets.
+    move_constants_outwards(module);
+    run(
+        module,
+        machine,
+        "function(separate-const-offset-from-gep,early-cse)",
+    )?;
+    if target.vendor() == Vendor::Nvptx {
+        fold_address_offsets(module);
+    }
+    Ok(())
+}
+
+fn run(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Result<(), CodegenError> {
     let options = PassBuilderOptions::create();
     options.set_loop_unrolling(true);
     options.set_loop_interleaving(true);
     options.set_loop_vectorization(true);
     options.set_loop_slp_vectorization(true);
-    let passes = match target.vendor() {
-        Vendor::Nvptx => "default<O3>,function(separate-const-offset-from-gep,early-cse)",
-        Vendor::Amdgpu => "default<O3>",
-    };
     module
         .run_passes(passes, machine, options)
         .map_err(|error| CodegenError::Bug {
             stage: "optimisation",
             message: error.to_string(),
-        })?;
-    if target.vendor() == Vendor::Nvptx {
-        fold_address_offsets(module);
+        })
+}
+
+/// Makes `(p + constant) + x` into `(p + x) + constant`.
+fn move_constants_outwards(module: &Module<'_>) {
+    let builder = module.get_context().create_builder();
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                if instruction.get_opcode() == InstructionOpcode::GetElementPtr {
+                    llvm_c::move_constant_outwards(&builder, instruction);
+                }
+            }
+        }
     }
-    Ok(())
 }
 
 fn fold_address_offsets(module: &Module<'_>) {

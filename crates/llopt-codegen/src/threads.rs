@@ -63,6 +63,7 @@ impl<'ctx> Threads<'ctx> {
             return thread;
         }
         let thread = self.in_entry(e, || hooks.thread_in_block(e));
+        e.below(thread, self.threads_per_block);
         *self.thread.borrow_mut() = Some(thread);
         thread
     }

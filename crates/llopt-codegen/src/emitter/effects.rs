@@ -384,6 +384,20 @@ impl<'ctx> Emitter<'ctx> {
         self.member(pair, 0)
     }
 
+    /// Tells LLVM that the call which makes `value` gives a number below `end`.
+    pub fn below(&self, value: V<'ctx>, end: u32) {
+        let call = value.as_instruction_value().filter(|instruction| {
+            instruction.get_opcode() == inkwell::values::InstructionOpcode::Call
+        });
+        if let Some(call) = call {
+            let range = self
+                .context
+                .metadata_node(&[self.i32(0).into(), self.i32(i64::from(end)).into()]);
+            call.set_metadata(range, self.context.get_kind_id("range"))
+                .expect("bug in llopt: the metadata is a node");
+        }
+    }
+
     /// Attaches empty metadata of the given kinds to the instruction that makes `value`.
     pub fn annotate(&self, value: V<'ctx>, kinds: &[&str]) {
         if let Some(instruction) = value.as_instruction_value() {
