@@ -1,142 +1,235 @@
-//! `tt.gather` and `tt.histogram`: places that are known only when the program runs.
+//! `tt.gather`: follows the plan of [`crate::gather_plan`].
+//!
+//! | plan | code |
+//! |---|---|
+//! | in the thread | selects among the registers that the element may be in |
+//! | in the warp | a shuffle of each of these registers, then the same selects |
+//! | shared | vector stores, a barrier, one load per element; for each round |
+//!
+//! An index outside of the axis has no meaning; its high bits are dropped, so that nothing outside of the
+//! source is read.
 
 use llopt_dialects::tt;
-use llopt_layout::banks::Access;
-use llopt_layout::instruction::InstructionKind;
-use llopt_layout::{Dim, LayoutError, LinearLayout};
 use melior::ir::OperationRef;
 
-use crate::element::Element;
+use crate::conversion::moved_bits;
 use crate::emitter::V;
-use crate::function::{FunctionLowering, Lowered, integer_attribute, operand};
-use crate::hooks::{Ordering, Update};
-use crate::local_memory::View;
-use crate::reduction::Axis;
-use crate::shared_memory::Place;
+use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute};
+use crate::gather_plan::{Frame, GatherPlan, SharedGather, WarpGather};
+use crate::hooks::Words;
 use crate::tensor::{TensorType, ValueType};
-
-/// Memory that holds a tensor row by row.
-fn row_major(shape: &[u32]) -> Result<LinearLayout, LayoutError> {
-    let mut rows = LinearLayout::empty();
-    for (dim, extent) in shape.iter().enumerate().rev() {
-        rows = rows.product(&LinearLayout::identity_1d(
-            *extent,
-            Dim::OFFSET,
-            Dim::tensor(dim),
-        )?)?;
-    }
-    Ok(rows)
-}
+use crate::threads::linear_in;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `tt.gather`: the source goes to shared memory, row by row; each index reads its element there.
+    /// `tt.gather`.
     pub(crate) fn gather(&mut self, op: tt::GatherOp<'c, 'a>) -> Lowered {
         let operation = op.operation();
-        let e = self.e;
         let from = self.tensor_of(operation, op.src())?;
         let to = self.tensor_of(operation, op.indices())?;
-        if self.program.num_ctas > 1 {
-            let reason = "it would have to read the memory of other blocks of the cluster";
-            return Err(self.unsupported(operation, Some(reason.to_owned())));
-        }
-        let base = self.scratch_of(operation)?;
-        let layout = row_major(&from.shape)
-            .map_err(|error| self.unsupported(operation, Some(error.to_string())))?;
-        let view = View {
-            place: Place::from(base),
-            layout,
-            element: from.element,
-            max_bits: u32::MAX,
-        };
-        let vector = Some(InstructionKind::Vector);
-        let access = self.access_to(operation, &from, &view, Access::Store, vector)?;
+        let axis = usize::try_from(op.axis()).unwrap_or(0);
         let values = self.registers(op.src());
-        self.store_where_acting(operation, &from, &access, &view, &values)?;
-        self.hooks().barrier(e);
-
-        // The place outside of the axis is that of the index, with the source's extent along the axis.
-        let dim = usize::try_from(op.axis()).unwrap_or(0);
-        let axis = Axis::of(&to, dim);
-        let (low, bits) = from.bits_of_dim(dim);
-        let place = |element: u32| {
-            let rest = axis.rest(element);
-            let below = rest & ((1 << low) - 1);
-            below | rest >> low << (low + bits)
-        };
-        let threads: Vec<u32> = to.thread_bases().into_iter().map(place).collect();
-        let thread = self.linear(&threads, &[]);
-        let indices = self.registers(op.indices());
-        let memory = self.memory_type(from.element);
-        let bytes = from.element.memory_bits() / 8;
         let of = ValueType::Tensor(to.clone());
-        let gathered: Vec<V<'ctx>> = self
+        let wide = self.registers(op.indices());
+        let wanted: Vec<(usize, V<'ctx>)> = self
             .distinct_registers(&of)
-            .map(|register| {
-                let rest = e.xor(thread, e.i32(i64::from(place(to.element_in(register)))));
-                let index = self.to_i32(indices[register]);
-                let at = e.add(rest, e.shl(index, e.i32(i64::from(low))));
-                let loaded = e.load(memory, e.gep(memory, base, at), bytes);
-                self.to_register(from.element, loaded)
-            })
+            .map(|register| (register, self.to_i32(wide[register])))
             .collect();
+        let plan = GatherPlan::new(&from, &to, axis, self.hooks().target())
+            .map_err(|error| self.unsupported(operation, Some(error.to_string())))?;
+        let gathered = match &plan {
+            GatherPlan::Warp(plan) => self.gather_in_warp(plan, &from, &values, &wanted),
+            GatherPlan::Shared(plan) => {
+                let base = self.scratch_of(operation)?;
+                let frame = Frame::new(&from, &to, axis);
+                self.gather_through_memory(plan, &frame, (&from, &to), &values, &wanted, base)
+            }
+        };
         self.bind_result(operation, self.spread(&of, &gathered));
         Ok(())
     }
 
-    /// `tt.histogram`: counters in shared memory.
-    pub(crate) fn histogram(&mut self, op: tt::HistogramOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
+    /// One element for each wanted register and index, from the warp's own registers.
+    fn gather_in_warp(
+        &self,
+        plan: &WarpGather,
+        from: &TensorType,
+        values: &Registers<'ctx>,
+        wanted: &[(usize, V<'ctx>)],
+    ) -> Vec<V<'ctx>> {
         let e = self.e;
-        let source = operand(operation, 0);
-        let from = self.type_of(source)?;
-        let to = self.tensor_of(operation, op.result())?;
-        if self.program.num_ctas > 1 {
-            let reason = "the blocks of a cluster would have to count together";
-            return Err(self.unsupported(operation, Some(reason.to_owned())));
-        }
-        let base = self.scratch_of(operation)?;
-        let counter = self.memory_type(to.element);
-        let bytes = to.element.memory_bits() / 8;
-        let address = |place: V<'ctx>| e.gep(counter, base, place);
-
-        let bins: u32 = to.shape.iter().product();
-        let threads = self.program.threads_per_warp * self.program.num_warps;
-        let numbers: Vec<u32> = (0..threads.trailing_zeros()).map(|bit| 1 << bit).collect();
-        let thread = self.linear(&numbers, &[]);
-        let clear = |first: u32| {
-            let place = e.add(thread, e.i32(i64::from(first)));
-            e.store(e.zero(counter), address(place), bytes);
+        let lanes: Vec<u32> = plan.threads.iter().map(|holder| holder.lane).collect();
+        let of_blocks: Vec<u32> = plan.blocks.iter().map(|holder| holder.lane).collect();
+        let lane_of_thread = self.linear(&lanes, &of_blocks);
+        let lane_of_index: Vec<u32> = plan.axis.iter().map(|holder| holder.lane).collect();
+        // Whether each choice is taken: a bit of the register, which the other choices do not have.
+        let chosen = |register: u32| -> u32 {
+            plan.choices
+                .iter()
+                .enumerate()
+                .fold(0, |bits, (i, choice)| {
+                    bits | (register >> choice.trailing_zeros() & 1) << i
+                })
         };
-        if bins < threads {
-            let acts = e.icmp(inkwell::IntPredicate::ULT, thread, e.i32(i64::from(bins)));
-            self.only_if(Some(acts), || clear(0));
-        } else {
-            (0..bins).step_by(threads as usize).for_each(clear);
-        }
-        self.hooks().barrier(e);
+        let choices = |holders: &[crate::gather_plan::Holder]| -> Vec<u32> {
+            holders
+                .iter()
+                .map(|holder| chosen(holder.register))
+                .collect()
+        };
+        let choice_of_thread = self.linear(&choices(&plan.threads), &choices(&plan.blocks));
+        let choice_of_index = choices(&plan.axis);
+        wanted
+            .iter()
+            .map(|(register, index)| {
+                let fixed = plan.registers[*register];
+                let lane = e.xor(lane_of_thread, e.i32(i64::from(fixed.lane)));
+                let lane = e.xor(lane, linear_in(e, *index, &lane_of_index));
+                let mut candidates: Vec<V<'ctx>> = (0..1u32 << plan.choices.len())
+                    .map(|number| {
+                        let place = plan
+                            .choices
+                            .iter()
+                            .enumerate()
+                            .filter(|(i, _)| number >> i & 1 == 1)
+                            .fold(fixed.register, |place, (_, choice)| place ^ choice);
+                        let value = values[place as usize];
+                        if plan.is_local {
+                            return value;
+                        }
+                        let word = self.to_memory(from.element, value);
+                        self.to_register(from.element, self.shuffle_word(word, Some(lane), 0))
+                    })
+                    .collect();
+                let choice = e.xor(choice_of_thread, linear_in(e, *index, &choice_of_index));
+                for bit in 0..plan.choices.len() {
+                    let taken = e.and(choice, e.i32(1 << bit));
+                    let taken = e.icmp(inkwell::IntPredicate::NE, taken, e.i32(0));
+                    candidates = candidates
+                        .chunks(2)
+                        .map(|pair| e.select(taken, pair[1], pair[0]))
+                        .collect();
+                }
+                candidates[0]
+            })
+            .collect()
+    }
 
-        let acts = self.acting_thread(&from);
-        let values = self.registers(source);
-        let masks = op.mask().map(|mask| self.registers(mask));
-        let one = e.int_like(e.zero(counter), 1);
-        let scope = self.hooks().block_scope();
-        for register in self.distinct_registers(&from).collect::<Vec<_>>() {
-            let mask = self.both(acts, masks.as_ref().map(|masks| masks[register]));
-            let place = address(self.to_i32(values[register]));
-            self.only_if(mask, || {
-                e.atomic_update(Update::Add, place, one, Ordering::Relaxed, scope);
-            });
-        }
-        self.hooks().barrier(e);
+    /// One element for each wanted register and index, through shared memory.
+    fn gather_through_memory(
+        &self,
+        plan: &SharedGather,
+        frame: &Frame<'_>,
+        (from, to): (&TensorType, &TensorType),
+        values: &Registers<'ctx>,
+        wanted: &[(usize, V<'ctx>)],
+        base: V<'ctx>,
+    ) -> Vec<V<'ctx>> {
+        let e = self.e;
+        let memory = self.memory_type(from.element);
+        let bytes = moved_bits(from.element) / 8;
+        let places =
+            |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.place(*basis)).collect() };
+        let rounds =
+            |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.round(*basis)).collect() };
+        let (low, bits) = frame.axis();
+        let axis: Vec<u32> = (0..bits).map(|bit| 1 << (low + bit)).collect();
+        let (wanted_threads, wanted_blocks) = (frame.wanted_by_threads(), frame.wanted_by_blocks());
+        let thread = self.linear(&places(&wanted_threads), &places(&wanted_blocks));
+        let (place_of_index, round_of_index) = (places(&axis), rounds(&axis));
+        let split_by_index = round_of_index.iter().fold(0, |all, basis| all | basis);
 
-        let of = ValueType::Tensor(to.clone());
-        let places = self.threads.elements(e, self.hooks(), &to);
-        let counts: Vec<V<'ctx>> = self
-            .distinct_registers(&of)
-            .map(|register| e.load(counter, address(places[register]), bytes))
-            .collect();
-        self.bind_result(operation, self.spread(&of, &counts));
-        Ok(())
+        let mut gathered: Vec<Option<V<'ctx>>> = vec![None; wanted.len()];
+        for round in 0..1u32 << plan.rounds.len() {
+            if round > 0 {
+                self.hooks().barrier(e);
+            }
+            self.store_round(plan, from, values, base, round);
+            self.hooks().barrier(e);
+            for ((register, index), known) in wanted.iter().zip(&mut gathered) {
+                // Element numbers with coordinate 0: rounds that the axis decides come from the index.
+                let element = frame.embed(to.element_in(*register));
+                if plan.round(element) != round & !split_by_index {
+                    continue;
+                }
+                let at = e.xor(thread, e.i32(i64::from(plan.place(element))));
+                let at = e.xor(at, linear_in(e, *index, &place_of_index));
+                let loaded = e.load(memory, e.gep(memory, base, at), bytes);
+                let loaded = self.to_register(from.element, loaded);
+                *known = Some(match *known {
+                    None => loaded,
+                    Some(before) => {
+                        let of_index = linear_in(e, *index, &round_of_index);
+                        let now = e.i32(i64::from(round & split_by_index));
+                        let is_now = e.icmp(inkwell::IntPredicate::EQ, of_index, now);
+                        e.select(is_now, loaded, before)
+                    }
+                });
+            }
+        }
+        let poison = e.poison(from.element.llvm(e.context));
+        gathered
+            .into_iter()
+            .map(|value| value.unwrap_or(poison))
+            .collect()
+    }
+
+    /// Stores the elements of a round, each by one of the threads that hold it.
+    fn store_round(
+        &self,
+        plan: &SharedGather,
+        from: &TensorType,
+        values: &Registers<'ctx>,
+        base: V<'ctx>,
+        round: u32,
+    ) {
+        let e = self.e;
+        let memory = self.memory_type(from.element);
+        let bits = moved_bits(from.element);
+        let map = |bases: &[u32], of: &dyn Fn(u32) -> u32| -> Vec<u32> {
+            bases.iter().map(|basis| of(*basis)).collect()
+        };
+        let threads = from.thread_bases();
+        // What another block holds is not in this block's memory: only threads count.
+        let own = self.linear(&map(&threads, &|basis| plan.place(basis)), &[]);
+        let rounds = map(&threads, &|basis| plan.round(basis));
+        let by_threads = rounds.iter().fold(0, |all, basis| all | basis);
+        let acts = self
+            .threads
+            .acts_under(e, self.hooks(), from.free_threads());
+
+        // Groups of registers that lie next to each other, by their first place and their round.
+        let width = 1u32 << plan.vector_bits;
+        let words = Words::of(bits, width);
+        let mut groups: Vec<((u32, u32), Vec<V<'ctx>>)> = Vec::new();
+        for register in (0..from.registers()).filter(|register| from.is_canonical(*register)) {
+            let element = from.element_in(register);
+            let place = plan.place(element);
+            let key = (place & !(width - 1), plan.round(element));
+            let value = self.to_memory(from.element, values[register]);
+            let group = match groups.iter().position(|(known, _)| *known == key) {
+                Some(group) => group,
+                None => {
+                    groups.push((key, vec![value; width as usize]));
+                    groups.len() - 1
+                }
+            };
+            groups[group].1[(place & (width - 1)) as usize] = value;
+        }
+        groups.retain(|((_, of_registers), _)| (of_registers ^ round) & !by_threads == 0);
+        let of_thread = self.linear(&rounds, &[]);
+        self.only_if(acts, || {
+            for ((place, of_registers), group) in groups {
+                let is_now = (by_threads != 0).then(|| {
+                    let wanted = e.i32(i64::from((of_registers ^ round) & by_threads));
+                    e.icmp(inkwell::IntPredicate::EQ, of_thread, wanted)
+                });
+                self.only_if(is_now, || {
+                    let at = e.gep(memory, base, e.xor(own, e.i32(i64::from(place))));
+                    let data = self.memory_words(words, &group);
+                    e.store(e.pack(&data), at, words.bytes());
+                });
+            }
+        });
     }
 
     /// The address of the op's scratch memory.
@@ -148,7 +241,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// An index, of whatever width, as 32 bits.
-    fn to_i32(&self, index: V<'ctx>) -> V<'ctx> {
+    pub(crate) fn to_i32(&self, index: V<'ctx>) -> V<'ctx> {
         let word = self.e.int(32).into();
         match crate::emitter::bit_width(index.get_type()) {
             0..32 => self.e.zext(index, word),
@@ -156,22 +249,4 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             _ => self.e.trunc(index, word),
         }
     }
-}
-
-/// The bytes of shared memory that gathering from a tensor takes.
-pub(crate) fn gather_bytes(from: &TensorType) -> u64 {
-    elements(from) * u64::from(from.element.memory_bits().div_ceil(8))
-}
-
-/// The bytes of the counters of a histogram.
-pub(crate) fn histogram_bytes(to: &TensorType) -> u64 {
-    elements(to) * u64::from(Element::memory_bits(to.element) / 8)
-}
-
-fn elements(tensor: &TensorType) -> u64 {
-    tensor
-        .shape
-        .iter()
-        .map(|&extent| u64::from(extent))
-        .product()
 }

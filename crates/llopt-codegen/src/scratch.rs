@@ -11,9 +11,11 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
 use crate::conversion::{plan_conversion, shared_bytes};
-use crate::function::has_uses;
-use crate::gather::{gather_bytes, histogram_bytes};
+use crate::function::{has_uses, name};
+use crate::gather_plan::GatherPlan;
+use crate::histogram::histogram_bytes;
 use crate::reduction::{ReductionPlan, operand_bytes};
+use crate::regroup::Passage;
 use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
 use crate::types::Types;
@@ -67,12 +69,7 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
             ScanPlan::new(tensor, axis, scan.reverse()).map(|plan| plan.scratch_elements())
         })
     } else if let Some(gather) = tt::GatherOp::of(op) {
-        let from = tensor(gather.src())?;
-        Some(Scratch {
-            bytes: gather_bytes(&from),
-            alignment: VECTOR_ALIGNMENT,
-            readers: Readers::Block,
-        })
+        of_gather(gather, target)
     } else if let Some(histogram) = tt::HistogramOp::of(op) {
         let to = tensor(histogram.result())?;
         Some(Scratch {
@@ -81,7 +78,20 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
             readers: Readers::Block,
         })
     } else {
-        None
+        of_regrouping(op, target)
+    }
+}
+
+fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
+    let axis = usize::try_from(gather.axis()).ok()?;
+    let (from, to) = (tensor(gather.src())?, tensor(gather.indices())?);
+    match GatherPlan::new(&from, &to, axis, target).ok()? {
+        GatherPlan::Warp(_) => None,
+        GatherPlan::Shared(plan) => Some(Scratch {
+            bytes: u64::from(plan.bytes),
+            alignment: VECTOR_ALIGNMENT,
+            readers: Readers::Block,
+        }),
     }
 }
 
@@ -95,15 +105,35 @@ fn tensor(value: Value<'_, '_>) -> Option<std::rc::Rc<TensorType>> {
 fn of_conversion(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
     let from = tensor(access::operand_at(op, 0))?;
     let to = tensor(access::result_at(op, 0))?;
-    if from.rename_to(&to, |element| element).is_some() {
+    of_movement(op, &from, &to, target)
+}
+
+/// Ops that give elements other numbers, and then a layout of its own to the result.
+fn of_regrouping(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+    if !Passage::is_taken_by(op) {
         return None;
     }
-    let plan = plan_conversion(&from, &to, target).ok()?;
+    let from = tensor(access::operand_at(op, 0))?;
+    let to = tensor(access::result_at(op, 0))?;
+    let passage = Passage::of(op, &from, &to).ok()??;
+    of_movement(op, &passage.from, &passage.to, target)
+}
+
+fn of_movement(
+    op: OperationRef<'_, '_>,
+    from: &TensorType,
+    to: &TensorType,
+    target: Target,
+) -> Option<Scratch> {
+    if from.rename_to(to, |element| element).is_some() {
+        return None;
+    }
+    let plan = plan_conversion(from, to, target).ok()?;
     let Movement::Shared(shared) = &plan.movement else {
         return None;
     };
     Some(Scratch {
-        bytes: shared_bytes(&from, shared),
+        bytes: shared_bytes(from, shared),
         alignment: VECTOR_ALIGNMENT,
         readers: match shared.scope {
             Scope::Warp => Readers::Warp {
@@ -114,12 +144,18 @@ fn of_conversion(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
     })
 }
 
-/// The plan, and with it the part of each warp, follows from the two types.
+/// The plan, and with it the part of each warp, follows from the kind of the op and the two types.
 fn parts_of(op: OperationRef<'_, '_>) -> u64 {
     let address = |value: Value<'_, '_>| value.r#type().to_raw().ptr as u64;
     let from = address(access::operand_at(op, 0));
     let to = address(access::result_at(op, 0));
-    from.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to
+    // FNV-1a over the name.
+    let kind = name(op)
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    from.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to ^ kind
 }
 
 /// Partial results of each operand, one operand after the other.

@@ -236,7 +236,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Memory-typed values as words.
-    fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+    pub(crate) fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
         let per_word = values.len() / words.count as usize;
         let word = self.e.int(words.bits).into();
         values

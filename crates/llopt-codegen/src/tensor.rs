@@ -76,6 +76,52 @@ impl TensorType {
         })
     }
 
+    /// A tensor type from what each bit of each input dimension adds to the element's row-major number.
+    ///
+    /// # Errors
+    /// The layout's own message, for a number outside of `shape`.
+    pub fn from_numbers(
+        element: Element,
+        shape: Vec<u32>,
+        numbers: &[(Dim, Vec<u32>)],
+    ) -> Result<Self, llopt_layout::LayoutError> {
+        let coordinates = |number: &u32| -> Vec<u32> {
+            let mut above = *number;
+            let mut coordinates: Vec<u32> = shape
+                .iter()
+                .enumerate()
+                .rev()
+                .map(|(dim, extent)| {
+                    let coordinate = above & (extent - 1);
+                    above >>= extent.trailing_zeros();
+                    // What is left over is above the shape: the layout refuses it.
+                    if dim == 0 {
+                        coordinate | above << extent.trailing_zeros()
+                    } else {
+                        coordinate
+                    }
+                })
+                .collect();
+            coordinates.reverse();
+            coordinates
+        };
+        let vectors: Vec<(Dim, Vec<Vec<u32>>)> = numbers
+            .iter()
+            .map(|(dim, numbers)| (*dim, numbers.iter().map(coordinates).collect()))
+            .collect();
+        let bases: Vec<(Dim, &[Vec<u32>])> = vectors
+            .iter()
+            .map(|(dim, vectors)| (*dim, vectors.as_slice()))
+            .collect();
+        let outs: Vec<(Dim, u32)> = shape
+            .iter()
+            .enumerate()
+            .map(|(dim, extent)| (Dim::tensor(dim), *extent))
+            .collect();
+        let layout = LinearLayout::from_bases(&bases, &outs)?;
+        Self::new(element, shape, &layout)
+    }
+
     /// The layout, its outputs in row-major order (last tensor dimension first).
     #[must_use]
     pub fn layout(&self) -> &LinearLayout {

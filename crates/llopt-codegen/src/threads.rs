@@ -287,6 +287,11 @@ fn sum<'ctx>(e: &Emitter<'ctx>, a: Part<'ctx>, b: Part<'ctx>) -> Part<'ctx> {
     }
 }
 
+/// The linear function of the low bits of `x` with the given bases, whatever is in its other bits.
+pub(crate) fn linear_in<'ctx>(e: &Emitter<'ctx>, x: V<'ctx>, bases: &[u32]) -> V<'ctx> {
+    linear(e, x, bases, u32::BITS).value
+}
+
 /// The linear function of `x` with the given bases, where `x` has `all` bits: each set bit `j` of basis `i`
 /// moves bit `i` of `x` to `j`, and all moves by the same distance are one mask and one shift.
 fn linear<'ctx>(e: &Emitter<'ctx>, x: V<'ctx>, bases: &[u32], all: u32) -> Part<'ctx> {

@@ -1,0 +1,504 @@
+//! How a gather reaches its elements, decided from the two layouts and the target's prices.
+//!
+//! # Where the wanted element is
+//!
+//! Let `A` be the layout of the source and `B` that of the indices and the result. The element wanted for
+//! the result's place `p` with index `a` has the source's number `rest(B(p)) + a * stride`, where `rest`
+//! takes the result's coordinates outside of the axis to the source's number. Both parts are linear over
+//! F2, so with a right inverse of `A` restricted to the registers and lanes of one warp the register and
+//! the lane that hold the element are a *linear function of the place and the index*. The inverse exists
+//! if each warp holds the whole axis for what it wants; then
+//!
+//! * if the lane is always the reader's own, the element is picked among the thread's registers;
+//! * otherwise it comes by a shuffle, and if its register depends on what is known only to the reader
+//!   (its lane, its index), one shuffle for each register that it may be, and selects among them.
+//!
+//! The road not taken is to let the sender choose the register: it does not know what its reader wants.
+//!
+//! # Through shared memory
+//!
+//! The source is stored with its numbers' bits in an order of our choice; one address and one load per
+//! element of the result read it. Two orders compete: row by row, which makes stores wide, and one that
+//! puts those bits outside of the axis lowest that the reading lanes differ in, so that lanes which must
+//! read different elements read different banks, whatever their indices are. A source larger than shared
+//! memory goes in rounds: split along what registers alone decide on both sides, then along the axis.
+//!
+//! All prices are those of conversions ([`llopt_layout::plan::Costs`]).
+
+use llopt_layout::Dim;
+use llopt_layout::f2::Echelon;
+use llopt_target::Target;
+
+use crate::conversion::moved_bits;
+use crate::shape::move_fields;
+use crate::tensor::TensorType;
+
+/// A register and a lane, as bit vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// The register.
+    pub(crate) register: u32,
+    /// The lane.
+    pub(crate) lane: u32,
+}
+
+impl std::ops::BitXor for Holder {
+    type Output = Self;
+
+    fn bitxor(self, other: Self) -> Self {
+        Self {
+            register: self.register ^ other.register,
+            lane: self.lane ^ other.lane,
+        }
+    }
+}
+
+/// A gather inside of each warp: the linear function from place and index to the holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WarpGather {
+    /// For each register of the result.
+    pub(crate) registers: Vec<Holder>,
+    /// For each bit of the thread's number: lanes, then warps.
+    pub(crate) threads: Vec<Holder>,
+    /// For each bit of the block's number.
+    pub(crate) blocks: Vec<Holder>,
+    /// For each bit of the index.
+    pub(crate) axis: Vec<Holder>,
+    /// Whether the holder is always the reading thread itself.
+    pub(crate) is_local: bool,
+    /// The registers that a reader may want differ by sums of these; each has a bit, its lowest, that
+    /// no other one has.
+    pub(crate) choices: Vec<u32>,
+}
+
+/// A gather through shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SharedGather {
+    /// The bits of the source's element number that number the places in memory, lowest first.
+    pub(crate) order: Vec<u32>,
+    /// The bits of the source's element number that number the rounds.
+    pub(crate) rounds: Vec<u32>,
+    /// log2 of the elements that one store writes.
+    pub(crate) vector_bits: u32,
+    /// Bytes of shared memory.
+    pub(crate) bytes: u32,
+}
+
+/// A way to gather.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GatherPlan {
+    /// Inside of each warp.
+    Warp(WarpGather),
+    /// Through shared memory.
+    Shared(SharedGather),
+}
+
+/// The blocks of a cluster would have to read each other's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it would have to read elements that other blocks of the cluster hold")]
+pub(crate) struct CrossesBlocks;
+
+/// The source, the result, and how their elements' numbers belong together.
+pub(crate) struct Frame<'t> {
+    from: &'t TensorType,
+    to: &'t TensorType,
+    low: u32,
+    bits: u32,
+    embed: Box<dyn Fn(u32) -> u32>,
+}
+
+impl<'t> Frame<'t> {
+    /// For a gather along dimension `axis`.
+    pub(crate) fn new(from: &'t TensorType, to: &'t TensorType, axis: usize) -> Self {
+        let (low, bits) = from.bits_of_dim(axis);
+        let fields = (0..to.shape.len())
+            .filter(|dim| *dim != axis)
+            .map(|dim| {
+                let (at, bits) = to.bits_of_dim(dim);
+                (at, from.bits_of_dim(dim).0, (1u32 << bits) - 1)
+            })
+            .collect();
+        Self {
+            from,
+            to,
+            low,
+            bits,
+            embed: move_fields(fields),
+        }
+    }
+
+    /// The source's element with coordinate 0 along the axis that stands where `element` of the result does.
+    pub(crate) fn embed(&self, element: u32) -> u32 {
+        (self.embed)(element)
+    }
+
+    /// The lowest bit of the axis in the source's numbers, and how many there are.
+    pub(crate) fn axis(&self) -> (u32, u32) {
+        (self.low, self.bits)
+    }
+
+    fn axis_bits(&self) -> std::ops::Range<u32> {
+        self.low..self.low + self.bits
+    }
+
+    fn source_bases(&self, dim: Dim) -> &[u32] {
+        self.from.layout().flat_bases_of(dim)
+    }
+
+    fn wanted_bases(&self, dim: Dim) -> Vec<u32> {
+        let bases = self.to.layout().flat_bases_of(dim);
+        bases.iter().map(|basis| self.embed(*basis)).collect()
+    }
+
+    /// What a place outside of registers and lanes wants beyond what it holds itself.
+    fn missing(&self, dim: Dim) -> Vec<u32> {
+        let (held, wanted) = (self.source_bases(dim), self.wanted_bases(dim));
+        (0..held.len().max(wanted.len()))
+            .map(|bit| held.get(bit).unwrap_or(&0) ^ wanted.get(bit).unwrap_or(&0))
+            .collect()
+    }
+
+    /// What each bit of the thread's number adds to the wanted number with coordinate 0.
+    pub(crate) fn wanted_by_threads(&self) -> Vec<u32> {
+        let mut bases = self.wanted_bases(Dim::LANE);
+        bases.extend(self.wanted_bases(Dim::WARP));
+        bases
+    }
+
+    /// What each bit of the block's number adds to the wanted number, less what its own block holds.
+    pub(crate) fn wanted_by_blocks(&self) -> Vec<u32> {
+        self.missing(Dim::BLOCK)
+    }
+
+    fn distinct_results(&self) -> u32 {
+        (0..self.to.registers())
+            .filter(|register| self.to.canonical(*register) == *register)
+            .count() as u32
+    }
+}
+
+/// The registers and lanes of a warp in echelon form by the element's highest bit.
+#[derive(Default)]
+struct Holders {
+    rows: Vec<(u32, Holder)>,
+    /// Sums of holders that hold one element twice.
+    repeated: Vec<Holder>,
+}
+
+impl Holders {
+    fn of(frame: &Frame<'_>, lanes_first: bool) -> Self {
+        let registers = frame.source_bases(Dim::REGISTER).iter().enumerate();
+        let registers = registers.map(|(bit, basis)| {
+            let register = 1 << bit;
+            (*basis, Holder { register, lane: 0 })
+        });
+        let lanes = frame.source_bases(Dim::LANE).iter().enumerate();
+        let lanes = lanes.map(|(bit, basis)| {
+            let lane = 1 << bit;
+            (*basis, Holder { register: 0, lane })
+        });
+        let mut holders = Self::default();
+        if lanes_first {
+            lanes.chain(registers).for_each(|row| holders.insert(row));
+        } else {
+            registers.chain(lanes).for_each(|row| holders.insert(row));
+        }
+        holders
+    }
+
+    fn reduce(&self, mut element: u32, mut holder: Holder) -> (u32, Holder) {
+        for (row, by) in &self.rows {
+            if element & 1 << (31 - row.leading_zeros()) != 0 {
+                element ^= row;
+                holder = holder ^ *by;
+            }
+        }
+        (element, holder)
+    }
+
+    fn insert(&mut self, (element, holder): (u32, Holder)) {
+        let (element, holder) = self.reduce(element, holder);
+        if element == 0 {
+            self.repeated.push(holder);
+        } else {
+            self.rows.push((element, holder));
+            self.rows.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+        }
+    }
+
+    fn find(&self, element: u32) -> Option<Holder> {
+        let (rest, holder) = self.reduce(element, Holder::default());
+        (rest == 0).then_some(holder)
+    }
+
+    fn find_all(&self, elements: impl IntoIterator<Item = u32>) -> Option<Vec<Holder>> {
+        elements
+            .into_iter()
+            .map(|element| self.find(element))
+            .collect()
+    }
+}
+
+impl WarpGather {
+    fn new(frame: &Frame<'_>, lanes_first: bool) -> Option<Self> {
+        let holders = Holders::of(frame, lanes_first);
+        let registers = holders.find_all(
+            (0..frame.to.registers()).map(|register| frame.embed(frame.to.element_in(register))),
+        )?;
+        let mut lanes = holders.find_all(frame.wanted_bases(Dim::LANE))?;
+        // Of several lanes that hold the same, the reader's own is nearest.
+        for (bit, lane) in lanes.iter_mut().enumerate() {
+            let own = 1u32 << bit;
+            let other = holders
+                .repeated
+                .iter()
+                .find(|holder| holder.lane & own != 0 && holder.lane >> bit == 1);
+            if let Some(other) = other
+                && lane.lane & own == 0
+            {
+                *lane = *lane ^ *other;
+            }
+        }
+        let warps = holders.find_all(frame.missing(Dim::WARP))?;
+        let blocks = holders.find_all(frame.missing(Dim::BLOCK))?;
+        let axis = holders.find_all(frame.axis_bits().map(|bit| 1 << bit))?;
+        let is_local = lanes
+            .iter()
+            .enumerate()
+            .all(|(bit, lane)| lane.lane == 1 << bit)
+            && [&registers, &warps, &blocks, &axis]
+                .into_iter()
+                .flatten()
+                .all(|holder| holder.lane == 0);
+        let mut threads = lanes;
+        threads.extend(warps);
+        let mut span = Echelon::new();
+        for holder in threads.iter().chain(&blocks).chain(&axis) {
+            // A dependent register adds no choice.
+            let _ = span.insert(holder.register);
+        }
+        Some(Self {
+            registers,
+            threads,
+            blocks,
+            axis,
+            is_local,
+            choices: span.vectors().collect(),
+        })
+    }
+
+    fn cost(&self, frame: &Frame<'_>, target: Target) -> f32 {
+        let costs = target.movement_costs();
+        let words = moved_bits(frame.from.element).div_ceil(32) as f32;
+        let candidates = (1u64 << self.choices.len()) as f32;
+        let shuffles = if self.is_local {
+            0.0
+        } else {
+            candidates * words
+        };
+        let selects = (candidates - 1.0) * words;
+        // The lane, and a condition for each choice.
+        let conditions = self.choices.len() as f32 + if self.is_local { 0.0 } else { 1.0 };
+        frame.distinct_results() as f32
+            * (shuffles * costs.shuffle + (selects + conditions) * costs.select)
+    }
+}
+
+impl SharedGather {
+    fn new(frame: &Frame<'_>, target: Target) -> Result<(Self, f32), CrossesBlocks> {
+        let mut held = Echelon::new();
+        for dim in [Dim::REGISTER, Dim::LANE, Dim::WARP] {
+            for basis in frame.source_bases(dim) {
+                let _ = held.insert(*basis);
+            }
+        }
+        let wanted = [Dim::REGISTER, Dim::LANE, Dim::WARP]
+            .into_iter()
+            .flat_map(|dim| frame.wanted_bases(dim));
+        let reached = frame
+            .axis_bits()
+            .map(|bit| 1 << bit)
+            .chain(wanted)
+            .chain(frame.missing(Dim::BLOCK))
+            .all(|element| held.contains(element));
+        if !reached {
+            return Err(CrossesBlocks);
+        }
+
+        let all: u32 = frame
+            .from
+            .shape
+            .iter()
+            .map(|extent| extent.trailing_zeros())
+            .sum();
+        let bytes_log2 = (moved_bits(frame.from.element) / 8).trailing_zeros();
+        let rounds = Self::rounds(frame, all, bytes_log2, target);
+        let kept = |bit: &u32| !rounds.contains(bit);
+        let rows: Vec<u32> = (0..all).filter(kept).collect();
+        // What the lanes of a reading warp are sure to differ in.
+        let apart = frame
+            .wanted_bases(Dim::LANE)
+            .iter()
+            .fold(0, |all, basis| all | basis);
+        let is_axis = |bit: &u32| frame.axis_bits().contains(bit);
+        let mut spread: Vec<u32> = rows
+            .iter()
+            .copied()
+            .filter(|bit| apart >> bit & 1 == 1)
+            .collect();
+        spread.extend(rows.iter().filter(|bit| is_axis(bit)));
+        spread.extend(
+            rows.iter()
+                .filter(|bit| !is_axis(bit) && apart >> *bit & 1 == 0),
+        );
+        let plans = [rows, spread].map(|order| {
+            let mut plan = Self {
+                bytes: 1 << (order.len() as u32 + bytes_log2),
+                order,
+                rounds: rounds.clone(),
+                vector_bits: 0,
+            };
+            plan.vector_bits = plan.widest_store(frame, target);
+            let cost = plan.cost(frame, target);
+            (plan, cost)
+        });
+        let [rows, spread] = plans;
+        Ok(if spread.1 < rows.1 { spread } else { rows })
+    }
+
+    /// The bits by which a source that is larger than shared memory is divided.
+    fn rounds(frame: &Frame<'_>, all: u32, bytes_log2: u32, target: Target) -> Vec<u32> {
+        let limit = target.machine().shared_bytes.max(1).ilog2();
+        let excess = (all + bytes_log2).saturating_sub(limit);
+        let of_threads = [Dim::LANE, Dim::WARP, Dim::BLOCK]
+            .into_iter()
+            .flat_map(|dim| [frame.source_bases(dim).to_vec(), frame.wanted_bases(dim)])
+            .flatten()
+            .fold(0, |all, basis| all | basis);
+        let by_registers = (0..all)
+            .rev()
+            .filter(|bit| !frame.axis_bits().contains(bit) && of_threads >> bit & 1 == 0);
+        by_registers
+            .chain(frame.axis_bits().rev())
+            .take(excess as usize)
+            .collect()
+    }
+
+    /// The place in memory of a source's element.
+    pub(crate) fn place(&self, element: u32) -> u32 {
+        gathered_bits(&self.order, element)
+    }
+
+    /// The round of a source's element.
+    pub(crate) fn round(&self, element: u32) -> u32 {
+        gathered_bits(&self.rounds, element)
+    }
+
+    /// log2 of the elements next to each other in memory that one thread holds, as many as a store takes.
+    fn widest_store(&self, frame: &Frame<'_>, target: Target) -> u32 {
+        let limit = (target.machine().max_vector_bits / moved_bits(frame.from.element))
+            .max(1)
+            .ilog2();
+        let threads = [Dim::LANE, Dim::WARP, Dim::BLOCK]
+            .into_iter()
+            .flat_map(|dim| frame.source_bases(dim))
+            .fold(0, |all, basis| all | self.place(*basis));
+        let registers = frame.source_bases(Dim::REGISTER);
+        (0..limit)
+            .take_while(|bit| {
+                threads >> bit & 1 == 0
+                    && registers
+                        .iter()
+                        .any(|basis| self.place(*basis) == 1 << bit && self.round(*basis) == 0)
+            })
+            .count() as u32
+    }
+
+    fn cost(&self, frame: &Frame<'_>, target: Target) -> f32 {
+        let costs = target.movement_costs();
+        let banks = target.banks();
+        let bytes_log2 = (moved_bits(frame.from.element) / 8).trailing_zeros();
+        // Places with equal low bits lie in one bank.
+        let bank_bits = (banks.banks_log2 + banks.bank_bytes_log2).saturating_sub(bytes_log2);
+        let in_bank = |place: u32| place & ((1 << bank_bits) - 1);
+        let rank = |vectors: &mut dyn Iterator<Item = u32>| {
+            let mut span = Echelon::new();
+            for vector in vectors {
+                let _ = span.insert(vector);
+            }
+            span.rank()
+        };
+
+        // A store's addresses are linear: lanes collide in whole powers of two.
+        let lanes = frame.source_bases(Dim::LANE);
+        let all = rank(&mut lanes.iter().map(|basis| self.place(*basis)));
+        let apart = rank(&mut lanes.iter().map(|basis| in_bank(self.place(*basis))));
+        let distinct = (0..frame.from.registers())
+            .filter(|register| frame.from.is_canonical(*register))
+            .count() as f32;
+        let store = (1u64 << (all - apart)) as f32;
+        let bank_words = ((1u32 << (self.vector_bits + bytes_log2)) as f32
+            / (1u32 << banks.bank_bytes_log2) as f32)
+            .max(1.0);
+        let stores = distinct / (1u32 << self.vector_bits) as f32;
+
+        // Of the lanes with the same low bits outside of the axis, each reads any of the banks left.
+        let lanes = frame.wanted_bases(Dim::LANE);
+        let apart = rank(&mut lanes.iter().map(|basis| in_bank(self.place(*basis))));
+        let random = lanes.len() as u32 - apart.min(lanes.len() as u32);
+        let by_axis = frame
+            .axis_bits()
+            .filter(|bit| in_bank(self.place(1 << bit)) != 0)
+            .count() as u32;
+        let load = expected_collisions(random, by_axis);
+        let axis_rounds = self
+            .rounds
+            .iter()
+            .filter(|bit| frame.axis_bits().contains(bit))
+            .count();
+        let loads = frame.distinct_results() as f32 * (1u64 << axis_rounds) as f32;
+
+        let barriers = (2u64 << self.rounds.len()) as f32;
+        barriers * costs.block_barrier
+            + stores * (costs.issue + store.max(bank_words) * costs.wavefront)
+            + loads * (costs.issue + costs.select + load * costs.wavefront)
+    }
+}
+
+/// About how many of `2^balls` independent readers meet in the fullest of `2^bins` banks: the mean, and what
+/// the fullest has beyond it (3.5 of 32 in 32).
+fn expected_collisions(balls: u32, bins: u32) -> f32 {
+    let mean = (f64::from(balls) - f64::from(bins)).exp2() as f32;
+    let beyond = balls.min(bins) as f32 / 2.0;
+    (mean + beyond).max(1.0).min((1u64 << balls) as f32)
+}
+
+/// The bits of `element` at `positions`, the first lowest.
+fn gathered_bits(positions: &[u32], element: u32) -> u32 {
+    positions
+        .iter()
+        .enumerate()
+        .fold(0, |number, (i, bit)| number | (element >> bit & 1) << i)
+}
+
+impl GatherPlan {
+    /// The cheapest way to gather from `from` along dimension `axis` by indices in the layout of `to`.
+    pub(crate) fn new(
+        from: &TensorType,
+        to: &TensorType,
+        axis: usize,
+        target: Target,
+    ) -> Result<Self, CrossesBlocks> {
+        let frame = Frame::new(from, to, axis);
+        let warp = [false, true]
+            .into_iter()
+            .filter_map(|lanes_first| WarpGather::new(&frame, lanes_first))
+            .map(|plan| (plan.cost(&frame, target), plan))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        match (warp, SharedGather::new(&frame, target)) {
+            (Some((cost, _)), Ok((shared, through))) if through < cost => Ok(Self::Shared(shared)),
+            (Some((_, warp)), _) => Ok(Self::Warp(warp)),
+            (None, shared) => shared.map(|(shared, _)| Self::Shared(shared)),
+        }
+    }
+}
