@@ -132,6 +132,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     }
 
     time.phase("shared memory", || {
+        module::set_target(&context, &module, target);
         module::run_passes(&context, &module, "allocate-shared-memory,insert-barriers")
     })?;
     time.phase("control flow", || {

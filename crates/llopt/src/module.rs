@@ -8,6 +8,7 @@ use llopt_mlir::pass::{PipelineError, run_pipeline};
 use llopt_target::Target;
 use llopt_transforms::layouts::{self, Grid};
 use melior::Context;
+use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
 
 use crate::{
@@ -100,6 +101,12 @@ pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<()
         )));
     }
     Ok(())
+}
+
+/// Writes the GPU into the module, where the passes that plan code look for it.
+pub(crate) fn set_target<'c>(context: &'c Context, module: &Module<'c>, target: Target) {
+    let name = StringAttribute::new(context, &target.to_string());
+    module.as_operation().set_attr("ttg.target", name.into());
 }
 
 /// Runs a textual pipeline.
