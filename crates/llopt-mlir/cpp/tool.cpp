@@ -26,7 +26,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <shared_mutex>
@@ -278,17 +277,17 @@ static bool checkSource(const llvm::MemoryBuffer &buffer,
 }
 
 /// Whether MLIR's bytecode reader survives a file. It trusts counts: a damaged file can make it
-/// abort, loop or write past its buffers. So where the process has a single thread, and a fork is
-/// sound, a child reads first, with bounds on time and memory. True where that is not possible.
+/// abort, loop or write past its buffers. So a child process reads first, with bounds on time and
+/// memory. True also where nothing can be found out.
+///
+/// The child has but one thread. Should another thread of the parent have held a lock that the
+/// reader needs, the child sleeps until the alarm; sleeping costs no processor time, which tells
+/// this case from a reader that loops.
 static bool survivesReading([[maybe_unused]] llvm::MemoryBufferRef buffer,
                             [[maybe_unused]] const DialectRegistry &registry) {
 #ifdef __linux__
-  std::error_code error;
-  unsigned threads = 0;
-  for (llvm::sys::fs::directory_iterator it("/proc/self/task", error), end; !error && it != end; it.increment(error))
-    ++threads;
-  if (error || threads != 1)
-    return true;
+  constexpr unsigned kProcessorSeconds = 2, kWallSeconds = 20;
+  constexpr rlim_t kBytes = rlim_t(8) << 30;
   pid_t child = fork();
   if (child < 0)
     return true;
@@ -297,13 +296,17 @@ static bool survivesReading([[maybe_unused]] llvm::MemoryBufferRef buffer,
     int null = open("/dev/null", O_WRONLY);
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
-    constexpr rlim_t kSeconds = 10, kBytes = rlim_t(8) << 30;
-    rlimit time{kSeconds, kSeconds}, memory{kBytes, kBytes}, core{0, 0};
+    rlimit time{kProcessorSeconds, kProcessorSeconds}, memory{kBytes, kBytes}, core{0, 0};
     setrlimit(RLIMIT_CPU, &time);
     setrlimit(RLIMIT_AS, &memory);
     setrlimit(RLIMIT_CORE, &core);
-    for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
+    for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM})
       ::signal(signal, SIG_DFL);
+    alarm(kWallSeconds);
+    // The parent may have handlers that never return.
+    llvm::remove_fatal_error_handler();
+    llvm::remove_bad_alloc_error_handler();
+    llvm::install_fatal_error_handler(+[](void *, const char *, bool) { _exit(1); });
     {
       DialectRegistry dialects;
       registry.appendTo(dialects);
@@ -315,10 +318,12 @@ static bool survivesReading([[maybe_unused]] llvm::MemoryBufferRef buffer,
     _exit(0);
   }
   int status = 0;
-  while (waitpid(child, &status, 0) < 0)
+  rusage usage{};
+  while (wait4(child, &status, 0, &usage) < 0)
     if (errno != EINTR)
       return true;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  bool slept = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && usage.ru_utime.tv_sec < 1;
+  return slept || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 #else
   return true;
 #endif
@@ -330,7 +335,6 @@ static bool runGuarded(function_ref<void()> run) {
   // Enabling twice does nothing; the handlers of Rust's runtime stay behind LLVM's.
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
-  llvm::ScopedFatalErrorHandler quiet(+[](void *, const char *, bool) { abort(); });
   return recovery.RunSafely(run);
 }
 

@@ -65,10 +65,10 @@ pub fn lsp_main(arguments: &[String], registry: &DialectRegistry) -> i32 {
 /// Parses and verifies a module from text or bytecode. `name` is the file name for locations.
 ///
 /// Text whose brackets nest deeper than 256 levels is refused, because MLIR's parser recurses
-/// without a limit. MLIR's bytecode reader trusts what it reads: in a process with one thread (on
-/// Linux) a child reads bytecode first, and a crash or hang there becomes an error. In other
-/// processes a crash is caught where possible, and the context is then in no fit state for
-/// anything but being dropped; do not feed such a process bytecode from strangers.
+/// without a limit. MLIR's bytecode reader trusts what it reads, so on Linux a child process
+/// reads bytecode first, and a crash or an endless loop there becomes an error here. Elsewhere a
+/// crash is caught where possible, and the context is then in no fit state for anything but
+/// being dropped.
 ///
 /// # Errors
 /// The diagnostics of the parser or the verifier, at least one of them an error.
