@@ -222,7 +222,8 @@ impl Holders {
             self.repeated.push(holder);
         } else {
             self.rows.push((element, holder));
-            self.rows.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+            self.rows
+                .sort_unstable_by_key(|(row, _)| std::cmp::Reverse(*row));
         }
     }
 
@@ -500,5 +501,103 @@ impl GatherPlan {
             (Some((_, warp)), _) => Ok(Self::Warp(warp)),
             (None, shared) => shared.map(|(shared, _)| Self::Shared(shared)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+
+    fn tensor(shape: &[u32], registers: &[u32], lanes: &[u32], warps: &[u32]) -> TensorType {
+        let numbers = [
+            (Dim::REGISTER, registers.to_vec()),
+            (Dim::LANE, lanes.to_vec()),
+            (Dim::WARP, warps.to_vec()),
+            (Dim::BLOCK, Vec::new()),
+        ];
+        TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap()
+    }
+
+    fn sum(bases: &[u32], number: u32) -> u32 {
+        (0..bases.len())
+            .filter(|bit| number >> bit & 1 == 1)
+            .fold(0, |all, bit| all ^ bases[bit])
+    }
+
+    /// Every place of the result and every index: the holder is in the reader's warp and has the element.
+    fn check(from: &TensorType, to: &TensorType, axis: usize, lanes_first: bool) -> WarpGather {
+        let frame = Frame::new(from, to, axis);
+        let plan = WarpGather::new(&frame, lanes_first).unwrap();
+        let (lane_bits, warp_bits) = to.thread_bits();
+        let (low, bits) = frame.axis();
+        let follow = |holders: &[Holder], number: u32| {
+            (0..holders.len())
+                .filter(|bit| number >> bit & 1 == 1)
+                .fold(Holder::default(), |all, bit| all ^ holders[bit])
+        };
+        for thread in 0..1u32 << (lane_bits + warp_bits) {
+            for register in 0..to.registers() {
+                for index in 0..1u32 << bits {
+                    let holder = plan.registers[register]
+                        ^ follow(&plan.threads, thread)
+                        ^ follow(&plan.axis, index);
+                    let element = to.element_in(register) ^ sum(&to.thread_bases(), thread);
+                    let holding = holder.lane | thread >> lane_bits << lane_bits;
+                    assert_eq!(
+                        from.element_in(holder.register as usize)
+                            ^ sum(&from.thread_bases(), holding),
+                        frame.embed(element) | index << low,
+                    );
+                }
+            }
+        }
+        plan
+    }
+
+    #[test]
+    fn holders_have_what_readers_want() {
+        // 8 x 8: rows of the warp's lanes and registers; the result has four columns.
+        let from = tensor(&[8, 8], &[1, 16], &[2, 4, 8], &[32]);
+        let to = tensor(&[8, 4], &[8], &[1, 2, 4], &[16]);
+        for lanes_first in [false, true] {
+            let plan = check(&from, &to, 1, lanes_first);
+            assert!(!plan.is_local);
+        }
+        // Vectors that mix both dimensions, and a repeated lane.
+        let from = tensor(&[4, 4], &[5, 2], &[1, 8, 0], &[]);
+        let to = tensor(&[4, 4], &[4], &[8, 3, 0], &[]);
+        for axis in 0..2 {
+            check(&from, &to, axis, false);
+            check(&from, &to, axis, true);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_holds_its_row_asks_nobody() {
+        let rows = tensor(&[8, 4], &[1, 2], &[4, 8, 0], &[16]);
+        let plan = check(&rows, &rows, 1, false);
+        assert!(plan.is_local);
+        assert_eq!(plan.choices.len(), 2);
+    }
+
+    #[test]
+    fn an_axis_across_warps_is_not_in_the_warp() {
+        let columns = tensor(&[8], &[], &[1, 2], &[4]);
+        assert!(WarpGather::new(&Frame::new(&columns, &columns, 0), false).is_none());
+    }
+
+    #[test]
+    fn large_sources_go_in_rounds_along_registers_first() {
+        // 512 x 128 floats, 64 lanes along the row: 256 KiB where there are 64.
+        let registers: Vec<u32> = (6..14).map(|bit| 1 << bit).collect();
+        let lanes: Vec<u32> = (0..6).map(|bit| 1 << bit).collect();
+        let large = tensor(&[512, 128], &registers, &lanes, &[1 << 14, 1 << 15]);
+        let target = Target::parse("hip:gfx942").unwrap();
+        let Ok(GatherPlan::Shared(plan)) = GatherPlan::new(&large, &large, 0, target) else {
+            panic!("through shared memory");
+        };
+        assert_eq!(plan.rounds, [6, 15]);
+        assert_eq!(plan.bytes, 1 << 16);
     }
 }
