@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Puts every kernel of a corpus through llopt: round trip, compilation, assembly.
 
-    eval "$(cargo xtask setup --environment)"
     python3 tools/bench/check_corpus.py --corpus FOLDER [--llopt PATH] [--targets cuda:90,…]
 
 For each kernel: `llopt FILE` parses and prints; what it printed must print the same again; and
@@ -13,7 +12,6 @@ lacks, *failed* is everything else. The exit status is 1 if anything failed.
 import argparse
 import collections
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -67,12 +65,6 @@ def examine(llopt, kernel, folder, assembly_only):
     return trip, "" if status == 0 else message or f"status {status}"
 
 
-def reason(message):
-    """What failures have in common: the message without place, names and numbers."""
-    message = re.sub(r"^.*?error:\s*", "", message)
-    return re.sub(r"%\w+|0x[0-9a-f]+", "…", message)[:200]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
@@ -84,6 +76,7 @@ def main():
     arguments = parser.parse_args()
 
     targets = [target for target in arguments.targets.split(",") if target]
+    corpus.find_vendor_tools()
     kernels = corpus.load(arguments.corpus, targets, arguments.only)
     counts = collections.defaultdict(collections.Counter)
     reasons = collections.defaultdict(list)
@@ -95,13 +88,13 @@ def main():
             count = counts[kernel.target]
             count["round trip" if not trip else "no round trip"] += 1
             if trip:
-                reasons["no round trip", reason(trip)].append((kernel.target, kernel.name))
+                reasons["no round trip", corpus.reason(trip)].append((kernel.target, kernel.name))
             if not compilation:
                 count["compiled"] += 1
                 continue
             kind = "unsupported" if "not supported" in compilation else "failed"
             count[kind] += 1
-            reasons[kind, reason(compilation)].append((kernel.target, kernel.name))
+            reasons[kind, corpus.reason(compilation)].append((kernel.target, kernel.name))
 
     columns = ("round trip", "no round trip", "compiled", "unsupported", "failed")
     print("| target | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))

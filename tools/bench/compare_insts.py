@@ -15,7 +15,6 @@ import collections
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -89,12 +88,6 @@ def geometric_mean(numbers):
     return math.exp(sum(map(math.log, numbers)) / len(numbers))
 
 
-def reason(message):
-    """What failures have in common: the message without place, names and numbers."""
-    message = re.sub(r"^.*?error:\s*", "", message)
-    return re.sub(r"%\w+|0x[0-9a-f]+", "…", message)[:160]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
@@ -109,6 +102,7 @@ def main():
     arguments = parser.parse_args()
 
     targets = [target for target in arguments.targets.split(",") if target]
+    corpus.find_vendor_tools()
     kernels = corpus.load(arguments.corpus, targets, arguments.only)
     records, failures = [], collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:
@@ -116,7 +110,7 @@ def main():
         compiled = pool.map(lambda k: compile_with_llopt(arguments.llopt, k, folder), kernels)
         for kernel, (assembly, message) in zip(kernels, list(compiled)):
             if assembly is None:
-                failures[kernel.target, reason(message)].append(kernel.name)
+                failures[kernel.target, corpus.reason(message)].append(kernel.name)
                 continue
             ours = corpus.instructions(assembly)
             record = {"kernel": kernel.name, "target": kernel.target, "llopt": ours}

@@ -4,13 +4,13 @@
     venv/bin/python tools/bench/compile_time.py [--corpus FOLDER] [--targets cuda:90,hip:gfx942]
 
 Run with a Python that has `triton==3.6.0`. What is counted: wall time from the text of a `.ttgir`
-in memory or on disk to the text of the PTX or AMDGPU assembly. On Triton's side that is its parser
-and its stages `llir` and `ptx` (or `amdgcn`), all in this process; on llopt's side parsing,
-lowering, LLVM's optimiser and its back end, all in one process too (the benchmark
-`compile_time` of the crate `llopt`, which cargo builds in release here). Neither side
-assembles. Each kernel is compiled once to warm up and then five times; the median counts. Both
-sides measure one kernel at a time on an otherwise idle machine; the summary is the geometric
-mean of the ratios. The exit status is 1 if it is above `--limit`.
+to the text of the PTX or AMDGPU assembly. On Triton's side that is a new context, its parser and
+its stages `llir` and `ptx` (or `amdgcn`), all in this process; on llopt's side a new context,
+parsing, lowering, LLVM's optimiser and its back end, all in one process too (the benchmark
+`compile_time` of the crate `llopt`, which cargo builds in release here). Neither side assembles.
+Each kernel is compiled once to warm up and then five times; the median counts. The machine should
+be otherwise idle; the summary is the geometric mean of the ratios. The exit status is 1 if it is
+above `--limit`.
 """
 
 import argparse
@@ -88,6 +88,7 @@ def main():
     parser.add_argument("--json", type=Path, help="write every median here")
     arguments = parser.parse_args()
 
+    corpus.find_vendor_tools()
     kernels = corpus.load(arguments.corpus, arguments.targets.split(","), arguments.only)
     records, refused = [], 0
     with tempfile.TemporaryDirectory() as scratch:

@@ -7,7 +7,9 @@ A line of a corpus file is a JSON object with the keys `kernel`, `target` (`cuda
 
 import gzip
 import json
+import os
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,15 @@ class Kernel:
     @property
     def vendor(self):
         return self.target.split(":")[0]
+
+
+def find_vendor_tools():
+    """Tells `llopt` where set-up put the vendors' tools, unless the environment does already."""
+    command = ["cargo", "xtask", "setup", "--environment"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    for line in done.stdout.splitlines():
+        name, _, path = line.removeprefix("export ").partition("=")
+        os.environ[name] = path
 
 
 def load(path, targets=None, pattern=""):
@@ -66,6 +77,13 @@ def instructions(assembly):
         if opcode:
             counts[opcode[1]] = counts.get(opcode[1], 0) + 1
     return counts
+
+
+def reason(message):
+    """What refusals have in common: the message without place, names, types and numbers."""
+    message = re.sub(r"^.*?error:\s*", "", message)
+    message = re.sub(r"(![a-z.]+)<.*>", r"\1<…>", message)
+    return re.sub(r"%\w+|0x[0-9a-f]+", "…", message)[:200]
 
 
 PTX_OPCODE = re.compile(r"^(?:@!?%p\d+\s+)?((?:ld|st)\.[A-Za-z0-9_.:]+)")
