@@ -19,7 +19,7 @@
 //! one entry, one with one neighbour is folded into it, one with two becomes an edge between them.
 //! On trees and series-parallel graphs, which most kernels are, nothing else happens.
 //!
-//! If even the smallest table would have more than [`LARGEST_TABLE`] entries, a node is *fixed*
+//! If even the smallest table would have more than `LARGEST_TABLE` entries, a node is *fixed*
 //! instead: it is given the label whose cost, with the least that everything around it can then add,
 //! is smallest. Without that, the result is optimal; with it, labels are changed one at a time
 //! afterwards for as long as that helps.
