@@ -2,6 +2,8 @@
 //!
 //! Set-up, a release build, then every file of `examples/` goes through the `llopt` command as a
 //! user would call it: to assembly, and to an object where the vendor's assembler is at hand.
+//! Last, the simulated machine executes the kernels and the results are compared with NumPy's, so
+//! that a kernel is seen to compute without a GPU.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{device, process, setup, workspace};
+use crate::{device, process, setup, simulate, workspace};
 
 /// What to compile.
 #[derive(clap::Args)]
@@ -100,6 +102,19 @@ pub fn run(options: &Options) -> Result<()> {
     }
     if made.is_empty() {
         bail!("no example is called `{}`", options.only);
+    }
+    let tally = process::phase("run the examples on the simulated machine", || {
+        simulate::run(&simulate::Cases {
+            llopt: &llopt,
+            targets: &PARTS.iter().map(|part| part.target).collect::<Vec<_>>(),
+            only: &options.only,
+        })
+    })?;
+    if tally.failed > 0 {
+        bail!(
+            "{} of the simulated kernels differ from NumPy",
+            tally.failed
+        );
     }
     Ok(())
 }

@@ -11,13 +11,26 @@ use crate::{device, process, workspace};
 /// Debian's own Python, whose NumPy set-up installs; another one may come first on the path.
 const DEBIAN_PYTHON: &str = "/usr/bin/python3";
 
-/// Runs every case on every target that has an example for it.
-pub fn run() -> Result<Tally> {
-    let llopt = workspace::target_directory()?.join("debug/llopt");
+/// Which examples to run, and with which `llopt`.
+pub struct Cases<'a> {
+    /// The command under test.
+    pub llopt: &'a Path,
+    /// Only these targets; every one that has an example, if empty.
+    pub targets: &'a [&'a str],
+    /// Only the cases whose name this regular expression finds.
+    pub only: &'a str,
+}
+
+/// Runs the cases on every target that has an example for them.
+pub fn run(cases: &Cases<'_>) -> Result<Tally> {
     let python = if Path::new(DEBIAN_PYTHON).exists() {
         DEBIAN_PYTHON
     } else {
         "python3"
+    };
+    let targets = match cases.targets {
+        [] => Vec::new(),
+        some => vec!["--targets".to_owned(), some.join(",")],
     };
     let mut tally = None;
     process::run_watched(
@@ -27,7 +40,9 @@ pub fn run() -> Result<Tally> {
             .arg("-B")
             .arg("tools/gpu/simulate.py")
             .arg("--llopt")
-            .arg(&llopt)
+            .arg(cases.llopt)
+            .args(["--only", cases.only])
+            .args(targets)
             .envs(device::variables()?),
         |line| tally = closing_line(line).or(tally),
     )?;

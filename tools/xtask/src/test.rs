@@ -75,7 +75,14 @@ pub fn run(options: &Options) -> Result<()> {
     tally.passed += lit.passed;
     tally.failed += lit.failed;
     if options.lit.is_none() {
-        let simulated = process::phase("examples against NumPy", simulate::run)?;
+        let llopt = workspace::target_directory()?.join("debug/llopt");
+        let simulated = process::phase("examples against NumPy", || {
+            simulate::run(&simulate::Cases {
+                llopt: &llopt,
+                targets: &[],
+                only: "",
+            })
+        })?;
         tally.passed += simulated.passed;
         tally.failed += simulated.failed;
     }
