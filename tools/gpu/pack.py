@@ -18,6 +18,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tools" / "bench"))
+
+import corpus
 
 
 def with_llopt(llopt, arch, kernels, folder):
@@ -36,7 +39,6 @@ def with_llopt(llopt, arch, kernels, folder):
 
 def with_triton(arch, kernels, folder):
     """PTX and metadata by Triton's own later stages, from the same files."""
-    sys.path.insert(0, str(ROOT / "tools" / "bench"))
     import triton_stages
 
     folder.mkdir(parents=True)
@@ -61,6 +63,7 @@ def main():
     parser.add_argument("--arch", default="90")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True)
+    corpus.find_vendor_tools()
     kernels = sorted((ROOT / "examples" / "cuda-90").glob("*.ttgir"))
     failures = []
     if arguments.llopt.exists():
