@@ -130,9 +130,8 @@ fn compare(trips: impl Fn(&Row<'_>) -> Option<(Trip, Trip)>) {
         let price = |trip: Trip| {
             trip.wavefronts as f32 * costs.wavefront + trip.instructions as f32 * costs.issue
         };
-        // A pass more is fine where it saves instructions that cost as much.
         better += usize::from(price(ours) < price(tritons));
-        if price(ours) > price(tritons) {
+        if ours.wavefronts > tritons.wavefronts || price(ours) > price(tritons) {
             failures.push(format!("{ours:?}, Triton {tritons:?}: {fields:?}"));
         }
     }
