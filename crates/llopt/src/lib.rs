@@ -43,6 +43,6 @@ pub use llopt_target::{ParseTargetError, Target};
 pub use metadata::{Metadata, Resources, TargetMetadata};
 pub use options::Options;
 pub use reference::{ReferenceError, run_reference};
-pub use session::optimizer_main;
+pub use session::{language_server_main, optimizer_main};
 pub use source::Source;
 pub use timing::Timings;

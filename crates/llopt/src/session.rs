@@ -38,3 +38,16 @@ pub fn optimizer_main(arguments: Vec<String>) -> Result<i32, Error> {
         Ok(llopt_mlir::opt_main(&arguments, &registry, title))
     })
 }
+
+/// The language server: MLIR's own with our dialects, on the standard streams, until the client
+/// ends it. `arguments[0]` is the name of the program. Returns the exit status, zero after an
+/// orderly end; a request for help, and a malformed option, end the process.
+///
+/// # Errors
+/// A bug in llopt, which MLIR could not report.
+pub fn language_server_main(arguments: Vec<String>) -> Result<i32, Error> {
+    crate::contain::contained(move || {
+        let registry = registry().map_err(|error| Error::bug(error.to_string()))?;
+        Ok(llopt_mlir::lsp_main(&arguments, &registry))
+    })
+}
