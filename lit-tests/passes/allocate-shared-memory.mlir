@@ -76,3 +76,22 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+
+// -----
+
+// Unused bytes go on from one buffer of an array to the next; only the last ends without them.
+
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.padded_shared<[64:+4] {order = [0], shape = [128]}>
+#smem = #ttg.shared_memory
+
+// CHECK-LABEL: module
+// CHECK-SAME: ttg.shared = 1072 : i32
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @padded_array(%x: tensor<128xf32, #blocked>, %i: i32) {
+    %a = ttg.local_alloc : () -> !ttg.memdesc<2x128xf32, #shared, #smem, mutable>
+    %view = ttg.memdesc_index %a[%i] : !ttg.memdesc<2x128xf32, #shared, #smem, mutable> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %view : tensor<128xf32, #blocked> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    tt.return
+  }
+}

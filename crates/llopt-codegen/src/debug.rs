@@ -1,7 +1,7 @@
 //! `tt.print` and `tt.assert`.
 //!
-//! A print shows one line per element that a thread holds, with the program's position and the element's;
-//! the text is Triton's, so that its tests read ours.
+//! A print shows one line per element, with the program's position and the element's; the text is Triton's,
+//! so that its tests read ours. A scalar is printed by each thread.
 
 use llopt_dialects::tt;
 use melior::ir::operation::OperationLike;
@@ -85,6 +85,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 conversion(of.element(), op.hex(), None, signed)
             );
             let format = e.string(&text, "printfFormat_");
+            // Of the threads that hold the same elements, one prints them; a scalar is every thread's.
+            let acts = match &of {
+                ValueType::Scalar(_) => None,
+                ValueType::Tensor(tensor) => self.threads.acts_for_copies(e, hooks, tensor),
+            };
+            let after = acts.map(|acts| {
+                let function = e.function();
+                let (prints, after) = (e.new_block(function), e.new_block(function));
+                e.branch_if(acts, prints, after);
+                e.enter(prints);
+                after
+            });
             for register in self.distinct_registers(&of).collect::<Vec<_>>() {
                 let mut values = program.clone();
                 values.extend(
@@ -94,6 +106,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 );
                 values.push((registers[register], signed));
                 hooks.print(e, format, text.len() + 1, &values);
+            }
+            if let Some(after) = after {
+                e.branch(after);
+                e.enter(after);
             }
         }
         Ok(())

@@ -72,7 +72,7 @@ pub fn link<'ctx>(
     let own: Vec<String> = defined(module);
     let mut linked = false;
     for library in libraries(target, options) {
-        let Some(function) = undefined(module, library.prefixes) else {
+        let Some(function) = undefined(module, library.prefixes, options) else {
             continue;
         };
         let path = library.file.ok_or(CodegenError::MissingLibrary {
@@ -82,7 +82,7 @@ pub fn link<'ctx>(
             variable: library.variable,
         })?;
         link_one(context, module, target, &path)?;
-        if let Some(function) = undefined(module, library.prefixes) {
+        if let Some(function) = undefined(module, library.prefixes, options) {
             return Err(CodegenError::Library {
                 path,
                 message: format!("it does not define '{function}', which the kernel calls"),
@@ -123,12 +123,16 @@ fn defined(module: &Module<'_>) -> Vec<String> {
         .collect()
 }
 
-fn undefined(module: &Module<'_>, prefixes: &[&str]) -> Option<String> {
+fn undefined(module: &Module<'_>, prefixes: &[&str], options: &CodegenOptions) -> Option<String> {
+    let is_kept = |name: &str| {
+        options.keep_print_calls
+            && (name.starts_with("__ockl_printf_") || name.starts_with("__ockl_fprintf_"))
+    };
     module
         .get_functions()
         .filter(|function| function.count_basic_blocks() == 0)
         .map(|function| function.get_name().to_string_lossy().into_owned())
-        .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
+        .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_kept(name))
 }
 
 fn link_one<'ctx>(

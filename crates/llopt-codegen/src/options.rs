@@ -24,6 +24,9 @@ pub struct CodegenOptions {
     /// The `ld.lld` that links code objects; else the environment variable `LLOPT_LLD`, else the first of
     /// `ld.lld-22`, `ld.lld` on the path.
     pub lld: Option<PathBuf>,
+    /// Whether calls of the device runtime's print functions stay calls of unknown functions, for
+    /// a simulator that provides them (AMD).
+    pub keep_print_calls: bool,
     /// Whether LLVM's verifier runs after lowering.
     pub verify: bool,
 }
@@ -40,6 +43,7 @@ impl Default for CodegenOptions {
             libdevice: None,
             ocml: None,
             lld: None,
+            keep_print_calls: false,
             verify: cfg!(debug_assertions),
         }
     }

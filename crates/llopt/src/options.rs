@@ -40,6 +40,9 @@ pub struct Options {
     /// Whether LLVM optimises; without it, LLVM IR comes as lowering made it (for the simulator, which
     /// runs both).
     pub optimize: bool,
+    /// Whether calls of the device runtime's print functions stay calls of unknown functions, which the
+    /// simulator provides; without it they are linked (AMD).
+    pub keep_print_calls: bool,
     /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
     pub reproducer_directory: Option<PathBuf>,
 }
@@ -54,6 +57,7 @@ impl Options {
             libdevice: self.libdevice.clone(),
             ocml: self.ocml.clone(),
             lld: self.lld.clone(),
+            keep_print_calls: self.keep_print_calls,
             ..CodegenOptions::default()
         }
     }
@@ -77,6 +81,7 @@ impl Options {
             max_registers: None,
             line_info: true,
             optimize: true,
+            keep_print_calls: false,
             reproducer_directory: Some(std::env::temp_dir()),
         }
     }

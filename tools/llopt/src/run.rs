@@ -275,6 +275,7 @@ fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kerne
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
     options.optimize = !arguments.no_optimize;
+    options.keep_print_calls = true;
     options.libdevice.clone_from(&arguments.libdevice);
     options.ocml.clone_from(&arguments.ocml);
     let source = Source::new(name, contents);

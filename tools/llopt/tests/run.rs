@@ -118,3 +118,60 @@ fn mistakes_are_explained() {
         assert!(!done.status.success() && said.contains(message), "{said}");
     }
 }
+
+/// Both vendors' printing reaches the user, with and without optimisation; a failed assertion says which.
+#[test]
+fn kernels_print_and_assert() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |changed: i32| {
+        let numbers: Vec<f32> = (0..128)
+            .map(|i| f32::from_bits(if i == 17 { changed } else { i } as u32))
+            .collect();
+        fs::write(folder.path().join("x.npy"), npy(&numbers)).expect("the input is written");
+    };
+    for (target, directory) in [
+        ("cuda:90", "cuda-90"),
+        ("hip:gfx942", "hip-gfx942"),
+        ("hip:gfx1100", "hip-gfx942"),
+    ] {
+        let text = fs::read_to_string(examples.join(directory).join("print_and_assert.ttgir"))
+            .expect("the example is there");
+        // The same kernel on warps of 32.
+        let text = if target == "hip:gfx1100" {
+            text.replace("gfx942", "gfx1100")
+                .replace("threadsPerWarp = [64]", "threadsPerWarp = [32]")
+                .replace(
+                    "\"ttg.threads-per-warp\" = 64",
+                    "\"ttg.threads-per-warp\" = 32",
+                )
+        } else {
+            text
+        };
+        let file = folder.path().join("kernel.ttgir");
+        fs::write(&file, text).expect("the kernel is written");
+        for more in [&[][..], &["--no-optimize"]] {
+            write(17);
+            let done = run(folder.path(), &file, target, "x.npy,128", more);
+            let said = String::from_utf8_lossy(&done.stdout);
+            assert!(done.status.success(), "{target}: {done:?}");
+            for i in 0..128 {
+                let hexadecimal = format!("value: 0x{i:08x}");
+                let count = said
+                    .lines()
+                    .filter(|line| line.contains(&hexadecimal))
+                    .count();
+                assert_eq!(count, 1, "{target} {more:?} {hexadecimal}\n{said}");
+            }
+            let sizes = said.lines().filter(|line| line.ends_with(" 128"));
+            assert!(sizes.count() >= 2, "{target} {more:?}\n{said}");
+            write(-1);
+            let done = run(folder.path(), &file, target, "x.npy,128", more);
+            let said = String::from_utf8_lossy(&done.stdout);
+            assert!(
+                !done.status.success() && said.contains("a negative value"),
+                "{done:?}"
+            );
+        }
+    }
+}

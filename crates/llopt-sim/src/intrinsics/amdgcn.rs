@@ -16,7 +16,7 @@ use crate::error::{Decoded, Unknown};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::row::{self, IntOp, Real, RealFunction, RealOp, mask, row1, row2, row3};
 
-use super::{Invocation, amdgcn_convert, amdgcn_matrix, without_types};
+use super::{Invocation, amdgcn_convert, amdgcn_matrix, generic, without_types};
 
 /// Translates `llvm.amdgcn.<name>`.
 pub(super) fn translate(
@@ -684,7 +684,8 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
         ("fma.legacy", _) => ternary(e, row::real_fma(Real::F32)),
         ("fmul.legacy", _) => binary(e, row::real_binary(RealOp::Mul, Real::F32)),
         ("fdot2" | "fdot2.f32.bf16" | "fdot2.bf16.bf16" | "fdot2.f16.f16", _) => dot2(e, call),
-        ("class", Some(_)) => Err(call.unknown()),
+        // The bits of the mask are those of LLVM's own test.
+        ("class", Some(real)) => binary(e, generic::is_of_class(real)),
         ("frexp.mant", Some(Real::F32 | Real::F32Flush)) => {
             let a = call.scalar(0)?;
             Ok(vec![e.map1(

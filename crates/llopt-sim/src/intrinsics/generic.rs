@@ -154,14 +154,7 @@ pub(super) fn translate(
         "is.fpclass" => {
             let real = real(e, call)?;
             let tests = e.constant(call.constant(1)?);
-            let f: Row2 = match real {
-                Real::F16 => row2!(|a, t| u64::from(classify::<5, 10>(a) & t != 0)),
-                Real::BF16 => row2!(|a, t| u64::from(classify::<8, 7>(a) & t != 0)),
-                Real::F32 | Real::F32Flush => {
-                    row2!(|a, t| u64::from(classify::<8, 23>(a) & t != 0))
-                }
-                Real::F64 => row2!(|a, t| u64::from(classify::<11, 52>(a) & t != 0)),
-            };
+            let f = is_of_class(real);
             let values = call.argument(0)?.slots.clone();
             Ok(values.into_iter().map(|a| e.map2(f, a, tests)).collect())
         }
@@ -412,6 +405,16 @@ fn wide(value: u64, bits: u64) -> i128 {
 fn overflows(value: i128, bits: u64) -> u64 {
     let limit = 1i128 << (bits - 1);
     u64::from(value < -limit || value >= limit)
+}
+
+/// Whether a value is of one of the classes of a mask, numbered as [`classify`] says.
+pub(super) fn is_of_class(real: Real) -> Row2 {
+    match real {
+        Real::F16 => row2!(|a, t| u64::from(classify::<5, 10>(a) & t != 0)),
+        Real::BF16 => row2!(|a, t| u64::from(classify::<8, 7>(a) & t != 0)),
+        Real::F32 | Real::F32Flush => row2!(|a, t| u64::from(classify::<8, 23>(a) & t != 0)),
+        Real::F64 => row2!(|a, t| u64::from(classify::<11, 52>(a) & t != 0)),
+    }
 }
 
 /// LLVM's class bit of a value: signalling NaN, quiet NaN, -inf, -normal, -subnormal, -0, +0, +subnormal, +normal,

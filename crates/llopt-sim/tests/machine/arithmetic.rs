@@ -202,3 +202,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn classes_of_floats_have_one_numbering() {
+    // NaN of both kinds, then everything negative.
+    for test in [0x3u32, 0x3c] {
+        let body = format!(
+            "%f = bitcast i32 %x to float
+             %c = call i1 @llvm.is.fpclass.f32(float %f, i32 {test})
+             %d = call i1 @llvm.amdgcn.class.f32(float %f, i32 {test})
+             %a = zext i1 %c to i32
+             %b = select i1 %d, i32 2, i32 0
+             %y = or i32 %a, %b"
+        );
+        let mut input = noise(28, 1);
+        input.extend([0x7fc0_0000, 0xff80_0001, 0x8000_0000, 0x8000_0001]);
+        let output = lanes("hip:gfx942", &body, &input);
+        for (x, y) in input.iter().zip(output) {
+            let value = f32::from_bits(*x);
+            let expected = if test == 3 {
+                value.is_nan()
+            } else {
+                value.is_sign_negative() && !value.is_nan()
+            };
+            assert_eq!(y, if expected { 3 } else { 0 }, "{x:#x} {test:#x}");
+        }
+    }
+}

@@ -284,13 +284,14 @@ fn size_and_alignment(memory: MemDesc<'_>) -> Result<(u64, u64), Complaint> {
     let layout = encoding
         .linear_layout(&extents)
         .map_err(|error| unknown(error.to_string()))?;
-    let elements = layout.in_dim_size(Dim::OFFSET);
+    let stages: u64 = stages.iter().map(|&size| size.unsigned_abs()).product();
+    let elements = stages * layout.in_dim_size(Dim::OFFSET);
+    // Padding goes on from one stage to the next; only the last needs none at its end.
     let elements = match &encoding {
         Encoding::PaddedShared(padded) => padded.padded_size(elements),
         _ => elements,
     };
-    let stages: u64 = stages.iter().map(|&size| size.unsigned_abs()).product();
     let bits = u64::from(memory.element().bit_width().unwrap_or(64));
-    let bytes = (stages * elements * bits).div_ceil(8);
+    let bytes = (elements * bits).div_ceil(8);
     Ok((bytes, alignment_of(&encoding)))
 }
