@@ -84,7 +84,7 @@ impl Compiler {
             .tempfile_in(directory)
             .ok()?;
         if source.text().is_some() {
-            let version = env!("CARGO_PKG_VERSION");
+            let version = crate::VERSION;
             let target = self.options.target;
             writeln!(
                 file,

@@ -91,6 +91,12 @@ impl Diagnostic {
         parts.next().map(|_| (line, column))
     }
 
+    /// The file, without line and column, if the place is known.
+    pub fn file(&self) -> Option<&str> {
+        self.position()?;
+        self.location.rsplitn(3, ':').nth(2)
+    }
+
     /// The text of this diagnostic with the line of `source` that it speaks of, and a caret below
     /// the column. Diagnostics about places outside `source` print as they do without it.
     pub fn with_source<'a>(&'a self, source: &'a str) -> impl fmt::Display + 'a {

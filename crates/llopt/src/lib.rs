@@ -29,6 +29,7 @@ mod module;
 mod options;
 mod reference;
 mod session;
+mod setting;
 mod shared_memory;
 mod source;
 mod timing;
@@ -44,5 +45,11 @@ pub use metadata::{Metadata, Resources, TargetMetadata};
 pub use options::Options;
 pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main};
+pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
 pub use timing::Timings;
+
+/// The version of this compiler, such as `0.1.0+c0ffee0123456789.llvm22.1.8`: the release, a hash of
+/// the sources, the LLVM that is linked. It changes whenever the output of a compilation may, and
+/// belongs into the key of every cache.
+pub const VERSION: &str = env!("LLOPT_VERSION");

@@ -1,7 +1,9 @@
-//! `cargo xtask docs`: the reference pages of the dialects, from `dialects/*.td`.
+//! `cargo xtask docs`: the reference pages of the dialects, from `dialects/*.td`, and the header of
+//! the C interface, from `crates/llopt-capi`.
 //!
 //! MLIR's own generator reads the records; what it writes is C++-minded in places, so its text is
-//! tidied here. The pages are in version control, and `--check` compares them.
+//! tidied here. The header is made by cbindgen. All of it is in version control, and `--check`
+//! compares.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,37 +16,61 @@ use crate::{process, setup, workspace};
 /// Whether to write or to compare.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Write nothing; fail if a page is not what the generator makes
+    /// Write nothing; fail if a page or the header is not what the generator makes
     #[arg(long)]
     check: bool,
 }
 
-/// Generates one page for each folder of `dialects/` that defines operations.
+/// Generates one page for each folder of `dialects/` that defines operations, and the header.
 pub fn run(options: &Options) -> Result<()> {
     setup::ensure()?;
-    let pages = workspace::root().join("docs/reference");
-    let mut stale = Vec::new();
+    let mut made = vec![(HEADER.to_owned(), header()?)];
     for dialect in dialects()? {
-        let page = pages.join(format!("{dialect}.md"));
-        let text = page_of(&dialect)?;
-        if fs::read_to_string(&page).is_ok_and(|there| there == text) {
+        made.push((format!("docs/reference/{dialect}.md"), page_of(&dialect)?));
+    }
+    let mut stale = Vec::new();
+    for (name, text) in made {
+        let file = workspace::root().join(&name);
+        if fs::read_to_string(&file).is_ok_and(|there| there == text) {
             continue;
         }
         if options.check {
-            stale.push(dialect);
+            stale.push(name);
         } else {
-            fs::create_dir_all(&pages)?;
-            fs::write(&page, text)?;
-            println!("wrote {}", page.display());
+            if let Some(folder) = file.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::write(&file, text)?;
+            println!("wrote {}", file.display());
         }
     }
     if !stale.is_empty() {
-        bail!(
-            "the reference pages of {} are not what `cargo xtask docs` makes",
-            stale.join(", ")
-        );
+        bail!("not what `cargo xtask docs` makes: {}", stale.join(", "));
     }
     Ok(())
+}
+
+/// The header of the C interface.
+const HEADER: &str = "crates/llopt-capi/include/llopt.h";
+
+/// What cbindgen makes of the crate.
+fn header() -> Result<String> {
+    let folder = workspace::root().join("crates/llopt-capi");
+    let config = cbindgen::Config::from_file(folder.join("cbindgen.toml"))
+        .map_err(|error| anyhow::anyhow!("cbindgen.toml: {error}"))?;
+    let sources = ["status.rs", "compiler.rs", "compilation.rs"];
+    let builder = sources
+        .iter()
+        .fold(cbindgen::Builder::new(), |builder, source| {
+            builder.with_src(folder.join("src").join(source))
+        });
+    let bindings = builder
+        .with_config(config)
+        .generate()
+        .context("cbindgen cannot read crates/llopt-capi")?;
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    String::from_utf8(text).context("cbindgen writes UTF-8")
 }
 
 fn dialects() -> Result<Vec<String>> {

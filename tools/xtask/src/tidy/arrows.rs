@@ -80,6 +80,7 @@ const ARROWS: &[Row] = &[
         ],
         &["melior", "inkwell"],
     ),
+    row("llopt-capi", &["llopt"], &[]),
     row("llopt-cli", &["llopt"], &[]),
     row("xtask", &[], &[]),
 ];

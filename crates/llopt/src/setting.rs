@@ -1,0 +1,284 @@
+//! Options by name: what a caller that knows only texts (the C interface, a configuration file, a
+//! key of a cache) says and reads.
+//!
+//! The table [`SETTINGS`] is the only list of names.
+
+use std::fmt::{Display, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use llopt_target::Target;
+
+use crate::{Options, VERSION};
+
+/// An option that has a name.
+pub struct Setting {
+    /// The name; Triton's where Triton has the option.
+    pub name: &'static str,
+    /// What it is, with its unit and default.
+    pub help: &'static str,
+    /// What a value looks like.
+    expected: &'static str,
+    set: fn(&mut Options, &str) -> Option<()>,
+    get: fn(&Options) -> String,
+}
+
+/// A name or a value that no option has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// There is no option of this name.
+    #[error("unknown option '{name}'; known options: {known}")]
+    Name {
+        /// What was asked for.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// The option does not take this value.
+    #[error("option '{name}' takes {expected}, not '{value}'")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What it was given.
+        value: String,
+    },
+}
+
+/// All options that have names, by name.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "enable_fp_fusion",
+        help: "fuse a multiplication and an addition into one rounding; true by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.fp_fusion),
+        get: |options| options.fp_fusion.to_string(),
+    },
+    Setting {
+        name: "libdevice",
+        help: "file with NVIDIA's device library; LLOPT_LIBDEVICE by default",
+        expected: "a path, or nothing for the default",
+        set: |options, text| path(text, &mut options.libdevice),
+        get: |options| shown_path(&options.libdevice),
+    },
+    Setting {
+        name: "line_info",
+        help: "put line information into the artefact; true by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.line_info),
+        get: |options| options.line_info.to_string(),
+    },
+    Setting {
+        name: "lld",
+        help: "LLVM's linker for AMD code objects; LLOPT_LLD or the search path by default",
+        expected: "a path, or nothing for the default",
+        set: |options, text| path(text, &mut options.lld),
+        get: |options| shown_path(&options.lld),
+    },
+    Setting {
+        name: "maxnreg",
+        help: "upper bound on registers for each thread; none by default",
+        expected: "a positive number, or nothing for no bound",
+        set: |options, text| optional(text, &mut options.max_registers),
+        get: |options| shown(options.max_registers),
+    },
+    Setting {
+        name: "num_ctas",
+        help: "blocks for each cluster; the input's own, or 1, by default",
+        expected: "a positive number, or nothing for the default",
+        set: |options, text| optional(text, &mut options.num_ctas),
+        get: |options| shown(options.num_ctas),
+    },
+    Setting {
+        name: "num_stages",
+        help: "depth of software pipelines; 3 for cuda, 2 for hip by default",
+        expected: "a positive number",
+        set: |options, text| {
+            let mut stages = None;
+            optional(text, &mut stages)?;
+            options.num_stages = stages?;
+            Some(())
+        },
+        get: |options| options.num_stages.to_string(),
+    },
+    Setting {
+        name: "num_warps",
+        help: "warps for each block; the input's own, or 4, by default",
+        expected: "a positive number, or nothing for the default",
+        set: |options, text| optional(text, &mut options.num_warps),
+        get: |options| shown(options.num_warps),
+    },
+    Setting {
+        name: "ocml",
+        help: "directory with AMD's device libraries; LLOPT_OCML by default",
+        expected: "a path, or nothing for the default",
+        set: |options, text| path(text, &mut options.ocml),
+        get: |options| shown_path(&options.ocml),
+    },
+    Setting {
+        name: "optimize",
+        help: "let LLVM optimise; true by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.optimize),
+        get: |options| options.optimize.to_string(),
+    },
+    Setting {
+        name: "ptxas",
+        help: "NVIDIA's assembler; LLOPT_PTXAS, a CUDA toolkit or the search path by default",
+        expected: "a path, or nothing for the default",
+        set: |options, text| path(text, &mut options.ptxas),
+        get: |options| shown_path(&options.ptxas),
+    },
+    Setting {
+        name: "reproducer_directory",
+        help: "where inputs that show a bug of llopt are written; the temporary directory by default",
+        expected: "a path, or nothing to write none",
+        set: |options, text| path(text, &mut options.reproducer_directory),
+        get: |options| shown_path(&options.reproducer_directory),
+    },
+    Setting {
+        name: "target",
+        help: "the GPU, such as cuda:90 or hip:gfx942",
+        expected: "a target such as cuda:90 or hip:gfx942",
+        set: |options, text| {
+            options.target = Target::parse(text).ok()?;
+            Some(())
+        },
+        get: |options| options.target.to_string(),
+    },
+];
+
+fn parse<T: FromStr>(text: &str, place: &mut T) -> Option<()> {
+    *place = text.parse().ok()?;
+    Some(())
+}
+
+/// A positive number, or nothing.
+fn optional(text: &str, place: &mut Option<u32>) -> Option<()> {
+    *place = match text {
+        "" => None,
+        _ => Some(text.parse().ok().filter(|&number| number > 0)?),
+    };
+    Some(())
+}
+
+fn path(text: &str, place: &mut Option<PathBuf>) -> Option<()> {
+    *place = (!text.is_empty()).then(|| text.into());
+    Some(())
+}
+
+fn shown(value: Option<impl Display>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn shown_path(path: &Option<PathBuf>) -> String {
+    shown(path.as_ref().map(|path| path.display()))
+}
+
+impl Options {
+    /// Sets the option of this name; [`SETTINGS`] lists the names.
+    ///
+    /// Changing the target keeps all other options as they are, `num_stages` included.
+    ///
+    /// # Errors
+    /// There is no such option, or it does not take this value; nothing is changed then.
+    ///
+    /// ```
+    /// # use llopt::{Options, Target};
+    /// let mut options = Options::new(Target::parse("cuda:90")?);
+    /// options.set("num_warps", "8")?;
+    /// assert_eq!(options.num_warps, Some(8));
+    /// let error = options.set("line_info", "perhaps").unwrap_err();
+    /// assert_eq!(error.to_string(), "option 'line_info' takes true or false, not 'perhaps'");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
+            let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
+            return Err(SettingError::Name {
+                name: name.into(),
+                known: known.join(", "),
+            });
+        };
+        (setting.set)(self, value).ok_or_else(|| SettingError::Value {
+            name: setting.name,
+            expected: setting.expected,
+            value: value.into(),
+        })
+    }
+
+    /// The value of the option of this name, as [`Options::set`] takes it; `None` for a name that
+    /// no option has.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
+        Some((setting.get)(self))
+    }
+
+    /// What the result of a compilation depends on beside its input and the kind of artefact: the
+    /// [version of llopt](VERSION), which changes with its code, and all options, as lines of text
+    /// for a hash. Files that options name (device libraries, assemblers) count by their paths,
+    /// not by their contents.
+    ///
+    /// ```
+    /// # use llopt::{Options, Target};
+    /// let mut options = Options::new(Target::parse("cuda:90")?);
+    /// let key = options.cache_key();
+    /// assert!(key.starts_with(&format!("llopt {}\n", llopt::VERSION)));
+    /// options.num_warps = Some(8);
+    /// assert_ne!(key, options.cache_key());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cache_key(&self) -> String {
+        let mut key = format!("llopt {VERSION}\n");
+        for setting in SETTINGS {
+            // It says where to write, not what.
+            if setting.name != "reproducer_directory" {
+                let _ = writeln!(key, "{}={}", setting.name, (setting.get)(self));
+            }
+        }
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_values_read_back() {
+        assert!(SETTINGS.is_sorted_by(|a, b| a.name < b.name));
+        let mut options = Options::new(Target::parse("hip:gfx942").unwrap());
+        for setting in SETTINGS {
+            let value = options.get(setting.name).unwrap();
+            options.set(setting.name, &value).unwrap();
+            assert_eq!(options.get(setting.name).unwrap(), value);
+        }
+        for (name, value) in [("num_warps", "8"), ("maxnreg", "64"), ("ptxas", "/p/ptxas")] {
+            options.set(name, value).unwrap();
+            assert_eq!(options.get(name).as_deref(), Some(value));
+        }
+    }
+
+    #[test]
+    fn mistakes_say_what_would_be_right_and_change_nothing() {
+        let mut options = Options::new(Target::parse("cuda:90").unwrap());
+        let before = options.cache_key();
+        let says = |error: SettingError| error.to_string();
+        assert_eq!(
+            says(options.set("num_warps", "0").unwrap_err()),
+            "option 'num_warps' takes a positive number, or nothing for the default, not '0'"
+        );
+        assert_eq!(
+            says(options.set("num_stages", "").unwrap_err()),
+            "option 'num_stages' takes a positive number, not ''"
+        );
+        assert_eq!(
+            says(options.set("target", "abacus").unwrap_err()),
+            "option 'target' takes a target such as cuda:90 or hip:gfx942, not 'abacus'"
+        );
+        let unknown = says(options.set("warps", "4").unwrap_err());
+        assert!(unknown.starts_with("unknown option 'warps'; known options: enable_fp_fusion, "));
+        assert_eq!(options.cache_key(), before);
+    }
+}
