@@ -71,6 +71,13 @@ pub fn link<'ctx>(
 ) -> Result<(), CodegenError> {
     let own: Vec<String> = defined(module);
     let mut linked = false;
+    // The user's first: they may call the vendor's.
+    for path in &options.libraries {
+        if calls_outside(module) {
+            link_one(context, module, target, path)?;
+            linked = true;
+        }
+    }
     for library in libraries(target, options) {
         let Some(function) = undefined(module, library.prefixes, options) else {
             continue;
@@ -121,6 +128,13 @@ fn defined(module: &Module<'_>) -> Vec<String> {
         .filter(|function| function.count_basic_blocks() > 0)
         .map(|function| function.get_name().to_string_lossy().into_owned())
         .collect()
+}
+
+/// Whether the module calls a function that neither it nor LLVM defines.
+fn calls_outside(module: &Module<'_>) -> bool {
+    module.get_functions().any(|function| {
+        function.count_basic_blocks() == 0 && !function.get_name().to_bytes().starts_with(b"llvm.")
+    })
 }
 
 fn undefined(module: &Module<'_>, prefixes: &[&str], options: &CodegenOptions) -> Option<String> {

@@ -21,6 +21,8 @@ pub struct CodegenOptions {
     pub libdevice: Option<PathBuf>,
     /// Directory of AMD's `ocml.bc` and `ockl.bc`; else the environment variable `LLOPT_OCML`.
     pub ocml: Option<PathBuf>,
+    /// Bitcode of further libraries, for functions that the kernel calls and the device libraries do not define.
+    pub libraries: Vec<PathBuf>,
     /// The `ld.lld` that links code objects; else the environment variable `LLOPT_LLD`, else the first of
     /// `ld.lld-22`, `ld.lld` on the path.
     pub lld: Option<PathBuf>,
@@ -42,6 +44,7 @@ impl Default for CodegenOptions {
             line_info: true,
             libdevice: None,
             ocml: None,
+            libraries: Vec::new(),
             lld: None,
             keep_print_calls: false,
             verify: cfg!(debug_assertions),

@@ -74,6 +74,9 @@ pub enum LaunchError {
     /// A block has too many or no threads, or a grid no blocks.
     #[error("{0}")]
     Shape(String),
+    /// Memory that cannot be mapped where it is to be.
+    #[error("{0}")]
+    Mapping(String),
 }
 
 /// A construct whose meaning the machine does not know; the decoder adds where it stands.

@@ -33,12 +33,24 @@ pub enum Argument {
     Uninitialized(usize),
     /// A null pointer.
     Null,
+    /// A pointer to any byte of [mapped memory](Launch::mapped), or to none.
+    Address(u64),
     /// An integer parameter (wraps to the parameter's width).
     Int(i64),
     /// A floating-point parameter (rounds to the parameter's type), or an integral value for an integer parameter.
     Real(f64),
     /// The contents of a parameter passed by value in memory.
     Bytes(Vec<u8>),
+}
+
+/// Memory of the host that the kernel sees at the address where the host has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mapping {
+    /// Address of the first byte: not zero, below 2^48, and not where the machine puts buffers, which is from 2^36
+    /// on, 2^36 bytes for each.
+    pub address: u64,
+    /// What it holds; after the run, what the kernel left there.
+    pub contents: Vec<u8>,
 }
 
 /// A kernel launch.
@@ -52,6 +64,8 @@ pub struct Launch {
     pub dynamic_shared: u64,
     /// Arguments; the two scratch pointers that Triton's kernels take last are arguments like others.
     pub arguments: Vec<Argument>,
+    /// Memory behind [addresses](Argument::Address), and behind pointers stored in memory.
+    pub mapped: Vec<Mapping>,
 }
 
 impl Launch {
@@ -63,6 +77,7 @@ impl Launch {
             block: [threads, 1, 1],
             dynamic_shared: 0,
             arguments,
+            mapped: Vec::new(),
         }
     }
 }
@@ -131,6 +146,15 @@ pub(crate) fn run(
     let mut buffers = Vec::new();
     let arguments = place_arguments(program, launch, &mut memory, &mut buffers)?;
     let hidden_arguments = memory.add(&hidden_arguments(launch), false, true);
+    for mapping in &launch.mapped {
+        memory
+            .map(mapping.address, &mapping.contents)
+            .map_err(LaunchError::Mapping)?;
+    }
+    if let Some(address) = memory.misplaced_mapping() {
+        let message = format!("a mapping at {address:#x} lies where the machine puts buffers");
+        return Err(LaunchError::Mapping(message).into());
+    }
     let grid = Grid {
         target,
         blocks: launch.grid,
@@ -148,6 +172,9 @@ pub(crate) fn run(
     };
     for (index, address) in buffers {
         launch.arguments[index] = Argument::Buffer(memory.contents(address));
+    }
+    for mapping in &mut launch.mapped {
+        mapping.contents = memory.contents(mapping.address);
     }
     outcome
 }
@@ -203,6 +230,7 @@ fn place_arguments(
                 address
             }
             (Parameter::Pointer(_), Argument::Null) => 0,
+            (Parameter::Pointer(_), Argument::Address(address)) => *address,
             (Parameter::Int(bits), Argument::Int(value)) => *value as u64 & crate::row::mask(*bits),
             (Parameter::Int(bits), Argument::Real(value)) if value.fract() == 0.0 => {
                 *value as i64 as u64 & crate::row::mask(*bits)
@@ -241,6 +269,7 @@ impl Argument {
         match self {
             Argument::Buffer(_) | Argument::Uninitialized(_) => "a buffer",
             Argument::Null => "a null pointer",
+            Argument::Address(_) => "an address",
             Argument::Int(_) => "an integer",
             Argument::Real(_) => "a floating-point number",
             Argument::Bytes(_) => "a by-value block of bytes of another size",

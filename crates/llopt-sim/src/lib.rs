@@ -96,6 +96,6 @@ mod transfer;
 mod warp;
 
 pub use error::{Error, LaunchError};
-pub use launch::{Argument, Launch, Options, Progress};
+pub use launch::{Argument, Launch, Mapping, Options, Progress};
 pub use machine::Machine;
 pub use report::{Finding, FindingKind, GlobalTraffic, LineReport, Report, SharedTraffic};

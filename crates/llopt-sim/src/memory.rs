@@ -3,7 +3,8 @@
 //! Every buffer is a *region* that begins at a multiple of 2^36 (64 GiB), so that an address names its region by a
 //! shift, and an access beyond a buffer's end, or before its beginning, lies in no buffer at all. Shared and private
 //! memory have addresses of their own, small offsets, and appear in the generic address space through two windows
-//! above all regions.
+//! above all regions. A buffer may also be *mapped* at an address that the host chose, so that pointers which the host
+//! has stored in memory mean the same to the kernel.
 //!
 //! Blocks of a grid run on several threads of the host at once and may touch the same bytes, as on the GPU. Accesses
 //! are therefore relaxed atomics of the host: a race of the kernel is a race of values, never undefined behaviour.
@@ -46,6 +47,8 @@ struct Region {
 /// All of global memory.
 pub(crate) struct GlobalMemory {
     regions: Vec<Region>,
+    /// Regions at addresses of the host's choice, by address.
+    mapped: Vec<(u64, Region)>,
 }
 
 /// Why an access to memory failed.
@@ -61,33 +64,49 @@ impl GlobalMemory {
     pub(crate) fn new() -> Self {
         Self {
             regions: Vec::new(),
+            mapped: Vec::new(),
         }
     }
 
     /// Adds a region with these contents; answers its address.
     pub(crate) fn add(&mut self, bytes: &[u8], writable: bool, initialized: bool) -> u64 {
-        let words = bytes
-            .chunks(8)
-            .map(|chunk| {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                AtomicU64::new(u64::from_le_bytes(word))
-            })
-            .collect();
-        let written =
-            (!initialized).then(|| bytes.iter().map(|_| AtomicU8::new(0)).collect::<Box<[_]>>());
-        self.regions.push(Region {
-            words,
-            length: bytes.len() as u64,
-            writable,
-            written,
-        });
+        self.regions.push(Region::new(bytes, writable, initialized));
         region_base(self.regions.len() - 1)
+    }
+
+    /// Adds a writable region with these contents at `address`; refuses one that shares bytes with another.
+    pub(crate) fn map(&mut self, address: u64, bytes: &[u8]) -> Result<(), String> {
+        let end = address.checked_add(bytes.len() as u64);
+        let Some(end) = end.filter(|&end| address != 0 && end <= SHARED_WINDOW) else {
+            return Err(format!(
+                "memory of {} bytes cannot be mapped at {address:#x}",
+                bytes.len()
+            ));
+        };
+        let index = self.mapped.partition_point(|(base, _)| *base < address);
+        let below = index.checked_sub(1).map(|below| &self.mapped[below]);
+        let overlaps_below = below.is_some_and(|(base, region)| base + region.length > address);
+        let above = self.mapped.get(index);
+        if overlaps_below || above.is_some_and(|(base, _)| *base < end) {
+            return Err(format!("two mappings overlap at {address:#x}"));
+        }
+        self.mapped
+            .insert(index, (address, Region::new(bytes, true, true)));
+        Ok(())
+    }
+
+    /// A mapping that lies where numbered regions are, if there is one.
+    pub(crate) fn misplaced_mapping(&self) -> Option<u64> {
+        let numbered = region_base(0)..region_base(self.regions.len());
+        let overlaps = |(base, region): &&(u64, Region)| {
+            *base < numbered.end && base + region.length > numbered.start
+        };
+        self.mapped.iter().find(overlaps).map(|(base, _)| *base)
     }
 
     /// The contents of the region at `address`.
     pub(crate) fn contents(&self, address: u64) -> Vec<u8> {
-        let Some(region) = region_of(address).and_then(|r| self.regions.get(r)) else {
+        let Some((region, _)) = self.find(address) else {
             return Vec::new();
         };
         let mut bytes: Vec<u8> = region
@@ -99,13 +118,21 @@ impl GlobalMemory {
         bytes
     }
 
+    /// The region that an address belongs to, and its offset there: for a mapped region also one beyond its end.
+    #[inline]
+    fn find(&self, address: u64) -> Option<(&Region, u64)> {
+        if let Some(region) = region_of(address).and_then(|r| self.regions.get(r)) {
+            return Some((region, address & ((1 << REGION_BITS) - 1)));
+        }
+        let index = self.mapped.partition_point(|(base, _)| *base <= address);
+        let (base, region) = self.mapped.get(index.checked_sub(1)?)?;
+        Some((region, address - base))
+    }
+
     /// The region and offset of `bytes` bytes at `address`.
     #[inline]
     fn locate(&self, address: u64, bytes: u32) -> Result<(&Region, u64), Fault> {
-        let region = region_of(address)
-            .and_then(|r| self.regions.get(r))
-            .ok_or(Fault::OutOfBounds(None))?;
-        let offset = address & ((1 << REGION_BITS) - 1);
+        let (region, offset) = self.find(address).ok_or(Fault::OutOfBounds(None))?;
         if offset + u64::from(bytes) > region.length {
             return Err(Fault::OutOfBounds(Some(region.length)));
         }
@@ -152,6 +179,24 @@ impl GlobalMemory {
 }
 
 impl Region {
+    fn new(bytes: &[u8], writable: bool, initialized: bool) -> Self {
+        let words = bytes
+            .chunks(8)
+            .map(|chunk| {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                AtomicU64::new(u64::from_le_bytes(word))
+            })
+            .collect();
+        let written = (!initialized).then(|| bytes.iter().map(|_| AtomicU8::new(0)).collect());
+        Self {
+            words,
+            length: bytes.len() as u64,
+            writable,
+            written,
+        }
+    }
+
     /// The bytes from `offset` on as a pointer; the caller has checked the bounds.
     #[inline]
     fn pointer(&self, offset: u64) -> *mut u8 {
@@ -262,5 +307,27 @@ mod tests {
         assert!(!memory.is_initialized(b, 4));
         memory.write(b, 4, 0);
         assert!(memory.is_initialized(b, 4) && !memory.is_initialized(b, 5));
+    }
+
+    #[test]
+    fn memory_is_mapped_where_the_host_has_it() {
+        let mut memory = GlobalMemory::new();
+        let host = 0x7f12_3456_7890;
+        memory.map(host, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        memory.map(host + 8, &[9, 9]).unwrap();
+        memory.map(0x4000, &[7]).unwrap();
+        assert!(memory.map(host + 7, &[0; 4]).is_err());
+        assert!(memory.map(host - 1, &[0; 2]).is_err());
+        assert!(memory.map(0, &[0]).is_err() && memory.map(u64::MAX, &[0; 2]).is_err());
+        assert_eq!(memory.read(host + 2, 4), 0x0605_0403);
+        assert_eq!(memory.read(0x4000, 1), 7);
+        // Neighbours are different buffers, as they are on a GPU.
+        assert!(memory.check(host + 6, 4, false).is_err());
+        memory.write(host + 8, 2, 0xbeef);
+        assert_eq!(memory.contents(host + 8), [0xef, 0xbe]);
+        assert_eq!(memory.misplaced_mapping(), None);
+        memory.map(region_base(0) + 64, &[0]).unwrap();
+        memory.add(&[0], true, true);
+        assert_eq!(memory.misplaced_mapping(), Some(region_base(0) + 64));
     }
 }

@@ -146,12 +146,22 @@ pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<(), Error> {
                 address
             }
             (Element::Pointer(_), Argument::Null) => 0,
+            (Element::Pointer(_), Argument::Address(address)) => *address,
             (Element::Int(width), Argument::Int(value)) => *value as u64 & crate::row::mask(width),
             (Element::Real(real), Argument::Real(value)) => real.encode(*value),
             (Element::Real(real), Argument::Int(value)) => real.encode(*value as f64),
             _ => return Err(mismatch().into()),
         };
         arguments.push(Value::Tensor(Tensor::scalar(element, bits)));
+    }
+    for mapping in &launch.mapped {
+        memory
+            .map(mapping.address, &mapping.contents)
+            .map_err(LaunchError::Mapping)?;
+    }
+    if let Some(address) = memory.misplaced_mapping() {
+        let message = format!("a mapping at {address:#x} lies where the machine puts buffers");
+        return Err(LaunchError::Mapping(message).into());
     }
     let mut outcome = Ok(());
     let [nx, ny, nz] = launch.grid;

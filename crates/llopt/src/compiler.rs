@@ -27,6 +27,8 @@ pub struct Compiler {
 pub struct Compilation {
     /// The artefact that was asked for.
     pub artifact: Artifact,
+    /// Those of the forms in [`Options::keep`] that the kernel passed through, in that order.
+    pub kept: Vec<Artifact>,
     /// What a launcher must know.
     pub metadata: Metadata,
     /// How long each phase took.
@@ -105,6 +107,8 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     let target = options.target;
     let codegen = options.codegen();
     let mut time = Timings::default();
+    let mut kept = Vec::new();
+    let keep = |form: ArtifactKind| form != kind && options.keep.contains(&form);
 
     let context = time.phase("context", session::context)?;
     let module = time.phase("parse", || module::parse(&context, source))?;
@@ -112,6 +116,10 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         return Ok(module::printed(&module, kind, options, time));
     }
     if !module::has_layouts(&module) {
+        if keep(ArtifactKind::Ttir) {
+            let text = time.phase("print", || module::text(&module));
+            kept.push(Artifact::new(ArtifactKind::Ttir, text));
+        }
         time.phase("simplify", || {
             module::run_passes(&context, &module, "inline,canonicalize,cse,symbol-dce")
         })?;
@@ -129,6 +137,10 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     time.phase("check", || module::check_layouts(&module, options))?;
     if kind == ArtifactKind::Ttgir {
         return Ok(module::printed(&module, kind, options, time));
+    }
+    if keep(ArtifactKind::Ttgir) {
+        let text = time.phase("print", || module::text(&module));
+        kept.push(Artifact::new(ArtifactKind::Ttgir, text));
     }
 
     time.phase("shared memory", || {
@@ -157,6 +169,11 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         time.phase("optimise", || optimize::optimize(&kernel, target, &machine))?;
     }
 
+    if keep(ArtifactKind::Llvm) {
+        let text = time.phase("print", || kernel.print_to_string().to_string());
+        kept.push(Artifact::new(ArtifactKind::Llvm, text));
+    }
+
     let artifact = match kind {
         ArtifactKind::Ttir | ArtifactKind::Ttgir | ArtifactKind::Llvm => time.phase("emit", || {
             Artifact::new(kind, kernel.print_to_string().to_string())
@@ -168,6 +185,9 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         ArtifactKind::Cubin => {
             let ptx = time.phase("emit", || emit::assembly(kernel, target, &machine));
             let ptx = unless_refused(&said, ptx)?;
+            if keep(ArtifactKind::Ptx) {
+                kept.push(Artifact::new(ArtifactKind::Ptx, ptx.clone()));
+            }
             let (cubin, resources) = time.phase("assemble", || {
                 toolchain::assemble_ptx(ptx.as_bytes(), options)
             })?;
@@ -183,6 +203,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     };
     Ok(Compilation {
         artifact,
+        kept,
         metadata,
         timings: time,
         warnings: Vec::new(),

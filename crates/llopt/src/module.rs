@@ -131,6 +131,11 @@ pub(crate) fn run_passes(
 }
 
 /// The module as text.
+pub(crate) fn text(module: &Module<'_>) -> String {
+    format!("{}\n", module.as_operation())
+}
+
+/// The module as the artefact of a compilation that ends before code generation.
 pub(crate) fn printed(
     module: &Module<'_>,
     kind: ArtifactKind,
@@ -141,7 +146,8 @@ pub(crate) fn printed(
     let num_warps = number(root, launch::NUM_WARPS).or(options.num_warps);
     let num_ctas = number(root, launch::NUM_CTAS).or(options.num_ctas);
     Compilation {
-        artifact: Artifact::new(kind, format!("{root}\n")),
+        artifact: Artifact::new(kind, text(module)),
+        kept: Vec::new(),
         metadata: Metadata::of_module(num_warps.unwrap_or(4), num_ctas.unwrap_or(1), options),
         timings,
         warnings: Vec::new(),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
+use crate::ArtifactKind;
+
 /// The options of a compilation. Everything but the target has the default of Triton's own
 /// compiler.
 #[derive(Clone, Debug)]
@@ -35,6 +37,14 @@ pub struct Options {
     pub lld: Option<PathBuf>,
     /// Upper bound on registers for each thread, handed to `ptxas`.
     pub max_registers: Option<u32>,
+    /// Bitcode of further libraries; a kernel gets those of their functions that it calls.
+    pub libraries: Vec<PathBuf>,
+    /// Whether libdevice's functions flush denormal numbers of 32 bits to zero (NVIDIA).
+    pub library_flushes_denormals: bool,
+    /// Whether arithmetic may flush denormal numbers of 32 bits to zero (AMD).
+    pub flush_denormals: bool,
+    /// Warps for each execution unit to aim for (AMD); zero leaves it to LLVM.
+    pub waves_per_eu: u32,
     /// Whether line information goes into the artefact.
     pub line_info: bool,
     /// Whether LLVM optimises; without it, LLVM IR comes as lowering made it (for the simulator, which
@@ -43,6 +53,8 @@ pub struct Options {
     /// Whether calls of the device runtime's print functions stay calls of unknown functions, which the
     /// simulator provides; without it they are linked (AMD).
     pub keep_print_calls: bool,
+    /// The forms to hand out beside the one asked for, as far as the kernel passes through them.
+    pub keep: Vec<ArtifactKind>,
     /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
     pub reproducer_directory: Option<PathBuf>,
 }
@@ -58,6 +70,10 @@ impl Options {
             ocml: self.ocml.clone(),
             lld: self.lld.clone(),
             keep_print_calls: self.keep_print_calls,
+            libraries: self.libraries.clone(),
+            library_flushes_denormals: self.library_flushes_denormals,
+            flush_denormals: self.flush_denormals,
+            waves_per_eu: self.waves_per_eu,
             ..CodegenOptions::default()
         }
     }
@@ -79,9 +95,14 @@ impl Options {
             ptxas: None,
             lld: None,
             max_registers: None,
+            libraries: Vec::new(),
+            library_flushes_denormals: true,
+            flush_denormals: false,
+            waves_per_eu: 0,
             line_info: true,
             optimize: true,
             keep_print_calls: false,
+            keep: Vec::new(),
             reproducer_directory: Some(std::env::temp_dir()),
         }
     }

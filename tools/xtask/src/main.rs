@@ -7,10 +7,13 @@
 mod bench;
 mod demo;
 mod device;
+mod dist;
 mod docs;
 mod lint;
 mod lit;
+mod plugin;
 mod process;
+mod python;
 mod setup;
 mod simulate;
 mod test;
@@ -41,6 +44,10 @@ enum Command {
     Lint(lint::Options),
     /// Write the reference pages of the dialects
     Docs(docs::Options),
+    /// Build the Python package, install it beside Triton 3.6 under `target/`, and run its tests
+    Plugin(plugin::Options),
+    /// Make the command and the Python wheel that run on machines without LLVM
+    Dist(dist::Options),
     /// Measure the size and the start of the release binary, and the cold build
     Bench(bench::Options),
     /// Check the rules that no compiler checks: crate arrows, file headers, names, links
@@ -54,6 +61,8 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&options),
         Command::Lint(options) => lint::run(&options),
         Command::Docs(options) => docs::run(&options),
+        Command::Plugin(options) => plugin::run(&options),
+        Command::Dist(options) => dist::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Tidy => tidy::run(),
     };

@@ -82,6 +82,7 @@ const ARROWS: &[Row] = &[
     ),
     row("llopt-capi", &["llopt"], &[]),
     row("llopt-cli", &["llopt"], &[]),
+    row("triton-llopt", &["llopt"], &[]),
     row("xtask", &[], &[]),
 ];
 

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Runs Triton's own tests through the plugin, on a GPU or on the simulated machine.
+
+    python3 tools/gpu/triton_tests.py CHECKOUT [--simulate cuda:90] [--sample N] [--json FILE]
+
+CHECKOUT is the source tree of Triton 3.6.0 (the tests stay where they are, nothing is copied).
+Needed: triton==3.6.0, triton_llopt, PyTorch, pytest and NumPy. With `--simulate` no GPU is needed:
+PyTorch's CPU tensors go to llopt's simulated machine, sanitizer on. Without `--simulate` the tests
+run on the GPU that PyTorch sees.
+
+A test counts as one of a matrix product when a kernel that it compiles holds one, and is listed apart.
+Tests run in child processes that are replaced when one dies or hangs. `--sample N` takes every Nth
+test of each test function, at least one. Printed are a line for each test function and every reason
+of a failure with how often it occurred.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+FILES = ("python/test/unit/language/test_core.py", "python/test/gluon/test_lowerings.py")
+SECONDS_FOR_ONE_TEST = 240
+# Warp instructions of one block after which it counts as hung on the simulated machine.
+INSTRUCTION_LIMIT = 20_000_000
+MATRIX = re.compile(
+    r"\btt\.dot(_scaled)?\b|\bttng\.(warp_group_dot|tc_gen5|tmem)|\bttg\.warp_specialize\b"
+)
+
+
+def stand_in_for_cuda():
+    """Answers for PyTorch's questions about the GPU, and its CPU in place of its GPU."""
+    import types
+
+    import torch
+    from torch.overrides import TorchFunctionMode
+    from triton.runtime import driver
+
+    device = driver.active
+
+    class OnTheCpu(TorchFunctionMode):
+        """Makes tensors on the CPU wherever a test names the GPU outright."""
+
+        def __torch_function__(self, function, types, arguments=(), keywords=None):
+            keywords = dict(keywords or {})
+            if str(keywords.get("device", "")).startswith("cuda"):
+                keywords["device"] = "cpu"
+            return function(*arguments, **keywords)
+
+    class NoDevice:
+        def __init__(self, *_):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return False
+
+    OnTheCpu().__enter__()
+    torch.cuda.get_device_capability = device.get_device_capability
+    torch.cuda.get_device_name = lambda *_: f"simulated {device.utils.name}"
+    torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(
+        multi_processor_count=1, gcnArchName=str(device.target.arch), total_memory=1 << 34
+    )
+    torch.cuda.current_device = lambda: 0
+    torch.cuda.synchronize = lambda *_: None
+    torch.cuda.device = NoDevice
+
+
+class Recorder:
+    """The part inside pytest: picks tests, and writes one line for each outcome."""
+
+    def __init__(self, wanted, results):
+        self.wanted, self.results = wanted, results
+        self.matrix = False
+
+    def pytest_collection_modifyitems(self, items):
+        if self.wanted is None:
+            for item in items:
+                self.write({"collected": item.nodeid})
+            return
+        wanted = set(self.wanted)
+        items[:] = [item for item in items if item.nodeid in wanted]
+
+    def write(self, record):
+        print(json.dumps(record), file=self.results, flush=True)
+
+    def see(self, text):
+        self.matrix |= bool(MATRIX.search(text))
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.matrix = False
+        self.write({"begin": nodeid})
+
+    def pytest_runtest_logreport(self, report):
+        if report.when != "call" and report.passed:
+            return
+        record = {"end": report.nodeid, "outcome": report.outcome, "matrix": self.matrix}
+        if report.failed and report.longrepr is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            record["reason"] = crash.message if crash else str(report.longrepr)[-2000:]
+            record["detail"] = str(report.longrepr)[-6000:]
+        self.write(record)
+
+
+def work(arguments):
+    """The child: runs pytest on the wanted tests."""
+    import pytest
+
+    import triton_llopt
+
+    if arguments.simulate:
+        triton_llopt.simulate(arguments.simulate, instruction_limit=INSTRUCTION_LIMIT)
+        stand_in_for_cuda()
+    else:
+        triton_llopt.enable(arguments.source)
+    wanted = None
+    if arguments.wanted.exists():
+        wanted = arguments.wanted.read_text().splitlines()
+    with open(arguments.results, "a") as results:
+        recorder = Recorder(wanted, results)
+        from triton_llopt import routing
+
+        compile = routing._Stages.compile
+
+        def watched(self, source, *rest):
+            recorder.see(str(source))
+            return compile(self, source, *rest)
+
+        routing._Stages.compile = watched
+        command = ["-q", "-p", "no:cacheprovider", "--no-header", "--tb=short", "-W", "ignore"]
+        command += ["--device", "cpu" if arguments.simulate else "cuda"]
+        command += ["--collect-only"] if wanted is None else []
+        command += [f for f in FILES if re.search(arguments.files, f)]
+        pytest.main(command, plugins=[recorder])
+
+
+def start(arguments, wanted, folder):
+    """Runs a child; yields what it writes, and ends it when it stops writing."""
+    results, list = folder / "results", folder / "wanted"
+    results.write_text("")
+    list.unlink(missing_ok=True)
+    if wanted is not None:
+        list.write_text("\n".join(wanted) + "\n")
+    command = [sys.executable, __file__, arguments.checkout, "--child", "--results", results]
+    command += ["--wanted", list, "--files", arguments.files, "--source", arguments.source]
+    command += ["--simulate", arguments.simulate] if arguments.simulate else []
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["TRITON_CACHE_DIR"] = str(folder / "cache")
+    with open(folder / "output", "ab") as output:
+        child = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=output,
+            stderr=output,
+            cwd=arguments.checkout,
+            env=environment,
+        )
+        watchdog = None
+        with open(results) as stream:
+            ended = False
+            while True:
+                line = stream.readline()
+                if line:
+                    if watchdog:
+                        watchdog.cancel()
+                    watchdog = threading.Timer(SECONDS_FOR_ONE_TEST, child.kill)
+                    watchdog.start()
+                    yield json.loads(line)
+                elif ended:
+                    break
+                else:
+                    try:
+                        child.wait(0.2)
+                        ended = True
+                    except subprocess.TimeoutExpired:
+                        pass
+        if watchdog:
+            watchdog.cancel()
+
+
+def function_of(nodeid):
+    """`file.py::test_name` of a test with its parameters."""
+    return nodeid.partition("[")[0].rpartition("/")[2]
+
+
+def sampled(collected, step):
+    """Every `step`th test of each test function."""
+    by_function = collections.defaultdict(list)
+    for nodeid in collected:
+        by_function[function_of(nodeid)].append(nodeid)
+    return [nodeid for tests in by_function.values() for nodeid in tests[::step]]
+
+
+def run_all(arguments, folder):
+    """Outcomes by test."""
+    collected = [r["collected"] for r in start(arguments, None, folder) if "collected" in r]
+    if not collected:
+        sys.exit("nothing was collected:\n" + (folder / "output").read_text()[-4000:])
+    wanted = [t for t in collected if re.search(arguments.only, t)]
+    left = dict.fromkeys(sampled(wanted, arguments.sample))
+    print(f"{len(collected)} tests, {len(left)} of them to run", flush=True)
+    outcomes = {}
+    while left:
+        running, progress = None, False
+        for record in start(arguments, left, folder):
+            if "begin" in record:
+                running = record["begin"]
+                continue
+            if "end" not in record:
+                continue
+            running, progress = None, True
+            outcomes[record["end"]] = record
+            left.pop(record["end"], None)
+            if arguments.json:
+                with open(f"{arguments.json}l", "a") as log:
+                    print(json.dumps(record), file=log)
+        if running is not None:
+            outcomes[running] = {"outcome": "failed", "matrix": False, "reason": "the process died"}
+            left.pop(running, None)
+        elif not progress:
+            print((folder / "output").read_text()[-2000:])
+            break
+    return outcomes
+
+
+def summary(outcomes):
+    """Prints the tables; returns the share of tests without a matrix product that pass."""
+    functions = collections.defaultdict(collections.Counter)
+    reasons = collections.Counter()
+    for nodeid, record in outcomes.items():
+        kind = "matrix " if record["matrix"] else ""
+        functions[function_of(nodeid)][kind + record["outcome"]] += 1
+        if record["outcome"] == "failed" and not record["matrix"]:
+            line = " ".join(record.get("reason", "").split())[:160]
+            reasons[function_of(nodeid), re.sub(r"0x[0-9a-f]+|\d+", "#", line)] += 1
+    columns = ("passed", "failed", "skipped", "matrix passed", "matrix failed")
+    print("| test | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
+    for name, counts in functions.items():
+        print(f"| {name} | " + " | ".join(str(counts[c] or "") for c in columns) + " |")
+    total = sum(functions.values(), collections.Counter())
+    print("| all | " + " | ".join(str(total[c]) for c in columns) + " |\n")
+    for (name, reason), count in reasons.most_common():
+        print(f"{count:5} {name}: {reason}")
+    return total["passed"] / max(total["passed"] + total["failed"], 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkout", type=Path, help="source tree of Triton 3.6.0")
+    parser.add_argument("--simulate", metavar="TARGET", help="no GPU: llopt's simulated machine")
+    parser.add_argument("--source", default="ttgir", help="where llopt takes over")
+    parser.add_argument("--files", default="", help="regular expression on the file")
+    parser.add_argument("--only", default="", help="regular expression on the test")
+    parser.add_argument("--sample", type=int, default=1, metavar="N")
+    parser.add_argument("--json", type=Path, help="write every outcome here")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--results", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--wanted", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        work(arguments)
+        return
+    with tempfile.TemporaryDirectory(prefix="triton-tests-") as folder:
+        outcomes = run_all(arguments, Path(folder))
+    share = summary(outcomes)
+    print(f"\n{100 * share:.1f} % of the tests without a matrix product pass")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(outcomes, indent=0) + "\n")
+    sys.exit(0 if share >= 0.9 else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Where Triton 3.6 hands kernels to llopt.
+
+Triton's backend for a vendor is a class with three things that matter here:
+
+- ``add_stages`` fills the ordered table of stages ``ttir, ttgir, llir, ptx, cubin`` (AMD: ``..., amdgcn,
+  hsaco``). The stages from TTGIR (or TTIR) to assembly are replaced by llopt's, all made by one
+  compilation in this process; the last stage, ``ptxas`` or AMD's linker, stays Triton's, with all
+  its options.
+- ``hash`` is part of the key of the cache on disk. llopt's version, the digest of its library and the
+  configuration are added, so that one cache directory serves Triton and llopt.
+- ``compute_cache_key`` of ``triton.runtime.jit`` makes the key of the kernels in memory, and gets the
+  same addition: switching over never launches a kernel of the other compiler.
+
+The methods are wrapped on Triton's own classes. Its inspection hook (``knobs.runtime.
+add_stages_inspection_hook``) would reach the stages as well, but is no part of either key, is reset
+with the knobs, and is left to the user.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import warnings
+
+import triton
+from triton.backends.amd import compiler as _amd
+from triton.backends.compiler import Language
+from triton.backends.nvidia import compiler as _nvidia
+from triton.runtime import jit as _jit
+
+from triton_llopt import _llopt
+from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
+
+# What a launcher must know and only the compiler that made the code can say. Everything else in
+# Triton's metadata comes from the options.
+_COMPILED = (
+    "name",
+    "shared",
+    "num_warps",
+    "tmem_size",
+    "global_scratch_size",
+    "global_scratch_align",
+    "profile_scratch_size",
+    "profile_scratch_align",
+)
+
+# The state: None while Triton compiles.
+configuration = None
+
+
+@functools.lru_cache
+def _digest():
+    """Of the library, so that a cache outlives neither a release nor a rebuild."""
+    with open(_llopt.__file__, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(
+            hashlib, "file_digest"
+        ) else hashlib.sha256(file.read()).hexdigest()
+
+
+@functools.lru_cache
+def _key(of):
+    return f"llopt-{_llopt.VERSION}-{_digest()}-{of}"
+
+
+class _Stages:
+    """The stages of one compilation. The first of llopt's compiles; the later ones hand out."""
+
+    def __init__(self, backend, stages, options, language):
+        self.configuration = configuration
+        self.options = options
+        self.triton = dict(stages)
+        self.assembly = "ptx" if "ptx" in stages else "amdgcn"
+        self.compiled = None
+        self.texts = {}
+        if "ptx" in stages:
+            self.target = f"cuda:{backend._parse_arch(options.arch)}"
+        else:
+            self.target = f"hip:{options.arch}"
+        if self.configuration.source == "ttir" and language == Language.TRITON:
+            stages["ttgir"] = self.ttgir
+        stages["llir"] = self.llir
+        stages[self.assembly] = self.emit
+        if self.configuration.simulated:
+            stages[backend.binary_ext] = self.simulated
+
+    def ttgir(self, source, metadata):
+        """From TTIR, with layouts of llopt's choice."""
+        if self.compile(source, "ttir", metadata):
+            return self.texts["ttgir"]
+        return self.triton["ttgir"](source, metadata)
+
+    def llir(self, source, metadata):
+        if self.is_ours(source, "ttgir"):
+            return self.texts["llvm"]
+        # Triton's TTGIR, or one that the user put in place of ours.
+        if self.compile(source, "ttgir", metadata):
+            return self.texts["llvm"]
+        return self.triton["llir"](source, metadata)
+
+    def emit(self, source, metadata):
+        if self.is_ours(source, "llvm"):
+            return self.texts[self.assembly]
+        return self.triton[self.assembly](source, metadata)
+
+    def simulated(self, source, metadata):
+        """The binary of the simulated machine is the optimised LLVM IR."""
+        if not self.is_ours(source, self.assembly):
+            raise LloptError(f"only llopt's own code can be simulated, not a given {self.assembly}")
+        return self.texts["llvm"].encode()
+
+    def is_ours(self, source, form):
+        return isinstance(source, str) and source == self.texts.get(form)
+
+    def compile(self, source, form, metadata):
+        """Compiles and notes what a launcher must know; false if Triton is to do it."""
+        if self.configuration.fallback and self.compiled is False:
+            return False
+        forms = ["llvm", self.assembly]
+        keywords = {}
+        if form == "ttir":
+            forms = ["ttgir", *forms]
+            options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+            keywords = {name: getattr(self.options, name, None) for name in options}
+        text = str(source)
+        try:
+            compiled = _llopt.compile(
+                text.encode(),
+                f"<{form}>",
+                self.target,
+                forms,
+                **keywords,
+                **self.library_options(),
+                enable_fp_fusion=self.options.enable_fp_fusion,
+                line_info=not triton.knobs.compilation.disable_line_info,
+                keep_print_calls=self.configuration.simulated,
+            )
+        except LloptError as error:
+            error.kernel = _kernel_name(text)
+            error.target = self.target
+            if self.configuration.fallback and isinstance(error, UnsupportedError):
+                about = f"'{error.op}': {error.feature}" if error.op else error.text
+                warnings.warn(
+                    f"llopt leaves kernel '{error.kernel}' to Triton: {about}",
+                    FallbackWarning,
+                    stacklevel=2,
+                )
+                self.compiled = False
+                return False
+            raise
+        for warning in compiled.warnings:
+            warnings.warn(warning, stacklevel=2)
+        found = json.loads(compiled.metadata)
+        metadata.update({key: found[key] for key in _COMPILED})
+        if form == "ttir":
+            metadata["tensordesc_meta"] = found["tensordesc_meta"]
+        self.texts = {form: compiled.text(form) for form in forms}
+        self.compiled = True
+        return True
+
+    def library_options(self):
+        """Device libraries, where Triton has them, and the user's own."""
+        options = self.options
+        libraries = dict(options.extern_libs or ())
+        if self.assembly == "ptx":
+            return {
+                "libdevice": libraries.pop("libdevice", None),
+                "libraries": list(libraries.values()),
+                "enable_reflect_ftz": options.enable_reflect_ftz,
+            }
+        ocml = libraries.pop("ocml", None)
+        libraries.pop("ockl", None)
+        return {
+            "ocml": os.path.dirname(ocml) if ocml else None,
+            "libraries": list(libraries.values()),
+            "allow_flush_denorm": options.allow_flush_denorm,
+            "waves_per_eu": options.waves_per_eu,
+        }
+
+
+def _kernel_name(text):
+    """The name in ``tt.func public @name(``."""
+    _, _, rest = text.partition("tt.func public @")
+    return rest.partition("(")[0] or "unknown"
+
+
+def _wrap(backend):
+    """Wraps the two methods of one of Triton's backends; returns what undoes it."""
+    add_stages, hash = backend.add_stages, backend.hash
+
+    @functools.wraps(add_stages)
+    def add_llopt_stages(self, stages, options, language):
+        add_stages(self, stages, options, language)
+        if configuration is not None:
+            _Stages(self, stages, options, language)
+
+    @functools.wraps(hash)
+    def hash_with_llopt(self):
+        own = hash(self)
+        return own if configuration is None else f"{own}-{_key(configuration)}"
+
+    backend.add_stages, backend.hash = add_llopt_stages, hash_with_llopt
+
+    def undo():
+        backend.add_stages, backend.hash = add_stages, hash
+
+    return undo
+
+
+def _wrap_key():
+    """Wraps the key of the kernels in memory; returns what undoes it."""
+    compute = _jit.compute_cache_key
+
+    @functools.wraps(compute)
+    def compute_with_llopt(*arguments):
+        own = compute(*arguments)
+        return own if configuration is None else own + _key(configuration)
+
+    _jit.compute_cache_key = compute_with_llopt
+
+    def undo():
+        _jit.compute_cache_key = compute
+
+    return undo
+
+
+_undo = []
+
+
+def install(wanted):
+    """Compiles with llopt, as configured, from now on."""
+    global configuration
+    if triton.__version__.split(".")[:2] != ["3", "6"]:
+        raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
+    if not _undo:
+        _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key()])
+    configuration = wanted
+
+
+def remove():
+    """Gives compilation back to Triton."""
+    global configuration
+    configuration = None
+    while _undo:
+        _undo.pop()()

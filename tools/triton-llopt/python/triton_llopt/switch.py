@@ -1,0 +1,117 @@
+"""Turning llopt on and off: the functions a user calls, and the environment variables.
+
+One process-wide state, :class:`Configuration`, says how kernels are compiled and where they run.
+"""
+
+import contextlib
+import os
+from dataclasses import dataclass, replace
+
+SOURCES = ("ttgir", "ttir")
+SANITIZE = ("error", "warn", "off")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How kernels are compiled, and whether they run on the simulated machine."""
+
+    # The form in which llopt takes over from Triton.
+    source: str = "ttgir"
+    # Whether Triton compiles what llopt does not support.
+    fallback: bool = False
+    # Whether the binary is for the simulated machine.
+    simulated: bool = False
+
+
+def enable(source=None, *, fallback=False, **keywords):
+    """Compile every kernel of this process with llopt.
+
+    ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or
+    ``mode``) says where llopt takes over: ``"ttgir"``, the default, after Triton's own layout
+    passes; ``"ttir"`` before them, so that llopt chooses the layouts. Gluon kernels carry their
+    layouts and always go over as TTGIR. With ``fallback=True`` Triton compiles what llopt does not
+    support, with one warning that names op and kernel; otherwise that raises
+    :class:`~triton_llopt.UnsupportedError`.
+
+    Kernels that were compiled before are compiled again at their next launch; :func:`disable` gives
+    them back. Triton's cache on disk keeps both apart.
+
+    Raises ``ImportError`` without Triton 3.6, ``ValueError`` for an unknown source.
+    """
+    names = {name: value for name, value in keywords.items() if name in ("from", "mode")}
+    unknown = keywords.keys() - names.keys()
+    if unknown:
+        raise TypeError(f"enable() got an unexpected keyword argument '{sorted(unknown)[0]}'")
+    given = {value for value in (source, *names.values()) if value is not None}
+    if len(given) > 1:
+        raise TypeError(f"enable() got several sources: {', '.join(sorted(given))}")
+    chosen = given.pop() if given else "ttgir"
+    if chosen not in SOURCES:
+        raise ValueError(f"llopt takes over from {' or '.join(SOURCES)}, not from '{chosen}'")
+    from triton_llopt import routing
+
+    simulated = routing.configuration is not None and routing.configuration.simulated
+    routing.install(Configuration(chosen, fallback, simulated))
+
+
+def disable():
+    """Give compilation, and the driver if kernels ran on the simulated machine, back to Triton."""
+    from triton_llopt import routing
+
+    if routing.configuration is not None and routing.configuration.simulated:
+        from triton_llopt import simulator
+
+        simulator.deactivate()
+    routing.remove()
+
+
+@contextlib.contextmanager
+def enabled(source=None, **keywords):
+    """:func:`enable` for the duration of a ``with`` block; afterwards all is as it was before."""
+    from triton_llopt import routing
+
+    before = routing.configuration
+    enable(source, **keywords)
+    try:
+        yield
+    finally:
+        if before is None:
+            routing.remove()
+        else:
+            routing.install(before)
+
+
+def simulate(target="cuda:90", *, sanitize="error", instruction_limit=None):
+    """Run every kernel of this process on llopt's simulated machine, as if on ``target``.
+
+    Arguments are PyTorch's CPU tensors or :class:`~triton_llopt.Array`. What a kernel prints goes to
+    standard output. ``sanitize`` says what becomes of races, reads of uninitialised shared memory,
+    accesses out of bounds and divergent barriers: ``"error"`` raises
+    :class:`~triton_llopt.SanitizerError` after the launch, ``"warn"`` warns, ``"off"`` does not look.
+    A block that executes more than ``instruction_limit`` warp instructions counts as hung.
+
+    llopt is enabled, from TTGIR, unless it is already. :func:`disable` ends the simulation.
+    """
+    if sanitize not in SANITIZE:
+        raise ValueError(f"sanitize is one of {', '.join(SANITIZE)}, not '{sanitize}'")
+    from triton_llopt import routing, simulator
+
+    simulator.activate(target, sanitize, instruction_limit)
+    before = routing.configuration or Configuration()
+    routing.install(replace(before, simulated=True))
+
+
+def obey_environment():
+    """Do as the environment variables say; called when Triton first looks for a backend.
+
+    ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback.
+    """
+    source = os.environ.get("TRITON_LLOPT", "")
+    if source in ("", "0"):
+        return
+    if source not in SOURCES:
+        raise ValueError(f"TRITON_LLOPT is {' or '.join(SOURCES)}, not '{source}'")
+    from triton_llopt import routing
+
+    if routing.configuration is None:
+        enable(source, fallback=os.environ.get("TRITON_LLOPT_FALLBACK", "0") not in ("", "0"))

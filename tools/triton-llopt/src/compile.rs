@@ -1,0 +1,154 @@
+//! Compilation: tile IR in, every form of the kernel out.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use llopt::{ArtifactKind, Compiler, Options, Source, Target, TargetMetadata};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::failure;
+
+/// What is known of a target (`cuda:90`), as JSON: Triton's description of it, and its limits.
+#[pyfunction]
+pub(crate) fn describe_target(py: Python<'_>, target: &str) -> PyResult<String> {
+    let target = Target::parse(target)
+        .map_err(|error| failure::raise(py, "UnknownTargetError", (error.to_string(),)))?;
+    let TargetMetadata {
+        backend,
+        arch,
+        warp_size,
+    } = TargetMetadata::of(target);
+    let facts = serde_json::json!({
+        "backend": backend,
+        "arch": arch,
+        "warp_size": warp_size,
+        "shared_memory_limit": target.shared_memory_limit(),
+        "max_threads_per_block": target.max_threads_per_block(),
+    });
+    Ok(facts.to_string())
+}
+
+/// What a compilation yields.
+#[pyclass(frozen, module = "triton_llopt._llopt")]
+pub(crate) struct Compiled {
+    /// Bytes by the name of the form.
+    artifacts: HashMap<&'static str, Vec<u8>>,
+    /// Launch metadata as JSON, with Triton's keys.
+    #[pyo3(get)]
+    metadata: String,
+    /// Seconds of each phase, in the order in which they ran, as JSON.
+    #[pyo3(get)]
+    timings: String,
+    /// Rendered warnings.
+    #[pyo3(get)]
+    warnings: Vec<String>,
+}
+
+#[pymethods]
+impl Compiled {
+    /// The kernel as a `str`, for the forms that are text.
+    fn text(&self, form: &str) -> PyResult<&str> {
+        let bytes = self.find(form)?;
+        std::str::from_utf8(bytes).map_err(|_| PyValueError::new_err(format!("{form} is no text")))
+    }
+
+    /// The kernel as `bytes`.
+    fn bytes<'py>(&self, py: Python<'py>, form: &str) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, self.find(form)?))
+    }
+}
+
+impl Compiled {
+    fn find(&self, form: &str) -> PyResult<&[u8]> {
+        let found = self.artifacts.get(form).map(Vec::as_slice);
+        found.ok_or_else(|| PyValueError::new_err(format!("the form {form} was not asked for")))
+    }
+}
+
+/// Compiles `source`, text or bytecode called `name` in diagnostics, for `target` (`cuda:90`), up to
+/// the last of `forms`; the others are handed out on the way. Options have the names and the
+/// defaults of Triton's. The interpreter lock is released meanwhile.
+#[pyfunction]
+#[pyo3(signature = (
+    source, name, target, forms, *, num_warps=None, num_stages=None, num_ctas=None,
+    enable_fp_fusion=true, maxnreg=None, line_info=true, libdevice=None, ocml=None,
+    libraries=Vec::new(), enable_reflect_ftz=true, allow_flush_denorm=false, waves_per_eu=0,
+    keep_print_calls=false,
+))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keyword arguments of Python, one for each option"
+)]
+pub(crate) fn compile(
+    py: Python<'_>,
+    source: Vec<u8>,
+    name: String,
+    target: &str,
+    forms: Vec<String>,
+    num_warps: Option<u32>,
+    num_stages: Option<u32>,
+    num_ctas: Option<u32>,
+    enable_fp_fusion: bool,
+    maxnreg: Option<u32>,
+    line_info: bool,
+    libdevice: Option<PathBuf>,
+    ocml: Option<PathBuf>,
+    libraries: Vec<PathBuf>,
+    enable_reflect_ftz: bool,
+    allow_flush_denorm: bool,
+    waves_per_eu: u32,
+    keep_print_calls: bool,
+) -> PyResult<Compiled> {
+    let target = Target::parse(target)
+        .map_err(|error| failure::raise(py, "UnknownTargetError", (error.to_string(),)))?;
+    let forms: Vec<ArtifactKind> = forms
+        .iter()
+        .map(|form| form.parse())
+        .collect::<Result<_, _>>()
+        .map_err(|error: llopt::UnknownKind| PyValueError::new_err(error.to_string()))?;
+    let Some(&last) = forms.iter().max() else {
+        return Err(PyValueError::new_err("no form is asked for"));
+    };
+
+    let mut options = Options::new(target);
+    options.num_warps = num_warps;
+    options.num_stages = num_stages.unwrap_or(options.num_stages);
+    options.num_ctas = num_ctas;
+    options.fp_fusion = enable_fp_fusion;
+    options.max_registers = maxnreg;
+    options.line_info = line_info;
+    options.libdevice = libdevice;
+    options.ocml = ocml;
+    options.libraries = libraries;
+    options.library_flushes_denormals = enable_reflect_ftz;
+    options.flush_denormals = allow_flush_denorm;
+    options.waves_per_eu = waves_per_eu;
+    options.keep_print_calls = keep_print_calls;
+    options.keep = forms;
+
+    let source = Source::new(name, source);
+    let compiler = Compiler::new(options);
+    let compilation = py
+        .detach(|| compiler.compile(&source, last))
+        .map_err(|error| failure::of_compilation(py, &error, &source))?;
+    let as_json = |result: serde_json::Result<String>| {
+        result.map_err(|error| PyValueError::new_err(error.to_string()))
+    };
+    Ok(Compiled {
+        metadata: as_json(serde_json::to_string(&compilation.metadata))?,
+        timings: as_json(serde_json::to_string(&compilation.timings))?,
+        warnings: compilation
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        artifacts: compilation
+            .kept
+            .into_iter()
+            .chain([compilation.artifact])
+            .map(|artifact| (artifact.kind().name(), artifact.into_bytes()))
+            .collect(),
+    })
+}

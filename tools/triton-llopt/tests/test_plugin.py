@@ -1,0 +1,235 @@
+"""What the package promises, tried without a GPU.
+
+    python3 -m unittest discover -s tools/triton-llopt/tests
+
+Needed: the package, triton==3.6.0, NumPy.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="triton-llopt-"))
+
+import kernels
+import numpy as np
+import triton
+import triton_llopt
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton_llopt import Array
+
+HERE = Path(__file__).parent
+CUDA, HIP = GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)
+
+
+def source(kernel=kernels.add, **constants):
+    """`kernel` with pointers to f32, then an i32 called n, then constants."""
+    signature = {
+        name: "constexpr" if name in constants else "i32" if name == "n" else "*fp32"
+        for name in kernel.arg_names
+    }
+    return ASTSource(kernel, signature, constants)
+
+
+def compiled(target=CUDA, **options):
+    return triton.compile(source(BLOCK=1024), target=target, options=options)
+
+
+class Switched(unittest.TestCase):
+    def tearDown(self):
+        triton_llopt.disable()
+
+
+class Compilation(Switched):
+    def test_one_cache_serves_both_compilers(self):
+        theirs = compiled()
+        triton_llopt.enable()
+        ours = compiled()
+        self.assertNotEqual(theirs.hash, ours.hash)
+        self.assertNotEqual(theirs.asm["llir"], ours.asm["llir"])
+        self.assertEqual(compiled().hash, ours.hash)
+        triton_llopt.enable("ttir")
+        self.assertNotEqual(compiled().hash, ours.hash)
+        triton_llopt.disable()
+        self.assertEqual(compiled().hash, theirs.hash)
+        self.assertEqual(compiled().kernel, theirs.kernel)
+
+    def test_a_launcher_is_told_what_triton_tells_it(self):
+        for target in (CUDA, HIP):
+            theirs = compiled(target).metadata._asdict()
+            with triton_llopt.enabled():
+                ours = compiled(target).metadata._asdict()
+            theirs.pop("hash")
+            self.assertEqual(theirs, {key: ours[key] for key in theirs})
+
+    def test_both_vendors_and_both_sources(self):
+        for target, last in ((CUDA, "cubin"), (HIP, "hsaco")):
+            for form in ("ttgir", "ttir"):
+                with triton_llopt.enabled(form):
+                    self.assertTrue(compiled(target).asm[last].startswith(b"\x7fELF"))
+
+    def test_the_documented_spellings(self):
+        for keywords in ({"from": "ttir"}, {"mode": "ttir"}, {"source": "ttir"}):
+            with triton_llopt.enabled(**keywords):
+                self.assertIn("#blocked", compiled().asm["ttgir"])
+        with self.assertRaisesRegex(ValueError, "not from 'ptx'"):
+            triton_llopt.enable("ptx")
+        with self.assertRaises(TypeError):
+            triton_llopt.enable(form="ttir")
+
+    def test_options_reach_the_code(self):
+        triton_llopt.enable()
+        self.assertIn(".maxnreg 32", compiled(maxnreg=32).asm["ptx"])
+        self.assertIn(".reqntid 256", compiled(num_warps=8).asm["ptx"])
+
+    def test_several_threads_compile_at_once(self):
+        triton_llopt.enable()
+        found = []
+
+        def work(block):
+            found.append(triton.compile(source(BLOCK=block), target=CUDA).asm["ptx"])
+
+        threads = [threading.Thread(target=work, args=(1 << n,)) for n in range(7, 11)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(found), 4)
+
+    def test_the_environment_enables(self):
+        code = "import kernels, test_plugin, triton_llopt as l; test_plugin.compiled(); "
+        code += "from triton_llopt import routing; print(routing.configuration)"
+        environment = {**os.environ, "TRITON_LLOPT": "ttir", "TRITON_LLOPT_FALLBACK": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=HERE, env=environment, capture_output=True, text=True
+        )
+        self.assertIn("source='ttir', fallback=True", done.stdout, done.stderr)
+
+
+class Errors(Switched):
+    def failure(self, kernel, **constants):
+        try:
+            triton.compile(source(kernel, **constants), target=CUDA)
+        except Exception as error:
+            return error
+        self.fail("it compiled")
+
+    def test_the_frontends_errors_are_tritons(self):
+        theirs = self.failure(kernels.specialized, BLOCK=128)
+        triton_llopt.enable()
+        ours = self.failure(kernels.specialized, BLOCK=128)
+        self.assertIs(type(ours), type(theirs))
+        self.assertEqual(str(ours), str(theirs))
+
+    def test_refused_assembly_is_ptxas_error_under_both(self):
+        theirs = self.failure(kernels.inline, BLOCK=128)
+        triton_llopt.enable()
+        ours = self.failure(kernels.inline, BLOCK=128)
+        self.assertIs(type(ours), type(theirs))
+
+    def unsupported(self):
+        """A kernel in TTGIR with an op that has no code on the target."""
+        text = (HERE / "unsupported.ttgir").read_text()
+        with tempfile.NamedTemporaryFile("w", suffix=".ttgir") as file:
+            file.write(text)
+            file.flush()
+            return triton.compile(file.name, target=CUDA)
+
+    def test_what_is_unsupported_is_named(self):
+        triton_llopt.enable()
+        with self.assertRaises(triton_llopt.UnsupportedError) as caught:
+            self.unsupported()
+        error = caught.exception
+        self.assertIsInstance(error, RuntimeError)
+        self.assertEqual(error.op, "ttg.warp_specialize")
+        self.assertEqual((error.kernel, error.target), ("specialized", "cuda:90"))
+        self.assertIn("is not supported", str(error))
+
+    def test_fallback_warns_once_and_triton_compiles(self):
+        triton_llopt.enable(fallback=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.assertIn("cubin", self.unsupported().asm)
+        messages = [str(w.message) for w in caught]
+        self.assertEqual(len(messages), 1)
+        self.assertRegex(messages[0], "^llopt leaves kernel 'specialized' to Triton: 'ttg.warp_sp")
+        self.assertNotIn("\n", messages[0])
+
+
+class Simulation(Switched):
+    def vectors(self, n):
+        x, y = (np.random.default_rng(s).standard_normal(n, np.float32) for s in (1, 2))
+        return Array(x), Array(y), Array(np.zeros(n, np.float32))
+
+    def test_both_vendors_compute(self):
+        for target in ("cuda:80", "cuda:90", "hip:gfx942", "hip:gfx1100"):
+            triton_llopt.simulate(target)
+            x, y, out = self.vectors(3000)
+            kernels.add[(3,)](x, y, out, 3000, BLOCK=1024)
+            np.testing.assert_array_equal(out.contents, x.contents + y.contents)
+            rows, result = Array(x.contents.reshape(10, 300)), Array(np.zeros((10, 300), np.float32))
+            kernels.softmax[(10,)](rows, result, 300, BLOCK=512)
+            expected = np.exp(rows.contents - rows.contents.max(1, keepdims=True))
+            expected /= expected.sum(1, keepdims=True)
+            np.testing.assert_allclose(result.contents, expected, rtol=1e-5)
+
+    def test_gluon_kernels_run(self):
+        triton_llopt.simulate("cuda:90")
+        x, _, _ = self.vectors(512)
+        before = x.contents.copy()
+        kernels.scaled[(1,)](x, 2.0, BLOCK=512)
+        np.testing.assert_array_equal(x.contents, 2 * before)
+
+    def test_views_share_memory(self):
+        triton_llopt.simulate("cuda:90")
+        whole = np.arange(2048, dtype=np.float32)
+        x, y, out = (Array(whole[at : at + 512]) for at in (0, 512, 1024))
+        kernels.add[(1,)](x, y, out, 512, BLOCK=512)
+        np.testing.assert_array_equal(whole[1024:1536], whole[:512] + whole[512:1024])
+        np.testing.assert_array_equal(whole[1536:], np.arange(1536, 2048))
+
+    def test_the_autotuner_chooses(self):
+        triton_llopt.simulate("cuda:90")
+        x, y, out = self.vectors(512)
+        kernels.tuned[lambda meta: (triton.cdiv(512, meta["BLOCK"]),)](x, y, out, 512)
+        np.testing.assert_array_equal(out.contents, x.contents + y.contents)
+        self.assertIn(kernels.tuned.best_config.kwargs["BLOCK"], (128, 512))
+
+    def test_findings_are_errors(self):
+        triton_llopt.simulate("cuda:90")
+        x = Array(np.zeros(100, np.int32))
+        with self.assertRaises(triton_llopt.SimulationError) as caught:
+            kernels.beyond[(1,)](x, BLOCK=128)
+        self.assertRegex(str(caught.exception), r"kernels\.py:\d+")
+        self.assertIn("kernel 'beyond' for cuda:90", str(caught.exception))
+
+    def test_prints_and_assertions(self):
+        code = "import kernels, numpy as np, triton_llopt as l; l.simulate('cuda:90'); "
+        code += "kernels.talking[(1,)](l.Array(np.full(1, 42, np.int32)), num_warps=1)"
+        done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True)
+        self.assertIn("seen: 42", done.stdout, done.stderr)
+        triton_llopt.simulate("cuda:90")
+        with self.assertRaisesRegex(triton_llopt.SimulationError, "not zero|stopped"):
+            kernels.strict[(1,)](Array(np.ones(1, np.int32)), debug=True)
+
+    def test_warmup_needs_no_memory(self):
+        triton_llopt.simulate("cuda:90")
+        kernel = kernels.add.warmup(*[triton.runtime.jit.MockTensor(np.dtype("float32"))] * 3, 100,
+                                    BLOCK=128, grid=(1,))  # fmt: skip
+        self.assertIn("ptx", kernel.asm)
+
+    def test_disable_ends_it(self):
+        before = triton.runtime.driver._active
+        triton_llopt.simulate("hip:gfx942")
+        triton_llopt.disable()
+        self.assertIs(triton.runtime.driver._active, before)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+//! Python packages in a folder of their own below `target/`: nothing of the user's is touched, and
+//! Debian's Python needs no virtual environment for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{process, workspace};
+
+/// A folder with packages, to be named by `PYTHONPATH`.
+pub struct Packages {
+    folder: PathBuf,
+}
+
+impl Packages {
+    /// The folder `target/python/NAME`.
+    pub fn named(name: &str) -> Result<Self> {
+        let folder = workspace::target_directory()?.join("python").join(name);
+        Ok(Self { folder })
+    }
+
+    /// Installs `requirements` unless the folder holds `module` already.
+    pub fn ensure(&self, module: &str, requirements: &[&str]) -> Result<()> {
+        if self.folder.join(module).exists() {
+            return Ok(());
+        }
+        process::run(self.pip_install().args(requirements))
+    }
+
+    /// Builds and installs a package of this repository, in place of an earlier build.
+    pub fn install(&self, package: &Path) -> Result<()> {
+        process::run(
+            self.pip_install()
+                .args(["--upgrade", "--no-deps"])
+                .arg(package),
+        )
+    }
+
+    /// `python3`, which finds the packages.
+    pub fn python(&self) -> Command {
+        let mut command = Command::new("python3");
+        command
+            .current_dir(workspace::root())
+            .env("PYTHONPATH", &self.folder);
+        command
+    }
+
+    fn pip_install(&self) -> Command {
+        let mut command = Command::new("python3");
+        command
+            .current_dir(workspace::root())
+            .args(["-m", "pip", "install", "--quiet", "--target"])
+            .arg(&self.folder);
+        command
+    }
+}
