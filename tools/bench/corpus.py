@@ -1,8 +1,8 @@
 """Kernels to measure on: a folder of `<target>.jsonl.gz`, or the examples of this repository.
 
 A line of a corpus file is a JSON object with the keys `kernel`, `target` (`cuda:90`,
-`hip:gfx942`, …), `ttgir` (text), and, as Triton's own compiler left them, `ok` and `insts`
-(instructions by opcode, the opcode of PTX being cut at its first dot).
+`hip:gfx942`, …), `ttgir` (text), perhaps `ttir`, and, as Triton's own compiler left them, `ok`
+and `insts` (instructions by opcode, the opcode of PTX being cut at its first dot).
 """
 
 import gzip
@@ -25,10 +25,16 @@ class Kernel:
     text: str
     # Triton's own instruction counts, if the corpus has them.
     instructions: dict | None
+    # The same kernel before it had layouts, if the corpus has it.
+    ttir: str | None = None
 
     @property
     def vendor(self):
         return self.target.split(":")[0]
+
+    def stage(self, name):
+        """The text of `ttir` or `ttgir`, if there is one."""
+        return {"ttir": self.ttir, "ttgir": self.text}[name]
 
 
 def find_vendor_tools():
@@ -55,7 +61,13 @@ def of_corpus(folder):
         with gzip.open(file, "rt") as lines:
             for record in map(json.loads, lines):
                 if record["ok"] and record.get("ttgir"):
-                    yield Kernel(record["kernel"], record["target"], record["ttgir"], record["insts"])
+                    yield Kernel(
+                    record["kernel"],
+                    record["target"],
+                    record["ttgir"],
+                    record["insts"],
+                    record.get("ttir"),
+                )
 
 
 def of_examples():

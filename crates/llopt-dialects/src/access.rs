@@ -6,12 +6,14 @@
 //! [`expect`] panic, which is a bug in the code that built the operation.
 
 use crate::definition::{DefaultValue, Groups, Multiplicity, OpDefinition, Presence, ValueField};
-use llopt_mlir::{dialect::OpSpec, ir::AttributeExt};
+use llopt_mlir::{
+    dialect::OpSpec,
+    ir::{AttributeExt, ValueExt},
+};
 use melior::{
     Context,
     ir::{
         Attribute, AttributeLike, Location, OperationRef, RegionRef, Type, Value, ValueLike,
-        attribute::FlatSymbolRefAttribute,
         operation::{OperationLike, OperationResult},
     },
 };
@@ -205,9 +207,7 @@ pub fn regions<'c, 'a>(operation: OperationRef<'c, 'a>, position: usize) -> Vec<
 
 /// The operation that a value is a result of.
 pub fn defining<'c, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
-    let result = OperationResult::try_from(value).ok()?;
-    // SAFETY: the owner of a live result is live, and as long as the result's IR is.
-    Some(unsafe { OperationRef::from_raw(result.owner().to_raw()) })
+    value.defining_op()
 }
 
 /// An attribute or its default.
@@ -288,9 +288,7 @@ pub fn symbol<'c>(
     definition: &OpDefinition,
     index: usize,
 ) -> Option<&'c str> {
-    slot(operation, definition, index)
-        .and_then(|attribute| FlatSymbolRefAttribute::try_from(attribute).ok())
-        .map(|symbol| symbol.value())
+    slot(operation, definition, index).and_then(|attribute| attribute.as_symbol())
 }
 
 /// An `array<i32: …>`.

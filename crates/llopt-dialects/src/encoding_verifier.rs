@@ -1,12 +1,17 @@
 //! Checks of encodings: of their parameters alone, and against the tensor that carries them.
 
-use crate::{encoding::Encoding, gluon, module, types::RankedTensor};
+use crate::{
+    encoding::{Encoding, EncodingError},
+    gluon, module,
+    types::RankedTensor,
+};
 use llopt_layout::Dim;
 use llopt_mlir::{
     diagnostic::Complaint,
     dialect::{AttributeSpec, Parameters},
+    ir::OperationExt,
 };
-use melior::ir::{Attribute, OperationRef, Type, ValueLike, operation::OperationLike};
+use melior::ir::{Attribute, OperationRef, Type};
 
 /// Checks the parameters of an attribute kind against each other.
 ///
@@ -101,6 +106,46 @@ pub fn threads(encoding: &Encoding) -> Option<Threads> {
     })
 }
 
+/// As [`threads`] of the encoding that an attribute is. The answer stays with the attribute, since
+/// a module asks it of a few attributes at every operand of every operation.
+///
+/// # Errors
+/// The attribute is no encoding.
+fn threads_of_attribute(attribute: Attribute<'_>) -> Result<Option<Threads>, EncodingError> {
+    if let Some(known) = Threads::unpack(AttributeSpec::memo(attribute)) {
+        return Ok(Some(known));
+    }
+    let found = threads(&Encoding::from_attribute(attribute)?);
+    if let Some(memo) = found.and_then(Threads::pack) {
+        AttributeSpec::set_memo(attribute, memo);
+    }
+    Ok(found)
+}
+
+impl Threads {
+    /// Bits of each number in a memo.
+    const FIELD: u32 = 21;
+
+    /// As one number that is not zero; `None` if one of the three is too large for its field.
+    fn pack(self) -> Option<u64> {
+        [self.lanes, self.warps, self.blocks]
+            .into_iter()
+            .try_fold(1, |memo: u64, number| {
+                (number >> Self::FIELD == 0).then(|| memo << Self::FIELD | u64::from(number))
+            })
+    }
+
+    /// What [`Threads::pack`] packed; `None` for zero.
+    fn unpack(memo: u64) -> Option<Self> {
+        let field = |index: u32| (memo >> (index * Self::FIELD)) as u32 & ((1 << Self::FIELD) - 1);
+        (memo != 0).then(|| Self {
+            lanes: field(2),
+            warps: field(1),
+            blocks: field(0),
+        })
+    }
+}
+
 /// Checks that the layout of every tensor of an operation is one for the warps, lanes and blocks
 /// that execute it.
 ///
@@ -110,15 +155,10 @@ pub fn operation(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
     let mut around: Option<(Option<u32>, u32, u32)> = None;
     // Most tensors of an operation share their layout.
     let mut last: Option<Attribute<'_>> = None;
-    let operands = operation
-        .operands()
-        .enumerate()
-        .map(|(index, value)| ("operand", index, value.r#type()));
-    let results = operation
-        .results()
-        .enumerate()
-        .map(|(index, value)| ("result", index, value.r#type()));
-    for (side, index, r#type) in operands.chain(results.collect::<Vec<_>>()) {
+    let side = |side: &'static str| move |(index, r#type)| (side, index, r#type);
+    let operands = operation.operand_types().enumerate().map(side("operand"));
+    let results = operation.result_types().enumerate().map(side("result"));
+    for (side, index, r#type) in operands.chain(results) {
         let Some(tensor) = RankedTensor::of(r#type) else {
             continue;
         };
@@ -126,7 +166,7 @@ pub fn operation(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
             continue;
         };
         if let Some(extent) = tensor
-            .shape()
+            .extents()
             .iter()
             .find(|extent| **extent < 1 || **extent & (**extent - 1) != 0)
         {
@@ -141,9 +181,9 @@ pub fn operation(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
         if is_open(attribute) {
             continue;
         }
-        let encoding = Encoding::from_attribute(attribute)
+        let found = threads_of_attribute(attribute)
             .map_err(|error| Complaint::new(format!("{side} #{index}: {error}")))?;
-        let Some(found) = threads(&encoding) else {
+        let Some(found) = found else {
             return Err(Complaint::new(format!(
                 "{side} #{index} has the layout {attribute} of memory; a tensor needs one of registers"
             )));
@@ -180,4 +220,28 @@ pub fn operation(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
 fn is_open(attribute: Attribute<'_>) -> bool {
     gluon::attribute::AUTO_ENCODING.is(attribute)
         || gluon::attribute::COALESCED_ENCODING.is(attribute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_remembered_whole_or_not_at_all() {
+        assert_eq!(Threads::unpack(0), None);
+        for (lanes, warps, blocks) in [(0, 0, 0), (64, 8, 16), (1 << 20, (1 << 21) - 1, 1)] {
+            let threads = Threads {
+                lanes,
+                warps,
+                blocks,
+            };
+            assert_eq!(threads.pack().and_then(Threads::unpack), Some(threads));
+        }
+        let many = Threads {
+            lanes: 32,
+            warps: 1 << 21,
+            blocks: 1,
+        };
+        assert_eq!(many.pack(), None);
+    }
 }

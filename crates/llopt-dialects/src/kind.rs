@@ -13,13 +13,11 @@ use llopt_mlir::{
     asm::{AsmParser, AsmPrinter, Parsed, SourceLoc, Token},
     diagnostic::Complaint,
     dialect::{AttributeSpec, Parameters, SpecData, TypeSpec},
+    ir::AttributeExt,
 };
 use melior::{
     Context,
-    ir::{
-        Attribute, AttributeLike, Type,
-        attribute::{IntegerAttribute, TypeAttribute},
-    },
+    ir::{Attribute, AttributeLike, Type},
 };
 
 fn definition_of(data: Option<SpecData>) -> Option<&'static KindDefinition> {
@@ -366,9 +364,9 @@ pub fn print_value<'c>(
         ParameterKind::Shape => printer.list(&access::i64_values(value).unwrap_or_default()),
         ParameterKind::Bases => print_bases(&bases_of(value).unwrap_or_default(), printer),
         ParameterKind::Attribute => printer.attribute(value),
-        ParameterKind::Type => match TypeAttribute::try_from(value) {
-            Ok(attribute) => printer.r#type(attribute.value()),
-            Err(_) => printer.attribute(value),
+        ParameterKind::Type => match value.as_type() {
+            Some(r#type) => printer.r#type(r#type),
+            None => printer.attribute(value),
         },
         ParameterKind::Enum(cases) => {
             let keyword = access::integer_value(value).and_then(|value| cases.keyword(value));
@@ -455,8 +453,7 @@ fn verify_parameters(
         let valid = match (value, parameter.kind) {
             (None, _) => parameter.default == Some(ParameterDefault::Ones),
             (Some(value), ParameterKind::UInt | ParameterKind::Enum(_)) => {
-                IntegerAttribute::try_from(value).is_ok()
-                    && access::integer_value(value).is_some_and(|value| value >= 0)
+                value.is_integer() && access::integer_value(value).is_some_and(|value| value >= 0)
             }
             (Some(value), ParameterKind::Bool) => value.is_bool(),
             (Some(value), ParameterKind::UInts) => access::i32_values(value)
@@ -465,7 +462,7 @@ fn verify_parameters(
             (Some(value), ParameterKind::Bases) => bases_of(value)
                 .is_some_and(|bases| bases.iter().flatten().all(|element| *element >= 0)),
             (Some(_), ParameterKind::Attribute) => true,
-            (Some(value), ParameterKind::Type) => TypeAttribute::try_from(value).is_ok(),
+            (Some(value), ParameterKind::Type) => value.as_type().is_some(),
         };
         if !valid {
             return Err(Complaint::new(format!(

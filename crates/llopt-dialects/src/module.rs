@@ -4,6 +4,7 @@
 //! partition of a `ttg.warp_specialize` has a number of warps of its own.
 
 use crate::{access, ttg};
+use llopt_mlir::ir::OperationExt;
 use melior::ir::{BlockLike, OperationRef, RegionLike, operation::OperationLike};
 
 /// The attribute with the number of warps of a block.
@@ -63,7 +64,7 @@ pub fn num_ctas(operation: OperationRef<'_, '_>) -> u32 {
 pub fn target<'c>(operation: OperationRef<'c, '_>) -> Option<&'c str> {
     let mut current = operation;
     loop {
-        if let Ok(attribute) = current.attribute(TARGET) {
+        if let Some(attribute) = current.attr(TARGET) {
             return access::string_value(attribute);
         }
         current = current.parent_operation()?;
@@ -71,7 +72,7 @@ pub fn target<'c>(operation: OperationRef<'c, '_>) -> Option<&'c str> {
 }
 
 fn number(operation: OperationRef<'_, '_>, name: &str) -> Option<u32> {
-    let value = access::integer_value(operation.attribute(name).ok()?)?;
+    let value = access::integer_value(operation.attr(name)?)?;
     u32::try_from(value).ok()
 }
 

@@ -5,8 +5,10 @@ use crate::{
     format::{Custom, CustomArgument, FormatParser, FormatPrinter},
     make, ttg,
 };
-use llopt_mlir::asm::{Parsed, Token};
-use melior::ir::{Attribute, attribute::StringAttribute};
+use llopt_mlir::{
+    asm::{Parsed, Token},
+    ir::AttributeExt,
+};
 
 /// `0, 16`: offsets without brackets, into `array<i32: …>`.
 pub static OFFSETS: Custom = Custom {
@@ -174,8 +176,5 @@ fn string_argument<'c>(
     state: &FormatPrinter<'_, 'c, '_>,
     arguments: &[CustomArgument],
 ) -> Option<&'c str> {
-    let attribute: Attribute<'c> = state.attribute(*arguments.first()?)?;
-    StringAttribute::try_from(attribute)
-        .ok()
-        .map(|string| string.value())
+    state.attribute(*arguments.first()?)?.as_str()
 }

@@ -15,9 +15,9 @@ use crate::{
 use llopt_mlir::{
     diagnostic::Complaint,
     dialect::{Parameters, TypeSpec},
-    ir::TypeExt,
+    ir::{AttributeExt, TypeExt},
 };
-use melior::ir::{Attribute, Type, attribute::TypeAttribute};
+use melior::ir::{Attribute, Type};
 
 /// Checks the parameters of a type kind against each other.
 ///
@@ -37,9 +37,7 @@ pub fn parameters<'c>(
 }
 
 fn type_at<'c>(parameters: Parameters<'c>, index: usize) -> Option<Type<'c>> {
-    TypeAttribute::try_from(parameters.get(index)?)
-        .ok()
-        .map(|attribute| attribute.value())
+    parameters.get(index)?.as_type()
 }
 
 fn tensor_descriptor(parameters: Parameters<'_>) -> Result<(), Complaint> {

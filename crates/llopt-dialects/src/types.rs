@@ -4,13 +4,15 @@
 //! Each view is a Copy wrapper: `of` answers `None` for other types, `new` makes the type.
 
 use crate::{access, definition::TypeConstraint, make, tt, ttg, type_set::TypeSet};
-use llopt_mlir::dialect::TypeSpec;
+use llopt_mlir::{
+    dialect::TypeSpec,
+    ir::{AttributeExt, Signedness, TypeExt},
+};
 use melior::{
     Context,
     ir::{
         Attribute, Location, ShapedTypeLike, Type, TypeLike,
-        attribute::TypeAttribute,
-        r#type::{DimSize, IntegerType, RankedTensorType},
+        r#type::{IntegerType, RankedTensorType},
     },
 };
 
@@ -26,6 +28,10 @@ pub struct RankedTensor<'c>(RankedTensorType<'c>);
 impl<'c> RankedTensor<'c> {
     /// The type as a ranked tensor.
     pub fn of(r#type: Type<'c>) -> Option<Self> {
+        // melior's conversion alone would print the type where it fails.
+        if !r#type.is_tensor() {
+            return None;
+        }
         RankedTensorType::try_from(r#type).ok().map(Self)
     }
 
@@ -61,17 +67,12 @@ impl<'c> RankedTensor<'c> {
 
     /// Extents; negative where dynamic, which no verified operation of ours has.
     pub fn shape(self) -> Vec<i64> {
-        let rank = self.0.rank();
-        (0..rank)
-            .map(|dimension| {
-                self.0
-                    .dim_size(dimension)
-                    .map_or(i64::MIN, |extent| match extent {
-                        DimSize::Static(extent) => extent as i64,
-                        DimSize::Dynamic => i64::MIN,
-                    })
-            })
-            .collect()
+        self.extents().to_vec()
+    }
+
+    /// As [`RankedTensor::shape`], where MLIR keeps them.
+    pub fn extents(self) -> &'c [i64] {
+        self.r#type().tensor_shape().unwrap_or_default()
     }
 
     /// Number of dimensions.
@@ -112,10 +113,7 @@ pub fn with_element<'c>(like: Type<'c>, element: Type<'c>) -> Type<'c> {
 
 /// The parameter at a position as a type.
 fn type_parameter<'c>(r#type: Type<'c>, index: usize) -> Option<Type<'c>> {
-    let attribute = TypeSpec::parameters_of(r#type).get(index)?;
-    TypeAttribute::try_from(attribute)
-        .ok()
-        .map(|attribute| attribute.value())
+    TypeSpec::parameters_of(r#type).get(index)?.as_type()
 }
 
 /// A pointer, `!tt.ptr`.
@@ -177,9 +175,9 @@ impl<'c> TensorDesc<'c> {
     /// The block with a signless element type, as loads and stores see it.
     pub fn signless_block(self) -> Option<RankedTensor<'c>> {
         let block = self.block()?;
-        match IntegerType::try_from(block.element()) {
-            Ok(integer) if !integer.is_signless() => {
-                let element = IntegerType::new(context_of(self.0), integer.width());
+        match block.element().integer() {
+            Some((width, Signedness::Signed | Signedness::Unsigned)) => {
+                let element = IntegerType::new(context_of(self.0), width);
                 RankedTensor::of(block.with_element(element.into()))
             }
             _ => Some(block),
@@ -306,16 +304,16 @@ impl<'c> MemDesc<'c> {
 
 /// The class of a scalar type.
 pub fn class_of(r#type: Type<'_>) -> TypeSet {
-    if let Ok(integer) = IntegerType::try_from(r#type) {
-        return match (integer.is_signless(), integer.width()) {
-            (false, _) => TypeSet::OTHER,
-            (true, 1) => TypeSet::I1,
-            (true, 4) => TypeSet::I4,
-            (true, 8) => TypeSet::I8,
-            (true, 16) => TypeSet::I16,
-            (true, 32) => TypeSet::I32,
-            (true, 64) => TypeSet::I64,
-            (true, _) => TypeSet::OTHER_INTEGER,
+    if let Some((width, sign)) = r#type.integer() {
+        return match (sign, width) {
+            (Signedness::Signed | Signedness::Unsigned, _) => TypeSet::OTHER,
+            (Signedness::Signless, 1) => TypeSet::I1,
+            (Signedness::Signless, 4) => TypeSet::I4,
+            (Signedness::Signless, 8) => TypeSet::I8,
+            (Signedness::Signless, 16) => TypeSet::I16,
+            (Signedness::Signless, 32) => TypeSet::I32,
+            (Signedness::Signless, 64) => TypeSet::I64,
+            (Signedness::Signless, _) => TypeSet::OTHER_INTEGER,
         };
     }
     if r#type.is_float() {

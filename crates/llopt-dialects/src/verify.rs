@@ -19,14 +19,16 @@ use crate::{
     },
     types::{MemDesc, Pointer, RankedTensor},
 };
-use llopt_mlir::{diagnostic::Complaint, dialect::OpSpec};
+use llopt_mlir::{
+    diagnostic::Complaint,
+    dialect::OpSpec,
+    ir::{AttributeExt, OperationExt, Signedness, TypeExt},
+};
 use melior::ir::{
     Attribute, AttributeLike, BlockLike, OperationRef, RegionLike, RegionRef, Type, TypeLike,
-    Value, ValueLike,
-    attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute, TypeAttribute},
-    operation::OperationLike,
-    r#type::IntegerType,
+    ValueLike, operation::OperationLike,
 };
+use std::{fmt, ops::Range};
 
 /// The largest tensor, in elements.
 pub const MAX_TENSOR_ELEMENTS: i64 = 1 << 20;
@@ -42,12 +44,20 @@ pub fn operation<'c, 'a>(
     let Some(definition) = OpDefinition::of_spec(spec) else {
         return Ok(());
     };
-    values(operation, definition.operands, "operand", |index| {
-        access::operand_list(operation, definition, index)
-    })?;
-    values(operation, definition.results, "result", |index| {
-        access::result_list(operation, definition, index)
-    })?;
+    for (index, field) in definition.operands.iter().enumerate() {
+        let positions = access::operand_positions(operation, definition, index);
+        values(field, Side::Operand, positions, |position| {
+            operation
+                .operand_value(position)
+                .map(|value| value.r#type())
+        })?;
+    }
+    for (index, field) in definition.results.iter().enumerate() {
+        let positions = access::result_positions(operation, definition, index);
+        values(field, Side::Result, positions, |position| {
+            operation.result_value(position).map(|value| value.r#type())
+        })?;
+    }
     equal_groups(operation, definition)?;
     for (index, field) in definition.attributes.iter().enumerate() {
         attribute(OpSpec::slot(operation, index), field)?;
@@ -116,23 +126,44 @@ fn count_blocks(region: RegionRef<'_, '_>) -> usize {
     count
 }
 
-fn values<'c, 'a>(
-    _operation: OperationRef<'c, 'a>,
-    fields: &'static [ValueField],
-    side: &str,
-    list: impl Fn(usize) -> Vec<Value<'c, 'a>>,
+/// The two lists of values of an operation.
+#[derive(Clone, Copy)]
+enum Side {
+    Operand,
+    Result,
+}
+
+/// A value as messages name it: `operand #0`.
+#[derive(Clone, Copy)]
+struct Place(Side, usize);
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.0 {
+            Side::Operand => "operand",
+            Side::Result => "result",
+        };
+        write!(formatter, "{side} #{}", self.1)
+    }
+}
+
+/// Checks the types of one group.
+fn values<'c>(
+    field: &'static ValueField,
+    side: Side,
+    positions: Range<usize>,
+    type_at: impl Fn(usize) -> Option<Type<'c>>,
 ) -> Result<(), Complaint> {
-    let mut position = 0;
-    for (index, field) in fields.iter().enumerate() {
-        for value in list(index) {
-            let r#type = value.r#type();
-            if !field.constraint.accepts(r#type) {
-                return Err(Complaint::new(format!(
-                    "{side} #{position} (`{}`) must be {}, but got '{type}'",
-                    field.name, field.summary
-                )));
-            }
-            position += 1;
+    for position in positions {
+        if let Some(r#type) = type_at(position)
+            && !field.constraint.accepts(r#type)
+        {
+            return Err(Complaint::new(format!(
+                "{} (`{}`) must be {}, but got '{type}'",
+                Place(side, position),
+                field.name,
+                field.summary
+            )));
         }
     }
     Ok(())
@@ -191,10 +222,7 @@ fn attribute(
         AttributeKind::Bool if !value.is_bool() => wrong("a boolean"),
         AttributeKind::Unit if !value.is_unit() => wrong("a unit attribute"),
         AttributeKind::Integer(width) => {
-            let fits = IntegerAttribute::try_from(value).is_ok()
-                && IntegerType::try_from(access::attribute_type(value))
-                    .is_ok_and(|r#type| r#type.is_signless() && r#type.width() == width);
-            if !fits {
+            if !is_signless(value, width) {
                 return wrong(&format!("a signless integer of {width} bits"));
             }
             match (field.range, access::integer_value(value)) {
@@ -206,31 +234,22 @@ fn attribute(
                 _ => Ok(()),
             }
         }
-        AttributeKind::String | AttributeKind::SymbolName
-            if StringAttribute::try_from(value).is_err() =>
-        {
+        AttributeKind::String | AttributeKind::SymbolName if !value.is_string() => {
             wrong("a string")
         }
-        AttributeKind::FlatSymbolRef if FlatSymbolRefAttribute::try_from(value).is_err() => {
-            wrong("a symbol reference")
-        }
+        AttributeKind::FlatSymbolRef if !value.is_flat_symbol_ref() => wrong("a symbol reference"),
         AttributeKind::DenseI32Array if access::i32_values(value).is_none() => {
             wrong("an array of i32")
         }
         AttributeKind::DenseI64Array if access::i64_values(value).is_none() => {
             wrong("an array of i64")
         }
-        AttributeKind::Enum(cases) => {
-            let is_i32 = IntegerType::try_from(access::attribute_type(value))
-                .is_ok_and(|r#type| r#type.is_signless() && r#type.width() == 32);
-            match access::integer_value(value) {
-                Some(number) if is_i32 && cases.keyword(number).is_some() => Ok(()),
-                _ => wrong(&format!("one of: {}", cases.keywords.join(", "))),
-            }
-        }
+        AttributeKind::Enum(cases) => match access::integer_value(value) {
+            Some(number) if is_signless(value, 32) && cases.keyword(number).is_some() => Ok(()),
+            _ => wrong(&format!("one of: {}", cases.keywords.join(", "))),
+        },
         AttributeKind::FunctionType
-            if !TypeAttribute::try_from(value)
-                .is_ok_and(|attribute| attribute.value().is_function()) =>
+            if !value.as_type().is_some_and(|r#type| r#type.is_function()) =>
         {
             wrong("a function type")
         }
@@ -245,6 +264,11 @@ fn attribute(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether an attribute is an integer of this many bits without a sign.
+fn is_signless(value: Attribute<'_>, width: u32) -> bool {
+    value.is_integer() && value.value_type().integer() == Some((width, Signedness::Signless))
 }
 
 fn check_trait<'c, 'a>(name: OpTrait, operation: OperationRef<'c, 'a>) -> Result<(), Complaint> {
@@ -273,24 +297,18 @@ fn check_trait<'c, 'a>(name: OpTrait, operation: OperationRef<'c, 'a>) -> Result
     }
 }
 
-/// The types of all operands and results, each with its name in messages.
+/// The types of all operands and, if asked for, results, each with its place.
 fn named_types<'c>(
     operation: OperationRef<'c, '_>,
     results: bool,
-) -> impl Iterator<Item = (String, Type<'c>)> {
-    let operands = operation
-        .operands()
-        .enumerate()
-        .map(|(index, value)| (format!("operand #{index}"), value.r#type()));
-    let results = operation
-        .results()
-        .enumerate()
-        .filter(move |_| results)
-        .map(|(index, value)| (format!("result #{index}"), value.r#type()));
+) -> impl Iterator<Item = (Place, Type<'c>)> {
+    let side = |side: Side| move |(index, r#type)| (Place(side, index), r#type);
+    let operands = operation.operand_types().enumerate();
+    let count = if results { usize::MAX } else { 0 };
+    let results = operation.result_types().enumerate().take(count);
     operands
-        .collect::<Vec<_>>()
-        .into_iter()
-        .chain(results.collect::<Vec<_>>())
+        .map(side(Side::Operand))
+        .chain(results.map(side(Side::Result)))
 }
 
 fn tensor_sizes(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
@@ -299,7 +317,7 @@ fn tensor_sizes(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
             continue;
         };
         let mut elements: i64 = 1;
-        for extent in tensor.shape() {
+        for &extent in tensor.extents() {
             if extent < 0 {
                 return Err(Complaint::new(format!(
                     "{name} has a dynamic extent: '{type}'"
@@ -336,7 +354,7 @@ fn same_encoding(
     results: bool,
     through_pointers: bool,
 ) -> Result<(), Complaint> {
-    let mut first: Option<(String, Attribute<'_>)> = None;
+    let mut first: Option<(Place, Attribute<'_>)> = None;
     for (name, r#type) in named_types(operation, results) {
         let Some(encoding) = tensor_of(r#type, through_pointers).and_then(RankedTensor::encoding)
         else {
@@ -361,9 +379,9 @@ fn same_encoding(
 }
 
 fn same_pointee_shape(operation: OperationRef<'_, '_>, results: bool) -> Result<(), Complaint> {
-    let mut first: Option<(String, Vec<i64>)> = None;
+    let mut first: Option<(Place, &[i64])> = None;
     for (name, r#type) in named_types(operation, results) {
-        let shape = tensor_of(r#type, true).map_or_else(Vec::new, RankedTensor::shape);
+        let shape = tensor_of(r#type, true).map_or_else(Default::default, RankedTensor::extents);
         match &first {
             None => first = Some((name, shape)),
             Some((first_name, known)) if *known != shape => {
@@ -383,7 +401,7 @@ fn same_pointee_shape(operation: OperationRef<'_, '_>, results: bool) -> Result<
 }
 
 fn same_descriptor_element(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
-    let mut first: Option<(String, Type<'_>)> = None;
+    let mut first: Option<(Place, Type<'_>)> = None;
     for (name, r#type) in named_types(operation, true) {
         let Some(element) = MemDesc::of(r#type).map(MemDesc::element) else {
             continue;
@@ -406,18 +424,25 @@ fn relation(
     definition: &'static OpDefinition,
     entry: &'static Relation,
 ) -> Result<(), Complaint> {
-    let types = |reference: ValueRef| -> Vec<Type<'_>> {
-        let values = match reference {
-            ValueRef::Operand(index) => access::operand_list(operation, definition, index),
-            ValueRef::Result(index) => access::result_list(operation, definition, index),
-        };
-        values.iter().map(ValueLike::r#type).collect()
+    let positions = |reference: ValueRef| match reference {
+        ValueRef::Operand(index) => access::operand_positions(operation, definition, index),
+        ValueRef::Result(index) => access::result_positions(operation, definition, index),
     };
-    let from = types(entry.from);
-    let to = types(entry.to);
-    for (known, given) in from.iter().zip(&to) {
-        let expected = (entry.transform)(*known);
-        if expected != Some(*given) {
+    let r#type = |reference: ValueRef, position: usize| {
+        let value = match reference {
+            ValueRef::Operand(_) => operation.operand_value(position),
+            ValueRef::Result(_) => operation.result_value(position),
+        };
+        value.map(|value| value.r#type())
+    };
+    let (from, to) = (positions(entry.from), positions(entry.to));
+    for (known, given) in from.clone().zip(to.clone()) {
+        let (Some(known), Some(given)) = (r#type(entry.from, known), r#type(entry.to, given))
+        else {
+            continue;
+        };
+        let expected = (entry.transform)(known);
+        if expected != Some(given) {
             let complaint = Complaint::new(format!("failed to verify that {}", entry.summary));
             return Err(match expected {
                 Some(expected) => complaint.note(format!("expected '{expected}', got '{given}'")),

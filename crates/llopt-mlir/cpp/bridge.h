@@ -273,6 +273,9 @@ bool llopt_attribute_is_verified(MlirAttribute attribute);
 void llopt_attribute_set_verified(MlirAttribute attribute);
 bool llopt_type_is_verified(MlirType type);
 void llopt_type_set_verified(MlirType type);
+// A number that the kind's code keeps with an attribute of ours; zero at first and for others.
+uint64_t llopt_attribute_memo(MlirAttribute attribute);
+void llopt_attribute_set_memo(MlirAttribute attribute, uint64_t memo);
 // Null when the dialect is not loaded in the context.
 MlirAttribute llopt_attribute_get(MlirContext context, const void *spec, const MlirAttribute *parameters, intptr_t count);
 MlirType llopt_type_get(MlirContext context, const void *spec, const MlirAttribute *parameters, intptr_t count);
@@ -467,6 +470,8 @@ MlirAttribute llopt_float_attribute_from_bits(MlirType type, uint64_t bits);
 bool llopt_dense_is_splat(MlirAttribute dense, uint64_t *bits);
 bool llopt_dense_bits(MlirAttribute dense, uint64_t *bits, intptr_t count);
 MlirAttribute llopt_dense_from_bits(MlirType type, const uint64_t *bits, intptr_t count);
+// The extents of a ranked tensor type, which live as long as the context; false for other types.
+bool llopt_tensor_shape(MlirType type, const int64_t **shape, intptr_t *rank);
 // Bit width of an integer, index (64) or float type, 0 for others.
 uint32_t llopt_type_bit_width(MlirType type);
 // A ranked tensor type that is verified first; null after a diagnostic at `location`.

@@ -109,6 +109,15 @@ bool llopt_attribute_bits(MlirAttribute attribute, uint64_t *bits) {
   return true;
 }
 
+bool llopt_tensor_shape(MlirType type, const int64_t **shape, intptr_t *rank) {
+  auto tensor = dyn_cast<RankedTensorType>(unwrap(type));
+  if (!tensor)
+    return false;
+  *shape = tensor.getShape().data();
+  *rank = tensor.getShape().size();
+  return true;
+}
+
 uint32_t llopt_type_bit_width(MlirType type) {
   Type unwrapped = unwrap(type);
   if (isa<IndexType>(unwrapped))

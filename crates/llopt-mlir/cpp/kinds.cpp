@@ -251,6 +251,14 @@ bool llopt_attribute_is_verified(MlirAttribute attribute) {
 void llopt_attribute_set_verified(MlirAttribute attribute) {
   cast<RustAttribute>(unwrap(attribute)).isVerified().store(true, std::memory_order_relaxed);
 }
+uint64_t llopt_attribute_memo(MlirAttribute attribute) {
+  auto ours = dyn_cast_or_null<RustAttribute>(unwrap(attribute));
+  return ours ? ours.memo().load(std::memory_order_relaxed) : 0;
+}
+void llopt_attribute_set_memo(MlirAttribute attribute, uint64_t memo) {
+  if (auto ours = dyn_cast_or_null<RustAttribute>(unwrap(attribute)))
+    ours.memo().store(memo, std::memory_order_relaxed);
+}
 bool llopt_type_is_verified(MlirType type) {
   return cast<RustType>(unwrap(type)).isVerified().load(std::memory_order_relaxed);
 }

@@ -91,6 +91,9 @@ template <typename Base, typename Allocator> struct ParametricStorage : Base {
   /// Whether the kind's verifier has accepted the parameters. They never change, so once is
   /// enough; a module spells the same attribute hundreds of times.
   mutable std::atomic<bool> verified{false};
+  /// What the kind's code has worked out from the parameters and wants to find again; zero at
+  /// first.
+  mutable std::atomic<uint64_t> memo{0};
 };
 using RustAttributeStorage = ParametricStorage<mlir::AttributeStorage, mlir::AttributeStorageAllocator>;
 using RustTypeStorage = ParametricStorage<mlir::TypeStorage, mlir::TypeStorageAllocator>;
@@ -105,6 +108,7 @@ struct RustAttribute
   const Kind *getKind() const { return getImpl()->kind; }
   llvm::ArrayRef<mlir::Attribute> getParameters() const { return getImpl()->parameters; }
   std::atomic<bool> &isVerified() const { return getImpl()->verified; }
+  std::atomic<uint64_t> &memo() const { return getImpl()->memo; }
   /// Null when the kind's dialect is not loaded.
   static mlir::Attribute make(mlir::MLIRContext *context, const Kind *kind,
                               llvm::ArrayRef<mlir::Attribute> parameters);

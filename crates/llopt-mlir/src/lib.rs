@@ -95,6 +95,9 @@
 //!   of the operation, not to the driver; `RustOp` runs them after the hook.
 //! - melior's `ContextRef::to_ref` and `OperationRef::to_ref` answer a reference to the handle
 //!   they are called on; called on a temporary, it dangles. Use [`ir::context`].
+//! - melior's `try_from` between types, attributes and values prints what it cannot convert into
+//!   its error, aliases of the whole context included. Where failing is common, ask first
+//!   ([`ir::TypeExt`], [`ir::AttributeExt`], [`ir::ValueExt`]).
 //! - `mlirFreezeRewritePattern` moves out of the set but does not free it.
 //! - MLIR's parser recurses without a limit and its bytecode reader trusts counts; see
 //!   [`parse_module`] for what is done about it.

@@ -15,11 +15,7 @@ use llopt_mlir::{
 };
 use melior::{
     Context,
-    ir::{
-        Attribute, AttributeLike, Type,
-        attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute},
-        r#type::IntegerType,
-    },
+    ir::{Attribute, AttributeLike, Type, r#type::IntegerType},
 };
 
 /// The parse hook of every operation with a declarative format.
@@ -254,9 +250,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
             AttributeKind::Integer(width) => {
                 let r#type: Type<'c> = IntegerType::new(context, width).into();
                 let attribute = self.parser.attribute_with_type(Some(r#type))?;
-                if !IntegerAttribute::try_from(attribute)
-                    .is_ok_and(|integer| access::attribute_type(integer) == r#type)
-                {
+                if !attribute.is_integer() || access::attribute_type(attribute) != r#type {
                     return Err(wrong(self.parser, "an integer"));
                 }
                 attribute
@@ -272,7 +266,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
             AttributeKind::String => {
                 // Without a type at hand the colon after the string would be taken for one.
                 let attribute = self.parser.attribute_with_type(Some(Type::none(context)))?;
-                if StringAttribute::try_from(attribute).is_err() {
+                if !attribute.is_string() {
                     return Err(wrong(self.parser, "a string"));
                 }
                 attribute
@@ -280,7 +274,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
             AttributeKind::SymbolName => self.parser.symbol_name()?,
             AttributeKind::FlatSymbolRef => {
                 let attribute = self.parser.attribute_with_type(Some(Type::none(context)))?;
-                if FlatSymbolRefAttribute::try_from(attribute).is_err() {
+                if !attribute.is_flat_symbol_ref() {
                     return Err(wrong(self.parser, "a symbol reference `@name`"));
                 }
                 attribute

@@ -221,6 +221,20 @@ kind_constructors!(
     llopt_attribute_set_verified,
     "an attribute"
 );
+impl AttributeSpec {
+    /// The number that was kept with an attribute of ours; zero at first and for others. It must
+    /// follow from the attribute alone: threads that work on one context share it.
+    pub fn memo(attribute: Attribute<'_>) -> u64 {
+        // SAFETY: the attribute is live.
+        unsafe { ffi::llopt_attribute_memo(attribute.to_raw()) }
+    }
+
+    /// Keeps a number with an attribute of ours, in place of the one before.
+    pub fn set_memo(attribute: Attribute<'_>, memo: u64) {
+        // SAFETY: the attribute is live.
+        unsafe { ffi::llopt_attribute_set_memo(attribute.to_raw(), memo) }
+    }
+}
 kind_constructors!(
     TypeSpec,
     Type,

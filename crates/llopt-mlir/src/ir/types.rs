@@ -165,6 +165,8 @@ pub trait TypeExt<'c>: Copy {
     fn bit_width(self) -> Option<u32>;
     /// Shape, element type and encoding of a ranked tensor type.
     fn tensor(self) -> Option<TensorParts<'c>>;
+    /// The dimension sizes of a ranked tensor type, `i64::MIN` where dynamic.
+    fn tensor_shape(self) -> Option<&'c [i64]>;
     /// The element type of a shaped builtin type, the type itself for others.
     fn element_or_self(self) -> Type<'c>;
     /// The encoding of a ranked tensor type.
@@ -253,6 +255,15 @@ impl<'c> TypeExt<'c> for Type<'c> {
                 element: Type::from_raw(mlirShapedTypeGetElementType(raw)),
                 encoding: self.tensor_encoding(),
             })
+        }
+    }
+
+    fn tensor_shape(self) -> Option<&'c [i64]> {
+        let (mut data, mut rank) = (std::ptr::null(), 0);
+        // SAFETY: the sizes live in the context's uniquer, as long as `'c`.
+        unsafe {
+            ffi::llopt_tensor_shape(self.to_raw(), &mut data, &mut rank)
+                .then(|| ffi::slice(data, rank))
         }
     }
 
