@@ -87,3 +87,29 @@ module {
     tt.return
   }
 }
+
+// -----
+
+// Both elements of a pair are in one thread, whatever the accesses around would like.
+
+// CHECK-LABEL: module
+module {
+  // CHECK-LABEL: @pairs
+  // CHECK: tt.split %{{.*}} : tensor<64x2xi32, #[[PAIR:.+]]> -> tensor<64xi32, #{{.+}}>
+  // CHECK: tt.join %{{.*}} : tensor<64xi32, #{{.+}}> -> tensor<64x2xi32,
+  tt.func public @pairs(%from: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %to: !tt.ptr<i32> {tt.divisibility = 16 : i32}) {
+    %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+    %f = tt.splat %from : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>>
+    %p = tt.addptr %f, %r : tensor<128x!tt.ptr<i32>>, tensor<128xi32>
+    %x = tt.load %p : tensor<128x!tt.ptr<i32>>
+    %y = tt.reshape %x : tensor<128xi32> -> tensor<64x2xi32>
+    %even, %odd = tt.split %y : tensor<64x2xi32> -> tensor<64xi32>
+    %z = tt.join %odd, %even : tensor<64xi32> -> tensor<64x2xi32>
+    %t = tt.trans %z {order = array<i32: 1, 0>} : tensor<64x2xi32> -> tensor<2x64xi32>
+    %u = tt.reshape %t : tensor<2x64xi32> -> tensor<128xi32>
+    %g = tt.splat %to : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>>
+    %q = tt.addptr %g, %r : tensor<128x!tt.ptr<i32>>, tensor<128xi32>
+    tt.store %q, %u : tensor<128x!tt.ptr<i32>>
+    tt.return
+  }
+}

@@ -337,9 +337,43 @@ fn result_source(model: &Model, operation: &Operation, field: &ValueField) -> Re
     ResultSource::Given
 }
 
+/// The functions that make an operation: `build`, and `infer` where it infers its result types.
 fn builder(model: &Model, operation: &Operation) -> String {
     let mut parameters = String::from("location: Location<'c>, ");
     let mut body = String::new();
+    results(model, operation, &mut parameters, &mut body);
+    arguments(operation, &mut parameters, &mut body);
+    let mutable = if body.is_empty() { "" } else { "mut " };
+    let mut code = format!(
+        "    /// Makes a detached operation; arguments in the order of the `.td` file, result types first\n\
+         \x20   /// where they do not follow from the operands.\n\
+         \x20   #[allow(clippy::too_many_arguments, reason = \"as many as the operation has\")]\n\
+         \x20   pub fn build({parameters}) -> Operation<'c> {{\n\
+         \x20       let context = access::context_of(location);\n        let _ = context;\n\
+         \x20       let {mutable}building = Building::new(Self::definition(), location);\n{body}\
+         \x20       building.finish()\n    }}\n"
+    );
+    if operation.has_trait("InferTypeOpInterface") {
+        let mut parameters = String::from("location: Location<'c>, ");
+        let mut body = String::new();
+        arguments(operation, &mut parameters, &mut body);
+        let _ = write!(
+            code,
+            "    /// Makes a detached operation with the result types that it infers; arguments in the order\n\
+             \x20   /// of the `.td` file. `None` when the types do not follow, after the reason has been\n\
+             \x20   /// reported at the location.\n\
+             \x20   #[allow(clippy::too_many_arguments, reason = \"as many as the operation has\")]\n\
+             \x20   pub fn infer({parameters}) -> Option<Operation<'c>> {{\n\
+             \x20       let context = access::context_of(location);\n        let _ = context;\n\
+             \x20       let mut building = Building::new(Self::definition(), location);\n{body}\
+             \x20       building.infer()\n    }}\n"
+        );
+    }
+    code
+}
+
+/// What a builder takes and does for the result types.
+fn results(model: &Model, operation: &Operation, parameters: &mut String, body: &mut String) {
     for field in &operation.results {
         let name = format!("{}_type", identifier(&field.name).trim_start_matches("r#"));
         match result_source(model, operation, field) {
@@ -369,6 +403,10 @@ fn builder(model: &Model, operation: &Operation) -> String {
             }
         }
     }
+}
+
+/// What a builder takes and does for operands, attributes and regions.
+fn arguments(operation: &Operation, parameters: &mut String, body: &mut String) {
     for argument in &operation.arguments {
         match *argument {
             Argument::Operand(index) => {
@@ -405,14 +443,4 @@ fn builder(model: &Model, operation: &Operation) -> String {
         parameters.push_str("regions: Vec<Region<'c>>, ");
         body.push_str("        building.regions(regions);\n");
     }
-    let mutable = if body.is_empty() { "" } else { "mut " };
-    format!(
-        "    /// Makes a detached operation; arguments in the order of the `.td` file, result types first\n\
-         \x20   /// where they do not follow from the operands.\n\
-         \x20   #[allow(clippy::too_many_arguments, reason = \"as many as the operation has\")]\n\
-         \x20   pub fn build({parameters}) -> Operation<'c> {{\n\
-         \x20       let context = access::context_of(location);\n        let _ = context;\n\
-         \x20       let {mutable}building = Building::new(Self::definition(), location);\n{body}\
-         \x20       building.finish()\n    }}\n"
-    )
 }

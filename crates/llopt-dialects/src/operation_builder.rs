@@ -97,7 +97,23 @@ impl<'c, 'a> Building<'c, 'a> {
     /// # Panics
     /// When MLIR refuses to create it, which it does only for operations with type inference
     /// that fails; builders give all types.
-    pub fn finish(mut self) -> Operation<'c> {
+    pub fn finish(self) -> Operation<'c> {
+        let name = self.definition.name;
+        self.into_builder()
+            .build()
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Makes the operation with the result types that it infers; `None` when they do not follow,
+    /// after the reason has been reported at the location.
+    pub fn infer(self) -> Option<Operation<'c>> {
+        self.into_builder()
+            .enable_result_type_inference()
+            .build()
+            .ok()
+    }
+
+    fn into_builder(mut self) -> OperationBuilder<'c> {
         if let Groups::Sized(_) = self.definition.operand_groups {
             let sizes = make::i32_array(access::context_of(self.location), &self.sizes);
             self.attribute("operandSegmentSizes", Some(sizes));
@@ -107,8 +123,6 @@ impl<'c, 'a> Building<'c, 'a> {
             .add_results(&self.results)
             .add_attributes(&self.attributes)
             .add_regions_vec(self.regions)
-            .build()
-            .unwrap_or_else(|error| panic!("{}: {error}", self.definition.name))
     }
 }
 

@@ -175,6 +175,22 @@ impl From<Kind> for Error {
     }
 }
 
+/// Names that mean nothing: of a target, an artefact, an option.
+macro_rules! invalid_names {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::invalid(vec![Diagnostic::error("", error.to_string())])
+            }
+        })*
+    };
+}
+invalid_names!(
+    llopt_target::ParseTargetError,
+    crate::UnknownKind,
+    crate::SettingError
+);
+
 impl From<CodegenError> for Error {
     fn from(error: CodegenError) -> Self {
         let text = error.to_string();

@@ -18,6 +18,7 @@
 //! Any number of threads may compile at once. Each compilation has its own MLIR and LLVM contexts.
 
 mod artifact;
+pub mod build;
 mod compiler;
 mod contain;
 mod diagnostic;
@@ -39,6 +40,8 @@ pub use artifact::{Artifact, ArtifactKind, UnknownKind};
 pub use compiler::{Compilation, Compiler};
 pub use diagnostic::{Diagnostic, Severity};
 pub use error::{Error, ErrorClass};
+/// The dialects: an accessor and a builder for every operation, generated from their definitions.
+pub use llopt_dialects as dialects;
 pub use llopt_sim as sim;
 pub use llopt_target::{ParseTargetError, Target};
 pub use metadata::{Metadata, Resources, TargetMetadata};

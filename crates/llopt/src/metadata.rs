@@ -3,6 +3,7 @@
 //! The keys are those of Triton 3.6's metadata, so that its launchers start our binaries.
 
 use llopt_codegen::lower;
+use llopt_sim::{Argument, Launch};
 use llopt_target::{Target, Vendor};
 use serde::Serialize;
 
@@ -80,6 +81,16 @@ impl Metadata {
             debug: false,
             resources: None,
         }
+    }
+
+    /// A launch of the kernel on the simulated machine, `grid` blocks along x, y and z, with the
+    /// arguments that the source declares. What launchers add is added: the threads of a block, its
+    /// dynamic shared memory, the two pointers to scratch memory, null here.
+    pub fn launch(&self, grid: [u32; 3], mut arguments: Vec<Argument>) -> Launch {
+        arguments.extend([Argument::Null, Argument::Null]);
+        let mut launch = Launch::new(grid, self.num_warps * self.warp_size, arguments);
+        launch.dynamic_shared = self.shared.into();
+        launch
     }
 
     /// What the module attributes and the options say of a module that is not lowered: its name

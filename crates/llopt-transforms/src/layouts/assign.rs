@@ -303,7 +303,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 let known = labels[index]
                     .iter()
                     .any(|known| transfer::are_equal(known, &label, &shape));
-                if known || labels[index].len() >= MOST_LABELS {
+                if known || labels[index].len() >= MOST_LABELS || !possible(&nodes[index], &label) {
                     continue;
                 }
                 for &number in &uses_of[index] {
@@ -318,8 +318,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             if next_without == nodes.len() {
                 return labels;
             }
-            let label = self.default_layout(nodes[next_without].tensor);
-            queue.push_back((next_without, label));
+            let label = self.default_layout(&nodes[next_without]);
+            if possible(&nodes[next_without], &label) {
+                queue.push_back((next_without, label));
+            } else {
+                // No layout fits; the checks after this pass say so.
+                labels[next_without].push(label);
+            }
         }
     }
 
@@ -389,8 +394,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         proposals
     }
 
-    fn default_layout(&self, tensor: RankedTensor<'_>) -> Encoding {
-        Encoding::Blocked(self.default_blocked(&transfer::extents(&tensor.shape())))
+    /// The layout that every node can have.
+    fn default_layout(&self, node: &Node<'c, 'a>) -> Encoding {
+        let shape = node.tensor.shape();
+        let default =
+            |shape: &[i64]| Encoding::Blocked(self.default_blocked(&transfer::extents(shape)));
+        if let (NodeKind::Op(_, relation), [half @ .., 2]) = (&node.kind, &shape[..])
+            && relation.pairs_elements()
+            && let Ok(label) = transfer::join(&default(half), half)
+        {
+            return label;
+        }
+        default(&shape)
     }
 
     /// One element for each thread, rows first.
@@ -485,6 +500,17 @@ fn convert<'c: 'a, 'a>(
             .insert_operation_before(wanting, conversion),
     };
     made.result_value(0)
+}
+
+/// Whether a node can have the label: where two elements become one pair or the reverse, both must be
+/// in one thread.
+fn possible(node: &Node<'_, '_>, label: &Encoding) -> bool {
+    match &node.kind {
+        NodeKind::Op(_, relation) if relation.pairs_elements() => {
+            transfer::split(label, &node.tensor.shape()).is_ok()
+        }
+        _ => true,
+    }
 }
 
 fn set_layout(value: Value<'_, '_>, layout: &Encoding) {

@@ -70,6 +70,11 @@ impl Relation {
         })
     }
 
+    /// Whether the label is of pairs of elements along the last axis, which one thread must hold.
+    pub(super) fn pairs_elements(&self) -> bool {
+        matches!(self, Self::Join | Self::Split)
+    }
+
     /// The layout that an operand of this shape has to have; `None` if there is none.
     pub(super) fn operand(
         &self,

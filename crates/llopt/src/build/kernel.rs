@@ -1,0 +1,442 @@
+//! The kernel under construction: its arguments, its place for new operations, its mistakes, its end.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::panic::Location as Caller;
+
+use llopt_dialects::encoding::Encoding;
+use llopt_dialects::types::{Pointer, RankedTensor};
+use llopt_dialects::{module as launch, tt};
+use llopt_mlir::diagnostic;
+use llopt_mlir::ir::{BlockExt, Insertion, OperationExt, RegionExt, attr};
+use llopt_target::Target;
+use melior::ir::operation::{OperationBuilder, OperationLike, OperationPrintingFlags};
+use melior::ir::r#type::FunctionType;
+use melior::ir::{
+    Attribute, Block, BlockLike, BlockRef, Identifier, Location, Operation, OperationRef, Region,
+    RegionLike, Type, Value as Raw,
+};
+
+use super::{Axis, Context, Element, Value};
+use crate::{Diagnostic, Error, Source};
+
+/// The line of the program that builds the kernel.
+pub(super) type At = &'static Caller<'static>;
+
+/// Mistakes after which no further ones are noted.
+const MOST_MISTAKES: usize = 20;
+
+/// What a kernel is called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument {
+    element: Element,
+    pointer: bool,
+    divisibility: Option<u32>,
+}
+
+impl Argument {
+    /// A number passed by value.
+    pub const fn scalar(element: Element) -> Self {
+        Self {
+            element,
+            pointer: false,
+            divisibility: None,
+        }
+    }
+
+    /// A pointer into global memory.
+    pub const fn pointer(element: Element) -> Self {
+        Self {
+            element,
+            pointer: true,
+            divisibility: None,
+        }
+    }
+
+    /// A promise of the caller: the number, or the address in bytes, is a multiple of this power of
+    /// two. 16 lets the compiler use the widest accesses.
+    #[must_use]
+    pub const fn divisible_by(mut self, divisor: u32) -> Self {
+        self.divisibility = Some(divisor);
+        self
+    }
+}
+
+/// A kernel under construction; see [the module](super).
+pub struct KernelBuilder<'k> {
+    context: &'k Context,
+    insertion: Insertion<'k>,
+    name: String,
+    arguments: RefCell<Vec<Argument>>,
+    mistakes: RefCell<Vec<Diagnostic>>,
+}
+
+impl<'k> KernelBuilder<'k> {
+    /// An empty kernel without arguments.
+    #[track_caller]
+    pub fn new(context: &'k Context, name: &str) -> Self {
+        let location = location(context, Caller::caller());
+        let insertion = Insertion::new(location);
+        let body = Region::new();
+        body.append_block(Block::new(&[]));
+        let signature = FunctionType::new(context.mlir(), &[], &[]);
+        let function = insertion.append(tt::FuncOp::build(
+            location,
+            name,
+            attr::r#type(signature.into()),
+            Some("public"),
+            None,
+            None,
+            vec![body],
+        ));
+        if let Some(entry) = entry_of(function) {
+            insertion.append_to(entry);
+        }
+        Self {
+            context,
+            insertion,
+            name: name.into(),
+            arguments: RefCell::default(),
+            mistakes: RefCell::default(),
+        }
+    }
+
+    /// A kernel whose tensors all have layouts, for blocks of `num_warps` warps of a target. It
+    /// compiles for targets of the same vendor with the same warp size only.
+    #[track_caller]
+    pub fn with_layouts(context: &'k Context, name: &str, target: Target, num_warps: u32) -> Self {
+        let kernel = Self::new(context, name);
+        let module = kernel.insertion.module().as_operation();
+        let number = |value: u32| attr::i32(context.mlir(), value.cast_signed());
+        module.set_attr(launch::NUM_WARPS, number(num_warps));
+        module.set_attr(launch::NUM_CTAS, number(1));
+        module.set_attr(launch::THREADS_PER_WARP, number(target.warp_size()));
+        let target = attr::string(context.mlir(), &target.to_string());
+        module.set_attr(launch::TARGET, target);
+        kernel
+    }
+
+    /// Appends an argument. The name is for people who read the IR.
+    #[track_caller]
+    pub fn argument(&'k self, name: &str, argument: Argument) -> Value<'k> {
+        let at = Caller::caller();
+        if argument
+            .divisibility
+            .is_some_and(|by| !by.is_power_of_two())
+        {
+            return self.fail(
+                at,
+                format!("the divisibility of argument '{name}' is not a power of two"),
+            );
+        }
+        let Some(mut r#type) = argument.element.to_type(self.mlir()) else {
+            return self.fail(at, format!("there is no type {}", argument.element));
+        };
+        if argument.pointer {
+            r#type = Pointer::get(r#type, 1);
+        }
+        let place = Location::name(self.mlir(), name, self.place(at));
+        let entry = self.function().and_then(entry_of);
+        self.arguments.borrow_mut().push(argument);
+        let raw = entry.map(|entry| entry.append_argument(r#type, place));
+        Value::new(self, raw)
+    }
+
+    /// The number of this program along an axis of the grid, an `i32`.
+    #[track_caller]
+    pub fn program_id(&'k self, axis: Axis) -> Value<'k> {
+        let place = self.place(Caller::caller());
+        self.one(tt::GetProgramIdOp::build(place, axis))
+    }
+
+    /// The number of programs along an axis of the grid, an `i32`.
+    #[track_caller]
+    pub fn num_programs(&'k self, axis: Axis) -> Value<'k> {
+        let place = self.place(Caller::caller());
+        self.one(tt::GetNumProgramsOp::build(place, axis))
+    }
+
+    /// The numbers of a range as a tensor of `i32`. Its length is a power of two.
+    #[track_caller]
+    pub fn range(&'k self, range: Range<u32>) -> Value<'k> {
+        self.range_at(Caller::caller(), range, None)
+    }
+
+    /// As [`KernelBuilder::range`], with a layout.
+    #[track_caller]
+    pub fn range_in(&'k self, range: Range<u32>, layout: &Encoding) -> Value<'k> {
+        self.range_at(Caller::caller(), range, Some(layout))
+    }
+
+    pub(super) fn range_at(
+        &'k self,
+        at: At,
+        range: Range<u32>,
+        layout: Option<&Encoding>,
+    ) -> Value<'k> {
+        let length = range.end.saturating_sub(range.start);
+        if !length.is_power_of_two() {
+            let said = format!("a range of {length} elements: tensors have a power of two");
+            return self.fail(at, said);
+        }
+        match self.tensor_type(at, &[length.into()], Element::I32, layout) {
+            Some(r#type) => {
+                let (start, end) = (range.start.into(), range.end.into());
+                self.one(tt::MakeRangeOp::build(self.place(at), r#type, start, end))
+            }
+            None => self.broken(),
+        }
+    }
+
+    /// Appends an operation made by one of the [generated builders](crate::dialects), at the place
+    /// handed to `build`, and returns its results. For what has no method of its own:
+    ///
+    /// ```
+    /// # use llopt::build::{Axis, Context, KernelBuilder};
+    /// use llopt::dialects::tt;
+    ///
+    /// # let context = Context::new()?;
+    /// # let k = KernelBuilder::new(&context, "waits");
+    /// k.operation(|location| Some(tt::GridDependencyWaitOp::build(location)));
+    /// assert!(k.finish()?.text().unwrap().contains("tt.grid_dependency_wait"));
+    /// # Ok::<(), llopt::Error>(())
+    /// ```
+    ///
+    /// `None` from `build` appends nothing; the result is then broken, as it is for any
+    /// [value without a raw one](Value::raw).
+    #[track_caller]
+    pub fn operation(
+        &'k self,
+        build: impl FnOnce(Location<'k>) -> Option<Operation<'k>>,
+    ) -> Vec<Value<'k>> {
+        let at = Caller::caller();
+        let Some(operation) = self.noting(at, || build(self.place(at))) else {
+            return Vec::new();
+        };
+        let operation = self.insertion.append(operation);
+        operation
+            .result_values()
+            .map(|raw| Value::new(self, Some(raw)))
+            .collect()
+    }
+
+    /// Ends the kernel: returns from it, verifies it, and writes it down.
+    ///
+    /// The source is text, with the lines of the program that built it as locations.
+    ///
+    /// # Errors
+    /// Of class invalid input, with all mistakes noted on the way or, if there were none, with what
+    /// the verifiers of the operations say.
+    #[track_caller]
+    pub fn finish(self) -> Result<Source, Error> {
+        let place = location(self.context, Caller::caller());
+        self.insertion.append(tt::ReturnOp::build(place, &[]));
+        let mistakes = self.mistakes.take();
+        if !mistakes.is_empty() {
+            return Err(Error::invalid(mistakes));
+        }
+        self.set_signature();
+        let module = self.insertion.into_module();
+        let root = module.as_operation();
+        let (well_formed, said) =
+            diagnostic::capture(self.context.mlir(), || OperationLike::verify(&root));
+        if !well_formed {
+            let said = said.iter().map(Diagnostic::from_mlir).collect();
+            return Err(Error::invalid(said));
+        }
+        let flags = OperationPrintingFlags::new().enable_debug_info(true, false);
+        let text = root
+            .to_string_with_flags(flags)
+            .map_err(|error| Error::bug(error.to_string()))?;
+        Ok(Source::new(self.name, text))
+    }
+
+    /// Writes the arguments into the function's type and attributes.
+    fn set_signature(&self) {
+        let function = self.function();
+        let (Some(entry), Some(function)) = (
+            function.and_then(entry_of),
+            function.and_then(tt::FuncOp::of),
+        ) else {
+            return;
+        };
+        let context = self.context.mlir();
+        let types: Vec<Type> = entry
+            .argument_values()
+            .map(|value| melior::ir::ValueLike::r#type(&value))
+            .collect();
+        let signature = FunctionType::new(context, &types, &[]);
+        function.set_function_type(attr::r#type(signature.into()));
+        let attributes: Vec<Attribute> = self
+            .arguments
+            .borrow()
+            .iter()
+            .map(|argument| {
+                let by = argument.divisibility;
+                let by = by.map(|by| ("tt.divisibility", attr::i32(context, by.cast_signed())));
+                attr::dictionary(context, by.as_slice())
+            })
+            .collect();
+        function.set_arg_attrs(Some(attr::array(context, &attributes)));
+    }
+
+    fn function(&self) -> Option<OperationRef<'k, '_>> {
+        self.insertion.module().body().first_operation()
+    }
+
+    /// MLIR's context.
+    pub(super) fn mlir(&self) -> &'k melior::Context {
+        self.context.mlir()
+    }
+
+    /// A line of the program as a location of IR.
+    pub(super) fn place(&self, at: At) -> Location<'k> {
+        location(self.context, at)
+    }
+
+    /// Notes a mistake; the result is broken.
+    pub(super) fn fail(&'k self, at: At, message: impl Into<String>) -> Value<'k> {
+        let mut mistakes = self.mistakes.borrow_mut();
+        if mistakes.len() < MOST_MISTAKES {
+            let place = format!("{}:{}:{}", at.file(), at.line(), at.column());
+            mistakes.push(Diagnostic::error(place, message));
+        }
+        self.broken()
+    }
+
+    /// What comes of a mistake that has been noted.
+    pub(super) fn broken(&'k self) -> Value<'k> {
+        Value::new(self, None)
+    }
+
+    /// Runs something that reports mistakes through MLIR, and notes them.
+    pub(super) fn noting<T>(&'k self, at: At, build: impl FnOnce() -> Option<T>) -> Option<T> {
+        let (result, said) = diagnostic::capture(self.mlir(), build);
+        if result.is_none() {
+            for diagnostic in &said {
+                self.fail(at, diagnostic.message.clone());
+            }
+        }
+        result
+    }
+
+    /// Appends an operation with one result.
+    pub(super) fn one(&'k self, operation: Operation<'k>) -> Value<'k> {
+        let operation = self.insertion.append(operation);
+        Value::new(self, operation.result_value(0))
+    }
+
+    /// Appends an operation.
+    pub(super) fn append(&'k self, operation: Operation<'k>) -> OperationRef<'k, 'k> {
+        self.insertion.append(operation)
+    }
+
+    /// While `body` runs, operations go to a block.
+    pub(super) fn within<T>(&'k self, block: BlockRef<'k, 'k>, body: impl FnOnce() -> T) -> T {
+        self.insertion.within(block, body)
+    }
+
+    /// Appends an operation of one of MLIR's own dialects with one result.
+    pub(super) fn upstream(
+        &'k self,
+        at: At,
+        name: &str,
+        operands: &[Raw<'k, 'k>],
+        result: Type<'k>,
+        attributes: &[(&str, Attribute<'k>)],
+    ) -> Value<'k> {
+        match self.make(at, name, operands, &[result], attributes, Vec::new()) {
+            Some(operation) => Value::new(self, operation.result_value(0)),
+            None => self.broken(),
+        }
+    }
+
+    /// Appends an operation of one of MLIR's own dialects.
+    pub(super) fn make(
+        &'k self,
+        at: At,
+        name: &str,
+        operands: &[Raw<'k, 'k>],
+        results: &[Type<'k>],
+        attributes: &[(&str, Attribute<'k>)],
+        regions: Vec<Region<'k>>,
+    ) -> Option<OperationRef<'k, 'k>> {
+        let attributes: Vec<_> = attributes
+            .iter()
+            .map(|(name, value)| (Identifier::new(self.mlir(), name), *value))
+            .collect();
+        let operation = OperationBuilder::new(name, self.place(at))
+            .add_operands(operands)
+            .add_results(results)
+            .add_attributes(&attributes)
+            .add_regions_vec(regions)
+            .build();
+        match operation {
+            Ok(operation) => Some(self.append(operation)),
+            Err(error) => {
+                self.fail(at, format!("{name}: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The type of a tensor, after checking that there is one.
+    pub(super) fn tensor_type(
+        &'k self,
+        at: At,
+        shape: &[u64],
+        element: Element,
+        layout: Option<&Encoding>,
+    ) -> Option<Type<'k>> {
+        let scalar = element.to_type(self.mlir())?;
+        self.tensor_of(at, shape, scalar, layout)
+    }
+
+    /// The type of a tensor of numbers or pointers.
+    pub(super) fn tensor_of(
+        &'k self,
+        at: At,
+        shape: &[u64],
+        scalar: Type<'k>,
+        layout: Option<&Encoding>,
+    ) -> Option<Type<'k>> {
+        let elements = shape.iter().try_fold(1_u64, |product, &extent| {
+            extent
+                .is_power_of_two()
+                .then(|| product.checked_mul(extent))
+                .flatten()
+        });
+        if shape.is_empty() || elements.is_none_or(|count| count > 1 << 20) {
+            let said = "a tensor has one extent or more, each a power of two, and at most 2^20 \
+                        elements, which";
+            self.fail(at, format!("{said} {shape:?} does not say"));
+            return None;
+        }
+        if let Some(layout) = layout
+            && let Err(error) = layout.linear_layout(shape)
+        {
+            self.fail(at, format!("{shape:?} has no such layout: {error}"));
+            return None;
+        }
+        let extents: Vec<i64> = shape.iter().map(|&extent| extent.cast_signed()).collect();
+        let encoding = layout.map(|layout| layout.to_attribute(self.mlir()));
+        Some(RankedTensor::get(&extents, scalar, encoding))
+    }
+}
+
+impl std::fmt::Debug for KernelBuilder<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "KernelBuilder({})", self.name)
+    }
+}
+
+/// A line of the program as a location of IR.
+fn location<'k>(context: &'k Context, at: At) -> Location<'k> {
+    let [line, column] = [at.line(), at.column()].map(|number| number as usize);
+    Location::new(context.mlir(), at.file(), line, column)
+}
+
+/// The first block of a function.
+fn entry_of<'c, 'a>(function: OperationRef<'c, 'a>) -> Option<BlockRef<'c, 'a>> {
+    function.region_ref(0)?.entry()
+}
