@@ -1,8 +1,9 @@
 //! The ttng dialect: matrix units, barriers, bulk copies and tensor memory of NVIDIA GPUs.
 
+mod canonicalize;
 pub mod effects;
 pub mod infer;
-
+mod messages;
 pub mod verify;
 
 pub use generated::*;
@@ -45,5 +46,8 @@ mod generated {
 
 /// What the dialect answers beyond its tables.
 const fn dialect_hooks() -> DialectSpec {
-    DialectSpec::new("ttng")
+    DialectSpec {
+        canonicalization: canonicalize::OF_CONVERT,
+        ..DialectSpec::new("ttng")
+    }
 }

@@ -212,3 +212,34 @@ tt.func @unused_carried(%ptr: tensor<4x!tt.ptr<f32>>, %step: tensor<4xi32>) -> t
   }
   tt.return %0#0 : tensor<4x!tt.ptr<f32>>
 }
+
+// -----
+
+// No offset moves a pointer to a block nowhere.
+// CHECK-LABEL: @no_block_offset
+// CHECK-SAME: (%[[P:.*]]: !tt.ptr<tensor<4x4xf32>>)
+tt.func @no_block_offset(%p: !tt.ptr<tensor<4x4xf32>>) -> !tt.ptr<tensor<4x4xf32>> {
+  // CHECK-NEXT: tt.return %[[P]]
+  %zero = arith.constant 0 : i32
+  %0 = tt.advance %p, [%zero, %zero] : <tensor<4x4xf32>>
+  tt.return %0 : !tt.ptr<tensor<4x4xf32>>
+}
+
+// -----
+
+// A turn happens only where the condition holds, so a turn that yields `true` leaves it as it was.
+// CHECK-LABEL: @first_turn
+// CHECK-SAME: (%[[C:.*]]: i1, %[[P:.*]]: !tt.ptr<i32>)
+tt.func @first_turn(%c: i1, %p: !tt.ptr<i32>) {
+  // CHECK: scf.while : () -> () {
+  // CHECK-NEXT: scf.condition(%[[C]])
+  %one = arith.constant 1 : i32
+  %0 = scf.while (%held = %c) : (i1) -> i1 {
+    scf.condition(%held) %held : i1
+  } do {
+  ^bb0(%again: i1):
+    tt.store %p, %one : !tt.ptr<i32>
+    scf.yield %again : i1
+  }
+  tt.return
+}

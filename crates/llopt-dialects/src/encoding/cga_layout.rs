@@ -125,7 +125,7 @@ impl CgaLayout {
     }
 
     /// The map from `block` to the pieces.
-    pub(super) fn layout(&self) -> Result<LinearLayout, EncodingError> {
+    pub(crate) fn layout(&self) -> Result<LinearLayout, EncodingError> {
         let outs: Vec<Dim> = (0..self.rank).map(Dim::tensor).collect();
         let bases: &[(Dim, &[Vec<u32>])] = &[(Dim::BLOCK, &self.bases)];
         LinearLayout::from_bases_surjective(bases, &outs).map_err(EncodingError::CgaLayout)

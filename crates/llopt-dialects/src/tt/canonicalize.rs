@@ -6,7 +6,7 @@ use llopt_mlir::{
     ir::{BlockExt, OperationExt, RegionExt, ValueExt},
     rewrite::{NoMatch, PatternSpec, Rewriter, Rewritten},
 };
-use melior::ir::{BlockRef, OperationRef, Type, Value, ValueLike};
+use melior::ir::{BlockLike, BlockRef, OperationRef, Type, Value, ValueLike};
 
 /// A mask that is known.
 pub const LOAD: &[PatternSpec] = &[PatternSpec::new("load-of-constant-mask", masked_load)];
@@ -31,8 +31,10 @@ pub const BROADCAST: &[PatternSpec] = &[
 ];
 
 /// Loops of other dialects over values of this one.
-pub const LOOPS: &[PatternSpec] =
-    &[PatternSpec::new("loop-carried-for-nothing", carried_for_nothing).at("scf.for")];
+pub const LOOPS: &[PatternSpec] = &[
+    PatternSpec::new("loop-carried-for-nothing", carried_for_nothing).at("scf.for"),
+    PatternSpec::new("loop-condition-of-first-turn", known_condition).at("scf.while"),
+];
 
 /// The value that all elements of a constant mask have.
 fn known_mask(mask: Option<Value<'_, '_>>) -> Result<bool, NoMatch> {
@@ -252,6 +254,29 @@ fn carried_for_nothing<'c, 'a>(
             last.set_operand_value(index, argument);
         }
     });
+    Ok(())
+}
+
+/// The condition of a loop that is an argument of it: a turn happens only when it holds, so where the
+/// turn yields `true` for it, it never changes.
+fn known_condition<'c, 'a>(
+    operation: OperationRef<'c, 'a>,
+    rewriter: &mut Rewriter<'c, 'a>,
+) -> Rewritten {
+    let entry = |region| operation.region_ref(region).and_then(RegionExt::entry);
+    let (before, after) = (entry(0).ok_or(NoMatch)?, entry(1).ok_or(NoMatch)?);
+    let condition = before.operations().last().ok_or(NoMatch)?;
+    let last = after.operations().last().ok_or(NoMatch)?;
+    let argument = condition.operand_value(0).ok_or(NoMatch)?;
+    let index = (0..before.argument_count())
+        .find(|index| before.argument_value(*index) == Some(argument))
+        .ok_or(NoMatch)?;
+    let yielded = last.operand_value(index).ok_or(NoMatch)?;
+    let initial = operation.operand_value(index).ok_or(NoMatch)?;
+    if infer::constant_bool(yielded) != Some(true) || !argument.has_uses() {
+        return Err(NoMatch);
+    }
+    rewriter.replace_all_uses(argument, initial);
     Ok(())
 }
 

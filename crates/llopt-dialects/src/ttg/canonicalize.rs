@@ -204,9 +204,7 @@ fn reshape_convert<'c, 'a>(
     let reshape = ReshapeOp::of(operation).ok_or(NoMatch)?;
     let convert = converted(reshape.src())?;
     let (source, result) = (convert.src(), reshape.result().r#type());
-    let reorders = reshape.allow_reorder()
-        && !reshape.efficient_layout()
-        && same_registers(source.r#type(), result);
+    let reorders = reshape.allow_reorder() && same_registers(source.r#type(), result);
     if !reorders && !same_elements(source.r#type(), convert.result().r#type()) {
         return Err(NoMatch);
     }

@@ -347,12 +347,6 @@ pub fn memdesc_subslice(operation: MemDescSubsliceOp<'_, '_>) -> Verified {
             source.encoding, result.encoding
         )));
     }
-    if result.alloc_shape != source.alloc_shape {
-        return Err(Complaint::new(format!(
-            "the view must be a part of the buffer of shape {:?}, not of one of shape {:?}",
-            source.alloc_shape, result.alloc_shape
-        )));
-    }
     let mut cut = Vec::new();
     for (dimension, offset) in offsets.iter().enumerate() {
         let (from, to) = (source.shape[dimension], result.shape[dimension]);
@@ -371,6 +365,7 @@ pub fn memdesc_subslice(operation: MemDescSubsliceOp<'_, '_>) -> Verified {
             )));
         }
     }
+    same_buffer(&source, &result)?;
     let layout = encoding(&source)?;
     if cut.is_empty() || layout.rank() != rank {
         return Ok(());
@@ -406,6 +401,41 @@ pub fn memdesc_subslice(operation: MemDescSubsliceOp<'_, '_>) -> Verified {
         }
     }
     Ok(())
+}
+
+/// A part is one of the whole buffer. A type that calls the part a buffer of its own means the same
+/// where elements keep their places.
+fn same_buffer(source: &MemDescParts<'_>, result: &MemDescParts<'_>) -> Verified {
+    if result.alloc_shape == source.alloc_shape {
+        return Ok(());
+    }
+    let layout = encoding(source)?;
+    let rank = layout.rank();
+    let inverse = |shape: &[i64]| {
+        let whole = shape.len().saturating_sub(rank);
+        let layout = layout
+            .linear_layout(&transfer::extents(&shape[whole..]))
+            .map_err(complaint)?;
+        layout.pseudo_invert().map_err(complaint)
+    };
+    let (whole, part) = (inverse(&source.alloc_shape)?, inverse(&result.alloc_shape)?);
+    let buffers = result.shape.len().saturating_sub(rank);
+    let kept = result.shape[buffers..]
+        .iter()
+        .enumerate()
+        .all(|(axis, extent)| {
+            let dim = Dim::tensor(axis);
+            (0..extent.max(&1).ilog2()).all(|bit| {
+                whole.basis_entry(dim, bit, Dim::OFFSET) == part.basis_entry(dim, bit, Dim::OFFSET)
+            })
+        });
+    if kept {
+        return Ok(());
+    }
+    Err(Complaint::new(format!(
+        "the view must be a part of the buffer of shape {:?}; in one of shape {:?} its elements have other places",
+        source.alloc_shape, result.alloc_shape
+    )))
 }
 
 /// The order is a permutation; the view has the permuted shape and keeps mutability.

@@ -1,5 +1,6 @@
 //! What ttng operations check beyond their tables.
 
+use super::messages;
 use super::{
     ArriveBarrierOp, AsyncCopyMbarrierArriveOp, AsyncTMACopyGlobalToLocalOp,
     AsyncTMACopyLocalToGlobalOp, AsyncTMAGatherOp, AsyncTMAReduceOp, AsyncTMAScatterOp,
@@ -8,9 +9,10 @@ use super::{
     WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 use crate::{
-    encoding::Encoding,
+    access,
+    encoding::{Encoding, Linear, layout_of},
     infer::{complaint, encoding_of},
-    module,
+    module, transfer,
     tt::{
         ScaleDotElemType,
         verify::{picked_rows, product_shapes},
@@ -20,7 +22,7 @@ use crate::{
     types::{MemDesc, MemDescParts, RankedTensor, class_of},
 };
 use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};
-use melior::ir::{Type, Value, ValueLike};
+use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 type Verified = Result<(), Complaint>;
 
@@ -181,13 +183,40 @@ fn contents<'c>(value: Value<'c, '_>) -> Result<(Vec<i64>, Type<'c>), Complaint>
     }
 }
 
-/// Shapes fit and are multiples of the instruction; layouts are those of wgmma; four warps work
-/// together.
+/// The 8-bit floats that wgmma multiplies.
+const FP8: TypeSet = TypeSet::F8E4M3FN.union(TypeSet::F8E5M2);
+/// The elements that a product of a group of warps has, or that are converted to such.
+const WGMMA_ELEMENTS: TypeSet = FP8
+    .union(TypeSet::F8E4M3FNUZ)
+    .union(TypeSet::F8E5M2FNUZ)
+    .union(TypeSet::F16)
+    .union(TypeSet::BF16)
+    .union(TypeSet::F32)
+    .union(TypeSet::F64)
+    .union(TypeSet::I8);
+
+/// Shapes fit and are multiples of the instruction; the elements are those of a product, and 8-bit
+/// floats are not summed more precisely than the unit sums; layouts are those of wgmma; four warps
+/// work together.
 pub fn warp_group_dot(operation: WarpGroupDotOp<'_, '_>) -> Verified {
     let (a_shape, a_element) = contents(operation.a())?;
-    let (b_shape, _) = contents(operation.b())?;
-    let (c_shape, _) = contents(operation.c())?;
+    let (b_shape, b_element) = contents(operation.b())?;
+    let (c_shape, c_element) = contents(operation.c())?;
     product_shapes(&a_shape, &b_shape, &c_shape, [1; 4])?;
+    for (side, element) in [("left", a_element), ("right", b_element)] {
+        if !WGMMA_ELEMENTS.intersects(class_of(element)) {
+            return Err(Complaint::new(format!(
+                "there is no product of '{element}' ({side} operand)"
+            )));
+        }
+    }
+    let imprecise = operation.max_num_imprecise_acc();
+    if FP8.intersects(class_of(a_element)) && class_of(c_element) == TypeSet::F32 && imprecise < 32
+    {
+        return Err(Complaint::new(format!(
+            "products of '{a_element}' are summed in f32 only from maxNumImpreciseAcc = 32 on, not {imprecise}"
+        )));
+    }
     let result = RankedTensor::of(operation.d().r#type())
         .ok_or_else(|| Complaint::new("the result must be a tensor"))?;
     let Some(Encoding::NvidiaMma(product)) = encoding_of(result).map_err(complaint)? else {
@@ -448,31 +477,92 @@ fn matrix<'c>(value: Value<'c, '_>) -> Result<RankedTensor<'c>, Complaint> {
     Ok(tensor)
 }
 
-/// A whole buffer of tensor memory; the value has its shape and elements.
+/// The layout of a value is one that the instructions move to or from the buffer.
+pub(crate) fn movable(
+    what: &str,
+    value: Value<'_, '_>,
+    buffer: Value<'_, '_>,
+    operation: OperationRef<'_, '_>,
+) -> Verified {
+    let tensor = matrix(value)?;
+    let Some(own) = encoding_of(tensor).map_err(complaint)? else {
+        return Ok(());
+    };
+    let parts = descriptor(buffer)?;
+    let registers = layout_of(tensor.r#type()).map_err(complaint)?;
+    let memory = layout_of(buffer.r#type()).map_err(complaint)?;
+    let bits = parts.element.bit_width().unwrap_or(32);
+    let scales = matches!(encoding(&parts)?, Encoding::TensorMemoryScales(_));
+    if messages::can_move(&registers, &memory, bits, scales) {
+        return Ok(());
+    }
+    let warps = module::num_warps(operation).unwrap_or(4);
+    let blocks = own.cga_layout().layout().map_err(complaint)?;
+    let better = messages::suggestion(&memory, bits, warps, &blocks, scales)
+        .and_then(|layout| Linear::new(layout).ok())
+        .map(|linear| Encoding::Linear(linear).to_attribute(access::context(operation)));
+    let given = tensor
+        .encoding()
+        .map(|attribute| attribute.to_string())
+        .unwrap_or_default();
+    Err(Complaint::new(match better {
+        Some(better) => format!(
+            "no instruction moves the {what} in the layout {given} between registers and tensor memory; it could have {better}"
+        ),
+        None => format!(
+            "no instruction moves the {what} in the layout {given} between registers and tensor memory"
+        ),
+    }))
+}
+
+/// A whole buffer of tensor memory; the value has its shape and elements, and a layout that can be
+/// moved there.
 pub fn tmem_alloc(operation: TMEMAllocOp<'_, '_>) -> Verified {
     let buffer = descriptor(operation.result())?;
     in_tensor_memory(&buffer)?;
     if let Some(source) = operation.src() {
         matrix(source)?;
     }
-    allocation(operation.src(), &buffer, 1)
+    allocation(operation.src(), &buffer, 1)?;
+    match operation.src() {
+        Some(source) => movable("value", source, operation.result(), operation.operation()),
+        None => Ok(()),
+    }
 }
 
-/// The result has the shape and elements of the buffer.
+/// The result has the shape and elements of the buffer, which is no scales', and a layout that can be
+/// moved from there.
 pub fn tmem_load(operation: TMEMLoadOp<'_, '_>) -> Verified {
     let buffer = descriptor(operation.src())?;
     in_tensor_memory(&buffer)?;
-    same_contents("result", matrix(operation.result())?, &buffer)
+    if matches!(encoding(&buffer)?, Encoding::TensorMemoryScales(_)) {
+        return Err(Complaint::new(
+            "scales cannot be read back; the buffer must have a layout #ttng.tensor_memory_encoding",
+        ));
+    }
+    same_contents("result", matrix(operation.result())?, &buffer)?;
+    movable(
+        "result",
+        operation.result(),
+        operation.src(),
+        operation.operation(),
+    )
 }
 
-/// The value has the shape and elements of a mutable buffer.
+/// The value has the shape and elements of a mutable buffer, and a layout that can be moved there.
 pub fn tmem_store(operation: TMEMStoreOp<'_, '_>) -> Verified {
     let buffer = descriptor(operation.dst())?;
     in_tensor_memory(&buffer)?;
     if !buffer.mutable {
         return Err(Complaint::new("cannot store into an immutable buffer"));
     }
-    same_contents("value", matrix(operation.src())?, &buffer)
+    same_contents("value", matrix(operation.src())?, &buffer)?;
+    movable(
+        "value",
+        operation.src(),
+        operation.dst(),
+        operation.operation(),
+    )
 }
 
 /// Both sides are accumulators of one block height; the columns are within the source.
@@ -513,7 +603,9 @@ pub fn tmem_subslice(operation: TMEMSubSliceOp<'_, '_>) -> Verified {
     Ok(())
 }
 
-/// From shared memory to mutable tensor memory; an accumulator keeps its shape.
+/// From shared memory, at least 16-byte aligned, to mutable tensor memory of one block and one
+/// shape; scales are not swizzled, an accumulator is, and has 128 rows to a block and 32-bit
+/// elements.
 pub fn tmem_copy(operation: TMEMCopyOp<'_, '_>) -> Verified {
     let source = descriptor(operation.src())?;
     let target = descriptor(operation.dst())?;
@@ -524,6 +616,12 @@ pub fn tmem_copy(operation: TMEMCopyOp<'_, '_>) -> Verified {
         )));
     }
     in_tensor_memory(&target)?;
+    if source.shape != target.shape {
+        return Err(Complaint::new(format!(
+            "the source has shape {:?}, the target {:?}",
+            source.shape, target.shape
+        )));
+    }
     if !target.mutable {
         return Err(Complaint::new("cannot copy into an immutable buffer"));
     }
@@ -531,26 +629,52 @@ pub fn tmem_copy(operation: TMEMCopyOp<'_, '_>) -> Verified {
         barrier(value)?;
     }
     let from = encoding(&source)?;
-    if let Encoding::NvmmaShared(layout) = &from
-        && (layout.transposed || layout.fp4_padded)
-    {
+    let alignment = transfer::alignment(&from);
+    if alignment < 16 {
+        return Err(Complaint::new(format!(
+            "the source must be aligned to 16 bytes; its layout `{}` asks for {alignment}",
+            from.name()
+        )));
+    }
+    let blocks = module::num_ctas(operation.operation());
+    if blocks != 1 {
+        return Err(Complaint::new(format!(
+            "copies within one block, but the cluster has {blocks}"
+        )));
+    }
+    let swizzle = match &from {
+        Encoding::NvmmaShared(layout) if layout.transposed || layout.fp4_padded => {
+            return Err(Complaint::new(
+                "the source must be neither transposed nor padded",
+            ));
+        }
+        Encoding::NvmmaShared(layout) => Some(layout.swizzling_byte_width),
+        _ => None,
+    };
+    let Encoding::TensorMemory(layout) = encoding(&target)? else {
+        return match swizzle {
+            Some(bytes) if bytes != 0 => Err(Complaint::new(format!(
+                "scales must not be swizzled; the source has swizzlingByteWidth = {bytes}"
+            ))),
+            _ => Ok(()),
+        };
+    };
+    if layout.block_m != 128 {
+        return Err(Complaint::new(format!(
+            "the target must have blockM = 128, but has {}",
+            layout.block_m
+        )));
+    }
+    if swizzle == Some(0) {
         return Err(Complaint::new(
-            "the source must be neither transposed nor padded",
+            "the source of an accumulator must be swizzled, but has swizzlingByteWidth = 0",
         ));
     }
-    if let Encoding::TensorMemory(layout) = encoding(&target)? {
-        if source.shape != target.shape {
-            return Err(Complaint::new(format!(
-                "the source has shape {:?}, the target {:?}",
-                source.shape, target.shape
-            )));
-        }
-        if layout.block_m != 128 {
-            return Err(Complaint::new(format!(
-                "the target must have blockM = 128, but has {}",
-                layout.block_m
-            )));
-        }
+    if source.element.bit_width() != Some(32) {
+        return Err(Complaint::new(format!(
+            "elements must have 32 bits, not be '{}'",
+            source.element
+        )));
     }
     Ok(())
 }
