@@ -18,6 +18,7 @@ os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="triton-cache-")
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
+from triton.experimental.gluon._runtime import GluonASTSource
 from triton.runtime import driver
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -66,7 +67,8 @@ def source(example, vendor):
                 facts.append(["tt.pointer_range", 32])
         if facts:
             attributes[(index,)] = facts
-    return ASTSource(
+    kind = GluonASTSource if getattr(example, "gluon", False) else ASTSource
+    return kind(
         fn=example.kernel,
         signature=signature,
         constexprs=dict(example.constants),
@@ -91,7 +93,10 @@ def dump(example, target_name):
     )
     metadata = {"hash": "0", "target": target, **options.__dict__}
     texts = {}
+    # Gluon begins with layouts.
     for stage in ("ttir", "ttgir"):
+        if stage not in stages:
+            continue
         module = stages[stage](module, metadata)
         texts[stage] = module.str_nodebug()
     return texts

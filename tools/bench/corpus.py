@@ -46,9 +46,12 @@ def find_vendor_tools():
         os.environ[name] = path
 
 
-def load(path, targets=None, pattern=""):
-    """Kernels of a corpus folder (of the examples if `path` is none), filtered."""
-    kernels = list(of_examples() if path is None else of_corpus(Path(path)))
+def load(path, targets=None, pattern="", failed=False):
+    """Kernels of a corpus folder (of the examples if `path` is none), filtered.
+
+    `failed`: also those whose code Triton could not generate.
+    """
+    kernels = list(of_examples() if path is None else of_corpus(Path(path), failed))
     return [
         kernel
         for kernel in kernels
@@ -56,18 +59,18 @@ def load(path, targets=None, pattern=""):
     ]
 
 
-def of_corpus(folder):
+def of_corpus(folder, failed=False):
     for file in sorted(folder.glob("*.jsonl.gz")):
         with gzip.open(file, "rt") as lines:
             for record in map(json.loads, lines):
-                if record["ok"] and record.get("ttgir"):
+                if (record["ok"] or failed) and record.get("ttgir"):
                     yield Kernel(
-                    record["kernel"],
-                    record["target"],
-                    record["ttgir"],
-                    record["insts"],
-                    record.get("ttir"),
-                )
+                        record["kernel"],
+                        record["target"],
+                        record["ttgir"],
+                        record["insts"] if record["ok"] else None,
+                        record.get("ttir"),
+                    )
 
 
 def of_examples():

@@ -280,6 +280,9 @@ fn declare<'ctx>(
             .create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
     };
     llvm.add_attribute(AttributeLoc::Function, attribute("nounwind"));
+    // All threads call it together, as its exchanges between lanes and its barriers need. LLVM drops the
+    // attribute where there are none, and otherwise must not move calls under the condition of a thread.
+    llvm.add_attribute(AttributeLoc::Function, attribute("convergent"));
     if is_kernel {
         hooks.mark_kernel(e, llvm, launch);
     } else {

@@ -8,19 +8,22 @@
 //! Floating point: element by element, each operation rounds once in the type of its operands, as the machine does,
 //! and shares its functions on rows, which are tested against the host and against exhaustive tables. Sums differ in
 //! order: a reduction here combines along its axis in ascending order, a dot product adds exact products in double
-//! precision and rounds once, while compiled code combines in the order of its layout. Results of such operations
-//! agree within the usual bound, the number of terms times the rounding error of the type; all others bit for bit.
+//! precision and rounds once, while compiled code combines in the order of its layout. Every element therefore
+//! carries a bound on how far compiled code may be from it ([`Bounds`]), which is zero, bit for bit, unless it
+//! descends from such a sum or from a function with a documented error.
 //!
 //! One operation leaves its result open: `tt.cat` may put the elements in any order; here they keep theirs.
 //!
 //! An operation that is not known is an error that names it.
 
+mod bound;
 mod elementwise;
+mod library;
 mod memory;
 mod shape;
 mod value;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
@@ -30,6 +33,7 @@ use crate::error::{Error, LaunchError};
 use crate::launch::{Argument, Launch};
 use crate::memory::GlobalMemory;
 
+use bound::Doubts;
 use value::{Array, Element, Tensor, Value, View};
 
 /// Why interpretation stopped.
@@ -71,6 +75,10 @@ struct Program<'c, 'a, 'm> {
     values: HashMap<usize, Value>,
     /// Buffers of shared memory.
     arrays: Vec<Array>,
+    /// Bounds of what is in global memory.
+    doubts: &'m Doubts,
+    /// Whether compiled code may have taken another way.
+    undecided: bool,
     /// Operations that may still be executed.
     budget: u64,
 }
@@ -78,14 +86,39 @@ struct Program<'c, 'a, 'm> {
 /// Operations of one program after which it counts as hung.
 const BUDGET: u64 = 50_000_000;
 
+/// How far numbers in buffers may be from what compiled code leaves there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// For each buffer, by the position of its argument: the bound of the element at an offset in bytes. Elements that
+    /// are not listed must be equal; infinite is the bound of those of which nothing can be said.
+    pub buffers: BTreeMap<usize, BTreeMap<u64, f64>>,
+}
+
 /// Runs the kernel of `module` (its only public function) on whole tensors. Buffers among the arguments come back as
-/// the kernel left them. The launch's block size and shared memory mean nothing here, and null pointers after the
+/// the kernel left them, and beside them how far compiled code may be from it. The launch's block size and shared memory mean nothing here, and null pointers after the
 /// module's own parameters (scratch memory) are ignored.
 ///
 /// # Errors
 /// [`Error::NoKernel`], [`Error::Launch`], [`Error::Unsupported`] for an operation that is not known, and
 /// [`Error::Stopped`] when an assertion fails, an access is out of bounds or a program does not end.
-pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<(), Error> {
+pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<Bounds, Error> {
+    let mut again = launch.clone();
+    let (bounds, meetings) = run_knowing(module, launch, HashSet::new())?;
+    if meetings.is_empty() {
+        return Ok(bounds);
+    }
+    // What an atomic answers is certain where no other comes by, which only the end of a run shows.
+    let (bounds, _) = run_knowing(module, &mut again, meetings)?;
+    *launch = again;
+    Ok(bounds)
+}
+
+/// A run that knows where atomics meet; also where they met.
+fn run_knowing(
+    module: &Module<'_>,
+    launch: &mut Launch,
+    contended: HashSet<u64>,
+) -> Result<(Bounds, HashSet<u64>), Error> {
     let root = module.as_operation();
     let mut kernels = Vec::new();
     root.for_each_op(Walk::PreOrder, |op| {
@@ -163,6 +196,7 @@ pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<(), Error> {
         let message = format!("a mapping at {address:#x} lies where the machine puts buffers");
         return Err(LaunchError::Mapping(message).into());
     }
+    let doubts = Doubts::knowing(contended);
     let mut outcome = Ok(());
     let [nx, ny, nz] = launch.grid;
     'grid: for z in 0..nz {
@@ -175,6 +209,8 @@ pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<(), Error> {
                     grid: launch.grid,
                     values: HashMap::new(),
                     arrays: Vec::new(),
+                    doubts: &doubts,
+                    undecided: false,
                     budget: BUDGET,
                 };
                 let result = program.function(kernel, arguments.clone());
@@ -185,10 +221,20 @@ pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<(), Error> {
             }
         }
     }
+    let meetings = doubts.meetings();
+    let doubtful = doubts.into_bounds();
+    let mut bounds = Bounds::default();
     for (index, address) in buffers {
-        launch.arguments[index] = Argument::Buffer(memory.contents(address));
+        let contents = memory.contents(address);
+        let inside = address..address + contents.len() as u64;
+        let own = doubtful.iter().filter(|(at, _)| inside.contains(at));
+        bounds.buffers.insert(
+            index,
+            own.map(|(at, bound)| (at - address, *bound)).collect(),
+        );
+        launch.arguments[index] = Argument::Buffer(contents);
     }
-    outcome
+    outcome.map(|()| (bounds, meetings))
 }
 
 /// A failure with the operation at which it happened.
@@ -247,6 +293,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             Some(handle) => self.tensor(handle),
             None => unknown("this number of operands"),
         }
+    }
+
+    /// A condition that decides where to go.
+    fn condition(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<bool> {
+        let condition = self.operand(op, 0)?;
+        self.undecided |= condition.bound_at(0) > 0.0;
+        Ok(condition.only()? & 1 == 1)
     }
 
     fn view(&self, handle: Handle<'c, 'a>) -> Interpreted<View> {
@@ -360,14 +413,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             | "tt.scan.return"
             | "tt.map_elementwise.return" => Flow::Values(all(self, 0, count)?),
             "scf.condition" => {
-                Flow::Condition(self.operand(op, 0)?.only()? & 1 == 1, all(self, 1, count)?)
+                let taken = self.condition(op)?;
+                Flow::Condition(taken, all(self, 1, count)?)
             }
             "cf.br" => match op.successor_refs().next() {
                 Some(target) => Flow::Branch(target, all(self, 0, count)?),
                 None => return unknown("a branch to nowhere"),
             },
             "cf.cond_br" => {
-                let taken = self.operand(op, 0)?.only()? & 1 == 1;
+                let taken = self.condition(op)?;
                 let targets: Vec<_> = op.successor_refs().collect();
                 let [yes, no] = targets[..] else {
                     return unknown("a branch to nowhere");
@@ -395,6 +449,10 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     bound(2).map_err(at)?,
                 );
                 let element = self.operand(op, 0).map_err(at)?.element;
+                for i in 0..3 {
+                    let bound = self.operand(op, i).map_err(at)?.bound_at(0);
+                    self.undecided |= bound > 0.0;
+                }
                 let mut carried: Vec<Value> = op
                     .operand_values()
                     .skip(3)
@@ -414,7 +472,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 carried
             }
             "scf.if" => {
-                let taken = self.operand(op, 0).and_then(|t| t.only()).map_err(at)? & 1 == 1;
+                let taken = self.condition(op).map_err(at)?;
                 self.yielded(op, usize::from(!taken), Vec::new())?
             }
             "scf.while" => {
@@ -470,7 +528,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         let Some(reduce) = tt::ReduceOp::of(op) else {
             return Err(at(Failure::Unknown("the reduction".to_owned())));
         };
-        let sources: Vec<Tensor> = reduce
+        let mut sources: Vec<Tensor> = reduce
             .srcs()
             .into_iter()
             .map(|v| self.tensor(v))
@@ -478,6 +536,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             .map_err(at)?;
         let axis = reduce.axis() as usize;
         let extent = sources[0].shape[axis];
+        Self::reorder(op, &mut sources, extent);
         let slice = |i: usize| sources.iter().map(move |s| Value::Tensor(s.slice(axis, i)));
         let mut sum: Vec<Value> = slice(0).collect();
         for i in 1..extent {
@@ -488,12 +547,25 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(sum)
     }
 
+    /// Charges the terms of a combination with being combined in some order, if that matters.
+    fn reorder(op: OperationRef<'c, 'a>, sources: &mut [Tensor], terms: usize) {
+        let mut rounds = false;
+        op.for_each_op(Walk::PreOrder, |inner| {
+            rounds |= bound::rounds(inner.name_str());
+        });
+        if rounds {
+            for source in sources {
+                bound::reordered(source, terms);
+            }
+        }
+    }
+
     fn scan(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
         let at = |f: Failure| (f, op);
         let Some(scan) = tt::ScanOp::of(op) else {
             return Err(at(Failure::Unknown("the scan".to_owned())));
         };
-        let sources: Vec<Tensor> = scan
+        let mut sources: Vec<Tensor> = scan
             .srcs()
             .into_iter()
             .map(|v| self.tensor(v))
@@ -501,6 +573,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             .map_err(at)?;
         let axis = scan.axis() as usize;
         let extent = sources[0].shape[axis];
+        Self::reorder(op, &mut sources, extent);
         let mut results = sources.clone();
         let mut sum: Vec<Value> = Vec::new();
         for step in 0..extent {
@@ -541,16 +614,12 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         for ty in types {
             let element = Element::of_tensor(ty)
                 .ok_or_else(|| at(Failure::Unknown("the result's type".to_owned())))?;
-            results.push(Tensor {
-                shape: sources[0].shape.clone(),
-                element,
-                data: Vec::new(),
-            });
+            results.push((element, Vec::new()));
         }
         for i in 0..sources[0].data.len() {
             let arguments = sources
                 .iter()
-                .map(|s| Value::Tensor(Tensor::scalar(s.element, s.data[i])))
+                .map(|s| Value::Tensor(Tensor::generate(&[], s.element, |_| s.entry(i))))
                 .collect();
             let mut block = op.region_ref(0).and_then(RegionExt::entry);
             let mut arguments = arguments;
@@ -569,13 +638,21 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     }
                 }
             };
-            for (result, value) in results.iter_mut().zip(values) {
+            for ((_, entries), value) in results.iter_mut().zip(values) {
                 if let Value::Tensor(tensor) = value {
-                    result.data.push(tensor.only().map_err(at)?);
+                    tensor.only().map_err(at)?;
+                    entries.push(tensor.entry(0));
                 }
             }
         }
-        Ok(results.into_iter().map(Value::Tensor).collect())
+        let shape = &sources[0].shape;
+        Ok(results
+            .into_iter()
+            .map(|(element, entries)| {
+                let entries = entries.into_iter();
+                Value::Tensor(Tensor::from_entries(shape.clone(), element, entries))
+            })
+            .collect())
     }
 
     /// Operations without regions.
@@ -586,7 +663,17 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         if let Some(results) = self.memory_operation(op)? {
             return Ok(results);
         }
-        if let Some(result) = self.elementwise(op)? {
+        if let Some(mut result) = self.elementwise(op)? {
+            let operands: Vec<Tensor> = (0..op.operand_values().len())
+                .map(|i| self.operand(op, i))
+                .collect::<Interpreted<_>>()?;
+            let symbol = op.attr("symbol").and_then(|s| s.as_str()).unwrap_or("");
+            let elementwise = bound::Elementwise {
+                name: op.name_str(),
+                symbol,
+                operands: &operands,
+            };
+            elementwise.bound(&mut result);
             return Ok(vec![Value::Tensor(result)]);
         }
         unknown(format!("the operation {}", op.name_str()))

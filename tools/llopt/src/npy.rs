@@ -52,7 +52,36 @@ fn header_length(bytes: &[u8]) -> Option<usize> {
     (end <= bytes.len()).then_some(end)
 }
 
+/// A file of doubles in one dimension.
+pub fn doubles(numbers: &[f64]) -> Vec<u8> {
+    let mut header = format!(
+        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}",
+        numbers.len()
+    );
+    // The data begins at a multiple of 64 bytes, behind the newline that ends the header.
+    while !(MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = MAGIC.to_vec();
+    file.extend([1, 0]);
+    // Two lines of text at most.
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.bytes());
+    file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    file
+}
+
 impl Array {
+    /// Bytes of an element, if the header says them: the number at the end of a simple type (`<f4`).
+    pub fn element_size(&self) -> Option<usize> {
+        let text = String::from_utf8_lossy(&self.header);
+        let (_, rest) = text.split_once("'descr': '")?;
+        let (descr, _) = rest.split_once('\'')?;
+        let digits = descr.trim_start_matches(|c: char| !c.is_ascii_digit());
+        digits.parse().ok().filter(|size| *size > 0)
+    }
+
     /// The file's contents with other data of the same length.
     pub fn with_data(&self, data: &[u8]) -> Vec<u8> {
         [&self.header, data].concat()
@@ -74,6 +103,17 @@ mod tests {
         let array = read(&path).unwrap();
         assert_eq!(array.data, [1, 2, 3, 4]);
         assert_eq!(array.with_data(&[5, 6, 7, 8])[16..], [5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn doubles_are_written_as_they_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.npy");
+        std::fs::write(&path, doubles(&[1.5, f64::INFINITY])).unwrap();
+        let array = read(&path).unwrap();
+        assert_eq!(array.header.len() % 64, 0);
+        assert_eq!(array.element_size(), Some(8));
+        assert_eq!(array.data[8..], f64::INFINITY.to_le_bytes());
     }
 
     #[test]

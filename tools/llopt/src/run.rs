@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use llopt::sim::reference::Bounds;
 use llopt::sim::{self, Argument, Launch, Machine};
 use llopt::{ArtifactKind, Compiler, Options, ReferenceError, Source, Target};
 
@@ -45,6 +46,11 @@ pub struct Arguments {
     /// Execute tile IR by the meaning of its operations on whole tensors, instead of compiling it
     #[arg(long, conflicts_with_all = ["report", "kernel", "library", "shared", "num_warps"])]
     reference: bool,
+
+    /// With --reference: beside each buffer FILE.npy also write FILE.bound.npy, how far each element
+    /// may be from what compiled code computes (0: not at all)
+    #[arg(long, requires = "reference", requires = "out_dir")]
+    bounds: bool,
 
     /// Write counters and findings as JSON
     #[arg(long, value_name = "FILE")]
@@ -246,6 +252,35 @@ fn write_buffers(arguments: &Arguments, launch: &Launch, buffers: &[Buffer]) -> 
     Ok(())
 }
 
+/// Writes the bounds of the elements of each buffer, as an array of doubles.
+fn write_bounds(arguments: &Arguments, bounds: &Bounds, buffers: &[Buffer]) -> Result<()> {
+    let Some(directory) = arguments.out_dir.as_ref().filter(|_| arguments.bounds) else {
+        return Ok(());
+    };
+    for buffer in buffers {
+        let size = buffer.array.element_size().with_context(|| {
+            format!(
+                "'{}' has no elements of one size to bound",
+                buffer.path.display()
+            )
+        })?;
+        let mut numbers = vec![0.0f64; buffer.array.data.len() / size];
+        for (offset, bound) in bounds.buffers.get(&buffer.index).into_iter().flatten() {
+            if let Some(number) = usize::try_from(*offset)
+                .ok()
+                .and_then(|at| numbers.get_mut(at / size))
+            {
+                *number = bound.max(*number);
+            }
+        }
+        if let Some(stem) = buffer.path.file_stem() {
+            let file = format!("{}.bound.npy", stem.to_string_lossy());
+            Output::File(directory.join(file)).write(&npy::doubles(&numbers))?;
+        }
+    }
+    Ok(())
+}
+
 fn run_reference(
     arguments: &Arguments,
     source: Source,
@@ -254,7 +289,10 @@ fn run_reference(
 ) -> Result<()> {
     let mut launch = Launch::new(arguments.grid, 1, values);
     match llopt::run_reference(&source, &mut launch) {
-        Ok(()) => write_buffers(arguments, &launch, buffers),
+        Ok(bounds) => {
+            write_buffers(arguments, &launch, buffers)?;
+            write_bounds(arguments, &bounds, buffers)
+        }
         Err(ReferenceError::Source(error)) => {
             eprintln!("{}", error.with_source(source.text().unwrap_or_default()));
             Err(crate::Reported.into())

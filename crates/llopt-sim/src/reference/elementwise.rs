@@ -8,6 +8,7 @@ use crate::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, Format, Rounding
 use crate::ir::{IntPredicate, RealPredicate};
 use crate::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, mask};
 
+use super::library;
 use super::value::{Element, Tensor};
 use super::{Interpreted, Program, unknown};
 
@@ -29,42 +30,26 @@ fn aligned<const N: usize>(operands: [&Tensor; N]) -> (Vec<usize>, [Vec<u64>; N]
 fn map1(f: Row1, a: &Tensor, element: Element) -> Tensor {
     let mut data = vec![0; a.data.len()];
     f(&mut data, &a.data);
-    Tensor {
-        shape: a.shape.clone(),
-        element,
-        data,
-    }
+    Tensor::new(a.shape.clone(), element, data)
 }
 
 fn map2(f: Row2, a: &Tensor, b: &Tensor, element: Element) -> Tensor {
     let (shape, [a, b]) = aligned([a, b]);
     let mut data = vec![0; a.len()];
     f(&mut data, &a, &b);
-    Tensor {
-        shape,
-        element,
-        data,
-    }
+    Tensor::new(shape, element, data)
 }
 
 fn map3(f: Row3, a: &Tensor, b: &Tensor, c: &Tensor, element: Element) -> Tensor {
     let (shape, [a, b, c]) = aligned([a, b, c]);
     let mut data = vec![0; a.len()];
     f(&mut data, &a, &b, &c);
-    Tensor {
-        shape,
-        element,
-        data,
-    }
+    Tensor::new(shape, element, data)
 }
 
 /// A tensor like `a` with one value everywhere.
 fn filled(a: &Tensor, bits: u64) -> Tensor {
-    Tensor {
-        shape: a.shape.clone(),
-        element: Element::Int(64),
-        data: vec![bits; a.data.len()],
-    }
+    Tensor::new(a.shape.clone(), Element::Int(64), vec![bits; a.data.len()])
 }
 
 /// Sign-extends elements to 64 bits.
@@ -131,37 +116,6 @@ fn real_function(name: &str) -> Option<RealFunction> {
     })
 }
 
-/// Functions of the vendors' libraries by their name without vendor and type.
-fn library_function(symbol: &str) -> Option<RealFunction> {
-    let name = symbol
-        .strip_prefix("__nv_")
-        .map(|n| n.trim_end_matches('f'))
-        .or_else(|| {
-            symbol
-                .strip_prefix("__ocml_")
-                .and_then(|n| n.rsplit_once('_'))
-                .map(|(n, _)| n)
-        })?;
-    Some(match name {
-        "tanh" => RealFunction::Tanh,
-        "exp" => RealFunction::Exp,
-        "exp2" => RealFunction::Exp2,
-        "log" => RealFunction::Log,
-        "log2" => RealFunction::Log2,
-        "log10" => RealFunction::Log10,
-        "sin" => RealFunction::Sin,
-        "cos" => RealFunction::Cos,
-        "sqrt" => RealFunction::Sqrt,
-        "rsqrt" => RealFunction::Rsqrt,
-        "floor" => RealFunction::Floor,
-        "ceil" => RealFunction::Ceil,
-        "trunc" => RealFunction::Trunc,
-        "rint" | "nearbyint" => RealFunction::RoundEven,
-        "round" => RealFunction::RoundAway,
-        _ => return None,
-    })
-}
-
 /// MLIR's numbering of integer predicates.
 fn int_predicate(number: i64) -> Option<IntPredicate> {
     use IntPredicate as P;
@@ -202,28 +156,6 @@ fn real_predicate(number: i64) -> Option<RealPredicate> {
         P::LLVMRealPredicateTrue,
     ];
     all.get(usize::try_from(number).ok()?).copied()
-}
-
-/// The error function in double precision: its series near zero, a continued fraction away from it.
-fn erf(x: f64) -> f64 {
-    if x.abs() < 2.5 {
-        let mut term = x;
-        let mut sum = x;
-        for n in 1..80 {
-            term *= -x * x / f64::from(n);
-            sum += term / f64::from(2 * n + 1);
-        }
-        return sum * 2.0 / std::f64::consts::PI.sqrt();
-    }
-    if x.abs() > 6.5 {
-        return x.signum();
-    }
-    let magnitude = x.abs();
-    let fraction = (1..60)
-        .rev()
-        .fold(0.0, |f, k| f64::from(k) / 2.0 / (magnitude + f));
-    let complement = (-x * x).exp() / ((magnitude + fraction) * std::f64::consts::PI.sqrt());
-    (1.0 - complement).copysign(x)
 }
 
 fn round_to(element: Element, value: f64, rounding: Rounding) -> Option<u64> {
@@ -300,7 +232,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let data = a
                     .data
                     .iter()
-                    .map(|&x| ty.encode(erf(ty.decode(x))))
+                    .map(|&x| ty.encode(libm::erf(ty.decode(x))))
                     .collect();
                 Tensor { data, ..a }
             }
@@ -433,44 +365,12 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             }
             "tt.extern_elementwise" => {
                 let symbol = op.attr("symbol").and_then(|s| s.as_str()).unwrap_or("");
-                match (library_function(symbol), element) {
-                    (Some(function), Element::Real(ty)) => {
-                        map1(row::real_function(function, ty), &a(self)?, element)
-                    }
-                    (None, Element::Real(ty)) if symbol.contains("_pow") => {
-                        let (a, b) = (a(self)?, b(self)?);
-                        let data = a
-                            .data
-                            .iter()
-                            .zip(&b.data)
-                            .map(|(&x, &y)| ty.encode(ty.decode(x).powf(ty.decode(y))))
-                            .collect();
-                        Tensor { data, ..a }
-                    }
-                    _ => return unknown(format!("the library function {symbol}")),
-                }
+                let operands: Vec<Tensor> = (0..op.operand_values().len())
+                    .map(|i| self.operand(op, i))
+                    .collect::<Interpreted<_>>()?;
+                library::call(symbol, element, &operands)?
             }
             _ => return Ok(None),
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::erf;
-
-    #[test]
-    fn erf_has_its_known_values() {
-        for (x, y) in [
-            (0.0, 0.0),
-            (0.5, 0.520_499_877_813_046_5),
-            (2.0, 0.995_322_265_018_952_7),
-            (3.0, 0.999_977_909_503_001_4),
-        ] {
-            assert!(
-                (erf(x) - y).abs() < 1e-13 && (erf(-x) + y).abs() < 1e-13,
-                "{x}"
-            );
-        }
     }
 }

@@ -8,7 +8,9 @@ use crate::access::combine;
 use crate::bytecode::AtomicOp;
 
 use super::shape::atomic_op;
-use super::value::{Array, Element, Tensor, Value, View, coordinates, count, shape_of, strides};
+use super::value::{
+    Array, Element, Entry, Tensor, Value, View, coordinates, count, shape_of, strides,
+};
 use super::{Interpreted, Program, unknown, wrong};
 
 impl<'c, 'a> Program<'c, 'a, '_> {
@@ -122,7 +124,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 shape,
             };
             self.arrays.push(Array {
-                data: vec![0; count(&view.shape)],
+                data: vec![0.into(); count(&view.shape)],
             });
             if let Some(source) = alloc.src() {
                 let source = self.tensor(source)?;
@@ -220,6 +222,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             shape: offsets.shape.clone(),
             element: Element::Pointer(element.bytes()),
             data,
+            bound: offsets.bound.clone(),
         })
     }
 
@@ -240,29 +243,43 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         other: Option<&Tensor>,
         element: Element,
     ) -> Interpreted<Tensor> {
-        let mut data = Vec::with_capacity(pointers.data.len());
+        let mut entries = Vec::with_capacity(pointers.data.len());
         for (i, &address) in pointers.data.iter().enumerate() {
-            let taken = mask.is_none_or(|m| pick(m, i) & 1 == 1);
-            data.push(if taken {
+            let mask = mask.map_or(Entry::from(1), |m| pick(m, i));
+            let instead = || other.map_or(Entry::from(0), |o| pick(o, i));
+            let mut entry = if mask.bits & 1 == 1 {
                 self.check(address, element, false)?;
-                self.memory.read(address, element.bytes()) & element.mask()
+                Entry {
+                    bits: self.memory.read(address, element.bytes()) & element.mask(),
+                    bound: self.doubts.at(address),
+                }
             } else {
-                other.map_or(0, |o| pick(o, i))
-            });
+                instead()
+            };
+            if mask.bound > 0.0 || pointers.bound_at(i) > 0.0 {
+                entry.bound = f64::INFINITY;
+            }
+            entries.push(entry);
         }
-        Ok(Tensor {
-            shape: pointers.shape.clone(),
-            element,
-            data,
-        })
+        let shape = pointers.shape.clone();
+        Ok(Tensor::from_entries(shape, element, entries.into_iter()))
     }
 
     fn store(&self, pointers: &Tensor, values: &Tensor, mask: Option<&Tensor>) -> Interpreted<()> {
         for (i, &address) in pointers.data.iter().enumerate() {
-            if mask.is_none_or(|m| pick(m, i) & 1 == 1) {
+            let mask = mask.map_or(Entry::from(1), |m| pick(m, i));
+            let value = pick(values, i);
+            let mut bound = value.bound;
+            if mask.bound > 0.0 || pointers.bound_at(i) > 0.0 || self.undecided {
+                bound = f64::INFINITY;
+            }
+            if mask.bits & 1 == 1 {
                 self.check(address, values.element, true)?;
                 self.memory
-                    .write(address, values.element.bytes(), pick(values, i));
+                    .write(address, values.element.bytes(), value.bits);
+                self.doubts.set(address, bound);
+            } else if mask.bound > 0.0 {
+                self.doubts.set(address, bound);
             }
         }
         Ok(())
@@ -278,24 +295,31 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         mask: Option<&Tensor>,
     ) -> Interpreted<Tensor> {
         let element = values.element;
-        let mut result = values.clone();
+        let mut entries = Vec::with_capacity(pointers.data.len());
         for (i, &address) in pointers.data.iter().enumerate() {
-            result.data[i] = 0;
-            if mask.is_none_or(|m| pick(m, i) & 1 == 1) {
+            let mask = mask.map_or(Entry::from(1), |m| pick(m, i));
+            let mut entry = Entry::from(0);
+            if mask.bits & 1 == 1 {
                 self.check(address, element, true)?;
                 let old = self.memory.read(address, element.bytes());
-                let new = combine(
-                    op,
-                    element.bits(),
-                    old,
-                    pick(values, i),
-                    compare.map(|c| pick(c, i)),
-                );
+                let value = pick(values, i);
+                let compare = compare.map(|c| pick(c, i));
+                let new = combine(op, element.bits(), old, value.bits, compare.map(|c| c.bits));
                 self.memory.write(address, element.bytes(), new);
-                result.data[i] = old;
+                let doubtful = mask.bound > 0.0
+                    || pointers.bound_at(i) > 0.0
+                    || compare.is_some_and(|c| c.bound > 0.0)
+                    || self.undecided;
+                let added = if doubtful { f64::INFINITY } else { value.bound };
+                entry.bits = old;
+                entry.bound = self
+                    .doubts
+                    .exchange(address, op, element, [old, new], added);
             }
+            entries.push(entry);
         }
-        Ok(result)
+        let shape = pointers.shape.clone();
+        Ok(Tensor::from_entries(shape, element, entries.into_iter()))
     }
 
     pub(super) fn read_view(&self, view: &View) -> Tensor {
@@ -305,15 +329,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
 
     fn write_view(&mut self, view: &View, source: &Tensor) {
         let array = &mut self.arrays[view.array].data;
-        for (at, &bits) in source.data.iter().enumerate() {
-            array[view.place(&coordinates(at, &view.shape))] = bits;
+        for at in 0..source.data.len() {
+            array[view.place(&coordinates(at, &view.shape))] = source.entry(at);
         }
     }
 }
 
 /// Element `i`, or the only one.
-fn pick(tensor: &Tensor, i: usize) -> u64 {
-    tensor.data[if tensor.data.len() == 1 { 0 } else { i }]
+fn pick(tensor: &Tensor, i: usize) -> Entry {
+    tensor.entry(if tensor.data.len() == 1 { 0 } else { i })
 }
 
 fn tensor(tensor: Tensor) -> Option<Vec<Value>> {

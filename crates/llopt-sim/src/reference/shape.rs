@@ -6,6 +6,7 @@ use melior::ir::{OperationRef, ValueLike};
 
 use crate::row::{mask, sext};
 
+use super::bound::{epsilon, roundings};
 use super::value::{Element, Tensor, Value, coordinates, position, shape_of};
 use super::{Interpreted, Program, unknown, wrong};
 
@@ -47,20 +48,12 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     return unknown("this kind of constant");
                 };
                 let data = data.into_iter().map(|bits| bits & element.mask()).collect();
-                one(Tensor {
-                    shape,
-                    element,
-                    data,
-                })
+                one(Tensor::new(shape, element, data))
             }
             "ub.poison" => {
                 let element = need(element)?;
                 let data = vec![0; super::value::count(&shape)];
-                one(Tensor {
-                    shape,
-                    element,
-                    data,
-                })
+                one(Tensor::new(shape, element, data))
             }
             "tt.get_program_id" | "tt.get_num_programs" => {
                 let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize % 3;
@@ -79,12 +72,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             }
             "tt.splat" => {
                 let source = self.operand(op, 0)?;
-                let bits = source.only()?;
-                one(Tensor::generate(&shape, source.element, |_| bits))
+                source.only()?;
+                one(Tensor::generate(&shape, source.element, |_| {
+                    source.entry(0)
+                }))
             }
             "tt.unsplat" => {
                 let source = self.operand(op, 0)?;
-                one(Tensor::scalar(source.element, source.only()?))
+                source.only()?;
+                one(Tensor::generate(&[], source.element, |_| source.entry(0)))
             }
             "tt.broadcast" => {
                 let source = self.operand(op, 0)?;
@@ -130,12 +126,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             }
             "tt.cat" => {
                 let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
-                let data = [a.data, b.data].concat();
-                one(Tensor {
-                    shape,
-                    element: a.element,
-                    data,
-                })
+                let entries = [&a, &b]
+                    .into_iter()
+                    .flat_map(|t| (0..t.data.len()).map(|i| t.entry(i)));
+                let mut result = Tensor::from_entries(shape, a.element, entries);
+                // The order is open.
+                result.bound = vec![f64::INFINITY; result.data.len()];
+                one(result)
             }
             "tt.gather" => {
                 let (source, indices) = (self.operand(op, 0)?, self.operand(op, 1)?);
@@ -143,8 +140,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let extent = source.shape[axis];
                 one(Tensor::generate(&shape, source.element, |c| {
                     let mut from = c.to_vec();
-                    from[axis] = (indices.at(c) as usize).min(extent - 1);
-                    source.at(&from)
+                    let index = indices.at(c);
+                    from[axis] = (index.bits as usize).min(extent - 1);
+                    let mut entry = source.at(&from);
+                    if index.bound > 0.0 {
+                        entry.bound = f64::INFINITY;
+                    }
+                    entry
                 }))
             }
             "tt.histogram" => {
@@ -158,11 +160,12 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                         *bin += 1;
                     }
                 }
-                one(Tensor {
-                    shape,
-                    element: need(element)?,
-                    data: bins,
-                })
+                let mut result = Tensor::new(shape, need(element)?, bins);
+                let undecided = |t: &Tensor| t.bound.iter().any(|&b| b > 0.0);
+                if undecided(&source) || taken.as_ref().is_some_and(undecided) {
+                    result.bound = vec![f64::INFINITY; result.data.len()];
+                }
+                one(result)
             }
             "ttg.convert_layout" | "amdg.in_thread_transpose" => {
                 let source = self.operand(op, 0)?;
@@ -172,7 +175,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let matrices: Vec<Tensor> = (0..3)
                     .map(|i| self.matrix(op, i))
                     .collect::<Interpreted<_>>()?;
-                one(dot(&matrices[0], &matrices[1], &matrices[2])?)
+                let precision = op.attr("inputPrecision").and_then(|p| p.as_i64());
+                let single = matrices[0].element.bits() == 32;
+                // 0 is tf32: ten bits of mantissa for each factor.
+                let tensor_float = if single && precision == Some(0) {
+                    2f64.powi(-10)
+                } else {
+                    0.0
+                };
+                one(dot(&matrices[0], &matrices[1], &matrices[2], tensor_float)?)
             }
             "ttng.warp_group_dot_wait" => {
                 let values = op
@@ -215,10 +226,17 @@ impl<'c, 'a> Program<'c, 'a, '_> {
 }
 
 /// `a b + c` on the last two axes: products and their sum exact or in double precision, rounded once at the end.
-fn dot(a: &Tensor, b: &Tensor, c: &Tensor) -> Interpreted<Tensor> {
+///
+/// `tensor_float` is the relative error of products whose factors are rounded to fewer bits first.
+fn dot(a: &Tensor, b: &Tensor, c: &Tensor, tensor_float: f64) -> Interpreted<Tensor> {
     let rank = c.shape.len();
     let depth = a.shape[rank - 1];
     let mut result = c.clone();
+    result.bound.clear();
+    let mut bounds = Vec::with_capacity(result.data.len());
+    // The precision in which products may be added: matrix units truncate, which costs one unit more, and a format
+    // with fewer bits may be used for the operands of single precision.
+    let unit = 2.0 * epsilon(c.element) * roundings(depth + 1);
     for (at, bits) in result.data.iter_mut().enumerate() {
         let place = coordinates(at, &c.shape);
         let element = |k: usize| {
@@ -241,17 +259,30 @@ fn dot(a: &Tensor, b: &Tensor, c: &Tensor) -> Interpreted<Tensor> {
             }
             Element::Real(real) => {
                 let mut sum = 0.0;
+                let mut size = real.decode(*bits).abs();
                 for k in 0..depth {
                     let (x, y) = element(k);
                     match (a.element.decode(x), b.element.decode(y)) {
-                        (Some(x), Some(y)) => sum += x * y,
+                        (Some(x), Some(y)) => {
+                            sum += x * y;
+                            size += (x * y).abs();
+                        }
                         _ => return unknown("a dot product of mixed kinds"),
                     }
                 }
+                let doubtful = [a, b, c].iter().any(|t| !t.bound.is_empty());
+                bounds.push(if doubtful {
+                    f64::INFINITY
+                } else {
+                    unit * size + tensor_float * size
+                });
                 real.encode(sum + real.decode(*bits))
             }
             _ => return unknown("a dot product of this type"),
         };
+    }
+    if bounds.len() == result.data.len() {
+        result.bound = bounds;
     }
     Ok(result)
 }

@@ -87,12 +87,27 @@ pub(super) struct Tensor {
     pub(super) element: Element,
     /// Bits of the elements, row-major.
     pub(super) data: Vec<u64>,
+    /// How far each may be from what compiled code has ([`super::bound`]); nothing if not at all.
+    pub(super) bound: Vec<f64>,
+}
+
+/// One element of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) bits: u64,
+    pub(super) bound: f64,
+}
+
+impl From<u64> for Entry {
+    fn from(bits: u64) -> Self {
+        Self { bits, bound: 0.0 }
+    }
 }
 
 /// An array in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Array {
-    pub(super) data: Vec<u64>,
+    pub(super) data: Vec<Entry>,
 }
 
 /// A view of an array: where each coordinate leads.
@@ -147,29 +162,64 @@ pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
 }
 
 impl Tensor {
-    pub(super) fn scalar(element: Element, bits: u64) -> Self {
+    /// A tensor that compiled code has bit for bit.
+    pub(super) fn new(shape: Vec<usize>, element: Element, data: Vec<u64>) -> Self {
         Self {
-            shape: Vec::new(),
+            shape,
             element,
-            data: vec![bits],
+            data,
+            bound: Vec::new(),
+        }
+    }
+
+    pub(super) fn scalar(element: Element, bits: u64) -> Self {
+        Self::new(Vec::new(), element, vec![bits])
+    }
+
+    /// A tensor of entries.
+    pub(super) fn from_entries(
+        shape: Vec<usize>,
+        element: Element,
+        entries: impl Iterator<Item = Entry>,
+    ) -> Self {
+        let (data, mut bound): (Vec<u64>, Vec<f64>) = entries.map(|e| (e.bits, e.bound)).unzip();
+        if bound.iter().all(|&b| b == 0.0) {
+            bound.clear();
+        }
+        Self {
+            shape,
+            element,
+            data,
+            bound,
         }
     }
 
     /// A tensor whose element at each coordinate is computed from it.
-    pub(super) fn generate(shape: &[usize], element: Element, f: impl Fn(&[usize]) -> u64) -> Self {
-        let data = (0..count(shape))
-            .map(|at| f(&coordinates(at, shape)))
-            .collect();
-        Self {
-            shape: shape.to_vec(),
-            element,
-            data,
+    pub(super) fn generate<E: Into<Entry>>(
+        shape: &[usize],
+        element: Element,
+        f: impl Fn(&[usize]) -> E,
+    ) -> Self {
+        let entries = (0..count(shape)).map(|at| f(&coordinates(at, shape)).into());
+        Self::from_entries(shape.to_vec(), element, entries)
+    }
+
+    /// The element at a row-major position.
+    pub(super) fn entry(&self, position: usize) -> Entry {
+        Entry {
+            bits: self.data[position],
+            bound: self.bound_at(position),
         }
     }
 
+    /// The bound of the element at a row-major position.
+    pub(super) fn bound_at(&self, position: usize) -> f64 {
+        self.bound.get(position).copied().unwrap_or(0.0)
+    }
+
     /// The element at a coordinate.
-    pub(super) fn at(&self, coordinates: &[usize]) -> u64 {
-        self.data[position(coordinates, &self.shape)]
+    pub(super) fn at(&self, coordinates: &[usize]) -> Entry {
+        self.entry(position(coordinates, &self.shape))
     }
 
     /// The only element.
@@ -198,11 +248,17 @@ impl Tensor {
 
     /// Replaces such a slice.
     pub(super) fn set_slice(&mut self, axis: usize, index: usize, slice: &Self) {
-        for (at, &bits) in slice.data.iter().enumerate() {
+        if !slice.bound.is_empty() && self.bound.is_empty() {
+            self.bound = vec![0.0; self.data.len()];
+        }
+        for at in 0..slice.data.len() {
             let mut full = coordinates(at, &slice.shape);
             full.insert(axis, index);
             let target = position(&full, &self.shape);
-            self.data[target] = bits;
+            self.data[target] = slice.data[at];
+            if let Some(bound) = self.bound.get_mut(target) {
+                *bound = slice.bound_at(at);
+            }
         }
     }
 }

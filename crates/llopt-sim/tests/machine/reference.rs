@@ -1,5 +1,6 @@
 //! The reference interpreter on small modules, against plain models.
 
+use llopt_sim::reference::Bounds;
 use llopt_sim::{Argument, Error, Launch, reference};
 use melior::Context;
 use melior::dialect::DialectRegistry;
@@ -8,6 +9,15 @@ use crate::harness::{noise, numbers, words};
 
 /// Runs a module; answers the buffers.
 fn interpret(text: &str, grid: u32, arguments: Vec<Argument>) -> Result<Vec<Argument>, Error> {
+    bounded(text, grid, arguments).map(|(arguments, _)| arguments)
+}
+
+/// Runs a module; answers the buffers, and how far compiled code may be from them.
+fn bounded(
+    text: &str,
+    grid: u32,
+    arguments: Vec<Argument>,
+) -> Result<(Vec<Argument>, Bounds), Error> {
     let registry = DialectRegistry::new();
     llopt_mlir::register_upstream_dialects(&registry);
     llopt_dialects::register(&registry).unwrap();
@@ -15,7 +25,7 @@ fn interpret(text: &str, grid: u32, arguments: Vec<Argument>) -> Result<Vec<Argu
     context.append_dialect_registry(&registry);
     let module = llopt_mlir::parse_module(&context, text.as_bytes(), "kernel.ttir").unwrap();
     let mut launch = Launch::new([grid, 1, 1], 1, arguments);
-    reference::run(&module, &mut launch).map(|()| launch.arguments)
+    reference::run(&module, &mut launch).map(|bounds| (launch.arguments, bounds))
 }
 
 #[test]
@@ -160,4 +170,123 @@ fn failures_are_named() {
     }";
     let error = interpret(strange, 1, vec![Argument::Buffer(vec![0; 4])]).unwrap_err();
     assert!(error.to_string().contains("math.ctpop"), "{error}");
+}
+
+/// A kernel on 32 singles: `body` makes `%y` from the tensor `%v`, which is stored.
+fn on_singles(body: &str) -> String {
+    format!(
+        "tt.func public @k(%x: !tt.ptr<f32>, %o: !tt.ptr<f32>) {{
+          %r = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32>
+          %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+          %px = tt.addptr %xs, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+          %os = tt.splat %o : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+          %po = tt.addptr %os, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+          %v = tt.load %px : tensor<32x!tt.ptr<f32>>
+          {body}
+          tt.store %po, %y : tensor<32x!tt.ptr<f32>>
+          tt.return
+        }}"
+    )
+}
+
+/// A sum may round in another order, what follows from it may too; everything else is one and the same.
+#[test]
+fn only_what_is_open_has_a_bound() {
+    let sum = "%s = \"tt.reduce\"(%v) <{axis = 0 : i32}> ({
+      ^bb0(%a: f32, %b: f32):
+        %d = arith.addf %a, %b : f32
+        tt.reduce.return %d : f32
+      }) : (tensor<32xf32>) -> f32
+      %t = tt.splat %s : f32 -> tensor<32xf32>
+      %c = arith.constant dense<1.0> : tensor<32xf32>
+      %z = arith.constant dense<0.0> : tensor<32xf32>\n";
+    let terms: Vec<f32> = (0..32).map(|i| (i as f32 - 10.0) / 3.0).collect();
+    let size: f64 = terms.iter().map(|x| f64::from(x.abs())).sum();
+    let unit = 2f64.powi(-23);
+    let reordered = unit * 32f64.min(6.0 * 32f64.sqrt()) * size;
+    for (body, expected) in [
+        // Exact, or rounded alike.
+        ("%y = arith.mulf %v, %v : tensor<32xf32>".to_owned(), None),
+        (
+            format!("{sum} %y = arith.addf %t, %z : tensor<32xf32>"),
+            Some(reordered),
+        ),
+        (
+            format!("{sum} %y = arith.mulf %t, %c : tensor<32xf32>"),
+            Some(reordered),
+        ),
+        // Far from zero the sign is certain, near the sum itself a comparison is not.
+        (
+            format!(
+                "{sum} %d = arith.cmpf ogt, %t, %z : tensor<32xf32>
+              %y = arith.select %d, %c, %z : tensor<32xi1>, tensor<32xf32>"
+            ),
+            None,
+        ),
+        (
+            format!(
+                "{sum} %e = arith.addf %t, %z : tensor<32xf32>
+              %d = arith.cmpf ogt, %t, %e : tensor<32xf32>
+              %y = arith.select %d, %c, %z : tensor<32xi1>, tensor<32xf32>"
+            ),
+            Some(1.0),
+        ),
+        // The largest term is itself in every order.
+        (
+            "%s = \"tt.reduce\"(%v) <{axis = 0 : i32}> ({
+              ^bb0(%a: f32, %b: f32):
+                %d = arith.maxnumf %a, %b : f32
+                tt.reduce.return %d : f32
+              }) : (tensor<32xf32>) -> f32
+              %y = tt.splat %s : f32 -> tensor<32xf32>"
+                .to_owned(),
+            None,
+        ),
+    ] {
+        let bits: Vec<u32> = terms.iter().map(|x| x.to_bits()).collect();
+        let arguments = vec![
+            Argument::Buffer(words(&bits)),
+            Argument::Buffer(vec![0; 128]),
+        ];
+        let (_, bounds) = bounded(&on_singles(&body), 1, arguments).unwrap();
+        let found = &bounds.buffers[&1];
+        match expected {
+            None => assert!(found.is_empty(), "{body}: {found:?}"),
+            Some(bound) => {
+                assert_eq!(found.len(), 32, "{body}");
+                // Each step of the sum adds a rounding of its own.
+                let found = found[&0];
+                assert!(
+                    found >= bound && found <= 2.0 * bound,
+                    "{body}: {found} {bound}"
+                );
+            }
+        }
+    }
+}
+
+/// What an atomic answers is certain only where no other comes by.
+#[test]
+fn atomics_that_meet_answer_in_any_order() {
+    let text = |divisor: u32| {
+        on_singles(&format!(
+            "%n = arith.constant dense<{divisor}> : tensor<32xi32>
+             %k = arith.divui %r, %n : tensor<32xi32>
+             %pk = tt.addptr %xs, %k : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+             %m = arith.constant dense<true> : tensor<32xi1>
+             %y = tt.atomic_rmw fadd, relaxed, gpu, %pk, %v, %m : (tensor<32x!tt.ptr<f32>>, tensor<32xf32>, tensor<32xi1>) -> tensor<32xf32>"
+        ))
+    };
+    let bits: Vec<u32> = (0..32).map(|i| (i as f32 / 7.0).to_bits()).collect();
+    for (divisor, meet) in [(1, false), (4, true)] {
+        let arguments = vec![
+            Argument::Buffer(words(&bits)),
+            Argument::Buffer(vec![0; 128]),
+        ];
+        let (_, bounds) = bounded(&text(divisor), 1, arguments).unwrap();
+        assert_eq!(bounds.buffers[&0].len(), if meet { 8 } else { 0 });
+        assert!(bounds.buffers[&0].values().all(|b| *b > 0.0 && *b < 1e-3));
+        assert_eq!(bounds.buffers[&1].len(), if meet { 32 } else { 0 });
+        assert!(bounds.buffers[&1].values().all(|b| b.is_infinite()));
+    }
 }

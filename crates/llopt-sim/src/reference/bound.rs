@@ -1,0 +1,335 @@
+//! How far compiled code may be from the interpreter: a bound for each element, carried along.
+//!
+//! Compiled code computes what the interpreter computes, bit for bit, with three exceptions, which this file is
+//! about:
+//!
+//! 1. **Sums in another order.** A reduction, a scan or a dot product of `n` terms may round at other places. By
+//!    Higham (*Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 4.2) any order is off by at most
+//!    `(n-1) u Σ|x|`; by Higham and Mary (*A New Approach to Probabilistic Rounding Error Analysis*, 2019, theorem
+//!    3.1) by at most `λ √n u Σ|x|` but for a probability of `2 exp(-λ²/2)` per result, here with `λ = 6`. The
+//!    smaller of both counts, once for each side. It is charged to the terms, as a perturbation of each, so that
+//!    whatever the combining region does with them carries it on.
+//! 2. **Functions with a documented error**: those of the hardware's approximations and of the device libraries
+//!    ([`approximation`]).
+//! 3. **Atomic additions of floats**, and what atomics answer, where several of them meet at one address
+//!    ([`Doubts`]).
+//!
+//! Everything else is computed alike, from operands that may differ. That is running error analysis (Higham,
+//! section 3.3): a bound of the result from the bounds of the operands, to first order, and, only if these are not
+//! zero, one rounding more. A comparison of numbers that are closer to each other than their bounds is *undecided*:
+//! its result has the bound 1, and a selection by it the distance of both choices. Where a bound cannot be given it
+//! is infinite: the comparison then says nothing, which is counted as such.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use crate::bytecode::AtomicOp;
+use crate::row::{Real, sext};
+
+use super::library;
+use super::value::{Element, Entry, Tensor};
+
+/// Distance of 1 from the next number, for the precision of a type: twice the largest rounding error.
+pub(super) fn epsilon(element: Element) -> f64 {
+    let mantissa = match element {
+        Element::Real(Real::F64) => 52,
+        Element::Real(Real::F32 | Real::F32Flush) => 23,
+        Element::Real(Real::F16) => 10,
+        Element::Real(Real::BF16) => 7,
+        Element::Small(format) => {
+            // The distance of the codes of 1 and the next.
+            let one = format.nearest(1.0);
+            return format.decode(one + 1) - 1.0;
+        }
+        Element::Int(_) | Element::Pointer(_) => return 0.0,
+    };
+    2f64.powi(-mantissa)
+}
+
+/// How many roundings' worth of `Σ|x|` two sums of `terms` terms may differ by.
+pub(super) fn roundings(terms: usize) -> f64 {
+    let terms = terms as f64;
+    terms.min(6.0 * terms.sqrt())
+}
+
+/// An element as a number.
+fn number(element: Element, bits: u64) -> f64 {
+    element
+        .decode(bits)
+        .unwrap_or_else(|| sext(bits, element.bits()) as f64)
+}
+
+/// Bound without a value that is none.
+fn clean(bound: f64) -> f64 {
+    if bound >= 0.0 { bound } else { f64::INFINITY }
+}
+
+/// Relative and absolute error of a function in units of the type's precision, at an argument; `None` for
+/// operations that are exact or rounded once.
+///
+/// For single precision these are the errors of the hardware's approximations with the multiplications around them:
+/// PTX ISA, sections on `ex2`, `lg2`, `sin`, `cos`, `rsqrt`, `sqrt` and `div.full`; AMD's ISA manuals give one unit
+/// for theirs. libdevice's and ocml's functions are within 16 units (libdevice User's Guide, appendix A; ROCm device
+/// library documentation), except for gamma and Bessel functions near their zeros. Halves are computed in single
+/// precision.
+fn approximation(name: &str, element: Element, argument: f64) -> Option<(f64, f64)> {
+    let single = matches!(element, Element::Real(Real::F32 | Real::F32Flush));
+    let short = matches!(element, Element::Real(Real::F16 | Real::BF16));
+    Some(match name {
+        "arith.divf" if single => (4.0, 0.0),
+        "math.sqrt" if single => (2.0, 0.0),
+        "math.rsqrt" | "math.exp2" => (4.0, 0.0),
+        "math.exp" => (4.0 + 2.0 * argument.abs(), 0.0),
+        "math.log" | "math.log2" => (4.0, 4.0),
+        "math.sin" | "math.cos" if short => (2.0, 2.0),
+        "math.sin" | "math.cos" => (0.0, 16.0 + 2.0 * argument.abs()),
+        "math.erf" | "math.tanh" => (8.0, 2.0),
+        "tt.extern_elementwise" => (16.0, 4.0),
+        _ => return None,
+    })
+}
+
+/// What an elementwise operation is told of its operands.
+pub(super) struct Elementwise<'a> {
+    pub(super) name: &'a str,
+    /// The function that `tt.extern_elementwise` calls.
+    pub(super) symbol: &'a str,
+    pub(super) operands: &'a [Tensor],
+}
+
+impl Elementwise<'_> {
+    /// Sets the bounds of the result.
+    pub(super) fn bound(&self, result: &mut Tensor) {
+        let approximate = result.element.decode(0).is_some()
+            && approximation(self.name, result.element, 1.0).is_some()
+            && !library::is_exact(self.symbol);
+        let doubtful = self.operands.iter().any(|t| !t.bound.is_empty());
+        result.bound.clear();
+        if !approximate && !doubtful {
+            return;
+        }
+        result.bound = (0..result.data.len())
+            .map(|i| {
+                let entries: Vec<Entry> = self
+                    .operands
+                    .iter()
+                    .map(|t| t.entry(if t.data.len() == 1 { 0 } else { i }))
+                    .collect();
+                let carried = if entries.iter().all(|e| e.bound == 0.0) {
+                    0.0
+                } else {
+                    self.carried(&entries, result.element, result.data[i])
+                };
+                let mut bound = carried;
+                if approximate {
+                    let value = number(result.element, result.data[i]);
+                    let argument = number(self.operands[0].element, entries[0].bits);
+                    let (relative, absolute) =
+                        approximation(self.name, result.element, argument).unwrap_or_default();
+                    if value.is_finite() {
+                        bound += (relative * value.abs() + absolute) * epsilon(result.element);
+                    }
+                }
+                clean(bound)
+            })
+            .collect();
+        if result.bound.iter().all(|&b| b == 0.0) {
+            result.bound.clear();
+        }
+    }
+
+    /// The bound of a result from those of the operands, of which one at least is not zero.
+    fn carried(&self, entries: &[Entry], element: Element, bits: u64) -> f64 {
+        let value = |i: usize| number(self.operands[i].element, entries[i].bits);
+        let e = |i: usize| entries[i].bound;
+        let result = number(element, bits);
+        let rounding = epsilon(element) * result.abs();
+        let product = || value(0).abs() * e(1) + value(1).abs() * e(0) + e(0) * e(1);
+        let largest = || entries.iter().fold(0.0, |m: f64, entry| m.max(entry.bound));
+        match self.name {
+            "arith.addf" | "arith.subf" => e(0) + e(1) + rounding,
+            "arith.mulf" => product() + rounding,
+            "math.fma" => product() + e(2) + rounding,
+            "arith.divf" | "tt.precise_divf" if value(1).abs() > e(1) => {
+                (e(0) + result.abs() * e(1)) / (value(1).abs() - e(1)) + rounding
+            }
+            "arith.maxnumf" | "arith.minnumf" | "arith.maximumf" | "arith.minimumf"
+            | "arith.maxsi" | "arith.minsi" | "tt.clampf" => largest(),
+            "arith.negf" | "math.absf" | "math.absi" => e(0),
+            "arith.extf" | "arith.truncf" | "tt.fp_to_fp" => {
+                let narrower = element.bits() < self.operands[0].element.bits();
+                e(0) + if narrower { rounding } else { 0.0 }
+            }
+            "arith.sitofp" | "arith.uitofp" => e(0) + rounding,
+            "arith.fptosi" | "arith.fptoui" => {
+                (value(0) + e(0)).trunc() - (value(0) - e(0)).trunc()
+            }
+            "arith.addi" | "arith.subi" => e(0) + e(1),
+            "arith.muli" => product(),
+            "arith.extui" | "arith.extsi" | "arith.trunci" | "arith.index_cast" => e(0),
+            "arith.cmpf" | "arith.cmpi" => {
+                if (value(0) - value(1)).abs() > e(0) + e(1) {
+                    0.0
+                } else {
+                    1.0
+                }
+            }
+            "arith.andi" | "arith.ori" if element == Element::Int(1) => {
+                // One certain operand may settle it.
+                let settling = u64::from(self.name == "arith.ori");
+                let settled = entries
+                    .iter()
+                    .any(|entry| entry.bound == 0.0 && entry.bits & 1 == settling);
+                if settled { 0.0 } else { 1.0 }
+            }
+            "arith.xori" if element == Element::Int(1) => 1.0,
+            "arith.select" => {
+                if e(0) == 0.0 {
+                    e(if entries[0].bits & 1 == 1 { 1 } else { 2 })
+                } else {
+                    (value(1) - value(2)).abs() + e(1).max(e(2))
+                }
+            }
+            _ => match smooth(self.name, self.symbol) {
+                Some(f) if self.operands.len() == 1 => {
+                    let (low, high) = (f(value(0) - e(0)), f(value(0) + e(0)));
+                    let here = f(value(0));
+                    // The functions are monotonic or nearly so within a bound; twice is for the rest.
+                    2.0 * (low - here).abs().max((high - here).abs()) + rounding
+                }
+                _ => f64::INFINITY,
+            },
+        }
+    }
+}
+
+/// A function of one real variable, to be evaluated near its argument.
+fn smooth(name: &str, symbol: &str) -> Option<fn(f64) -> f64> {
+    Some(match name {
+        "math.sqrt" | "tt.precise_sqrt" => f64::sqrt,
+        "math.rsqrt" => |x| 1.0 / x.sqrt(),
+        "math.exp" => f64::exp,
+        "math.exp2" => f64::exp2,
+        "math.log" => f64::ln,
+        "math.log2" => f64::log2,
+        "math.sin" => f64::sin,
+        "math.cos" => f64::cos,
+        "math.tanh" => f64::tanh,
+        "math.erf" => libm::erf,
+        "math.floor" => f64::floor,
+        "math.ceil" => f64::ceil,
+        "tt.extern_elementwise" => return library::unary(symbol),
+        _ => return None,
+    })
+}
+
+/// Charges to the terms of a reduction or scan over `terms` terms that they are added in some order.
+pub(super) fn reordered(tensor: &mut Tensor, terms: usize) {
+    let unit = epsilon(tensor.element) * roundings(terms);
+    if terms < 3 || unit == 0.0 {
+        return;
+    }
+    let element = tensor.element;
+    tensor.bound = (0..tensor.data.len())
+        .map(|i| clean(tensor.bound_at(i) + unit * number(element, tensor.data[i]).abs()))
+        .collect();
+}
+
+/// Whether a combining operation rounds, so that the order matters.
+pub(super) fn rounds(name: &str) -> bool {
+    matches!(
+        name,
+        "arith.addf" | "arith.subf" | "arith.mulf" | "arith.divf" | "math.fma" | "arith.truncf"
+    )
+}
+
+/// Bounds of what is in global memory, by address.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    bounds: RefCell<HashMap<u64, f64>>,
+    /// How often atomics were at an address.
+    visits: RefCell<HashMap<u64, u32>>,
+    /// Where several atomics meet, as an earlier run found out.
+    contended: HashSet<u64>,
+}
+
+impl Doubts {
+    /// For a run after the one that found these.
+    pub(super) fn knowing(contended: HashSet<u64>) -> Self {
+        Self {
+            contended,
+            ..Self::default()
+        }
+    }
+
+    /// Addresses that several atomics were at.
+    pub(super) fn meetings(&self) -> HashSet<u64> {
+        let visits = self.visits.borrow();
+        let several = visits.iter().filter(|(_, count)| **count > 1);
+        several.map(|(address, _)| *address).collect()
+    }
+
+    /// The bound of what is at an address.
+    pub(super) fn at(&self, address: u64) -> f64 {
+        let bounds = self.bounds.borrow();
+        if bounds.is_empty() {
+            return 0.0;
+        }
+        bounds.get(&address).copied().unwrap_or(0.0)
+    }
+
+    /// Something was written.
+    pub(super) fn set(&self, address: u64, bound: f64) {
+        let mut bounds = self.bounds.borrow_mut();
+        if bound > 0.0 {
+            bounds.insert(address, bound);
+        } else if !bounds.is_empty() {
+            bounds.remove(&address);
+        }
+    }
+
+    /// An atomic replaced `old` by `new`, with an operand of that bound. Returns the bound of its answer.
+    pub(super) fn exchange(
+        &self,
+        address: u64,
+        op: AtomicOp,
+        element: Element,
+        [old, new]: [u64; 2],
+        operand: f64,
+    ) -> f64 {
+        *self.visits.borrow_mut().entry(address).or_default() += 1;
+        let before = self.at(address);
+        let contended = self.contended.contains(&address);
+        let bound = match op {
+            AtomicOp::FAdd(_) => {
+                let (old, new) = (number(element, old), number(element, new));
+                let order = old.abs() + new.abs() + (new - old).abs();
+                let rounding = if contended || before + operand > 0.0 {
+                    2.0 * epsilon(element) * order
+                } else {
+                    0.0
+                };
+                before + operand + rounding
+            }
+            AtomicOp::Add => before + operand,
+            AtomicOp::FMax(_) | AtomicOp::FMin(_) | AtomicOp::SMax | AtomicOp::SMin => {
+                before.max(operand)
+            }
+            AtomicOp::Exchange if !contended => operand,
+            AtomicOp::And | AtomicOp::Or | AtomicOp::Xor | AtomicOp::UMax | AtomicOp::UMin
+                if before + operand == 0.0 =>
+            {
+                0.0
+            }
+            AtomicOp::CompareExchange if !contended && before + operand == 0.0 => 0.0,
+            _ => f64::INFINITY,
+        };
+        self.set(address, clean(bound));
+        if contended { f64::INFINITY } else { before }
+    }
+
+    /// All bounds that are not zero, by address.
+    pub(super) fn into_bounds(self) -> HashMap<u64, f64> {
+        self.bounds.into_inner()
+    }
+}
