@@ -6,8 +6,9 @@
 Every kernel of the corpus (of `examples/` without one) is compiled by llopt for its own target,
 and its instructions are counted as `corpus.py` says. Triton's counts are the corpus's own;
 with `--triton`, or where the corpus has none, Triton 3.6 compiles the same text in this process,
-which also gives the widths of its global accesses. Kernels that llopt refuses are listed by
-reason. The exit status is 1 if the mean is above `--limit` or an access is narrower.
+which also gives the widths of its global accesses; `--listings` keeps what it made, so that only
+llopt runs the next time. Kernels that llopt refuses, or does not finish within `--timeout`, are
+listed by reason. The exit status is 1 if the mean is above `--limit` or an access is narrower.
 """
 
 import argparse
@@ -24,17 +25,21 @@ from pathlib import Path
 import corpus
 
 
-def compile_with_llopt(llopt, kernel, folder):
+def compile_with_llopt(llopt, kernel, folder, timeout):
     """The assembly, or none and what llopt said."""
     stem = f"{kernel.target.replace(':', '_')}.{kernel.name}"
     source = folder / f"{stem}.ttgir"
     source.write_text(kernel.text)
-    done = subprocess.run(
-        [llopt, "compile", source, "--target", kernel.target],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [llopt, "compile", source, "--target", kernel.target],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"not finished after {timeout} s"
     if done.returncode == 0:
         return done.stdout, ""
     errors = [line for line in done.stderr.splitlines() if "error" in line]
@@ -42,11 +47,14 @@ def compile_with_llopt(llopt, kernel, folder):
     return None, message.replace(str(source), kernel.name)
 
 
-def compile_with_triton(kernel, folder):
-    """The assembly, or none if Triton refuses its own text."""
+def compile_with_triton(kernel, folder, listings):
+    """The assembly, or none if Triton refuses its own text; from `listings` if it is there."""
+    stem = f"{kernel.target.replace(':', '_')}.{kernel.name}"
+    if listings and (kept := listings / f"{stem}.s").exists():
+        return kept.read_text() or None
     import triton_stages
 
-    source = folder / f"{kernel.target.replace(':', '_')}.{kernel.name}.ttgir"
+    source = folder / f"{stem}.ttgir"
     source.write_text(kernel.text)
     # A failed assertion inside Triton ends its process, so each kernel gets one of its own.
     reader, writer = os.pipe()
@@ -63,6 +71,8 @@ def compile_with_triton(kernel, folder):
     with os.fdopen(reader, "rb") as pipe:
         text = pipe.read().decode()
     os.waitpid(child, 0)
+    if listings:
+        kept.write_text(text)
     return text or None
 
 
@@ -95,6 +105,8 @@ def main():
     parser.add_argument("--targets", default="")
     parser.add_argument("--only", default="", help="regular expression on the kernel's name")
     parser.add_argument("--triton", action="store_true", help="count Triton's output anew")
+    parser.add_argument("--listings", type=Path, help="folder that keeps Triton's listings")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one kernel")
     parser.add_argument("--limit", type=float, default=1.05)
     parser.add_argument("--kernels", action="store_true", help="one line for each kernel")
     parser.add_argument("--json", type=Path, help="write every count here")
@@ -103,11 +115,13 @@ def main():
 
     targets = [target for target in arguments.targets.split(",") if target]
     corpus.find_vendor_tools()
+    if arguments.listings:
+        arguments.listings.mkdir(parents=True, exist_ok=True)
     kernels = corpus.load(arguments.corpus, targets, arguments.only)
     records, failures = [], collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:
         folder = Path(scratch)
-        compiled = pool.map(lambda k: compile_with_llopt(arguments.llopt, k, folder), kernels)
+        compiled = pool.map(lambda k: compile_with_llopt(arguments.llopt, k, folder, arguments.timeout), kernels)
         for kernel, (assembly, message) in zip(kernels, list(compiled)):
             if assembly is None:
                 failures[kernel.target, corpus.reason(message)].append(kernel.name)
@@ -116,7 +130,7 @@ def main():
             record = {"kernel": kernel.name, "target": kernel.target, "llopt": ours}
             theirs = kernel.instructions
             if arguments.triton or theirs is None:
-                listing = compile_with_triton(kernel, folder)
+                listing = compile_with_triton(kernel, folder, arguments.listings)
                 if listing is None:
                     failures[kernel.target, "refused by Triton itself"].append(kernel.name)
                     continue

@@ -21,7 +21,10 @@
 //! element of the result read it. Two orders compete: row by row, which makes stores wide, and one that
 //! puts those bits outside of the axis lowest that the reading lanes differ in, so that lanes which must
 //! read different elements read different banks, whatever their indices are. A source larger than shared
-//! memory goes in rounds: split along what registers alone decide on both sides, then along the axis.
+//! memory goes in rounds: split along what registers alone decide on both sides, then along the axis, there
+//! too by what the storing thread's registers decide before what would need a condition on the thread. The
+//! rounds along the axis follow each other directly, so that few elements, indices and results are alive
+//! at once.
 //!
 //! All prices are those of conversions ([`llopt_layout::plan::Costs`]).
 
@@ -371,18 +374,31 @@ impl SharedGather {
     fn rounds(frame: &Frame<'_>, all: u32, bytes_log2: u32, target: Target) -> Vec<u32> {
         let limit = target.machine().shared_bytes.max(1).ilog2();
         let excess = (all + bytes_log2).saturating_sub(limit);
-        let of_threads = [Dim::LANE, Dim::WARP, Dim::BLOCK]
-            .into_iter()
-            .flat_map(|dim| [frame.source_bases(dim).to_vec(), frame.wanted_bases(dim)])
-            .flatten()
+        let threads = [Dim::LANE, Dim::WARP, Dim::BLOCK];
+        let stored_by_threads = threads
+            .iter()
+            .flat_map(|dim| frame.source_bases(*dim))
             .fold(0, |all, basis| all | basis);
+        let of_threads = threads
+            .iter()
+            .flat_map(|dim| frame.wanted_bases(*dim))
+            .fold(stored_by_threads, |all, basis| all | basis);
+        let is_axis = |bit: &u32| frame.axis_bits().contains(bit);
         let by_registers = (0..all)
             .rev()
-            .filter(|bit| !frame.axis_bits().contains(bit) && of_threads >> bit & 1 == 0);
-        by_registers
-            .chain(frame.axis_bits().rev())
+            .filter(|bit| !is_axis(bit) && of_threads >> bit & 1 == 0);
+        let (conditional, plain): (Vec<u32>, Vec<u32>) = frame
+            .axis_bits()
+            .rev()
+            .partition(|bit| stored_by_threads >> bit & 1 == 1);
+        let mut rounds: Vec<u32> = by_registers
+            .chain(plain)
+            .chain(conditional)
             .take(excess as usize)
-            .collect()
+            .collect();
+        // The first bit changes fastest.
+        rounds.sort_by_key(|bit| !is_axis(bit));
+        rounds
     }
 
     /// The place in memory of a source's element.
@@ -597,7 +613,7 @@ mod tests {
         let Ok(GatherPlan::Shared(plan)) = GatherPlan::new(&large, &large, 0, target) else {
             panic!("through shared memory");
         };
-        assert_eq!(plan.rounds, [6, 15]);
+        assert_eq!(plan.rounds, [13, 6]);
         assert_eq!(plan.bytes, 1 << 16);
     }
 }
