@@ -17,7 +17,7 @@ use crate::emit::Emitter;
 use crate::error::{Decoded, Unknown};
 
 pub(crate) use amdgcn::PERM;
-use generic::split;
+
 pub(crate) use generic::{count_leading_zeros, funnel_shift};
 pub(crate) use nvvm::{reduction, shuffle_mode, special_register};
 pub(crate) use nvvm_math::{

@@ -686,19 +686,15 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
         ("fdot2" | "fdot2.f32.bf16" | "fdot2.bf16.bf16" | "fdot2.f16.f16", _) => dot2(e, call),
         // The bits of the mask are those of LLVM's own test.
         ("class", Some(real)) => binary(e, generic::is_of_class(real)),
-        ("frexp.mant", Some(Real::F32 | Real::F32Flush)) => {
+        ("frexp.mant", Some(real)) => {
             let a = call.scalar(0)?;
-            Ok(vec![e.map1(
-                row1!(|a| Real::F32.encode(super::split(Real::F32.decode(a)).0)),
-                a,
-            )])
+            Ok(vec![e.map1(generic::split_rows(real).0, a)])
         }
-        ("frexp.exp", Some(Real::F32 | Real::F32Flush)) => {
+        ("frexp.exp", Some(real)) => {
             let a = call.scalar(0)?;
-            Ok(vec![e.map1(
-                row1!(|a| super::split(Real::F32.decode(a)).1 as u64 & 0xffff_ffff),
-                a,
-            )])
+            let exponent = e.map1(generic::split_rows(real).1, a);
+            let bits = call.result.first().map_or(32, |leaf| leaf.bits);
+            Ok(vec![e.truncate(exponent, bits)])
         }
         ("groupstaticsize", _) => Ok(vec![e.special(Special::TotalSharedBytes)]),
         _ => Err(call.unknown()),

@@ -7,7 +7,7 @@ use crate::bytecode::{Address, Op, Part, Slot, Space, Terminator};
 use crate::emit::Emitter;
 use crate::error::{Decoded, Unknown};
 use crate::float::Rounding;
-use crate::row::{self, IntOp, Real, RealFunction, RealOp, Row2, mask, row1, row2, row3};
+use crate::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, mask, row1, row2, row3};
 
 use super::{Invocation, without_types};
 
@@ -485,8 +485,13 @@ pub(super) fn ldexp(real: Real) -> Row2 {
     }
 }
 
-/// Mantissa in [0.5, 1) and exponent of a finite value other than zero; others keep their value with exponent 0.
+/// Mantissa in [0.5, 1) and exponent of a finite value other than zero; others keep their value with exponent 0,
+/// a signalling NaN becoming quiet.
 pub(super) fn split(x: f64) -> (f64, i64) {
+    const QUIET: u64 = 1 << 51;
+    if x.is_nan() {
+        return (f64::from_bits(x.to_bits() | QUIET), 0);
+    }
     if x == 0.0 || !x.is_finite() {
         return (x, 0);
     }
@@ -500,24 +505,33 @@ pub(super) fn split(x: f64) -> (f64, i64) {
     (mantissa, exponent + bias)
 }
 
-fn frexp(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
-    let real = real(e, call)?;
-    let a = call.scalar(0)?;
-    let bits = call.result.get(1).map_or(32, |l| l.bits);
-    let (mantissa, exponent) = match real {
+/// [`split`] in a format: its mantissa, and its exponent in two's complement of 64 bits.
+pub(super) fn split_rows(real: Real) -> (Row1, Row1) {
+    match real {
         Real::F16 => (
-            e.map1(row1!(|a| Real::F16.encode(split(Real::F16.decode(a)).0)), a),
-            e.map1(row1!(|a| split(Real::F16.decode(a)).1 as u64), a),
+            row1!(|a| Real::F16.encode(split(Real::F16.decode(a)).0)),
+            row1!(|a| split(Real::F16.decode(a)).1 as u64),
+        ),
+        Real::BF16 => (
+            row1!(|a| Real::BF16.encode(split(Real::BF16.decode(a)).0)),
+            row1!(|a| split(Real::BF16.decode(a)).1 as u64),
+        ),
+        Real::F32 | Real::F32Flush => (
+            row1!(|a| Real::F32.encode(split(Real::F32.decode(a)).0)),
+            row1!(|a| split(Real::F32.decode(a)).1 as u64),
         ),
         Real::F64 => (
-            e.map1(row1!(|a| split(f64::from_bits(a)).0.to_bits()), a),
-            e.map1(row1!(|a| split(f64::from_bits(a)).1 as u64), a),
+            row1!(|a| split(f64::from_bits(a)).0.to_bits()),
+            row1!(|a| split(f64::from_bits(a)).1 as u64),
         ),
-        _ => (
-            e.map1(row1!(|a| Real::F32.encode(split(Real::F32.decode(a)).0)), a),
-            e.map1(row1!(|a| split(Real::F32.decode(a)).1 as u64), a),
-        ),
-    };
+    }
+}
+
+fn frexp(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let (mantissa, exponent) = split_rows(real(e, call)?);
+    let a = call.scalar(0)?;
+    let bits = call.result.get(1).map_or(32, |l| l.bits);
+    let (mantissa, exponent) = (e.map1(mantissa, a), e.map1(exponent, a));
     let exponent = e.truncate(exponent, bits);
     Ok(vec![mantissa, exponent])
 }

@@ -7,7 +7,7 @@
 use crate::bytecode::Slot;
 use crate::emit::Emitter;
 use crate::error::Decoded;
-use crate::float::{BF16, E4M3, E5M2, F16, F32, Format, Rounding};
+use crate::float::{BF16, E4M3, E5M2, F16, F32, Format, Rounding, TF32};
 use crate::row::{
     self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, f32_of, of_f32, row1, row2, row3,
 };
@@ -434,35 +434,36 @@ fn conversions(
             false
         ))),
         ("f2h", Rounding::NearestEven) => Some(row::real_convert(Real::F32, Real::F16)),
-        ("f2bf16", Rounding::NearestEven) => Some(row::real_convert(Real::F32, Real::BF16)),
-        ("f2bf16", Rounding::Zero) => Some(row1!(|a| BF16.encode(
-            Real::F32.decode(a),
-            Rounding::Zero,
-            false
-        ))),
         ("f2tf32", Rounding::NearestAway) => Some(ROUND_TF32),
         _ => None,
     };
     if let Some(f) = narrow {
         let a = call.scalar(0)?;
-        let result = e.map1(f, a);
-        return Ok(Some(vec![if has("relu") {
-            rectify(e, Real::F32, result)
-        } else {
-            result
-        }]));
+        return Ok(Some(vec![e.map1(f, a)]));
+    }
+    // One single, or two of which the first becomes the high half; `relu` clamps before the rounding.
+    let narrowing: Option<fn(bool, bool) -> Row1> = match (parts[0], mode) {
+        ("f2f16" | "ff2f16x2", Rounding::NearestEven | Rounding::Zero) => Some(narrowing::<0>),
+        ("f2bf16" | "ff2bf16x2", Rounding::NearestEven | Rounding::Zero) => Some(narrowing::<1>),
+        ("f2tf32", Rounding::NearestEven | Rounding::Zero) => Some(narrowing::<2>),
+        _ => None,
+    };
+    if let Some(narrowing) = narrowing {
+        let f = narrowing(mode == Rounding::Zero, has("satfinite"));
+        let arguments = if parts[0].starts_with("ff") { 2 } else { 1 };
+        let mut results = Vec::with_capacity(arguments);
+        for i in (0..arguments).rev() {
+            let a = call.scalar(i)?;
+            let a = if has("relu") {
+                rectify(e, Real::F32, a)
+            } else {
+                a
+            };
+            results.push(e.map1(f, a));
+        }
+        return Ok(Some(results));
     }
     Ok(Some(match name {
-        "ff2f16x2.rn" | "ff2bf16x2.rn" | "ff2f16x2.rz" | "ff2bf16x2.rz" => {
-            let (high, low) = (call.scalar(0)?, call.scalar(1)?);
-            let f: Row1 = match name {
-                "ff2f16x2.rn" => row::real_convert(Real::F32, Real::F16),
-                "ff2bf16x2.rn" => row::real_convert(Real::F32, Real::BF16),
-                "ff2f16x2.rz" => row1!(|a| F16.encode(Real::F32.decode(a), Rounding::Zero, false)),
-                _ => row1!(|a| BF16.encode(Real::F32.decode(a), Rounding::Zero, false)),
-            };
-            vec![e.map1(f, low), e.map1(f, high)]
-        }
         "ff.to.e4m3x2.rn" | "ff.to.e5m2x2.rn" => {
             let (high, low) = (call.scalar(0)?, call.scalar(1)?);
             let f: Row2 = if name.contains("e4m3") {
@@ -501,6 +502,24 @@ fn conversions(
         }
         _ => return Ok(None),
     }))
+}
+
+/// The narrower formats of singles, and how far their codes are shifted to the left.
+const NARROW: [(Format, u32); 3] = [(F16, 0), (BF16, 0), (TF32, 13)];
+
+/// Rounds a single to `NARROW[F]`: to nearest even or towards zero, beyond the largest number to infinity (to the
+/// largest if `saturate`).
+fn narrowing<const F: usize>(zero: bool, saturate: bool) -> Row1 {
+    fn encode<const F: usize>(a: u64, rounding: Rounding, saturate: bool) -> u64 {
+        let (format, shift) = NARROW[F];
+        format.encode(Real::F32.decode(a), rounding, saturate) << shift
+    }
+    match (zero, saturate) {
+        (false, false) => row1!(|a| encode::<F>(a, Rounding::NearestEven, false)),
+        (false, true) => row1!(|a| encode::<F>(a, Rounding::NearestEven, true)),
+        (true, false) => row1!(|a| encode::<F>(a, Rounding::Zero, false)),
+        (true, true) => row1!(|a| encode::<F>(a, Rounding::Zero, true)),
+    }
 }
 
 /// Rounds a single to the ten bits of mantissa that the matrix unit reads, ties away from zero.

@@ -229,3 +229,132 @@ fn classes_of_floats_have_one_numbering() {
         }
     }
 }
+
+/// Corners of the formats and some noise, as singles.
+fn wide_singles() -> Vec<u32> {
+    let mut input = noise(15, 1);
+    let corners = [
+        0.0,
+        -0.0,
+        1.0,
+        65504.0,
+        65519.0,
+        65520.0,
+        -65536.0,
+        6.0e-8,
+        -3.0e-8,
+        2.9e-8,
+        1.5e38,
+        -3.4e38,
+        0.1,
+        -2.7,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+    ];
+    input.extend(corners.map(f32::to_bits));
+    input.push(0x7fc0_0000);
+    input
+}
+
+/// The codes of a format's finite magnitudes are in order: the last whose value is at most `x`.
+fn truncated(x: f64, finite: u32, mantissa: u32, bias: i32) -> u32 {
+    let value = |code: u32| {
+        let (e, m) = ((code >> mantissa) as i32, code & ((1 << mantissa) - 1));
+        let (m, e) = if e == 0 {
+            (m, 1)
+        } else {
+            (m | 1 << mantissa, e)
+        };
+        f64::from(m) * 2f64.powi(e - bias - mantissa as i32)
+    };
+    let (mut low, mut high) = (0, finite + 1);
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if value(middle) <= x {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[test]
+fn singles_narrow_towards_zero() {
+    for (format, ty, finite, infinity, mantissa, bias) in [
+        ("f2f16", "half", 0x7bff, 0x7c00, 10, 15),
+        ("f2bf16", "bfloat", 0x7f7f, 0x7f80, 7, 127),
+    ] {
+        for suffix in ["", ".relu", ".satfinite", ".relu.satfinite"] {
+            // The pair's first argument becomes its high half.
+            let body = format!(
+                "%f = bitcast i32 %x to float
+                 %h = call {ty} @llvm.nvvm.{format}.rz{suffix}(float %f)
+                 %v = call <2 x {ty}> @llvm.nvvm.f{format}x2.rz{suffix}(float %f, float 1.0)
+                 %s = bitcast {ty} %h to i16
+                 %w = extractelement <2 x {ty}> %v, i32 1
+                 %l = extractelement <2 x {ty}> %v, i32 0
+                 %e = fcmp oeq {ty} %l, 1.0
+                 %wi = bitcast {ty} %w to i16
+                 %same = icmp eq i16 %s, %wi
+                 %good = and i1 %same, %e
+                 %a = zext i16 %s to i32
+                 %y = select i1 %good, i32 %a, i32 -1"
+            );
+            let input = wide_singles();
+            for (x, y) in input.iter().zip(lanes("cuda:90", &body, &input)) {
+                let value = f32::from_bits(*x);
+                if value.is_nan() {
+                    assert!(
+                        y & 0x7fff > infinity && y <= 0xffff,
+                        "{format}{suffix} {x:#x}: {y:#x}"
+                    );
+                    continue;
+                }
+                let magnitude = if value.is_infinite() && !suffix.contains("satfinite") {
+                    infinity
+                } else {
+                    truncated(f64::from(value.abs()), finite, mantissa, bias)
+                };
+                let expected = match value.is_sign_negative() {
+                    true if suffix.contains("relu") => 0,
+                    true => magnitude | 0x8000,
+                    false => magnitude,
+                };
+                assert_eq!(y, expected, "{format}{suffix} of {value:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_floats_put_together_are_the_float() {
+    let of_double = "%w = zext i32 %x to i64
+         %u = shl i64 %w, 32
+         %b = or i64 %u, 12345
+         %d = bitcast i64 %b to double
+         %m = call double @llvm.amdgcn.frexp.mant.f64(double %d)
+         %e = call i32 @llvm.amdgcn.frexp.exp.i32.f64(double %d)";
+    let mut input = noise(28, 3);
+    // Zero, the least and a larger subnormal, infinity, NaN.
+    input.extend([0x0000_0000, 0x0000_0001, 0x8008_0000, 0x7ff0_0000]);
+    let high = "%b2 = bitcast double %m to i64\n %h = lshr i64 %b2, 32\n %y = trunc i64 %h to i32";
+    let of = |rest: &str| lanes("hip:gfx942", &format!("{of_double}\n {rest}"), &input);
+    let (mantissas, exponents) = (of(high), of("%y = add i32 %e, 0"));
+    for ((x, high), exponent) in input.iter().zip(mantissas).zip(exponents) {
+        let value = f64::from_bits(u64::from(*x) << 32 | 12345);
+        if value.is_nan() {
+            assert_eq!(high, x | 0x8_0000, "quiet");
+            assert_eq!(exponent, 0);
+            continue;
+        }
+        // Two factors: 2^-1073 is no normal number.
+        let exponent = exponent as i32;
+        let mantissa = value * 2f64.powi(-exponent / 2) * 2f64.powi(-exponent - -exponent / 2);
+        assert_eq!(high, (mantissa.to_bits() >> 32) as u32, "{value:e}");
+        assert!(
+            (0.5..1.0).contains(&mantissa.abs()),
+            "{value:e}: {mantissa}"
+        );
+    }
+}
