@@ -6,10 +6,12 @@
 
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
-use melior::ir::OperationRef;
+use melior::ir::{OperationRef, Value};
 
+use crate::access::Groups;
+use crate::element::Element;
 use crate::emitter::V;
-use crate::function::{FunctionLowering, Lowered, has_uses, integer_attribute, result};
+use crate::function::{FunctionLowering, Lowered, Registers, has_uses, integer_attribute, result};
 use crate::global_memory::groups;
 use crate::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
 use crate::tensor::ValueType;
@@ -74,22 +76,25 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let masks = op.mask().map(|mask| self.registers(mask));
         let acts = self.acting_thread(&of);
         let widest = self.hooks().atomic_width(update, element);
-        let groups = groups(
-            &of,
-            widest,
-            &self.pointer_limit(element, op.ptr(), op.mask()),
-        );
+        let limit = |mask| groups(&of, widest, &self.pointer_limit(element, op.ptr(), mask));
+        let (groups, has_one_mask) = self.atomic_groups(update, element, op.mask(), limit);
+        let masks = masks.map(|masks| self.fewest_masks(&of, op.mask(), masks));
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-        for group in &groups.groups {
-            let mask = self.both(acts, masks.as_ref().map(|masks| masks[group[0]]));
+        let last = groups.groups.len().saturating_sub(1);
+        for (i, group) in groups.groups.iter().enumerate() {
+            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+            let (mask, new) = self.atomic_mask(masks.as_ref(), has_one_mask, group, new);
             let atomic = Atomic {
                 element,
                 pointer: pointers[group[0]],
-                mask,
-                ordering: ordering_of(op.sem()),
+                mask: self.both(acts, mask),
+                ordering: if self.hooks().atomic_orders_by_fences() {
+                    part_of(ordering_of(op.sem()), i == 0, i == last)
+                } else {
+                    ordering_of(op.sem())
+                },
                 scope: scope_of(op.scope()),
             };
-            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
             let was = self.hooks().atomic_update(self.e, update, &atomic, &new);
             for (register, value) in group.iter().zip(was) {
                 old[*register] = Some(value);
@@ -112,15 +117,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let masks = op.mask().map(|mask| self.registers(mask));
         let acts = self.acting_thread(&of);
         let widest = self.hooks().atomic_width(update, element);
-        let groups =
-            self.buffer_groups_up_to(widest, &of, element, op.ptr(), op.offsets(), op.mask());
+        let limit =
+            |mask| self.buffer_groups_up_to(widest, &of, element, op.ptr(), op.offsets(), mask);
+        let (groups, has_one_mask) = self.atomic_groups(update, element, op.mask(), limit);
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         let last = groups.groups.len().saturating_sub(1);
         for (i, group) in groups.groups.iter().enumerate() {
+            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+            let (mask, new) = self.atomic_mask(masks.as_ref(), has_one_mask, group, new);
             let atomic = Atomic {
                 element,
                 pointer: base,
-                mask: self.both(acts, masks.as_ref().map(|masks| masks[group[0]])),
+                mask: self.both(acts, mask),
                 ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
                 scope: scope_of(op.scope()),
             };
@@ -128,7 +136,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 descriptor,
                 offset: self.byte_offset(element, offsets[group[0]]),
             };
-            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
             let was = buffers.atomic_update(self.e, update, place, &atomic, &new);
             for (register, value) in group.iter().zip(was) {
                 old[*register] = Some(value);
@@ -204,6 +211,74 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             ));
         }
         self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// The groups of an update, and whether the elements of each have one mask.
+    fn atomic_groups(
+        &self,
+        update: Update,
+        element: Element,
+        mask: Option<Value<'c, 'a>>,
+        groups: impl Fn(Option<Value<'c, 'a>>) -> Groups,
+    ) -> (Groups, bool) {
+        let of_one_mask = groups(mask);
+        if !self.hooks().atomic_takes_whole_groups(update, element) {
+            return (of_one_mask, true);
+        }
+        let whole = groups(None);
+        if whole.width > of_one_mask.width {
+            (whole, false)
+        } else {
+            (of_one_mask, true)
+        }
+    }
+
+    /// The masks, where elements that are known to have the same one share its value: what depends on it is
+    /// then one branch.
+    fn fewest_masks(
+        &self,
+        of: &ValueType,
+        mask: Option<Value<'c, 'a>>,
+        masks: Registers<'ctx>,
+    ) -> Registers<'ctx> {
+        let same = groups(of, masks.len() as u32, &|dim| self.mask_width(mask, dim));
+        let mut fewest: Vec<V<'ctx>> = masks.iter().copied().collect();
+        for group in &same.groups {
+            for register in group {
+                fewest[*register] = masks[group[0]];
+            }
+        }
+        fewest.into()
+    }
+
+    /// The mask of a group, and its values. Where the elements' masks differ, the group is updated if one of
+    /// them is set, the others by a negative zero, to which a sum adds nothing.
+    fn atomic_mask(
+        &self,
+        masks: Option<&Registers<'ctx>>,
+        has_one_mask: bool,
+        group: &[usize],
+        values: Vec<V<'ctx>>,
+    ) -> (Option<V<'ctx>>, Vec<V<'ctx>>) {
+        let e = self.e;
+        let Some(masks) = masks else {
+            return (None, values);
+        };
+        if has_one_mask {
+            return (Some(masks[group[0]]), values);
+        }
+        let any = group[1..]
+            .iter()
+            .fold(masks[group[0]], |any, register| e.or(any, masks[*register]));
+        let values = group
+            .iter()
+            .zip(values)
+            .map(|(register, value)| {
+                let nothing = e.float(value.get_type(), -0.0);
+                e.select(masks[*register], value, nothing)
+            })
+            .collect();
+        (Some(any), values)
     }
 
     pub(crate) fn both(&self, a: Option<V<'ctx>>, b: Option<V<'ctx>>) -> Option<V<'ctx>> {

@@ -314,7 +314,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// How many elements may share a mask value along `dim`.
-    fn mask_width(&self, mask: Option<Value<'c, 'a>>, dim: usize) -> u64 {
+    pub(crate) fn mask_width(&self, mask: Option<Value<'c, 'a>>, dim: usize) -> u64 {
         mask.map_or(u64::MAX, |mask| self.facts(mask, dim).constancy)
     }
 

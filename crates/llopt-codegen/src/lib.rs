@@ -43,6 +43,7 @@ pub mod lower;
 pub mod nvptx;
 pub mod optimize;
 pub mod options;
+mod partial_results;
 mod reduction;
 mod regroup;
 mod scan;

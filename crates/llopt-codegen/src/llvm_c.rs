@@ -11,15 +11,17 @@ use inkwell::context::{AsContextRef, Context};
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::{
     LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope,
-    LLVMBuildGEP2, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
-    LLVMDisposeMessage, LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetInlineAsm,
-    LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect,
-    LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects, LLVMGetIntTypeWidth,
-    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsAConstantInt,
-    LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMReplaceAllUsesWith, LLVMSetOperand, LLVMTypeOf,
+    LLVMBuildGEP2, LLVMConstIntGetSExtValue, LLVMConstIntGetZExtValue,
+    LLVMCreateMemoryBufferWithContentsOfFile, LLVMDisposeMessage, LLVMGetCalledValue,
+    LLVMGetGEPSourceElementType, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
+    LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
+    LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
+    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsABinaryOperator,
+    LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMReplaceAllUsesWith,
+    LLVMSetIsDisjoint, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
 };
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
-use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMTypeKind};
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target};
 use inkwell::values::{AsValueRef, BasicValueEnum, InstructionValue};
@@ -213,6 +215,35 @@ pub fn move_constant_outwards<'ctx>(builder: &Builder<'ctx>, address: Instructio
         let moved = add(element, LLVMGetOperand(inner, 0), &mut index);
         let element = LLVMGetGEPSourceElementType(inner);
         LLVMReplaceAllUsesWith(outer, add(element, moved, &mut constant));
+    }
+}
+
+/// If `extension` widens a 32-bit sum with a constant above `largest`, forgets that the sum does not wrap, so
+/// that nobody takes the constant out of the extension.
+pub fn hide_large_constant(extension: InstructionValue<'_>, largest: u32) {
+    // SAFETY: operands are looked at after their instruction's kind is checked, and flags are cleared only
+    // on instructions that have them. An instruction with fewer promises is still right.
+    unsafe {
+        let extension = extension.as_value_ref();
+        let sum = LLVMGetOperand(extension, 0);
+        if LLVMIsABinaryOperator(sum).is_null() {
+            return;
+        }
+        let constant = LLVMGetOperand(sum, 1);
+        if LLVMIsAConstantInt(constant).is_null()
+            || LLVMGetIntTypeWidth(LLVMTypeOf(constant)) != 32
+            || LLVMConstIntGetZExtValue(constant) <= u64::from(largest)
+        {
+            return;
+        }
+        match LLVMGetInstructionOpcode(sum) {
+            LLVMOpcode::LLVMOr => LLVMSetIsDisjoint(sum, 0),
+            LLVMOpcode::LLVMAdd => {
+                LLVMSetNUW(sum, 0);
+                LLVMSetNSW(sum, 0);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! LLVM's optimiser over a lowered module, and the little that must happen before and after it.
 //!
-//! Before: the device libraries are linked in ([`crate::device_library`]). After, on NVIDIA: addresses of
-//! one array are split into a common base and constant offsets, and the offsets of predicated accesses
-//! move into their assembly, as LLVM's own instruction selection does for plain ones.
+//! Before: the device libraries are linked in ([`crate::device_library`]). After: addresses of one array are
+//! split into a common base and constant offsets. On NVIDIA the offsets of predicated accesses move into
+//! their assembly, as LLVM's own instruction selection does for plain ones; on AMD offsets that do not fit
+//! into an access stay where they are cheap.
 
 use inkwell::OptimizationLevel;
 use inkwell::module::Module;
@@ -60,8 +61,9 @@ pub fn optimize(
         machine,
         "function(separate-const-offset-from-gep,early-cse)",
     )?;
-    if target.vendor() == Vendor::Nvptx {
-        fold_address_offsets(module);
+    match target.vendor() {
+        Vendor::Nvptx => fold_address_offsets(module),
+        Vendor::Amdgpu => keep_large_constants(module, target.largest_address_offset()),
     }
     Ok(())
 }
@@ -90,6 +92,26 @@ fn move_constants_outwards(module: &Module<'_>) {
                 next = instruction.get_next_instruction();
                 if instruction.get_opcode() == InstructionOpcode::GetElementPtr {
                     llvm_c::move_constant_outwards(&builder, instruction);
+                }
+            }
+        }
+    }
+}
+
+/// Keeps constants that no access can add itself in the 32-bit part of addresses: instruction selection would
+/// add them to the 64-bit address, where the base in scalar registers plus an offset in a vector register
+/// would have been an address already.
+fn keep_large_constants(module: &Module<'_>, largest: u32) {
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                if matches!(
+                    instruction.get_opcode(),
+                    InstructionOpcode::ZExt | InstructionOpcode::SExt
+                ) {
+                    llvm_c::hide_large_constant(instruction, largest);
                 }
             }
         }

@@ -11,14 +11,9 @@
 //! 2. *In the warp*: a mask `m` of lane bits is useful if lane `t ^ m` holds the same keys (`rest(L(m))` is
 //!    the `rest` of some registers) with other coordinates along the axis. Then key `k` is combined with
 //!    key `k ^ rest(L(m))` of that lane, and `S` grows by a dimension.
-//! 3. *In the block*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`. One
-//!    thread of those that hold it writes each of them to shared memory at `rest * 2^p + q`, where `q`
-//!    numbers the cosets; after a barrier every thread reads the `2^p` partial results of each element of
-//!    its result, next to each other, and combines them itself.
-//!
-//! The road not taken is a second round of shuffles instead of reading several partial results: it takes
-//! a second trip through shared memory to tell the other warps, where reading four partial results is one
-//! vector load.
+//! 3. *In the block*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in
+//!    different warps. They meet in shared memory ([`crate::partial_results`]): one thread of those that
+//!    hold it writes each of them at `rest * 2^p + q`, where `q` numbers the cosets.
 
 use llopt_dialects::tt;
 use llopt_layout::Dim;
@@ -28,7 +23,7 @@ use melior::ir::{OperationRef, RegionRef};
 
 use crate::element::Element;
 use crate::emitter::V;
-use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
+use crate::function::{FunctionLowering, Lowered, Registers, result};
 use crate::tensor::{TensorType, ValueType};
 
 /// A step inside of a warp.
@@ -49,12 +44,12 @@ pub(crate) struct ReductionPlan {
     /// log2 of the partial results per element that different warps hold.
     pub(crate) partial_bits: u32,
     /// log2 of the elements of the result.
-    rest_bits: u32,
+    pub(crate) rest_bits: u32,
     /// What each key, and each bit of the thread's number, adds to the place of a partial result.
-    key_places: Vec<u32>,
-    thread_places: Vec<u32>,
+    pub(crate) key_places: Vec<u32>,
+    pub(crate) thread_places: Vec<u32>,
     /// Bits of the thread's number that change no place: threads that repeat others.
-    repeated_threads: u32,
+    pub(crate) repeated_threads: u32,
 }
 
 /// The axis as a field of row-major numbers.
@@ -236,7 +231,7 @@ pub(crate) fn operand_bytes(elements: u32, element: Element) -> u32 {
 }
 
 /// One value per operand.
-type Tuple<'ctx> = Vec<V<'ctx>>;
+pub(crate) type Tuple<'ctx> = Vec<V<'ctx>>;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.reduce`.
@@ -339,79 +334,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .collect()
     }
 
-    /// The last step: partial results of different warps meet in shared memory.
-    fn reduce_across_warps(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        plan: &ReductionPlan,
-        values: &[Tuple<'ctx>],
-        elements: &[Element],
-        shape: &ValueType,
-    ) -> Lowered<Vec<Tuple<'ctx>>> {
-        let e = self.e;
-        let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
-            self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
-        })?;
-        let count = plan.scratch_elements();
-        let mut bases = Vec::with_capacity(elements.len());
-        let mut at = offset;
-        for element in elements {
-            bases.push(e.byte_offset(self.hidden.shared, at));
-            at += i64::from(operand_bytes(count, *element));
-        }
-        let own = self.linear(&plan.thread_places, &[]);
-        let acts = self
-            .threads
-            .acts_under(e, self.hooks(), plan.repeated_threads);
-        let function = e.function();
-        let after = e.new_block(function);
-        if let Some(acts) = acts {
-            let write = e.new_block(function);
-            e.branch_if(acts, write, after);
-            e.enter(write);
-        }
-        for (place, tuple) in plan.key_places.iter().zip(values) {
-            let index = e.xor(own, e.i32(i64::from(*place)));
-            for ((base, value), element) in bases.iter().zip(tuple).zip(elements) {
-                let memory = self.memory_type(*element);
-                e.store(
-                    self.to_memory(*element, *value),
-                    e.gep(memory, *base, index),
-                    element.memory_bits() / 8,
-                );
-            }
-        }
-        e.branch(after);
-        e.enter(after);
-        self.hooks().barrier(e);
-
-        let places: Vec<V<'ctx>> = match shape {
-            ValueType::Scalar(_) => vec![e.i32(0)],
-            ValueType::Tensor(to) => {
-                let all = self.threads.elements(e, self.hooks(), to);
-                self.distinct_registers(shape)
-                    .map(|register| all[register])
-                    .collect()
-            }
-        };
-        let partials = 1usize << plan.partial_bits;
-        let mut distinct = Vec::with_capacity(places.len());
-        for place in places {
-            let first = e.shl(place, e.i32(i64::from(plan.partial_bits)));
-            let columns: Vec<Vec<V<'ctx>>> = bases
-                .iter()
-                .zip(elements)
-                .map(|(base, element)| self.load_consecutive(*element, *base, first, partials))
-                .collect();
-            let mut level: Vec<Tuple<'ctx>> = (0..partials)
-                .map(|i| columns.iter().map(|column| column[i]).collect())
-                .collect();
-            distinct.push(self.combine_all(op, region, &mut level)?);
-        }
-        Ok(distinct)
-    }
-
     /// `count` elements from element `first` on, in the widest loads; `first` is a multiple of `count`.
     pub(crate) fn load_consecutive(
         &self,
@@ -454,7 +376,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Combines neighbours until one tuple is left.
-    fn combine_all(
+    pub(crate) fn combine_all(
         &mut self,
         op: OperationRef<'c, 'a>,
         region: RegionRef<'c, 'a>,

@@ -153,6 +153,23 @@ impl Target {
         1024
     }
 
+    /// Largest constant that an access to global memory adds to its address itself (the ISA manuals' `offset`
+    /// field of global instructions; NVIDIA's PTX takes any).
+    #[must_use]
+    pub fn largest_address_offset(self) -> u32 {
+        match self.architecture.family {
+            Family::Ampere
+            | Family::Ada
+            | Family::Hopper
+            | Family::Blackwell
+            | Family::BlackwellWorkstation => i32::MAX as u32,
+            // 13 bits with a sign.
+            Family::Cdna2 | Family::Cdna3 | Family::Cdna4 | Family::Rdna3 => 0xfff,
+            // 24 bits with a sign.
+            Family::Rdna4 | Family::Gfx1250 => 0x7f_ffff,
+        }
+    }
+
     /// Widest access of one thread to global memory, in bits.
     #[must_use]
     pub fn max_global_access_bits(self) -> u32 {

@@ -11,7 +11,7 @@ use crate::contain::contained;
 use crate::facts::Facts;
 use crate::{
     Artifact, ArtifactKind, Diagnostic, Error, ErrorClass, Metadata, Options, Source, Timings,
-    module, session, toolchain,
+    code_object, module, session, toolchain,
 };
 
 /// Compiles modules, one call each. It has no state but its options: any number of threads may use
@@ -198,6 +198,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             let object = time.phase("emit", || emit::object(kernel, &machine));
             let object = unless_refused(&said, object)?;
             let linked = time.phase("link", || emit::link_code_object(&object, &codegen))?;
+            metadata.resources = code_object::resources(&linked, &metadata.name);
             Artifact::new(kind, linked)
         }
     };

@@ -19,6 +19,7 @@
 
 mod artifact;
 pub mod build;
+mod code_object;
 mod compiler;
 mod contain;
 mod diagnostic;

@@ -146,14 +146,20 @@ impl TargetMetadata {
 /// Registers and memory of the assembled kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Resources {
-    /// Registers for each thread (vector registers on AMD).
+    /// Registers for each thread (vector registers on AMD, those for accumulation among them).
     pub registers: Option<u32>,
+    /// Vector registers that only matrix instructions and copies reach (AMD only).
+    pub accumulation_registers: Option<u32>,
     /// Scalar registers for each warp (AMD only).
     pub scalar_registers: Option<u32>,
-    /// Bytes spilled, stores and loads together.
+    /// Bytes spilled, stores and loads together (NVIDIA only).
     pub spilled_bytes: Option<u32>,
+    /// Registers spilled (AMD only).
+    pub spilled_registers: Option<u32>,
     /// Static shared memory in bytes.
     pub static_shared: Option<u32>,
+    /// Bytes of memory of its own for each thread: spilled registers, arrays on the stack.
+    pub scratch: Option<u32>,
 }
 
 #[cfg(test)]

@@ -121,9 +121,10 @@ fn resources_in(said: &str) -> Resources {
     let spilled = [before(" bytes spill stores"), before(" bytes spill loads")];
     Resources {
         registers: before(" registers"),
-        scalar_registers: None,
         spilled_bytes: spilled.iter().flatten().copied().reduce(|a, b| a + b),
         static_shared: Some(before(" bytes smem").unwrap_or(0)),
+        scratch: before(" bytes stack frame"),
+        ..Resources::default()
     }
 }
 
@@ -136,13 +137,14 @@ mod tests {
         let said = "ptxas info    : 0 bytes gmem\n\
              ptxas info    : Compiling entry function 'k' for 'sm_90a'\n\
              ptxas info    : Function properties for k\n    \
-             0 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n\
+             16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n\
              ptxas info    : Used 32 registers, used 1 barriers, 512 bytes smem\n";
         let expected = Resources {
             registers: Some(32),
-            scalar_registers: None,
             spilled_bytes: Some(20),
             static_shared: Some(512),
+            scratch: Some(16),
+            ..Resources::default()
         };
         assert_eq!(resources_in(said), expected);
     }

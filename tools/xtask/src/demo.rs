@@ -54,6 +54,8 @@ struct Made {
     path: PathBuf,
     bytes: u64,
     registers: Option<u64>,
+    scalar_registers: Option<u64>,
+    scratch: Option<u64>,
     shared: Option<u64>,
 }
 
@@ -176,6 +178,8 @@ fn compile(
         bytes: fs::metadata(&path)?.len(),
         path,
         registers: facts["resources"]["registers"].as_u64(),
+        scalar_registers: facts["resources"]["scalar_registers"].as_u64(),
+        scratch: facts["resources"]["scratch"].as_u64(),
         shared: facts["shared"].as_u64(),
     }))
 }
@@ -189,16 +193,18 @@ fn print_table(made: &[Made]) {
     };
     let width = made.iter().map(|line| name(line).len()).max().unwrap_or(0);
     println!(
-        "{:<width$} {:>9} {:>9} {:>12}",
-        "file", "bytes", "registers", "shared bytes"
+        "{:<width$} {:>9} {:>9} {:>9} {:>12} {:>13}",
+        "file", "bytes", "registers", "scalar", "shared bytes", "scratch bytes"
     );
     for line in made {
         println!(
-            "{:<width$} {:>9} {:>9} {:>12}",
+            "{:<width$} {:>9} {:>9} {:>9} {:>12} {:>13}",
             name(line),
             line.bytes,
             shown(line.registers),
-            shown(line.shared)
+            shown(line.scalar_registers),
+            shown(line.shared),
+            shown(line.scratch)
         );
     }
 }

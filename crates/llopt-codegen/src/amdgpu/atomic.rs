@@ -9,12 +9,21 @@ use crate::emitter::{Emitter, V};
 use crate::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
 use crate::llvm_c::{FenceOrdering, fence};
 
-/// Elements per instruction: pairs of 16-bit floats.
-pub fn width(target: Target, update: Update, element: Element) -> u32 {
+/// Elements per instruction: pairs of 16-bit floats. Where there is no such instruction, LLVM makes a loop that
+/// compares and swaps the word of the pair.
+pub fn width(update: Update, element: Element) -> u32 {
     match (update, element) {
-        (Update::AddFloat, Element::F16) => 2,
-        (Update::AddFloat, Element::Bf16) if target.has(Feature::PackedBf16Atomic) => 2,
+        (Update::AddFloat, Element::F16 | Element::Bf16) => 2,
         _ => 1,
+    }
+}
+
+/// Whether a 16-bit float on its own is added to the pair around it; LLVM's own loop does it otherwise.
+fn adds_half_of_pair(target: Target, update: Update, element: Element) -> bool {
+    match (update, element) {
+        (Update::AddFloat, Element::F16) => true,
+        (Update::AddFloat, Element::Bf16) => target.has(Feature::PackedBf16Atomic),
+        _ => false,
     }
 }
 
@@ -34,7 +43,7 @@ pub fn update<'ctx>(
     atomic: &Atomic<'ctx>,
     values: &[V<'ctx>],
 ) -> Vec<V<'ctx>> {
-    if values.len() == 1 && width(target, update, atomic.element) == 2 {
+    if values.len() == 1 && adds_half_of_pair(target, update, atomic.element) {
         return vec![update_half_of_pair(e, atomic, values[0])];
     }
     e.unpack(update_words(e, update, atomic, values))
@@ -48,26 +57,28 @@ fn update_words<'ctx>(
     values: &[V<'ctx>],
 ) -> V<'ctx> {
     let value = e.pack(values);
-    e.masked(atomic.mask, value.get_type(), || {
-        let old = e.atomic_update(
-            update,
-            atomic.pointer,
-            value,
-            atomic.ordering,
-            scope(atomic.scope),
-        );
-        if update == Update::AddFloat {
-            // The hardware's additions work on coarse-grained local memory, which is what kernels get.
-            e.annotate(
-                old,
-                &[
-                    "amdgpu.no.fine.grained.memory",
-                    "amdgpu.no.remote.memory",
-                    "amdgpu.ignore.denormal.mode",
-                ],
+    ordered(e, atomic, || {
+        e.masked(atomic.mask, value.get_type(), || {
+            let old = e.atomic_update(
+                update,
+                atomic.pointer,
+                value,
+                Ordering::Relaxed,
+                scope(atomic.scope),
             );
-        }
-        old
+            if update == Update::AddFloat {
+                // The hardware's additions work on coarse-grained local memory, which is what kernels get.
+                e.annotate(
+                    old,
+                    &[
+                        "amdgpu.no.fine.grained.memory",
+                        "amdgpu.no.remote.memory",
+                        "amdgpu.ignore.denormal.mode",
+                    ],
+                );
+            }
+            old
+        })
     })
 }
 
@@ -137,7 +148,7 @@ pub fn buffer_update<'ctx>(
         Update::UnsignedMin => "llvm.amdgcn.raw.ptr.buffer.atomic.umin",
         Update::Exchange => "llvm.amdgcn.raw.ptr.buffer.atomic.swap",
     };
-    if values.len() == 1 && width(target, update, atomic.element) == 2 {
+    if values.len() == 1 && adds_half_of_pair(target, update, atomic.element) {
         // A buffer's base may lie anywhere, so where the pair begins is known of pointers only.
         let pointer = e.gep(e.int(8).into(), atomic.pointer, place.offset);
         return vec![update_half_of_pair(
@@ -204,7 +215,8 @@ fn system_bit(atomic: &Atomic<'_>) -> i64 {
     }
 }
 
-/// Buffer atomics order nothing by themselves: fences do.
+/// Puts the fences around an atomic that order what it orders. The atomic itself is relaxed then: several of
+/// them share the fences.
 fn ordered<'ctx>(
     e: &Emitter<'ctx>,
     atomic: &Atomic<'ctx>,

@@ -110,7 +110,15 @@ impl Hooks for Amdgpu {
     }
 
     fn atomic_width(&self, update: Update, element: Element) -> u32 {
-        atomic::width(self.target, update, element)
+        atomic::width(update, element)
+    }
+
+    fn atomic_orders_by_fences(&self) -> bool {
+        true
+    }
+
+    fn atomic_takes_whole_groups(&self, update: Update, element: Element) -> bool {
+        atomic::width(update, element) > 1
     }
 
     fn atomic_update<'ctx>(

@@ -121,6 +121,14 @@ impl Hooks for Nvptx {
         atomic::width(self.target, update, element)
     }
 
+    fn atomic_orders_by_fences(&self) -> bool {
+        false
+    }
+
+    fn atomic_takes_whole_groups(&self, _update: Update, _element: Element) -> bool {
+        false
+    }
+
     fn atomic_update<'ctx>(
         &self,
         e: &Emitter<'ctx>,
