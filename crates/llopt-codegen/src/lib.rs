@@ -36,6 +36,7 @@ mod gather_plan;
 mod global_memory;
 mod histogram;
 pub mod hooks;
+pub mod legality;
 mod llvm_c;
 mod local_memory;
 mod location;

@@ -246,6 +246,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let mut machine = self.hooks().target().machine();
         machine.max_vector_bits = machine.max_vector_bits.min(view.max_bits);
         let bits = moved_bits(view.element);
+        // Matrix instructions move rows of 16 bytes, aligned.
+        let kind = if view.max_bits < 128 {
+            Some(InstructionKind::Vector)
+        } else {
+            kind
+        };
         let found =
             SharedAccess::for_memory(tensor.layout(), &view.layout, bits, access, kind, &machine)
                 .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
@@ -303,7 +309,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let log2 = |elements: u32| elements.trailing_zeros() + bytes_log2;
                 // A shift cannot multiply by more than one power: log2(unused) per 2^every bytes.
                 place.pads.push((log2(*every), log2(*unused)));
-                max_bits = max_bits.min(every * moved_bits(element));
+                // A vector neither spans unused bytes nor begins at what they leave unaligned.
+                max_bits = max_bits.min(every.min(unused) * moved_bits(element));
             }
         }
         Ok(View {

@@ -26,6 +26,7 @@ use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
 use crate::reduction::{Axis, operand_bytes};
 use crate::tensor::TensorType;
+use crate::threads::linear_in;
 
 /// Where the elements of a scan lie; pure arithmetic on the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +83,20 @@ impl ScanPlan {
         {
             return None;
         }
-        // Who provides each bit of the coordinate; the first one counts, others repeat it.
+        // A thread whose number reaches a bit that another place provides as well holds the elements of a
+        // run in an order of its own.
+        let mut provided = 0;
+        for along in registers
+            .clone()
+            .chain(thread_bases.iter().copied())
+            .map(|basis| axis.along(basis))
+        {
+            if provided & along != 0 {
+                return None;
+            }
+            provided |= along;
+        }
+        // Who provides each bit of the coordinate.
         let position = |bit: u32, bases: &[u32]| {
             bases
                 .iter()
@@ -395,30 +409,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             below |= own;
             steps.push((from, takes));
         }
-        // The lane before this one: a subtraction that only the axis's bits take part in.
-        let axis_only =
-            |value: V<'ctx>| e.or(e.and(value, constant(mask)), e.and(lane, constant(!mask)));
-        let (previous, has_previous) = if reverse {
-            let next = e.add(e.or(lane, constant(!mask)), e.i32(1));
-            (
-                axis_only(next),
-                e.icmp(
-                    inkwell::IntPredicate::NE,
-                    e.and(lane, constant(mask)),
-                    constant(mask),
-                ),
-            )
+        // The lane before this one: its position along the axis, less or more one.
+        let (position, last) = self.position_of_lane(plan);
+        let bases: Vec<u32> = plan.lane_bits.iter().map(|bit| 1 << bit).collect();
+        let rest = e.and(lane, constant(!mask));
+        let at = |position: V<'ctx>| e.or(rest, linear_in(e, position, &bases));
+        let (previous, end) = if reverse {
+            (at(e.add(position, e.i32(1))), last)
         } else {
-            let before = e.sub(e.and(lane, constant(mask)), e.i32(1));
-            (
-                axis_only(before),
-                e.icmp(
-                    inkwell::IntPredicate::NE,
-                    e.and(lane, constant(mask)),
-                    e.i32(0),
-                ),
-            )
+            (at(e.sub(position, e.i32(1))), 0)
         };
+        let has_previous = e.icmp(inkwell::IntPredicate::NE, position, e.i32(i64::from(end)));
         let mut ends = Vec::with_capacity(totals.len());
         let mut prefixes = Vec::with_capacity(totals.len());
         for line in totals {
@@ -443,6 +444,16 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             prefixes.push(line_prefixes);
         }
         Ok((ends, Some(prefixes)))
+    }
+
+    /// This lane's position along the axis, and that of the last one.
+    fn position_of_lane(&self, plan: &ScanPlan) -> (V<'ctx>, u32) {
+        let lanes = self.program.threads_per_warp.trailing_zeros() as usize;
+        let mut bases = vec![0; lanes];
+        for (i, bit) in plan.lane_bits.iter().enumerate() {
+            bases[*bit as usize] = 1 << i;
+        }
+        (self.linear(&bases, &[]), (1 << plan.lane_bits.len()) - 1)
     }
 
     /// What lane `from` has of each value.

@@ -10,6 +10,7 @@ pub mod axis;
 pub mod barrier;
 mod flow;
 pub mod layouts;
+pub mod legalize;
 mod program;
 
 /// All passes of this crate.

@@ -2,10 +2,14 @@
 
 use std::io::Write;
 
+use inkwell::targets::TargetMachine;
 use llopt_codegen::diagnostics::Diagnostics;
 use llopt_codegen::error::CodegenError;
+use llopt_codegen::lower::LoweredModule;
 use llopt_codegen::{device_library, emit, lower, optimize};
 use llopt_transforms::axis::AxisAnalysis;
+use melior::Context;
+use melior::ir::Module;
 
 use crate::contain::contained;
 use crate::facts::Facts;
@@ -143,28 +147,12 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         kept.push(Artifact::new(ArtifactKind::Ttgir, text));
     }
 
-    time.phase("shared memory", || {
-        module::set_target(&context, &module, target);
-        module::run_passes(&context, &module, "allocate-shared-memory,insert-barriers")
-    })?;
-    time.phase("control flow", || {
-        module::run_passes(&context, &module, "convert-scf-to-cf")
-    })?;
-    let facts = time.phase("axis info", || {
-        Facts::new(AxisAnalysis::of(module.as_operation()))
-    });
-
     let llvm = inkwell::context::Context::create();
     let said = Diagnostics::of(&llvm);
     let machine = time.phase("target machine", || optimize::machine(target))?;
-    let lowered = time.phase("lower", || {
-        lower::lower(&module, &llvm, target, &machine, &facts, &codegen)
-    })?;
+    let lowered = to_llvm(&context, &module, &llvm, &machine, options, &mut time)?;
     let mut metadata = Metadata::of(&lowered.metadata, options);
     let kernel = lowered.module;
-    time.phase("link libraries", || {
-        device_library::link(&llvm, &kernel, target, &codegen)
-    })?;
     if options.optimize {
         time.phase("optimise", || optimize::optimize(&kernel, target, &machine))?;
     }
@@ -209,6 +197,43 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         timings: time,
         warnings: Vec::new(),
     })
+}
+
+/// The phases from layouts to LLVM IR that is linked but not optimised.
+///
+/// # Errors
+/// See [`ErrorClass`].
+pub(crate) fn to_llvm<'c, 'ctx>(
+    context: &'c Context,
+    module: &Module<'c>,
+    llvm: &'ctx inkwell::context::Context,
+    machine: &TargetMachine,
+    options: &Options,
+    time: &mut Timings,
+) -> Result<LoweredModule<'ctx>, Error> {
+    let target = options.target;
+    let codegen = options.codegen();
+    time.phase("shared memory", || {
+        module::set_target(context, module, target);
+        module::run_passes(
+            context,
+            module,
+            "legalize-layouts,allocate-shared-memory,insert-barriers",
+        )
+    })?;
+    time.phase("control flow", || {
+        module::run_passes(context, module, "convert-scf-to-cf")
+    })?;
+    let facts = time.phase("axis info", || {
+        Facts::new(AxisAnalysis::of(module.as_operation()))
+    });
+    let lowered = time.phase("lower", || {
+        lower::lower(module, llvm, target, machine, &facts, &codegen)
+    })?;
+    time.phase("link libraries", || {
+        device_library::link(llvm, &lowered.module, target, &codegen)
+    })?;
+    Ok(lowered)
 }
 
 /// The result of the back end, unless LLVM has reported an error meanwhile: what comes out then is

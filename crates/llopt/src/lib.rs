@@ -24,6 +24,7 @@ mod compiler;
 mod contain;
 mod diagnostic;
 mod error;
+mod execution;
 mod facts;
 pub mod layout;
 mod metadata;
@@ -41,6 +42,7 @@ pub use artifact::{Artifact, ArtifactKind, UnknownKind};
 pub use compiler::{Compilation, Compiler};
 pub use diagnostic::{Diagnostic, Severity};
 pub use error::{Error, ErrorClass};
+pub use execution::{Outcome, Outcomes, run_everywhere};
 /// The dialects: an accessor and a builder for every operation, generated from their definitions.
 pub use llopt_dialects as dialects;
 pub use llopt_sim as sim;

@@ -1,13 +1,16 @@
 //! Where code generation's need of shared memory meets the analyses that hand it out, and the
 //! passes that do so.
 
+use llopt_codegen::legality::wanted_layout;
 use llopt_codegen::scratch::{self, Readers};
+use llopt_layout::LinearLayout;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_target::Target;
 use llopt_transforms::allocation::{self, Scratch, ScratchNeeds, Synchronization};
 use llopt_transforms::barrier;
+use llopt_transforms::legalize::{self, LayoutNeeds};
 use melior::ir::OperationRef;
 
 /// What the code that is going to be emitted for a target needs.
@@ -40,6 +43,26 @@ impl ScratchNeeds for Needs {
     }
 }
 
+/// What code generation says about layouts.
+struct Legality;
+
+impl LayoutNeeds for Legality {
+    fn wanted(&self, operation: OperationRef<'_, '_>) -> Option<LinearLayout> {
+        wanted_layout(operation)
+    }
+}
+
+/// Gives ops layouts that there is code for.
+pub(crate) static LEGALIZE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttg"],
+    ..PassSpec::new(
+        "legalize-layouts",
+        "convert around ops whose code cannot work on the layout they have",
+        legalize_layouts,
+    )
+};
+
 /// Gives buffers and scratch memory their places.
 pub(crate) static ALLOCATE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
@@ -61,6 +84,10 @@ pub(crate) static INSERT_BARRIERS: PassSpec = PassSpec {
     )
 };
 
+fn legalize_layouts(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    legalize::legalize(module, &Legality).map(drop)
+}
+
 fn allocate(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
     allocation::allocate(module, &Needs::of(module)?).map(drop)
 }
@@ -71,6 +98,7 @@ fn insert_barriers(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(
 
 /// Makes the passes known.
 pub(crate) fn register() {
+    LEGALIZE.register();
     ALLOCATE.register();
     INSERT_BARRIERS.register();
 }

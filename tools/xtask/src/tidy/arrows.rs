@@ -81,6 +81,11 @@ const ARROWS: &[Row] = &[
         &["melior", "inkwell"],
     ),
     row("llopt-capi", &["llopt"], &[]),
+    row(
+        "llopt-fuzz",
+        &["llopt", "llopt-dialects", "llopt-layout", "llopt-target"],
+        &["melior"],
+    ),
     row("llopt-cli", &["llopt"], &[]),
     row("triton-llopt", &["llopt"], &[]),
     row("xtask", &[], &[]),

@@ -1,0 +1,136 @@
+//! A program with its inputs, as a file that runs again.
+//!
+//! The file is a module in tile IR below comment lines that say what the module does not: the target, and for
+//! each parameter of the kernel the type of its elements, their number, and what they are at first.
+//!
+//! ```text
+//! // target: cuda:90
+//! // buffer: i32 64 bits 1234567
+//! // buffer: f16 64 small 3 7654321
+//! // buffer: f16 128 zero
+//! ```
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, Result, bail};
+use llopt_target::Target;
+
+use crate::element::{Data, Number};
+use crate::program::{Buffer, Program, Speller};
+
+/// A kernel and what it is called with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The GPU it is for.
+    pub target: Target,
+    /// What its parameters point at.
+    pub buffers: Vec<Buffer>,
+    /// The module.
+    pub text: String,
+}
+
+impl Case {
+    /// A program as a case.
+    #[must_use]
+    pub fn of(program: &Program, speller: &Speller) -> Self {
+        let (text, buffers) = program.text(speller);
+        Self {
+            target: program.target,
+            buffers,
+            text,
+        }
+    }
+
+    /// Reads a file's contents.
+    ///
+    /// # Errors
+    /// A head line that is not as above, or none with the target.
+    pub fn parse(contents: &str) -> Result<Self> {
+        let mut target = None;
+        let mut buffers = Vec::new();
+        for line in contents.lines() {
+            let Some(comment) = line.strip_prefix("// ") else {
+                continue;
+            };
+            if let Some(name) = comment.strip_prefix("target: ") {
+                target = Some(Target::parse(name.trim())?);
+            } else if let Some(words) = comment.strip_prefix("buffer: ") {
+                buffers.push(buffer(words).with_context(|| format!("in '{line}'"))?);
+            }
+        }
+        Ok(Self {
+            target: target.context("no line says what the target is")?,
+            buffers,
+            text: contents.to_owned(),
+        })
+    }
+
+    /// As a file's contents, below comment lines of the caller's.
+    #[must_use]
+    pub fn file(&self, comment: &str) -> String {
+        let mut text = String::new();
+        for line in comment.lines() {
+            let _ = writeln!(text, "// {line}");
+        }
+        let _ = writeln!(text, "// target: {}", self.target);
+        for buffer in &self.buffers {
+            let data = match buffer.data {
+                Data::Zero => "zero".to_owned(),
+                Data::Bits(seed) => format!("bits {seed}"),
+                Data::Small(bound, seed) => format!("small {bound} {seed}"),
+            };
+            let _ = writeln!(
+                text,
+                "// buffer: {} {} {data}",
+                buffer.number.name(),
+                buffer.length
+            );
+        }
+        text.push_str(&self.text);
+        text
+    }
+}
+
+fn buffer(words: &str) -> Result<Buffer> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let (data, number, length) = match words[..] {
+        [number, length, "zero"] => (Data::Zero, number, length),
+        [number, length, "bits", seed] => (Data::Bits(seed.parse()?), number, length),
+        [number, length, "small", bound, seed] => {
+            (Data::Small(bound.parse()?, seed.parse()?), number, length)
+        }
+        _ => bail!("a buffer is a type, a length, and zero, bits or small"),
+    };
+    Ok(Buffer {
+        number: Number::parse(number).with_context(|| format!("no type is called '{number}'"))?,
+        length: length.parse()?,
+        data,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_survives_its_file() {
+        let buffer = |number, data| Buffer {
+            number,
+            length: 8,
+            data,
+        };
+        let case = Case {
+            target: Target::parse("hip:gfx942").unwrap(),
+            buffers: vec![
+                buffer(Number::F16, Data::Zero),
+                buffer(Number::I64, Data::Bits(7)),
+                buffer(Number::BF16, Data::Small(3, 9)),
+            ],
+            text: "module {}\n".to_owned(),
+        };
+        let read = Case::parse(&case.file("about it")).unwrap();
+        assert_eq!((read.target, read.buffers), (case.target, case.buffers));
+        assert!(Case::parse("// buffer: f12 8 zero").is_err());
+        assert!(Case::parse("module {}").is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! Runs a case by every engine and compares.
+
+use std::fmt;
+
+use llopt::sim::{self, Argument};
+use llopt::{ErrorClass, Options, Outcome, Source};
+
+use crate::case::Case;
+
+/// Whether what the machine ran was optimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// As lowering made it.
+    Unoptimized,
+    /// After LLVM's O3.
+    Optimized,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unoptimized => "before optimisation",
+            Self::Optimized => "after optimisation",
+        })
+    }
+}
+
+/// How a case went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All agree, and the sanitizer found nothing.
+    Agreed,
+    /// An operation is not there for this target; the words that say which.
+    Unsupported(String),
+    /// Something is wrong.
+    Failed(Failure),
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The module was refused, or compilation hit a bug.
+    Compilation(String),
+    /// The reference interpreter stopped: the program does what no program may do.
+    Reference(String),
+    /// The machine stopped.
+    Stopped(Level, String),
+    /// The sanitizer found something.
+    Finding(Level, String),
+    /// Results differ.
+    Mismatch {
+        /// Which of the machine's runs.
+        level: Level,
+        /// Buffer and element.
+        place: (usize, usize),
+        /// What the reference has there.
+        expected: u64,
+        /// What the machine has there.
+        found: u64,
+        /// Elements of that buffer that differ.
+        count: usize,
+    },
+}
+
+impl Failure {
+    /// What two failures of the same cause have in common: the kind, and of messages what stands before the
+    /// first particular.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        let words = |text: &str| -> String {
+            let line = text.lines().next().unwrap_or_default();
+            let tail = line.split("error: ").last().unwrap_or(line);
+            tail.split(['(', '\'', '"', '#', '%'])
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .filter(|c| !c.is_ascii_digit())
+                .take(48)
+                .collect()
+        };
+        match self {
+            Self::Compilation(text) => format!("compilation: {}", words(text)),
+            Self::Reference(text) => format!("reference: {}", words(text)),
+            Self::Stopped(level, text) => format!("stopped {level}: {}", words(text)),
+            Self::Finding(level, text) => format!("finding {level}: {}", words(text)),
+            Self::Mismatch { level, .. } => format!("mismatch {level}"),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compilation(text) => write!(f, "it does not compile: {text}"),
+            Self::Reference(text) => write!(f, "the reference interpreter stopped: {text}"),
+            Self::Stopped(level, text) => write!(f, "the machine stopped {level}: {text}"),
+            Self::Finding(level, text) => write!(f, "the sanitizer found {level}: {text}"),
+            Self::Mismatch {
+                level,
+                place: (buffer, element),
+                expected,
+                found,
+                count,
+            } => write!(
+                f,
+                "{level}, element {element} of buffer {buffer} is {found:#x} and should be \
+                 {expected:#x}; {count} elements differ"
+            ),
+        }
+    }
+}
+
+/// Runs a case.
+#[must_use]
+pub fn check(case: &Case) -> Verdict {
+    let mut options = Options::new(case.target);
+    // Every operation rounds once, as the reference does it.
+    options.fp_fusion = false;
+    options.line_info = false;
+    options.reproducer_directory = None;
+    let arguments: Vec<Argument> = case
+        .buffers
+        .iter()
+        .map(|buffer| Argument::Buffer(buffer.data.bytes(buffer.number, buffer.length)))
+        .collect();
+    let source = Source::new("case.ttgir", case.text.as_bytes());
+    let outcomes = match llopt::run_everywhere(&source, &options, [1; 3], &arguments) {
+        Ok(outcomes) => outcomes,
+        Err(error) if error.class() == ErrorClass::Unsupported => {
+            return Verdict::Unsupported(error.to_string());
+        }
+        Err(error) => return Verdict::Failed(Failure::Compilation(error.to_string())),
+    };
+    let reference = match outcomes.reference {
+        Ok(outcome) => outcome,
+        Err(error @ sim::Error::Unsupported { .. }) => {
+            return Verdict::Unsupported(format!("reference: {error}"));
+        }
+        Err(error) => return Verdict::Failed(Failure::Reference(error.to_string())),
+    };
+    let runs = [
+        (Level::Unoptimized, Some(outcomes.unoptimized)),
+        (Level::Optimized, outcomes.optimized),
+    ];
+    for (level, run) in runs {
+        let outcome = match run {
+            None => continue,
+            Some(Ok(outcome)) => outcome,
+            Some(Err(error @ sim::Error::Unsupported { .. })) => {
+                return Verdict::Unsupported(format!("machine: {error}"));
+            }
+            Some(Err(error)) => return Verdict::Failed(Failure::Stopped(level, error.to_string())),
+        };
+        if let Some(finding) = outcome.report.findings.first() {
+            return Verdict::Failed(Failure::Finding(level, finding.to_string()));
+        }
+        if let Some(failure) = compare(case, level, &reference, &outcome) {
+            return Verdict::Failed(failure);
+        }
+    }
+    Verdict::Agreed
+}
+
+fn compare(case: &Case, level: Level, expected: &Outcome, found: &Outcome) -> Option<Failure> {
+    let all = expected.arguments.iter().zip(&found.arguments);
+    for (place, (buffer, pair)) in case.buffers.iter().zip(all).enumerate() {
+        let (Argument::Buffer(expected), Argument::Buffer(found)) = pair else {
+            continue;
+        };
+        if expected == found {
+            continue;
+        }
+        let width = buffer.number.bytes();
+        let word = |bytes: &[u8]| -> u64 {
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte))
+        };
+        let different: Vec<(usize, u64, u64)> = expected
+            .chunks(width)
+            .zip(found.chunks(width))
+            .enumerate()
+            .map(|(i, (a, b))| (i, word(a), word(b)))
+            .filter(|&(_, a, b)| !buffer.number.same(a, b))
+            .collect();
+        if let Some(&(element, expected, found)) = different.first() {
+            return Some(Failure::Mismatch {
+                level,
+                place: (place, element),
+                expected,
+                found,
+                count: different.len(),
+            });
+        }
+    }
+    None
+}

@@ -1,0 +1,254 @@
+//! `llopt-fuzz`: makes programs, runs each by every engine, keeps those that fail.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use llopt_fuzz::case::Case;
+use llopt_fuzz::check::{Failure, Verdict, check};
+use llopt_fuzz::generate::generate;
+use llopt_fuzz::program::Speller;
+use llopt_fuzz::shrink::shrink;
+use llopt_target::Target;
+
+/// All targets that programs are made for unless one is named.
+const TARGETS: [&str; 7] = [
+    "cuda:80",
+    "cuda:90",
+    "hip:gfx90a",
+    "hip:gfx942",
+    "hip:gfx950",
+    "hip:gfx1100",
+    "hip:gfx1200",
+];
+
+/// Random tile programs by the reference interpreter and the simulated machine; whatever differs is made
+/// small and kept.
+#[derive(Parser)]
+#[command(name = "llopt-fuzz", version, max_term_width = 100)]
+struct Arguments {
+    /// Kept cases to run again, instead of making programs
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Programs to run for each target
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    cases: u64,
+
+    /// Seed of the first program; the next ones count up from it
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+
+    /// GPU to make programs for; may be given several times [default: all seven]
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
+    target: Vec<Target>,
+
+    /// Threads
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+
+    /// Where failing cases are written
+    #[arg(long, value_name = "DIR", default_value = "fuzz-failures")]
+    keep: PathBuf,
+
+    /// Failures after which to stop
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    max_failures: usize,
+
+    /// Write programs to standard output instead of running them
+    #[arg(long)]
+    print: bool,
+}
+
+/// What the threads count together.
+#[derive(Default)]
+struct Tally {
+    agreed: u64,
+    unsupported: BTreeMap<String, u64>,
+    failures: BTreeMap<String, u64>,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    if !arguments.files.is_empty() {
+        return replay(&arguments.files);
+    }
+    let targets = if arguments.target.is_empty() {
+        TARGETS
+            .iter()
+            .map(|name| Target::parse(name))
+            .collect::<Result<Vec<_>, _>>()?
+    } else {
+        arguments.target.clone()
+    };
+    if arguments.print {
+        let speller = Speller::new()?;
+        for seed in arguments.seed..arguments.seed + arguments.cases {
+            for &target in &targets {
+                let case = Case::of(&generate(target, seed), &speller);
+                print!("{}", case.file(&format!("seed {seed}")));
+            }
+        }
+        return Ok(());
+    }
+    fuzz(&arguments, &targets)
+}
+
+fn replay(files: &[PathBuf]) -> Result<()> {
+    let mut failed = 0;
+    for path in files {
+        let contents = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read '{}'", path.display()))?;
+        let case = Case::parse(&contents).with_context(|| path.display().to_string())?;
+        match check(&case) {
+            Verdict::Agreed => println!("{}: agreed", path.display()),
+            Verdict::Unsupported(what) => println!("{}: unsupported: {what}", path.display()),
+            Verdict::Failed(failure) => {
+                failed += 1;
+                println!("{}: {failure}", path.display());
+            }
+        }
+    }
+    ensure!(failed == 0, "{failed} of {} cases fail", files.len());
+    Ok(())
+}
+
+fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
+    let total = arguments.cases * targets.len() as u64;
+    let next = AtomicU64::new(0);
+    let tally = Mutex::new(Tally::default());
+    let begun = Instant::now();
+    let work = || -> Result<()> {
+        let mut speller = Speller::new()?;
+        let mut own = 0u32;
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= total || too_many(&tally, arguments.max_failures) {
+                return Ok(());
+            }
+            own += 1;
+            if own.is_multiple_of(5000) {
+                // Contexts never forget an attribute.
+                speller = Speller::new()?;
+            }
+            let target = targets[(index % targets.len() as u64) as usize];
+            let seed = arguments.seed + index / targets.len() as u64;
+            let program = generate(target, seed);
+            let verdict = check(&Case::of(&program, &speller));
+            let kept = match &verdict {
+                Verdict::Failed(failure) => {
+                    Some(keep(arguments, &program, seed, failure, &speller, &tally)?)
+                }
+                _ => None,
+            };
+            let mut tally = tally
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            match verdict {
+                Verdict::Agreed => tally.agreed += 1,
+                Verdict::Unsupported(what) => {
+                    let what = what.split("error: ").last().unwrap_or(&what).to_owned();
+                    *tally.unsupported.entry(what).or_default() += 1;
+                }
+                Verdict::Failed(failure) => {
+                    *tally.failures.entry(failure.kind()).or_default() += 1;
+                    if let Some(path) = kept.flatten() {
+                        println!(
+                            "{target} seed {seed}: {failure}\n  kept as {}",
+                            path.display()
+                        );
+                    }
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| -> Result<()> {
+        let threads: Vec<_> = (0..arguments.jobs.max(1))
+            .map(|_| scope.spawn(work))
+            .collect();
+        while !threads
+            .iter()
+            .all(std::thread::ScopedJoinHandle::is_finished)
+        {
+            std::thread::sleep(Duration::from_millis(200));
+            let done = next.load(Ordering::Relaxed).min(total);
+            let seconds = begun.elapsed().as_secs_f64();
+            eprint!(
+                "\r{done} of {total}, {:.0} per second ",
+                done as f64 / seconds
+            );
+        }
+        eprintln!();
+        for thread in threads {
+            thread
+                .join()
+                .map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+        }
+        Ok(())
+    })?;
+    let tally = tally
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let seconds = begun.elapsed().as_secs_f64();
+    let unsupported: u64 = tally.unsupported.values().sum();
+    let failures: u64 = tally.failures.values().sum();
+    println!(
+        "{} agreed, {unsupported} unsupported, {failures} failed in {seconds:.0} s",
+        tally.agreed
+    );
+    for (what, count) in &tally.unsupported {
+        println!("  unsupported {count}: {what}");
+    }
+    for (what, count) in &tally.failures {
+        println!("  failed {count}: {what}");
+    }
+    ensure!(failures == 0, "{failures} cases fail");
+    Ok(())
+}
+
+fn too_many(tally: &Mutex<Tally>, most: usize) -> bool {
+    let tally = tally
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    tally.failures.values().sum::<u64>() >= most as u64
+}
+
+/// Writes a failing program, made small if it is the first few of its kind.
+fn keep(
+    arguments: &Arguments,
+    program: &llopt_fuzz::Program,
+    seed: u64,
+    failure: &Failure,
+    speller: &Speller,
+    tally: &Mutex<Tally>,
+) -> Result<Option<PathBuf>> {
+    let known = {
+        let tally = tally
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        tally.failures.get(&failure.kind()).copied().unwrap_or(0)
+    };
+    if known >= 5 {
+        return Ok(None);
+    }
+    let small = shrink(program, &failure.kind(), speller, 400);
+    let case = Case::of(&small, speller);
+    let said = match check(&case) {
+        Verdict::Failed(failure) => failure.to_string(),
+        _ => failure.to_string(),
+    };
+    std::fs::create_dir_all(&arguments.keep)
+        .with_context(|| format!("cannot create '{}'", arguments.keep.display()))?;
+    let name = format!(
+        "{}-{seed}.ttgir",
+        program.target.to_string().replace(':', "-")
+    );
+    let path = arguments.keep.join(name);
+    std::fs::write(&path, case.file(&said))
+        .with_context(|| format!("cannot write '{}'", path.display()))?;
+    Ok(Some(path))
+}
