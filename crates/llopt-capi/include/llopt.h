@@ -114,6 +114,14 @@ llopt_status_t llopt_set(llopt_compiler_t *compiler, const char *name, const cha
 // `compiler` is null or open.
 const char *llopt_message(const llopt_compiler_t *compiler);
 
+// What the result of a compilation depends on beside the source and the kind of artefact: the version
+// of llopt and all options, as text for a hash. Files that options name count by their paths. Null
+// before the target is set; lives until the next call of `llopt_set` or `llopt_close`.
+//
+// # Safety
+// `compiler` is null or open.
+const char *llopt_cache_key(const llopt_compiler_t *compiler);
+
 // Compiles a module. `source` is its text (no zero byte at the end is needed) or bytecode, `size`
 // bytes long; `name` is what diagnostics call it, usually a path; null means `<source>`. `kind` is
 // `ttir`, `ttgir`, `llvm`, `ptx`, `cubin`, `amdgcn` or `hsaco`; null means the target's assembly.
@@ -150,6 +158,16 @@ llopt_status_t llopt_status(const llopt_compilation_t *compilation);
 // # Safety
 // `compilation` is null or not released; `size` is null or a place for a number.
 const void *llopt_artifact(const llopt_compilation_t *compilation, size_t *size);
+
+// A form that the kernel passed through on its way, such as `ttgir`, and its length in bytes if `size`
+// is not null; null and zero unless the option `keep` asked for it.
+//
+// # Safety
+// `compilation` is null or not released; `kind` is null or ends in a zero byte; `size` is null or a
+// place for a number.
+const void *llopt_kept(const llopt_compilation_t *compilation,
+                       const char *kind,
+                       size_t *size);
 
 // What a launcher must know, as JSON with the keys of Triton's metadata; null for a failure.
 //

@@ -2,15 +2,16 @@
 
 use std::ffi::{CString, c_char, c_void};
 
-use llopt::Error;
+use llopt::{Artifact, Error, Source};
 
-use crate::boundary::{c_text, guarded, pointer};
+use crate::boundary::{c_text, guarded, pointer, text};
 use crate::llopt_status_t;
 
 /// The outcome of a compilation, good or bad.
 pub struct llopt_compilation_t {
     status: llopt_status_t,
     artifact: Option<Vec<u8>>,
+    kept: Vec<Artifact>,
     metadata: Option<CString>,
     timings: Option<CString>,
     error: Option<CString>,
@@ -71,6 +72,7 @@ impl llopt_compilation_t {
         Self {
             status,
             artifact: None,
+            kept: Vec::new(),
             metadata: None,
             timings: None,
             error: None,
@@ -88,10 +90,11 @@ impl llopt_compilation_t {
         outcome.timings = json(serde_json::to_string(&compiled.timings));
         outcome.add(&compiled.warnings, 0);
         outcome.artifact = Some(compiled.artifact.into_bytes());
+        outcome.kept = compiled.kept;
         outcome
     }
 
-    pub(crate) fn failure(error: &Error, source: &str) -> Self {
+    pub(crate) fn failure(error: &Error, source: &Source) -> Self {
         let mut outcome = Self::new(error.class().into());
         outcome.error = Some(c_text(error.with_source(source)));
         outcome.add(&error.diagnostics(), 0);
@@ -174,14 +177,48 @@ pub unsafe extern "C" fn llopt_artifact(
     compilation: *const llopt_compilation_t,
     size: *mut usize,
 ) -> *const c_void {
+    // SAFETY: by contract.
+    unsafe { bytes(compilation, size, |outcome| outcome.artifact.as_deref()) }
+}
+
+/// A form that the kernel passed through on its way, such as `ttgir`, and its length in bytes if `size`
+/// is not null; null and zero unless the option `keep` asked for it.
+///
+/// # Safety
+/// `compilation` is null or not released; `kind` is null or ends in a zero byte; `size` is null or a
+/// place for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn llopt_kept(
+    compilation: *const llopt_compilation_t,
+    kind: *const c_char,
+    size: *mut usize,
+) -> *const c_void {
+    // SAFETY: by contract.
+    let kind = unsafe { text(kind) };
+    // SAFETY: by contract.
+    unsafe {
+        bytes(compilation, size, |outcome| {
+            let mut kept = outcome.kept.iter();
+            let found = kept.find(|form| Some(form.kind().name()) == kind);
+            found.map(Artifact::bytes)
+        })
+    }
+}
+
+/// Hands out bytes; null and zero if there are none.
+///
+/// # Safety
+/// The handle is null or live; `size` is null or a place for a number.
+unsafe fn bytes(
+    compilation: *const llopt_compilation_t,
+    size: *mut usize,
+    choose: impl FnOnce(&llopt_compilation_t) -> Option<&[u8]>,
+) -> *const c_void {
     let nothing = (std::ptr::null(), 0);
     // SAFETY: by contract.
     let (start, length) = unsafe {
         read(compilation, nothing, |outcome| {
-            outcome
-                .artifact
-                .as_ref()
-                .map_or(nothing, |bytes| (bytes.as_ptr(), bytes.len()))
+            choose(outcome).map_or(nothing, |bytes| (bytes.as_ptr(), bytes.len()))
         })
     };
     if !size.is_null() {

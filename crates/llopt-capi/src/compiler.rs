@@ -17,6 +17,8 @@ pub struct llopt_compiler_t {
     waiting: Vec<(String, String)>,
     /// About the last `llopt_set` that failed.
     message: Option<CString>,
+    /// What the options are, once the target is known.
+    cache_key: Option<CString>,
 }
 
 static VERSION_TEXT: LazyLock<CString> = LazyLock::new(|| c_text(VERSION));
@@ -79,6 +81,7 @@ pub unsafe extern "C" fn llopt_open(
                 options: None,
                 waiting: Vec::new(),
                 message: None,
+                cache_key: None,
             }))
         } else {
             std::ptr::null_mut()
@@ -119,6 +122,8 @@ pub unsafe extern "C" fn llopt_set(
             _ => Err("an option and its value are texts in UTF-8".to_owned()),
         };
         compiler.message = result.as_ref().err().map(c_text);
+        let options = compiler.options.as_ref();
+        compiler.cache_key = options.map(|options| c_text(options.cache_key()));
         match result {
             Ok(()) => llopt_status_t::LLOPT_OK,
             Err(_) => llopt_status_t::LLOPT_MISUSE,
@@ -137,6 +142,21 @@ pub unsafe extern "C" fn llopt_message(compiler: *const llopt_compiler_t) -> *co
         // SAFETY: by contract.
         let compiler = unsafe { compiler.as_ref() };
         pointer(compiler.and_then(|compiler| compiler.message.as_ref()))
+    })
+}
+
+/// What the result of a compilation depends on beside the source and the kind of artefact: the version
+/// of llopt and all options, as text for a hash. Files that options name count by their paths. Null
+/// before the target is set; lives until the next call of `llopt_set` or `llopt_close`.
+///
+/// # Safety
+/// `compiler` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn llopt_cache_key(compiler: *const llopt_compiler_t) -> *const c_char {
+    guarded(std::ptr::null(), || {
+        // SAFETY: by contract.
+        let compiler = unsafe { compiler.as_ref() };
+        pointer(compiler.and_then(|compiler| compiler.cache_key.as_ref()))
     })
 }
 
@@ -258,7 +278,7 @@ impl llopt_compiler_t {
             llopt::Compiler::new(options.clone()).compile(&source, kind);
         match compiled {
             Ok(compiled) => llopt_compilation_t::success(compiled),
-            Err(error) => llopt_compilation_t::failure(&error, source.text().unwrap_or_default()),
+            Err(error) => llopt_compilation_t::failure(&error, &source),
         }
     }
 }

@@ -43,11 +43,11 @@ mod status;
 
 pub use compilation::{
     llopt_artifact, llopt_compilation_t, llopt_diagnostic, llopt_diagnostic_count,
-    llopt_diagnostic_t, llopt_error, llopt_metadata, llopt_release, llopt_reproducer,
+    llopt_diagnostic_t, llopt_error, llopt_kept, llopt_metadata, llopt_release, llopt_reproducer,
     llopt_severity_t, llopt_status, llopt_timings, llopt_unsupported_feature, llopt_unsupported_op,
 };
 pub use compiler::{
-    llopt_close, llopt_compile, llopt_compiler_t, llopt_message, llopt_open, llopt_option_count,
-    llopt_option_help, llopt_option_name, llopt_set, llopt_version,
+    llopt_cache_key, llopt_close, llopt_compile, llopt_compiler_t, llopt_message, llopt_open,
+    llopt_option_count, llopt_option_help, llopt_option_name, llopt_set, llopt_version,
 };
 pub use status::{LLOPT_ABI_VERSION, llopt_status_t};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Source;
+
 /// Bytes of a line of source that is worth showing; longer ones are made by machines.
 const LONGEST_LINE: usize = 1000;
 
@@ -98,8 +100,8 @@ impl Diagnostic {
     }
 
     /// The text of this diagnostic with the line of `source` that it speaks of, and a caret below
-    /// the column. Diagnostics about places outside `source` print as they do without it.
-    pub fn with_source<'a>(&'a self, source: &'a str) -> impl fmt::Display + 'a {
+    /// the column. Diagnostics and notes about places in other files print as they do without it.
+    pub fn with_source<'a>(&'a self, source: &'a Source) -> impl fmt::Display + 'a {
         WithSource {
             diagnostic: self,
             source: Some(source),
@@ -109,7 +111,7 @@ impl Diagnostic {
 
 struct WithSource<'a> {
     diagnostic: &'a Diagnostic,
-    source: Option<&'a str>,
+    source: Option<&'a Source>,
 }
 
 impl fmt::Display for WithSource<'_> {
@@ -126,7 +128,9 @@ impl fmt::Display for WithSource<'_> {
         write!(f, "{severity}: {message}")?;
         let place = self.diagnostic.position().zip(self.source);
         if let Some(((line, column), source)) = place
-            && let Some(text) = source.lines().nth(line.saturating_sub(1))
+            && self.diagnostic.file() == Some(source.name())
+            && let Some(text) = source.text()
+            && let Some(text) = text.lines().nth(line.saturating_sub(1))
             && text.len() <= LONGEST_LINE
         {
             // Tabs before the caret are kept, so that it stands below the column in any terminal.
@@ -175,8 +179,11 @@ mod tests {
             message: "inside this function".into(),
             notes: Vec::new(),
         });
+        let source = |name| Source::new(name, "tt.func\n\t  %0 = 1\n");
+        let elsewhere = diagnostic.with_source(&source("other.py")).to_string();
+        assert_eq!(elsewhere, diagnostic.to_string());
         assert_eq!(
-            diagnostic.with_source("tt.func\n\t  %0 = 1\n").to_string(),
+            diagnostic.with_source(&source("k.ttgir")).to_string(),
             "k.ttgir:2:5: error: expected a type\n\
              \t  %0 = 1\n\
              \t   ^\n\

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use llopt_codegen::error::CodegenError;
 
-use crate::Diagnostic;
+use crate::{Diagnostic, Source};
 
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,7 +152,7 @@ impl Error {
     }
 
     /// The text of this error with the lines of `source` that its diagnostics speak of.
-    pub fn with_source(&self, source: &str) -> String {
+    pub fn with_source(&self, source: &Source) -> String {
         match self.class() {
             ErrorClass::InvalidInput | ErrorClass::Unsupported => {
                 let diagnostics = self.diagnostics();
@@ -282,7 +282,7 @@ mod tests {
             (Some("tt.dot"), Some("no matrix unit"))
         );
         assert_eq!(
-            unsupported.with_source("\n\n   tt.dot\n"),
+            unsupported.with_source(&Source::new("k.ttgir", "\n\n   tt.dot\n")),
             "k.ttgir:3:4: error: 'tt.dot' is not supported: no matrix unit\n   tt.dot\n   ^"
         );
 

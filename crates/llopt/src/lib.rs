@@ -55,6 +55,11 @@ pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
 pub use timing::Timings;
 
+/// The examples of the guide compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+mod embedding_guide {}
+
 /// The version of this compiler, such as `0.1.0+c0ffee0123456789.llvm22.1.8`: the release, a hash of
 /// the sources, the LLVM that is linked. It changes whenever the output of a compilation may, and
 /// belongs into the key of every cache.

@@ -49,6 +49,13 @@ pub enum SettingError {
 /// All options that have names, by name.
 pub const SETTINGS: &[Setting] = &[
     Setting {
+        name: "allow_flush_denorm",
+        help: "let arithmetic flush denormal numbers of 32 bits to zero (AMD); false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.flush_denormals),
+        get: |options| options.flush_denormals.to_string(),
+    },
+    Setting {
         name: "enable_fp_fusion",
         help: "fuse a multiplication and an addition into one rounding; true by default",
         expected: "true or false",
@@ -56,11 +63,53 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.fp_fusion.to_string(),
     },
     Setting {
+        name: "enable_reflect_ftz",
+        help: "let libdevice flush denormal numbers of 32 bits to zero (NVIDIA); true by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.library_flushes_denormals),
+        get: |options| options.library_flushes_denormals.to_string(),
+    },
+    Setting {
+        name: "keep",
+        help: "forms to hand out beside the one asked for, such as ttgir,llvm; none by default",
+        expected: "names of artefacts with commas between them",
+        set: |options, text| {
+            let names = text.split(',').filter(|name| !name.is_empty());
+            options.keep = names.map(|name| name.parse().ok()).collect::<Option<_>>()?;
+            Some(())
+        },
+        get: |options| {
+            let names: Vec<&str> = options.keep.iter().map(|kind| kind.name()).collect();
+            names.join(",")
+        },
+    },
+    Setting {
+        name: "keep_print_calls",
+        help: "leave device printing to the simulator (AMD); false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.keep_print_calls),
+        get: |options| options.keep_print_calls.to_string(),
+    },
+    Setting {
         name: "libdevice",
         help: "file with NVIDIA's device library; LLOPT_LIBDEVICE by default",
         expected: "a path, or nothing for the default",
         set: |options, text| path(text, &mut options.libdevice),
         get: |options| shown_path(&options.libdevice),
+    },
+    Setting {
+        name: "libraries",
+        help: "further bitcode libraries that kernels may call; none by default",
+        expected: "paths as the search path has them",
+        set: |options, text| {
+            let paths = std::env::split_paths(text).filter(|path| !path.as_os_str().is_empty());
+            options.libraries = paths.collect();
+            Some(())
+        },
+        get: |options| {
+            let joined = std::env::join_paths(&options.libraries);
+            joined.unwrap_or_default().to_string_lossy().into_owned()
+        },
     },
     Setting {
         name: "line_info",
@@ -147,6 +196,13 @@ pub const SETTINGS: &[Setting] = &[
         },
         get: |options| options.target.to_string(),
     },
+    Setting {
+        name: "waves_per_eu",
+        help: "warps for each execution unit to aim for (AMD); 0, the default, leaves it to LLVM",
+        expected: "a number",
+        set: |options, text| parse(text, &mut options.waves_per_eu),
+        get: |options| options.waves_per_eu.to_string(),
+    },
 ];
 
 fn parse<T: FromStr>(text: &str, place: &mut T) -> Option<()> {
@@ -232,8 +288,8 @@ impl Options {
     pub fn cache_key(&self) -> String {
         let mut key = format!("llopt {VERSION}\n");
         for setting in SETTINGS {
-            // It says where to write, not what.
-            if setting.name != "reproducer_directory" {
+            // They say where to write, and what to hand out on the way.
+            if !["keep", "reproducer_directory"].contains(&setting.name) {
                 let _ = writeln!(key, "{}={}", setting.name, (setting.get)(self));
             }
         }
@@ -254,10 +310,44 @@ mod tests {
             options.set(setting.name, &value).unwrap();
             assert_eq!(options.get(setting.name).unwrap(), value);
         }
-        for (name, value) in [("num_warps", "8"), ("maxnreg", "64"), ("ptxas", "/p/ptxas")] {
+        for (name, value) in [
+            ("num_warps", "8"),
+            ("maxnreg", "64"),
+            ("ptxas", "/p/ptxas"),
+            ("libraries", "/a.bc:/b.bc"),
+            ("keep", "ttgir,llvm"),
+        ] {
             options.set(name, value).unwrap();
             assert_eq!(options.get(name).as_deref(), Some(value));
         }
+    }
+
+    /// Does not compile when an option is added: give it a name then, or it is missing in the keys of
+    /// caches and in the C interface.
+    #[test]
+    fn every_option_has_a_name() {
+        let Options {
+            target: _,
+            num_warps: _,
+            num_stages: _,
+            num_ctas: _,
+            fp_fusion: _,
+            libdevice: _,
+            ocml: _,
+            ptxas: _,
+            lld: _,
+            max_registers: _,
+            libraries: _,
+            library_flushes_denormals: _,
+            flush_denormals: _,
+            waves_per_eu: _,
+            line_info: _,
+            optimize: _,
+            keep_print_calls: _,
+            keep: _,
+            reproducer_directory: _,
+        } = Options::new(Target::parse("cuda:90").unwrap());
+        assert_eq!(SETTINGS.len(), 19);
     }
 
     #[test]
@@ -278,7 +368,7 @@ mod tests {
             "option 'target' takes a target such as cuda:90 or hip:gfx942, not 'abacus'"
         );
         let unknown = says(options.set("warps", "4").unwrap_err());
-        assert!(unknown.starts_with("unknown option 'warps'; known options: enable_fp_fusion, "));
+        assert!(unknown.starts_with("unknown option 'warps'; known options: allow_flush_denorm, "));
         assert_eq!(options.cache_key(), before);
     }
 }

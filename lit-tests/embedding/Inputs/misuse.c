@@ -31,12 +31,13 @@ static void null_is_harmless(void)
 
     CHECK(llopt_open(LLOPT_ABI_VERSION, NULL) == LLOPT_MISUSE);
     CHECK(llopt_set(NULL, "target", "cuda:90") == LLOPT_MISUSE);
-    CHECK(llopt_message(NULL) == NULL);
+    CHECK(llopt_message(NULL) == NULL && llopt_cache_key(NULL) == NULL);
     CHECK(llopt_compile(NULL, NULL, kernel, strlen(kernel), NULL, &outcome) == LLOPT_MISUSE);
     CHECK(outcome == NULL);
     CHECK(llopt_status(NULL) == LLOPT_MISUSE);
     CHECK(llopt_artifact(NULL, &size) == NULL && size == 0);
     CHECK(llopt_artifact(NULL, NULL) == NULL);
+    CHECK(llopt_kept(NULL, "ttgir", &size) == NULL && size == 0);
     CHECK(llopt_metadata(NULL) == NULL && llopt_timings(NULL) == NULL);
     CHECK(llopt_error(NULL) == NULL && llopt_reproducer(NULL) == NULL);
     CHECK(llopt_unsupported_op(NULL) == NULL && llopt_unsupported_feature(NULL) == NULL);
@@ -77,10 +78,15 @@ static void mistakes_are_explained(void)
     llopt_release(outcome);
 
     /* What was set before the target stays. */
+    CHECK(llopt_cache_key(compiler) == NULL);
     CHECK(llopt_set(compiler, "target", "hip:gfx942") == LLOPT_OK);
+    CHECK(strstr(llopt_cache_key(compiler), "\nnum_warps=8\n") != NULL);
+    CHECK(llopt_set(compiler, "keep", "ttgir") == LLOPT_OK);
     CHECK(llopt_compile(compiler, NULL, kernel, strlen(kernel), "amdgcn", &outcome) == LLOPT_OK);
     CHECK(strstr(llopt_metadata(outcome), "\"num_warps\":8") != NULL);
     CHECK(llopt_error(outcome) == NULL && llopt_diagnostic_count(outcome) == 0);
+    CHECK(llopt_kept(outcome, "ttgir", NULL) != NULL);
+    CHECK(llopt_kept(outcome, "llvm", NULL) == NULL && llopt_kept(outcome, NULL, NULL) == NULL);
     llopt_release(outcome);
 
     CHECK(llopt_compile(compiler, NULL, kernel, strlen(kernel), "ptx", &outcome) == LLOPT_MISUSE);

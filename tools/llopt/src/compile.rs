@@ -112,12 +112,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let compilation = match Compiler::new(options).compile(&source, kind) {
         Ok(compilation) => compilation,
         Err(error) => {
-            eprintln!("{}", error.with_source(source.text().unwrap_or_default()));
+            eprintln!("{}", error.with_source(&source));
             return Err(crate::Reported.into());
         }
     };
     for warning in &compilation.warnings {
-        eprintln!("{}", warning.with_source(source.text().unwrap_or_default()));
+        eprintln!("{}", warning.with_source(&source));
     }
 
     arguments.output.write(compilation.artifact.bytes())?;

@@ -294,7 +294,7 @@ fn run_reference(
             write_bounds(arguments, &bounds, buffers)
         }
         Err(ReferenceError::Source(error)) => {
-            eprintln!("{}", error.with_source(source.text().unwrap_or_default()));
+            eprintln!("{}", error.with_source(&source));
             Err(crate::Reported.into())
         }
         Err(ReferenceError::Run(error)) => Err(error.into()),
@@ -324,7 +324,7 @@ fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kerne
             ir: compilation.artifact.into_bytes(),
         }),
         Err(error) => {
-            eprintln!("{}", error.with_source(source.text().unwrap_or_default()));
+            eprintln!("{}", error.with_source(&source));
             Err(crate::Reported.into())
         }
     }

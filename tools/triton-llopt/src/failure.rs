@@ -1,19 +1,14 @@
 //! Errors of llopt as Python exceptions.
 
-use llopt::{Diagnostic, Error, ErrorClass, Source, sim};
+use llopt::{Error, ErrorClass, Source, sim};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
 /// The exception of a failed compilation: its class says whose fault it is, its text is llopt's
 /// message with the line of source that it speaks of.
 pub(crate) fn of_compilation(py: Python<'_>, error: &Error, source: &Source) -> PyErr {
-    // Places are mostly in the user's Python, whose lines the package shows. Only where all are in
-    // the source itself are its lines the right ones.
-    let inside = format!("{}:", source.name());
-    let text = match source.text() {
-        Some(lines) if all_start_with(&error.diagnostics(), &inside) => error.with_source(lines),
-        _ => error.to_string(),
-    };
+    // Places are mostly in the user's Python, whose lines the package shows.
+    let text = error.with_source(source);
     let places: Vec<(String, String)> = error
         .diagnostics()
         .into_iter()
@@ -28,12 +23,6 @@ pub(crate) fn of_compilation(py: Python<'_>, error: &Error, source: &Source) -> 
         ErrorClass::Environment => raise(py, "EnvironmentFailure", (text, places)),
         ErrorClass::Bug => raise(py, "InternalError", (text, places)),
     }
-}
-
-fn all_start_with(diagnostics: &[Diagnostic], prefix: &str) -> bool {
-    diagnostics.iter().all(|diagnostic| {
-        diagnostic.location.starts_with(prefix) && all_start_with(&diagnostic.notes, prefix)
-    })
 }
 
 /// The exception of a kernel that could not be prepared for, or run on, the simulated machine.

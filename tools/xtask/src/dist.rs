@@ -100,7 +100,7 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// A folder with links to the archives, and to nothing else.
-fn archives(folder: &Path) -> Result<PathBuf> {
+pub fn archives(folder: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder)?;
     for name in ARCHIVES {
         let path = process::read(Command::new("g++").arg(format!("-print-file-name={name}")))?;

@@ -9,6 +9,7 @@ mod demo;
 mod device;
 mod dist;
 mod docs;
+mod library;
 mod lint;
 mod lit;
 mod plugin;
@@ -50,6 +51,8 @@ enum Command {
     Dist(dist::Options),
     /// Measure the size and the start of the release binary, and the cold build
     Bench(bench::Options),
+    /// Install the C interface: shared and static library, header
+    Library(library::Options),
     /// Check the rules that no compiler checks: crate arrows, file headers, names, links
     Tidy,
 }
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Plugin(options) => plugin::run(&options),
         Command::Dist(options) => dist::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Library(options) => library::run(&options),
         Command::Tidy => tidy::run(),
     };
     match result {

@@ -1,0 +1,204 @@
+//! `cargo xtask library`: the C interface as a shared and as a static library, with header and a file
+//! for pkg-config, installed below a prefix.
+//!
+//! Whoever links with them needs neither LLVM nor C++: everything but libc, libm and libgcc is inside,
+//! and only the functions of the header can be seen.
+//!
+//! The shared library comes from rustc as it is. A static one does not: an archive of all of LLVM's
+//! objects is larger than a gigabyte, has no end of symbols that meet those of another LLVM, and leaves
+//! a list of libraries to name after it. So the linker combines the objects that are used into a
+//! single one (`ld -r`), with duplicate sections of C++ already merged (`--force-group-allocation`), and
+//! `objcopy` makes all but the interface's symbols local.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{dist, process, setup, workspace};
+
+/// Where and how.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Where `include` and `lib` go
+    #[arg(long, value_name = "DIR")]
+    prefix: PathBuf,
+
+    /// Build without optimisation: quicker, for trying out the installation
+    #[arg(long)]
+    debug: bool,
+}
+
+/// Builds, installs, and tries both libraries with the example in C.
+pub fn run(options: &Options) -> Result<()> {
+    setup::ensure()?;
+    let target = workspace::target_directory()?;
+    let profile = if options.debug { "debug" } else { "release" };
+    let built = target.join(profile);
+    let archives = dist::archives(&target.join("static-libraries"))?;
+    let library = |kind: &str| {
+        let mut command = workspace::cargo();
+        command.args(["rustc", "--locked", "--package=llopt-capi", "--lib"]);
+        if !options.debug {
+            command.arg("--release");
+        }
+        command.arg(format!("--crate-type={kind}"));
+        command
+    };
+    let include = options.prefix.join("include");
+    let lib = options.prefix.join("lib");
+    fs::create_dir_all(&include)?;
+    fs::create_dir_all(lib.join("pkgconfig"))?;
+
+    process::run(
+        library("cdylib")
+            .arg("--")
+            .arg("-L")
+            .arg(format!("native={}", archives.display())),
+    )?;
+    install_shared(&built.join("libllopt_capi.so"), &lib)?;
+    process::run(&mut library("staticlib"))?;
+    install_static(&built.join("libllopt_capi.a"), &archives, &lib)?;
+
+    let header = workspace::root().join("crates/llopt-capi/include/llopt.h");
+    fs::copy(header, include.join("llopt.h"))?;
+    fs::write(
+        lib.join("pkgconfig/llopt.pc"),
+        description(&options.prefix)?,
+    )?;
+    for linked in ["shared", "static"] {
+        try_example(&options.prefix, &target.join("library-example"), linked)?;
+    }
+    Ok(())
+}
+
+/// The shared library under its name, and the links that the linker and the loader follow.
+fn install_shared(built: &Path, lib: &Path) -> Result<()> {
+    let versioned = lib.join("libllopt.so.1");
+    let stripped = lib.join("libllopt.so.1.new");
+    process::run(
+        Command::new("strip")
+            .arg("--strip-unneeded")
+            .arg("-o")
+            .arg(&stripped)
+            .arg(built),
+    )?;
+    // A program that has the old one loaded keeps it.
+    fs::rename(&stripped, &versioned)?;
+    let link = lib.join("libllopt.so");
+    if fs::symlink_metadata(&link).is_ok() {
+        fs::remove_file(&link)?;
+    }
+    std::os::unix::fs::symlink("libllopt.so.1", &link)?;
+    Ok(())
+}
+
+/// The static library: one object that holds everything and shows the interface only.
+fn install_static(built: &Path, archives: &Path, lib: &Path) -> Result<()> {
+    let functions = functions_of(&lib.join("libllopt.so.1"))?;
+    ensure!(!functions.is_empty(), "the library exports nothing");
+    let prefix = workspace::llvm_prefix();
+    let listed = process::read(Command::new(prefix.join("bin/llvm-config")).args([
+        "--link-static",
+        "--ignore-libllvm",
+        "--libfiles",
+    ]))?;
+    let work = built.with_extension("parts");
+    fs::create_dir_all(&work)?;
+    let (all, shown) = (work.join("all.o"), work.join("llopt.o"));
+    process::run(
+        Command::new("ld")
+            .args(["--relocatable", "--force-group-allocation", "--strip-debug"])
+            .args(functions.iter().map(|name| format!("--undefined={name}")))
+            .arg("-o")
+            .arg(&all)
+            .arg("--start-group")
+            .arg(built)
+            .args(listed.split_whitespace())
+            .args(
+                ["libstdc++.a", "libffi.a", "libz.a", "libzstd.a"].map(|name| archives.join(name)),
+            )
+            .arg("--end-group"),
+    )?;
+    let names = work.join("functions");
+    fs::write(&names, functions.join("\n"))?;
+    process::run(
+        Command::new("objcopy")
+            .arg(format!("--keep-global-symbols={}", names.display()))
+            .args([&all, &shown]),
+    )?;
+    let archive = lib.join("libllopt.a");
+    if archive.exists() {
+        fs::remove_file(&archive)?;
+    }
+    process::run(Command::new("ar").arg("rcs").args([&archive, &shown]))?;
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// The functions that a shared library exports.
+fn functions_of(library: &Path) -> Result<Vec<String>> {
+    let names = process::read(
+        Command::new("nm")
+            .args(["--dynamic", "--defined-only", "--format=just-symbols"])
+            .arg(library),
+    )?;
+    Ok(names.lines().map(str::to_owned).collect())
+}
+
+/// What pkg-config reads.
+fn description(prefix: &Path) -> Result<String> {
+    let prefix = std::path::absolute(prefix)?;
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(format!(
+        "prefix={}\nName: llopt\nDescription: A compiler of tile kernels for GPUs\n\
+         Version: {version}\nCflags: -I${{prefix}}/include\n\
+         Libs: -L${{prefix}}/lib -lllopt\nLibs.private: -lm -lpthread -ldl\n",
+        prefix.display()
+    ))
+}
+
+/// Compiles the example in C with what was installed, and a kernel with that.
+fn try_example(prefix: &Path, folder: &Path, linked: &str) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let prefix = std::path::absolute(prefix)?;
+    let (include, lib) = (prefix.join("include"), prefix.join("lib"));
+    let program = folder.join(linked);
+    let root = workspace::root();
+    let mut compile = Command::new("cc");
+    compile
+        .arg(root.join("crates/llopt-capi/examples/compile.c"))
+        .arg("-I")
+        .arg(&include)
+        .arg("-o")
+        .arg(&program);
+    if linked == "static" {
+        compile.arg(lib.join("libllopt.a")).arg("-lm");
+    } else {
+        compile.arg("-L").arg(&lib).arg("-lllopt");
+        compile.arg(format!("-Wl,-rpath,{}", lib.display()));
+    }
+    process::run(&mut compile)?;
+    for target in ["cuda:90", "hip:gfx942"] {
+        let assembly = process::read(
+            Command::new(&program)
+                .arg(root.join("lit-tests/embedding/Inputs/scale.mlir"))
+                .arg(target),
+        )?;
+        ensure!(
+            assembly.contains("scale"),
+            "{linked}: no kernel for {target}"
+        );
+    }
+    let size = |path: &Path| fs::metadata(path).map(|data| data.len() as f64 / 1e6);
+    let file = if linked == "static" {
+        "libllopt.a"
+    } else {
+        "libllopt.so.1"
+    };
+    let installed = lib.join(file);
+    let size = size(&installed).context("the library was installed")?;
+    println!("{size:.1} MB  {}", installed.display());
+    Ok(())
+}
