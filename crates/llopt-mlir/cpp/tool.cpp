@@ -24,6 +24,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/ToolUtilities.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/SourceMgr.h"
@@ -338,10 +339,21 @@ static bool runGuarded(function_ref<void()> run) {
   return recovery.RunSafely(run);
 }
 
+/// Keeps LLVM's own options, of which back ends bring hundreds, out of the help text; they are still
+/// understood, and listed by --help-hidden. Called before MLIR registers its options.
+static void hideOptionsOfLLVM() {
+  for (auto &entry : llvm::cl::getRegisteredOptions()) {
+    llvm::cl::Option *option = entry.second;
+    if (llvm::is_contained(option->Categories, &llvm::cl::getGeneralCategory()))
+      option->setHiddenFlag(llvm::cl::Hidden);
+  }
+}
+
 int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry registryHandle,
                    MlirStringRef toolName) {
   auto **argv = const_cast<char **>(arguments);
   DialectRegistry &registry = *unwrap(registryHandle);
+  hideOptionsOfLLVM();
   auto [input, output] = registerAndParseCLIOptions(count, argv, unwrap(toolName), registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
@@ -383,6 +395,7 @@ int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry 
 }
 
 int llopt_lsp_main(int count, const char *const *arguments, MlirDialectRegistry registry) {
+  hideOptionsOfLLVM();
   return asMainReturnCode(MlirLspServerMain(count, const_cast<char **>(arguments), *unwrap(registry)));
 }
 

@@ -14,7 +14,8 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Once, mpsc};
 use std::thread;
@@ -82,19 +83,36 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
 extern "C" fn on_fatal_error(message: *const c_char) {
     // SAFETY: LLVM passes a string that ends in a zero byte and outlives this call.
     let message = unsafe { CStr::from_ptr(message) };
-    let handled = ON_FATAL.with_borrow(|handler| match handler {
+    let handled = ON_FATAL.try_with(|handler| match &*handler.borrow() {
         Some(handler) => {
             handler(message.to_string_lossy().into_owned());
             true
         }
         None => false,
     });
+    let Ok(handled) = handled else {
+        // The process is ending: LLVM flushes its streams last, and somebody has closed one.
+        end(&message.to_string_lossy())
+    };
     if handled {
         loop {
             thread::park();
         }
     }
     // Elsewhere LLVM prints the message and ends the process, as it does without a handler.
+}
+
+/// Ends a process that is ending already, at once. That nobody reads any more is no news.
+fn end(message: &str) -> ! {
+    unsafe extern "C" {
+        fn _exit(status: c_int) -> !;
+    }
+    if !message.contains("Broken pipe") {
+        // Whoever closed the output may have closed this, too.
+        let _ = writeln!(io::stderr(), "llopt: error: {message}");
+    }
+    // SAFETY: POSIX; nothing is run that could find the process half gone.
+    unsafe { _exit(1) }
 }
 
 #[cfg(test)]
