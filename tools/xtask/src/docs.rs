@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: the reference pages of the dialects, from `dialects/*.td`, and the header of
-//! the C interface, from `crates/llopt-capi`.
+//! `cargo xtask docs`: the reference pages of the dialects, from `dialects/*.td`; the page of their
+//! rules, from the tests; and the header of the C interface, from `crates/llopt-capi`.
 //!
 //! MLIR's own generator reads the records; what it writes is C++-minded in places, so its text is
 //! tidied here. The header is made by cbindgen. All of it is in version control, and `--check`
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{process, setup, workspace};
+use crate::{process, rules, setup, workspace};
 
 /// Whether to write or to compare.
 #[derive(clap::Args)]
@@ -28,6 +28,7 @@ pub fn run(options: &Options) -> Result<()> {
     for dialect in dialects()? {
         made.push((format!("docs/reference/{dialect}.md"), page_of(&dialect)?));
     }
+    made.push(("docs/reference/rules.md".to_owned(), rules::page()?));
     let mut stale = Vec::new();
     for (name, text) in made {
         let file = workspace::root().join(&name);

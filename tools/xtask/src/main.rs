@@ -15,6 +15,7 @@ mod lit;
 mod plugin;
 mod process;
 mod python;
+mod rules;
 mod setup;
 mod simulate;
 mod test;

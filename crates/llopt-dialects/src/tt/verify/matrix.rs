@@ -2,6 +2,7 @@
 
 use super::{Verified, bits, tensor};
 use crate::{
+    access,
     encoding::Encoding,
     infer::complaint,
     infer::encoding_of,
@@ -10,6 +11,7 @@ use crate::{
     types::class_of,
 };
 use llopt_mlir::diagnostic::Complaint;
+use melior::Context;
 
 /// Shapes of a matrix product, with a factor on K and on M or N for packed operands.
 pub(crate) fn product_shapes(a: &[i64], b: &[i64], c: &[i64], packing: [i64; 4]) -> Verified {
@@ -78,7 +80,8 @@ pub fn dot(operation: DotOp<'_, '_>) -> Verified {
                     "f32 operands of version 2 of #ttg.nvidia_mma need inputPrecision = tf32",
                 ));
             }
-            operand_layouts(&left, &right, &product)
+            let context = access::context(operation.operation());
+            operand_layouts(&left, &right, &product, context)
         }
         (a, b, c) => Err(Complaint::new(format!(
             "operands and accumulator must all have a layout; missing: {}",
@@ -92,7 +95,7 @@ pub fn dot(operation: DotOp<'_, '_>) -> Verified {
     }
 }
 
-fn operand_layouts(a: &Encoding, b: &Encoding, c: &Encoding) -> Verified {
+fn operand_layouts(a: &Encoding, b: &Encoding, c: &Encoding, context: &Context) -> Verified {
     let mut widths = Vec::new();
     for (index, (name, encoding)) in [("a", a), ("b", b)].into_iter().enumerate() {
         let Encoding::DotOperand(operand) = encoding else {
@@ -106,9 +109,9 @@ fn operand_layouts(a: &Encoding, b: &Encoding, c: &Encoding) -> Verified {
         }
         if *operand.parent != *c {
             return Err(Complaint::new(format!(
-                "operand `{name}` is laid out for a product of another layout ({}) than the result ({})",
-                operand.parent.name(),
-                c.name()
+                "operand `{name}` is laid out for a product in the layout {}, the result has {}",
+                operand.parent.to_attribute(context),
+                c.to_attribute(context)
             )));
         }
         widths.push(operand.k_width);
