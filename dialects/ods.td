@@ -148,5 +148,9 @@ class ParentOp<string name> : NativeOpTrait<"ParentOp"> {
 def GlobalMemory : Resource<"GlobalMemory">;
 def SharedMemory : Resource<"SharedMemory">;
 def TensorMemory : Resource<"TensorMemory">;
+// Barriers in shared memory that count arrivals and bytes.
+def TransactionBarrier : Resource<"TransactionBarrier">;
+// Shared memory as a copy unit of its own reads and writes it.
+def BulkSharedMemory : Resource<"BulkSharedMemory">;
 
 #endif // LLOPT_ODS

@@ -44,7 +44,8 @@ def TTNG_InitBarrierOp : TTNG_Op<"init_barrier"> {
     `count` arrivals complete a phase.
   }];
   let arguments = (ins
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$alloc,
+    Arg<TTG_MemDescType, "",
+        [MemAlloc<TransactionBarrier>, MemWrite<TransactionBarrier>]>:$alloc,
     I32Attr:$count
   );
   let assemblyFormat = [{
@@ -57,7 +58,8 @@ def TTNG_InvalBarrierOp : TTNG_Op<"inval_barrier"> {
   let summary = "Ends the use of a barrier so that its memory can be reused";
   let description = "";
   let arguments = (ins
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$alloc
+    Arg<TTG_MemDescType, "",
+        [MemFree<TransactionBarrier>, MemWrite<TransactionBarrier>]>:$alloc
   );
   let assemblyFormat = "$alloc attr-dict `:` qualified(type($alloc))";
   let hasVerifier = 1;
@@ -67,7 +69,7 @@ def TTNG_BarrierExpectOp : TTNG_Op<"barrier_expect"> {
   let summary = "Arrives and announces bytes that copies will bring";
   let description = "";
   let arguments = (ins
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$alloc,
+    Arg<TTG_MemDescType, "", [MemWrite<TransactionBarrier>]>:$alloc,
     I32Attr:$size,
     I1:$pred
   );
@@ -84,7 +86,7 @@ def TTNG_WaitBarrierOp : TTNG_Op<"wait_barrier", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins
     Arg<TTG_MemDescType, "",
-        [MemRead<SharedMemory>, MemWrite<SharedMemory>]>:$alloc,
+        [MemRead<TransactionBarrier>, MemWrite<TransactionBarrier>]>:$alloc,
     I32:$phase,
     Optional<I1>:$pred,
     Variadic<TTG_MemDescType>:$deps
@@ -96,12 +98,17 @@ def TTNG_WaitBarrierOp : TTNG_Op<"wait_barrier", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def TTNG_ArriveBarrierOp : TTNG_Op<"arrive_barrier"> {
+def TTNG_ArriveBarrierOp : TTNG_Op<"arrive_barrier", [
+    MemoryEffects<[MemRead<SharedMemory>]>
+]> {
   let summary = "Arrives `count` times at a barrier";
-  let description = "";
+  let description = [{
+    One thread arrives for the block, once all its threads have done what comes
+    before.
+  }];
   let arguments = (ins
     Arg<TTG_MemDescType, "",
-        [MemRead<SharedMemory>, MemWrite<SharedMemory>]>:$alloc,
+        [MemRead<TransactionBarrier>, MemWrite<TransactionBarrier>]>:$alloc,
     I32Attr:$count,
     Optional<I1>:$pred
   );
@@ -117,7 +124,7 @@ def TTNG_AsyncCopyMbarrierArriveOp : TTNG_Op<"async_copy_mbarrier_arrive"> {
     `noIncrement` keeps the expected count of the barrier as it is.
   }];
   let arguments = (ins
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$barrier,
+    Arg<TTG_MemDescType, "", [MemWrite<TransactionBarrier>]>:$barrier,
     UnitAttr:$noIncrement
   );
   let assemblyFormat = "$barrier attr-dict `:` qualified(type($barrier))";

@@ -21,8 +21,8 @@ def TTNG_AsyncTMACopyGlobalToLocalOp
   let arguments = (ins
     Arg<TT_TensorDescType, "", [MemRead<GlobalMemory>]>:$desc,
     Variadic<I32>:$coord,
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$barrier,
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$result,
+    Arg<TTG_MemDescType, "", [MemWrite<TransactionBarrier>]>:$barrier,
+    Arg<TTG_MemDescType, "", [MemWrite<BulkSharedMemory>]>:$result,
     I1:$pred,
     DefaultValuedAttr<TT_CacheModifierAttr, "none">:$cache,
     DefaultValuedAttr<TT_EvictionPolicyAttr, "evict_normal">:$evict,
@@ -45,7 +45,7 @@ def TTNG_AsyncTMACopyLocalToGlobalOp
     Arg<TT_TensorDescType, "",
         [MemRead<GlobalMemory>, MemWrite<GlobalMemory>]>:$desc,
     Variadic<I32>:$coord,
-    Arg<TTG_MemDescType, "", [MemRead<SharedMemory>]>:$src
+    Arg<TTG_MemDescType, "", [MemRead<BulkSharedMemory>]>:$src
   );
   let assemblyFormat = [{
     $desc `[` $coord `]` $src attr-dict `:` qualified(type($desc)) `,`
@@ -54,16 +54,15 @@ def TTNG_AsyncTMACopyLocalToGlobalOp
   let hasVerifier = 1;
 }
 
-def TTNG_AsyncTMAReduceOp : TTNG_Op<"async_tma_reduce", [
-    MemoryEffects<[MemRead<GlobalMemory>, MemWrite<GlobalMemory>]>
-]> {
+def TTNG_AsyncTMAReduceOp : TTNG_Op<"async_tma_reduce"> {
   let summary = "Combines a block from shared memory into global memory";
   let description = "";
   let arguments = (ins
     TT_DescriptorReduceKindAttr:$kind,
-    Arg<TT_TensorDescType, "", [MemRead<GlobalMemory>]>:$desc,
+    Arg<TT_TensorDescType, "",
+        [MemRead<GlobalMemory>, MemWrite<GlobalMemory>]>:$desc,
     Variadic<I32>:$coord,
-    Arg<TTG_MemDescType, "", [MemRead<SharedMemory>]>:$src
+    Arg<TTG_MemDescType, "", [MemRead<BulkSharedMemory>]>:$src
   );
   let assemblyFormat = [{
     $kind `,` $desc `[` $coord `]` $src attr-dict `:` qualified(type($desc)) `,`
@@ -79,8 +78,8 @@ def TTNG_AsyncTMAGatherOp : TTNG_Op<"async_tma_gather"> {
     Arg<TT_TensorDescType, "", [MemRead<GlobalMemory>]>:$desc,
     TT_I32Tensor:$x_offsets,
     I32:$y_offset,
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$barrier,
-    Arg<TTG_MemDescType, "", [MemWrite<SharedMemory>]>:$result,
+    Arg<TTG_MemDescType, "", [MemWrite<TransactionBarrier>]>:$barrier,
+    Arg<TTG_MemDescType, "", [MemWrite<BulkSharedMemory>]>:$result,
     I1:$pred
   );
   let assemblyFormat = [{
@@ -98,7 +97,7 @@ def TTNG_AsyncTMAScatterOp : TTNG_Op<"async_tma_scatter"> {
         [MemRead<GlobalMemory>, MemWrite<GlobalMemory>]>:$desc,
     TT_I32Tensor:$x_offsets,
     I32:$y_offset,
-    Arg<TTG_MemDescType, "", [MemRead<SharedMemory>]>:$src
+    Arg<TTG_MemDescType, "", [MemRead<BulkSharedMemory>]>:$src
   );
   let assemblyFormat = [{
     $desc `[` $x_offsets `,` $y_offset `]` $src attr-dict `:` type(operands)
@@ -106,7 +105,9 @@ def TTNG_AsyncTMAScatterOp : TTNG_Op<"async_tma_scatter"> {
   let hasVerifier = 1;
 }
 
-def TTNG_TMAStoreWaitOp : TTNG_Op<"async_tma_store_wait"> {
+def TTNG_TMAStoreWaitOp : TTNG_Op<"async_tma_store_wait", [
+    MemoryEffects<[MemRead<BulkSharedMemory>, MemWrite<GlobalMemory>]>
+]> {
   let summary = "Waits until at most `pendings` copies still read shared memory";
   let description = "";
   let arguments = (ins I32Attr:$pendings);

@@ -5,8 +5,11 @@ use llopt_dialects::tt;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, OperationRef, Value};
 
+use crate::bulk_copy::GLOBAL_SCRATCH_OFFSET;
 use crate::emitter::V;
-use crate::function::{FunctionLowering, Lowered, Registers, name, operand, result};
+use crate::function::{
+    FunctionLowering, Lowered, Registers, integer_attribute, name, operand, result,
+};
 use crate::tensor::ValueType;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -85,9 +88,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .operands()
             .flat_map(|value| self.registers(value).to_vec())
             .collect();
+        let scratch = integer_attribute(operation, GLOBAL_SCRATCH_OFFSET).unwrap_or(0);
         arguments.extend([
             self.hidden.shared,
-            self.hidden.global_scratch,
+            self.e.byte_offset(self.hidden.global_scratch, scratch),
             self.hidden.profile_scratch,
         ]);
         let call = self.e.call(function, &arguments);

@@ -2,7 +2,7 @@
 //! operation is a compile error here until it has an emission or stands among those without one.
 
 use inkwell::values::InstructionOpcode;
-use llopt_dialects::{amdg, tt, ttg};
+use llopt_dialects::{amdg, tt, ttg, ttng};
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
@@ -16,6 +16,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
         if let Some(op) = ttg::Op::of(op) {
             return self.ttg(op);
+        }
+        if let Some(op) = ttng::Op::of(op) {
+            return self.ttng(op);
         }
         if let Some(op) = amdg::Op::of(op) {
             return self.amdg(op);
@@ -117,8 +120,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::AsyncCopyGlobalToLocal(op) => self.async_copy(op),
             Op::AsyncCommitGroup(op) => self.async_commit(op),
             Op::AsyncWait(op) => self.async_wait(op),
+            Op::GlobalScratchAlloc(op) => self.global_scratch(op),
             Op::Fp4ToFp(_)
-            | Op::GlobalScratchAlloc(_)
             | Op::WarpSpecialize(_)
             | Op::WarpSpecializePartitions(_)
             | Op::WarpYield(_)
@@ -126,6 +129,43 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::PredicateStage(_)
             | Op::Mask(_)
             | Op::MaskReturn(_) => Err(self.unsupported(operation, None)),
+        }
+    }
+
+    fn ttng(&mut self, op: ttng::Op<'c, 'a>) -> Lowered {
+        use ttng::Op;
+        let operation = op.operation();
+        match op {
+            Op::FenceAsyncShared(op) => self.fence_async(op),
+            Op::ClusterArrive(op) => self.cluster_arrive(op),
+            Op::ClusterWait(op) => self.cluster_wait(op),
+            Op::InitBarrier(op) => self.init_barrier(op),
+            Op::InvalBarrier(op) => self.inval_barrier(op),
+            Op::BarrierExpect(op) => self.barrier_expect(op),
+            Op::WaitBarrier(op) => self.wait_barrier(op),
+            Op::ArriveBarrier(op) => self.arrive_barrier(op),
+            Op::AsyncCopyMbarrierArrive(op) => self.async_copy_arrive(op),
+            Op::AsyncTMACopyGlobalToLocal(op) => self.bulk_load(op),
+            Op::AsyncTMACopyLocalToGlobal(op) => self.bulk_store(op),
+            Op::AsyncTMAReduce(op) => self.bulk_reduce(op),
+            Op::TMAStoreWait(op) => self.bulk_store_wait(op),
+            Op::ReinterpretTensorDesc(op) => self.reinterpret_descriptor(op),
+            Op::TensormapCreate(op) => self.tensormap_create(op),
+            Op::TensormapFenceproxyAcquire(op) => self.tensormap_acquire(op),
+            Op::AsyncTMAGather(_) | Op::AsyncTMAScatter(_) => {
+                self.require(operation, Feature::BulkGather)?;
+                Err(self.unsupported(operation, None))
+            }
+            Op::WarpGroupDot(_)
+            | Op::WarpGroupDotWait(_)
+            | Op::TCGen5MMA(_)
+            | Op::TCGen5MMAScaled(_)
+            | Op::TCGen5Commit(_)
+            | Op::TMEMAlloc(_)
+            | Op::TMEMLoad(_)
+            | Op::TMEMStore(_)
+            | Op::TMEMSubSlice(_)
+            | Op::TMEMCopy(_) => Err(self.unsupported(operation, None)),
         }
     }
 

@@ -3,7 +3,11 @@
 //! A hook exists only where the vendors' *instructions* differ. Where a capability differs, neutral code
 //! asks `target.has(Feature::X)` itself.
 
+mod bulk;
+
 use llopt_target::Target;
+
+pub use bulk::{BoxCopy, BulkHooks, Descriptor};
 
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
@@ -454,6 +458,11 @@ pub trait Hooks {
         function: inkwell::values::FunctionValue<'ctx>,
         launch: Launch,
     );
+
+    /// Barriers in shared memory and bulk copies, where the vendor has them.
+    fn bulk(&self) -> Option<&dyn BulkHooks> {
+        None
+    }
 
     /// Access through buffer descriptors, where the hardware has them.
     fn buffers(&self) -> Option<&dyn BufferHooks> {

@@ -16,6 +16,7 @@ pub mod access;
 pub mod amdgpu;
 mod arithmetic;
 mod atomic;
+mod bulk_copy;
 mod casts;
 mod constants;
 mod control_flow;
@@ -53,6 +54,7 @@ mod shape;
 mod shared_memory;
 pub mod tensor;
 mod threads;
+mod transaction_barrier;
 mod types;
 
 // Links LLVM: inkwell is built to use the copy that mlir-sys brings.

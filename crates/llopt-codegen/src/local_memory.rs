@@ -268,7 +268,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(found)
     }
 
-    fn view(&self, op: OperationRef<'c, 'a>, buffer: Value<'c, 'a>) -> Lowered<View<'ctx>> {
+    /// A buffer, ready to be accessed.
+    pub(crate) fn view(
+        &self,
+        op: OperationRef<'c, 'a>,
+        buffer: Value<'c, 'a>,
+    ) -> Lowered<View<'ctx>> {
         let base = self.scalar(buffer);
         let mut view = self.layout_at(op, buffer, base)?;
         let bytes_log2 = (moved_bits(view.element) / 8).trailing_zeros();

@@ -12,8 +12,10 @@ use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::targets::{TargetMachine, TargetTriple};
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::FunctionValue;
+use llopt_dialects::tensor_descriptor::DescriptorFields;
 use llopt_dialects::tt;
-use llopt_target::{Target, Vendor};
+use llopt_dialects::types::TensorDesc;
+use llopt_target::{Feature, Target, Vendor};
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
@@ -56,6 +58,8 @@ pub struct Metadata {
     pub profile_scratch_align: u32,
     /// Columns of tensor memory.
     pub tmem_size: u32,
+    /// How the launcher encodes the descriptor object of each parameter that is one.
+    pub tensor_descriptors: Vec<DescriptorFields>,
 }
 
 /// A lowered module.
@@ -123,7 +127,11 @@ pub fn lower<'ctx>(
         waves_per_eu: options.waves_per_eu,
         flush_denormals: options.flush_denormals,
     };
-    let shared = number("ttg.shared", 0);
+    let memory = ProgramMemory {
+        shared: number("ttg.shared", 0),
+        global_scratch: number("ttg.global_scratch_memory_size", 0),
+    };
+    let shared = memory.shared;
 
     let functions = functions(source);
     let types = Types::default();
@@ -139,6 +147,7 @@ pub fn lower<'ctx>(
         declared.push(declare(&e, &types, *function, hooks, launch)?);
     }
     let mut kernel = None;
+    let mut tensor_descriptors = Vec::new();
     for (function, declaration) in functions.iter().zip(&declared) {
         if declaration.is_kernel {
             if let Some(other) = &kernel {
@@ -152,6 +161,12 @@ pub fn lower<'ctx>(
                 });
             }
             kernel = Some(function.sym_name().to_owned());
+            tensor_descriptors.extend(
+                declaration
+                    .descriptors
+                    .iter()
+                    .map(|(_, fields)| fields.clone()),
+            );
         }
         define(
             &e,
@@ -159,7 +174,7 @@ pub fn lower<'ctx>(
             &types,
             *function,
             declaration,
-            shared,
+            memory,
             lines.as_mut(),
         )?;
     }
@@ -189,11 +204,42 @@ pub fn lower<'ctx>(
         profile_scratch_size: number("ttg.profile_scratch_memory_size", 0),
         profile_scratch_align: number("ttg.profile_scratch_memory_alignment", 1).max(1),
         tmem_size: number("ttg.tensor_memory_size", 0),
+        tensor_descriptors,
     };
     Ok(LoweredModule {
         module: e.module,
         metadata,
     })
+}
+
+/// How much memory a program has.
+#[derive(Clone, Copy)]
+struct ProgramMemory {
+    /// Bytes of shared memory.
+    shared: u32,
+    /// Bytes of scratch memory in global memory, for each block.
+    global_scratch: u32,
+}
+
+/// This block's part of the scratch memory that the launcher gives to the grid.
+fn own_scratch<'ctx>(
+    e: &Emitter<'ctx>,
+    program: &Program<'_>,
+    scratch: V<'ctx>,
+    bytes: u32,
+) -> V<'ctx> {
+    let hooks = program.hooks;
+    let id = |axis| hooks.program_id(e, axis, program.num_ctas);
+    let count = |axis| hooks.num_programs(e, axis, program.num_ctas);
+    let plane = e.add(e.mul(id(2), count(1)), id(1));
+    let mut number = e.add(e.mul(plane, count(0)), id(0));
+    if program.num_ctas > 1 {
+        let blocks = e.i32(i64::from(program.num_ctas));
+        number = e.add(e.mul(number, blocks), hooks.block_in_cluster(e));
+    }
+    let number = e.zext(number, e.int(64).into());
+    let offset = e.mul(number, e.i64(i64::from(bytes)));
+    e.gep(e.int(8).into(), scratch, offset)
 }
 
 fn functions<'c, 'a>(source: &'a SourceModule<'c>) -> Vec<tt::FuncOp<'c, 'a>> {
@@ -217,6 +263,8 @@ struct Declaration<'ctx> {
     llvm: FunctionValue<'ctx>,
     parameters: Vec<ValueType>,
     is_kernel: bool,
+    /// The parameters of a kernel that are descriptor objects.
+    descriptors: Vec<(u32, DescriptorFields)>,
 }
 
 fn declare<'ctx>(
@@ -283,7 +331,30 @@ fn declare<'ctx>(
     // All threads call it together, as its exchanges between lanes and its barriers need. LLVM drops the
     // attribute where there are none, and otherwise must not move calls under the condition of a thread.
     llvm.add_attribute(AttributeLoc::Function, attribute("convergent"));
+    let mut descriptors = Vec::new();
     if is_kernel {
+        for index in 0..signature.input_count() {
+            let of = signature.input(index).ok();
+            if let Some(descriptor) = of.and_then(TensorDesc::of) {
+                let fields = DescriptorFields::of(descriptor)
+                    .map_err(|why| invalid(format!("parameter {index} is a descriptor: {why}")))?;
+                descriptors.push((index as u32, fields));
+            }
+        }
+        if !descriptors.is_empty() {
+            let bulk = hooks
+                .bulk()
+                .filter(|_| hooks.target().has(Feature::BulkTensorCopy));
+            let bulk = bulk.ok_or_else(|| CodegenError::MissingFeature {
+                location: describe(op.location()),
+                op: "tt.func".to_owned(),
+                feature: Feature::BulkTensorCopy,
+                target: hooks.target(),
+            })?;
+            for (index, _) in &descriptors {
+                bulk.mark_descriptor(e, llvm, *index);
+            }
+        }
         hooks.mark_kernel(e, llvm, launch);
     } else {
         llvm.add_attribute(AttributeLoc::Function, attribute("noinline"));
@@ -292,6 +363,7 @@ fn declare<'ctx>(
         llvm,
         parameters,
         is_kernel,
+        descriptors,
     })
 }
 
@@ -301,7 +373,7 @@ fn define<'c: 'a, 'a, 'ctx>(
     types: &Types,
     function: tt::FuncOp<'c, 'a>,
     declaration: &Declaration<'ctx>,
-    shared: u32,
+    memory: ProgramMemory,
     lines: Option<&mut LineTable<'ctx>>,
 ) -> Lowered {
     let op: OperationRef<'c, 'a> = function.operation();
@@ -316,13 +388,18 @@ fn define<'c: 'a, 'a, 'ctx>(
     }
     let shared_base = match rest {
         [base, _, _] => *base,
-        _ => shared_memory(e, shared),
+        _ => shared_memory(e, memory.shared),
     };
     let &[.., global_scratch, profile_scratch] = rest else {
         return Err(CodegenError::Bug {
             stage: "lowering",
             message: "a function lacks its scratch pointers".to_owned(),
         });
+    };
+    let global_scratch = if declaration.is_kernel && memory.global_scratch > 0 {
+        own_scratch(e, program, global_scratch, memory.global_scratch)
+    } else {
+        global_scratch
     };
     let hidden = HiddenArguments {
         shared: shared_base,

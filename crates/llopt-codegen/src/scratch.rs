@@ -4,12 +4,13 @@
 //! the attribute `allocation.offset` of the op. What is asked for has to be what the emission uses,
 //! so both take it from the same plans.
 
-use llopt_dialects::{access, amdg, tt, ttg};
+use llopt_dialects::{access, amdg, tt, ttg, ttng};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_target::Target;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
+use crate::bulk_copy::DESCRIPTOR_SCRATCH;
 use crate::conversion::{plan_conversion, shared_bytes};
 use crate::function::{has_uses, name};
 use crate::gather_plan::GatherPlan;
@@ -76,6 +77,15 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
             bytes: histogram_bytes(&to),
             alignment: VECTOR_ALIGNMENT,
             readers: Readers::Block,
+        })
+    } else if ttng::TensormapCreateOp::of(op).is_some() {
+        // One warp does it all.
+        Some(Scratch {
+            bytes: DESCRIPTOR_SCRATCH,
+            alignment: DESCRIPTOR_SCRATCH,
+            readers: Readers::Warp {
+                parts: DESCRIPTOR_SCRATCH,
+            },
         })
     } else {
         of_regrouping(op, target)

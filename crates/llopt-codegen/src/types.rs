@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use llopt_dialects::encoding;
 use llopt_dialects::ttg;
-use llopt_dialects::types::{MemDesc, Pointer, RankedTensor};
+use llopt_dialects::types::{MemDesc, Pointer, RankedTensor, TensorDesc};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, TypeLike};
 
@@ -72,6 +72,13 @@ pub(crate) fn element(source: Type<'_>) -> Option<Element> {
         // A buffer is its address; everything else is in the type.
         return Some(Element::Pointer {
             space: space::SHARED,
+            pointee_bits: 8,
+        });
+    }
+    if TensorDesc::of(source).is_some() {
+        // The address of the descriptor object, which may be a parameter or in global memory.
+        return Some(Element::Pointer {
+            space: space::GENERIC,
             pointee_bits: 8,
         });
     }

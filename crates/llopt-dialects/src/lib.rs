@@ -33,6 +33,7 @@ pub mod relation;
 pub mod resource;
 mod rewriting;
 mod syntax;
+pub mod tensor_descriptor;
 pub mod transfer;
 pub mod tt;
 pub mod ttg;

@@ -16,3 +16,14 @@ pub static SHARED_MEMORY: Resource = Resource {
 pub static TENSOR_MEMORY: Resource = Resource {
     name: "TensorMemory",
 };
+
+/// Barriers in shared memory that count arrivals and bytes. Making one is an allocation, giving its
+/// memory back a release; every other use synchronises by itself.
+pub static TRANSACTION_BARRIER: Resource = Resource {
+    name: "TransactionBarrier",
+};
+
+/// Shared memory as a copy unit of its own reads and writes it, beside the program.
+pub static BULK_SHARED_MEMORY: Resource = Resource {
+    name: "BulkSharedMemory",
+};

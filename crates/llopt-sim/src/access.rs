@@ -401,7 +401,7 @@ impl<const W: usize> Block<'_, W> {
 
     fn stamp(&self, warp: usize, lane: usize, atomic: bool, site: SiteId) -> Stamp {
         Stamp {
-            warp: warp as u8,
+            warp: warp as u16,
             lane: lane as u8,
             atomic,
             tick: self.clocks.tick(warp),
@@ -472,6 +472,7 @@ impl<const W: usize> Block<'_, W> {
         site: SiteId,
     ) {
         let program = self.program;
+        let engine = self.clocks.engine();
         let elsewhere = |stamp: &Stamp| {
             let place = &program.sites[stamp.site as usize];
             let line = source(program, stamp.site).map_or_else(String::new, |s| format!(" at {s}"));
@@ -480,6 +481,9 @@ impl<const W: usize> Block<'_, W> {
             } else {
                 format!("lane {}", stamp.lane)
             };
+            if usize::from(stamp.warp) == engine {
+                return format!("the copy{line}: {}", place.text);
+            }
             format!("warp {} {lane}{line}: {}", stamp.warp, place.text)
         };
         let address = byte as u64;
@@ -495,6 +499,9 @@ impl<const W: usize> Block<'_, W> {
             }),
             Problem::Uninitialized => self.find(FindingKind::UninitializedRead, warp, lane, address, site, || {
                 "a read of shared memory that nothing has written".to_owned()
+            }),
+            Problem::Unfenced(other) => self.find(FindingKind::MissingProxyFence, warp, lane, address, site, || {
+                format!("no proxy fence makes visible to the copy engine the write of {}", elsewhere(&other))
             }),
             Problem::Pending(copy) => self.find(FindingKind::UnwaitedCopy, warp, lane, address, site, || {
                 let place = &program.sites[copy as usize];

@@ -8,6 +8,7 @@ mod gcn;
 pub(crate) mod matrix;
 mod ptx;
 mod ptx_arithmetic;
+mod ptx_bulk;
 mod ptx_convert;
 mod ptx_memory;
 mod ptx_parse;

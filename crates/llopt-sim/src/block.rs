@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::bulk::BulkGroups;
 use crate::bytecode::{BlockId, Op, Program, SiteId, Slot};
 use crate::counters::Counters;
 use crate::findings::Findings;
@@ -13,7 +14,7 @@ use crate::launch::Grid;
 use crate::memory::GlobalMemory;
 use crate::print::Draft;
 use crate::report::FindingKind;
-use crate::shadow::{Clocks, Shadow};
+use crate::shadow::{Clocks, Knowledge, Shadow};
 use crate::transfer::TransactionBarrier;
 use crate::warp::{Activation, Path, State, Warp};
 
@@ -53,7 +54,7 @@ pub(crate) struct BlockBarrier {
     /// Threads it waits for.
     pub(crate) expected: u32,
     /// What those who arrived knew, joined.
-    pub(crate) known: Vec<u32>,
+    pub(crate) known: Knowledge,
     /// Waiting (warp, lanes, site).
     pub(crate) waiting: Vec<(usize, u64, SiteId)>,
     /// Predicate results of a reducing barrier: (warp, lane mask of true).
@@ -170,6 +171,7 @@ impl<'a, const W: usize> Block<'a, W> {
                 self.warps[index] = Some(warp);
                 match progress? {
                     Progress::Finished => {
+                        self.check_end(index);
                         self.finished[index] = true;
                         progressed = true;
                     }
@@ -186,6 +188,25 @@ impl<'a, const W: usize> Block<'a, W> {
             }
         }
         Ok(false)
+    }
+
+    /// A warp has left the kernel: what its copies read must not go with it.
+    fn check_end(&mut self, index: usize) {
+        let Some(warp) = &self.warps[index] else {
+            return;
+        };
+        let unfinished = |(lane, groups): (usize, &BulkGroups)| Some((lane, groups.unfinished()?));
+        if let Some((lane, site)) = warp.bulk.iter().enumerate().find_map(unfinished) {
+            self.findings.add(
+                self.program,
+                FindingKind::UnwaitedCopy,
+                index,
+                lane,
+                None,
+                site,
+                "the kernel ends before a copy out of shared memory has been waited for",
+            );
+        }
     }
 
     /// Counts instructions against the limit.

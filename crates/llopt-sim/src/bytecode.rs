@@ -494,17 +494,57 @@ pub(crate) enum Async {
         increment: bool,
         site: SiteId,
     },
-    /// `cp.async.bulk` of bytes between global and shared memory, counted by an mbarrier on the way in.
-    Bulk {
-        shared: Slot,
-        global: Slot,
-        bytes: Slot,
-        barrier: Option<Slot>,
-        to_shared: bool,
-        site: SiteId,
+    /// `cp.async.bulk` and its relatives.
+    Bulk(BulkCopy),
+    /// `cp.async.bulk.commit_group`.
+    BulkCommit,
+    /// `cp.async.bulk.wait_group`: waits until at most that many groups are pending.
+    BulkWait(u32),
+    /// `fence.proxy.async`.
+    ProxyFence,
+}
+
+/// A copy between global and shared memory by the copy engine.
+#[derive(Debug)]
+pub(crate) struct BulkCopy {
+    pub(crate) shared: Slot,
+    pub(crate) direction: Direction,
+    pub(crate) what: BulkExtent,
+    pub(crate) site: SiteId,
+}
+
+/// Which way a bulk copy goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Direction {
+    /// Into shared memory; this mbarrier counts the bytes.
+    In { barrier: Slot },
+    /// Out of shared memory, over what is there or combined with it; part of the lane's next group.
+    Out { reduce: Option<BulkReduce> },
+}
+
+/// How a bulk copy combines what it brings with what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BulkReduce {
+    Add,
+    Min,
+    Max,
+    Increment,
+    Decrement,
+    And,
+    Or,
+    Xor,
+}
+
+/// What a bulk copy moves.
+#[derive(Debug)]
+pub(crate) enum BulkExtent {
+    /// So many bytes in a row.
+    Bytes { global: Slot, bytes: Slot },
+    /// A box of the tensor that an object describes, beginning at these coordinates, innermost first.
+    Box {
+        descriptor: Slot,
+        coordinates: Vec<Slot>,
     },
-    /// `cp.async.bulk.commit_group` and `wait_group`: bulk copies are complete once issued.
-    BulkGroup,
 }
 
 /// One operation.

@@ -350,6 +350,11 @@ impl<'t> Emitter<'t> {
         })));
     }
 
+    /// Says that something reads and writes global memory in one step.
+    pub(crate) fn update_global_memory(&mut self) {
+        self.tables.global_atomics = true;
+    }
+
     pub(crate) fn atomic(&mut self, mut atomic: Atomic) {
         if atomic.space != Space::Shared && atomic.space != Space::Local {
             self.tables.global_atomics = true;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use llopt_target::{Target, Vendor};
 
 use crate::block::{Block, Stop};
+use crate::bulk::{DESCRIPTOR_BYTES, TensorMap};
 use crate::bytecode::{Parameter, Program};
 use crate::counters::Counters;
 use crate::error::{Error, LaunchError};
@@ -41,6 +42,51 @@ pub enum Argument {
     Real(f64),
     /// The contents of a parameter passed by value in memory.
     Bytes(Vec<u8>),
+    /// A tensor in global memory, of which the kernel gets a descriptor object by value. After the run it has become
+    /// a [`Argument::Buffer`].
+    Descriptor(TensorArgument),
+}
+
+/// A tensor in global memory with the description by which it is copied in boxes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorArgument {
+    /// The bytes of the tensor.
+    pub contents: Vec<u8>,
+    /// Extents in elements, outermost first.
+    pub shape: Vec<u32>,
+    /// Elements from one to the next along each dimension.
+    pub strides: Vec<u64>,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// The number of the element type, as PTX's `tensormap.replace` counts.
+    pub element_type: u32,
+    /// The number of the swizzle: 0 none, 1, 2, 3 over 32, 64, 128 bytes.
+    pub swizzle_mode: u32,
+    /// Extents of a box in elements, outermost first.
+    pub box_shape: Vec<u32>,
+    /// Whether elements outside of the tensor read as NaN.
+    pub fill_nan: bool,
+}
+
+impl TensorArgument {
+    /// The description of the tensor at an address.
+    fn map(&self, address: u64) -> TensorMap {
+        let bytes = u64::from(self.element_bytes);
+        let outer = self.strides.len().saturating_sub(1);
+        TensorMap {
+            address,
+            element_type: self.element_type,
+            swizzle_mode: self.swizzle_mode,
+            fill_nan: self.fill_nan,
+            global_dim: self.shape.iter().rev().copied().collect(),
+            global_stride: self.strides[..outer]
+                .iter()
+                .rev()
+                .map(|stride| stride * bytes)
+                .collect(),
+            box_dim: self.box_shape.iter().rev().copied().collect(),
+        }
+    }
 }
 
 /// Memory of the host that the kernel sees at the address where the host has it.
@@ -237,6 +283,15 @@ fn place_arguments(
             }
             (Parameter::Real(real), Argument::Real(value)) => real.encode(*value),
             (Parameter::Real(real), Argument::Int(value)) => real.encode(*value as f64),
+            (Parameter::ByValue(size), Argument::Descriptor(tensor))
+                if *size == DESCRIPTOR_BYTES as u64
+                    && tensor.shape.len() == tensor.box_shape.len()
+                    && tensor.shape.len() == tensor.strides.len() =>
+            {
+                let address = memory.add(&tensor.contents, true, true);
+                buffers.push((index, address));
+                memory.add(&tensor.map(address).encode(), false, true)
+            }
             (Parameter::ByValue(size), Argument::Bytes(bytes)) if bytes.len() as u64 == *size => {
                 memory.add(bytes, true, true)
             }
@@ -272,6 +327,7 @@ impl Argument {
             Argument::Address(_) => "an address",
             Argument::Int(_) => "an integer",
             Argument::Real(_) => "a floating-point number",
+            Argument::Descriptor(_) => "a tensor descriptor",
             Argument::Bytes(_) => "a by-value block of bytes of another size",
         }
     }

@@ -70,6 +70,7 @@ mod access;
 mod assembly;
 mod banks;
 mod block;
+mod bulk;
 mod bytecode;
 mod collective;
 mod counters;
@@ -96,6 +97,6 @@ mod transfer;
 mod warp;
 
 pub use error::{Error, LaunchError};
-pub use launch::{Argument, Launch, Mapping, Options, Progress};
+pub use launch::{Argument, Launch, Mapping, Options, Progress, TensorArgument};
 pub use machine::Machine;
 pub use report::{Finding, FindingKind, GlobalTraffic, LineReport, Report, SharedTraffic};

@@ -17,6 +17,7 @@
 //! An operation that is not known is an error that names it.
 
 mod bound;
+mod descriptor;
 mod elementwise;
 mod library;
 mod memory;
@@ -24,8 +25,10 @@ mod shape;
 mod value;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use llopt_dialects::tt;
+use llopt_dialects::types::TensorDesc;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::ir::{BlockRef, Module, OperationRef, Value as Handle, ValueLike};
 
@@ -34,6 +37,7 @@ use crate::launch::{Argument, Launch};
 use crate::memory::GlobalMemory;
 
 use bound::Doubts;
+use descriptor::Descriptor;
 use value::{Array, Element, Tensor, Value, View};
 
 /// Why interpretation stopped.
@@ -79,6 +83,10 @@ struct Program<'c, 'a, 'm> {
     doubts: &'m Doubts,
     /// Whether compiled code may have taken another way.
     undecided: bool,
+    /// Descriptors that the program has made, by the address of the object.
+    descriptors: HashMap<u64, Rc<Descriptor>>,
+    /// The last address of scratch memory that was given out.
+    scratch: u64,
     /// Operations that may still be executed.
     budget: u64,
 }
@@ -166,6 +174,22 @@ fn run_knowing(
             expected: parameter.r#type().to_string(),
             given: argument.kind(),
         };
+        if TensorDesc::of(parameter.r#type()).is_some() {
+            let Argument::Descriptor(given) = argument else {
+                return Err(mismatch().into());
+            };
+            let base = memory.add(&given.contents, true, true);
+            buffers.push((index, base));
+            let bytes = i64::from(given.element_bytes);
+            let strides = given.strides.iter().map(|&s| s as i64 * bytes);
+            arguments.push(Value::Descriptor(Rc::new(Descriptor {
+                base,
+                shape: given.shape.iter().map(|&extent| extent as i64).collect(),
+                strides: strides.collect(),
+                nan: given.fill_nan,
+            })));
+            continue;
+        }
         let element = Element::of(parameter.r#type()).ok_or_else(mismatch)?;
         let bits = match (element, argument) {
             (Element::Pointer(_), Argument::Buffer(bytes)) => {
@@ -211,6 +235,8 @@ fn run_knowing(
                     arrays: Vec::new(),
                     doubts: &doubts,
                     undecided: false,
+                    descriptors: HashMap::new(),
+                    scratch: 0,
                     budget: BUDGET,
                 };
                 let result = program.function(kernel, arguments.clone());
@@ -661,6 +687,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             return Ok(results);
         }
         if let Some(results) = self.memory_operation(op)? {
+            return Ok(results);
+        }
+        if let Some(results) = self.descriptor_operation(op)? {
             return Ok(results);
         }
         if let Some(mut result) = self.elementwise(op)? {

@@ -94,6 +94,8 @@ pub enum FindingKind {
     DivergentCollective,
     /// A read or overwrite of bytes whose asynchronous copy has not been waited for.
     UnwaitedCopy,
+    /// An access of the copy engine to what a thread wrote, with no proxy fence between them.
+    MissingProxyFence,
     /// A store to constant memory.
     ConstantWrite,
 }

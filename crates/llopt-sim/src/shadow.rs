@@ -13,14 +13,23 @@
 //! Two unordered accesses of a byte, one of them a write, race, unless both are atomic. Writes that do not change the
 //! byte are let pass: duplicated lanes and warps store the same value on purpose.
 //!
-//! One more clock, past the last warp's, belongs to the engine that performs bulk copies.
+//! One more clock, past the last warp's, belongs to the engine that performs bulk copies. Each of its copies is a
+//! tick of its own, and knows what the thread that issued it knew; who waits for a copy learns of that tick.
+//!
+//! # Proxies
+//!
+//! The engine reaches memory through the *async proxy*, threads through the *generic proxy* (PTX ISA, "Proxies"). Order
+//! alone does not make a thread's write visible to the engine: a proxy fence has to come between them, by any thread on
+//! the way that orders the two. Beside what is *known*, each warp has therefore what is *fenced*: the ticks of which it
+//! is known that a fence came after them. Both travel along barriers. A write that is known but not fenced is a problem
+//! of its own.
 
 use crate::bytecode::SiteId;
 
 /// An access in a byte's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    pub(crate) warp: u8,
+    pub(crate) warp: u16,
     pub(crate) lane: u8,
     pub(crate) atomic: bool,
     pub(crate) tick: u32,
@@ -60,52 +69,128 @@ pub(crate) enum Problem {
     Uninitialized,
     /// The copy issued there has not been waited for.
     Pending(SiteId),
+    /// No proxy fence stands between that write and the copy engine.
+    Unfenced(Stamp),
+}
+
+/// Ticks of all warps and of the engine that someone knows of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Knowledge {
+    /// What has happened.
+    known: Vec<u32>,
+    /// What has happened and is visible to the engine.
+    fenced: Vec<u32>,
+}
+
+impl Knowledge {
+    fn of(clocks: usize) -> Self {
+        Self {
+            known: vec![0; clocks],
+            fenced: vec![0; clocks],
+        }
+    }
+
+    /// Adds what someone else knows.
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (mine, theirs) in [
+            (&mut self.known, &other.known),
+            (&mut self.fenced, &other.fenced),
+        ] {
+            mine.resize(mine.len().max(theirs.len()), 0);
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+    }
 }
 
 /// Vector clocks of the block.
 pub(crate) struct Clocks {
-    vectors: Vec<Vec<u32>>,
+    /// The warps', then the engine's, whose own entry is what the issuer of its copy knew of earlier copies.
+    vectors: Vec<Knowledge>,
     lockstep: bool,
+    /// Copies that the engine has performed.
+    copies: u32,
 }
 
 impl Clocks {
     pub(crate) fn new(warps: usize, lockstep: bool) -> Self {
         let vectors = (0..=warps)
             .map(|w| {
-                let mut vector = vec![0; warps + 1];
-                vector[w] = 1;
-                vector
+                let mut knowledge = Knowledge::of(warps + 1);
+                knowledge.known[w] = u32::from(w < warps);
+                knowledge
             })
             .collect();
-        Self { vectors, lockstep }
+        Self {
+            vectors,
+            lockstep,
+            copies: 0,
+        }
     }
 
-    /// The warp's current tick.
+    /// The engine's number among the clocks.
+    pub(crate) fn engine(&self) -> usize {
+        self.vectors.len() - 1
+    }
+
+    /// The current tick of a warp, or of the engine.
     pub(crate) fn tick(&self, warp: usize) -> u32 {
-        self.vectors[warp][warp]
+        if warp == self.engine() {
+            self.copies
+        } else {
+            self.vectors[warp].known[warp]
+        }
     }
 
     /// Lanes of the warp have met.
     pub(crate) fn advance(&mut self, warp: usize) {
-        self.vectors[warp][warp] += 1;
+        self.vectors[warp].known[warp] += 1;
     }
 
     /// What the warp knows.
-    pub(crate) fn known(&self, warp: usize) -> &[u32] {
+    pub(crate) fn known(&self, warp: usize) -> &Knowledge {
         &self.vectors[warp]
     }
 
-    /// The warp learns `vector`.
-    pub(crate) fn learn(&mut self, warp: usize, vector: &[u32]) {
-        for (mine, theirs) in self.vectors[warp].iter_mut().zip(vector) {
-            *mine = (*mine).max(*theirs);
-        }
+    /// The warp learns.
+    pub(crate) fn learn(&mut self, warp: usize, from: &Knowledge) {
+        self.vectors[warp].join(from);
+    }
+
+    /// A proxy fence of the warp: all that it knows of becomes visible to the engine.
+    pub(crate) fn fence(&mut self, warp: usize) {
+        let Knowledge { known, fenced } = &mut self.vectors[warp];
+        fenced.clone_from(known);
+        // What the warp does from now on comes after the fence.
+        self.advance(warp);
+    }
+
+    /// The engine begins a copy that a warp has issued.
+    pub(crate) fn begin_copy(&mut self, issuer: usize) {
+        let engine = self.engine();
+        self.vectors[engine] = self.vectors[issuer].clone();
+        self.copies += 1;
+    }
+
+    /// What the completion of the engine's latest copy teaches.
+    pub(crate) fn latest_copy(&self) -> Knowledge {
+        self.copy(self.copies)
+    }
+
+    /// What the completion of a copy, by its tick, teaches.
+    pub(crate) fn copy(&self, tick: u32) -> Knowledge {
+        let mut knowledge = Knowledge::of(self.vectors.len());
+        let engine = self.engine();
+        knowledge.known[engine] = tick;
+        knowledge.fenced[engine] = tick;
+        knowledge
     }
 
     /// Whether the stamped access comes before anything `warp` does in `lane` from now on.
     fn before(&self, stamp: &Stamp, warp: usize, lane: u8, sequence: u32) -> bool {
-        if usize::from(stamp.warp) != warp {
-            return self.vectors[warp][usize::from(stamp.warp)] >= stamp.tick;
+        if usize::from(stamp.warp) != warp || warp == self.engine() {
+            return self.vectors[warp].known[usize::from(stamp.warp)] >= stamp.tick;
         }
         if stamp.lane == lane {
             return true;
@@ -114,6 +199,19 @@ impl Clocks {
             return stamp.sequence != sequence;
         }
         stamp.tick < self.tick(warp)
+    }
+
+    /// Whether the engine, for the copy it performs, sees what the stamped access wrote.
+    fn visible_to_engine(&self, stamp: &Stamp) -> bool {
+        let engine = self.engine();
+        let warp = usize::from(stamp.warp);
+        warp == engine || self.vectors[engine].fenced[warp] >= stamp.tick
+    }
+
+    /// What is wrong with an access of the engine to what the stamped access wrote, in order otherwise.
+    fn unfenced(&self, write: &Stamp, warp: u16) -> Option<Problem> {
+        (usize::from(warp) == self.engine() && !self.visible_to_engine(write))
+            .then_some(Problem::Unfenced(*write))
     }
 }
 
@@ -147,9 +245,12 @@ impl Shadow {
             problem = Some(Problem::Uninitialized);
         } else if let Some(write) = &byte.write
             && !(write.atomic && stamp.atomic)
-            && !clocks.before(write, stamp.warp.into(), stamp.lane, stamp.sequence)
         {
-            problem = Some(Problem::WithWrite(*write));
+            problem = if clocks.before(write, stamp.warp.into(), stamp.lane, stamp.sequence) {
+                clocks.unfenced(write, stamp.warp)
+            } else {
+                Some(Problem::WithWrite(*write))
+            };
         }
         match &mut byte.readers {
             Readers::None => byte.readers = Readers::One(stamp),
@@ -186,10 +287,12 @@ impl Shadow {
         if let Some(site) = byte.pending {
             problem = Some(Problem::Pending(site));
         } else if changes {
-            if let Some(write) = &byte.write
-                && !ordered(write)
-            {
-                problem = Some(Problem::WithWrite(*write));
+            if let Some(write) = &byte.write {
+                problem = if ordered(write) {
+                    clocks.unfenced(write, stamp.warp)
+                } else {
+                    Some(Problem::WithWrite(*write))
+                };
             }
             let racing = match &byte.readers {
                 Readers::None => None,
@@ -240,7 +343,7 @@ fn merge(reader: &mut Stamp, stamp: Stamp) {
 mod tests {
     use super::*;
 
-    fn stamp(clocks: &Clocks, warp: u8, lane: u8, sequence: u32) -> Stamp {
+    fn stamp(clocks: &Clocks, warp: u16, lane: u8, sequence: u32) -> Stamp {
         Stamp {
             warp,
             lane,
@@ -252,7 +355,7 @@ mod tests {
     }
 
     fn barrier(clocks: &mut Clocks, warps: &[usize]) {
-        let all: Vec<Vec<u32>> = warps.iter().map(|&w| clocks.known(w).to_vec()).collect();
+        let all: Vec<Knowledge> = warps.iter().map(|&w| clocks.known(w).clone()).collect();
         for &warp in warps {
             for vector in &all {
                 clocks.learn(warp, vector);
@@ -305,5 +408,42 @@ mod tests {
             let same_instruction = shadow.write(0, stamp(&clocks, 0, 3, 2), true, &clocks);
             assert!(matches!(same_instruction, Some(Problem::WithWrite(_))));
         }
+    }
+
+    #[test]
+    fn the_engine_sees_only_what_is_fenced_and_is_seen_by_who_waits() {
+        let mut clocks = Clocks::new(2, false);
+        let mut shadow = Shadow::new(2);
+        let engine = clocks.engine();
+        let write = stamp(&clocks, 0, 0, 0);
+        shadow.write(0, write, true, &clocks);
+        barrier(&mut clocks, &[0, 1]);
+        clocks.begin_copy(1);
+        let copy = stamp(&clocks, engine as u16, 0, 1);
+        assert_eq!(
+            shadow.read(0, copy, &clocks),
+            Some(Problem::Unfenced(write))
+        );
+        clocks.fence(1);
+        clocks.begin_copy(1);
+        let copy = stamp(&clocks, engine as u16, 0, 2);
+        assert_eq!(shadow.read(0, copy, &clocks), None);
+        // Nobody has waited for the copy that reads.
+        let rewrite = stamp(&clocks, 0, 0, 3);
+        assert!(matches!(
+            shadow.write(0, rewrite, true, &clocks),
+            Some(Problem::WithRead(_))
+        ));
+        clocks.begin_copy(1);
+        let copy = stamp(&clocks, engine as u16, 0, 4);
+        shadow.write(1, copy, true, &clocks);
+        let read = stamp(&clocks, 0, 0, 5);
+        assert_eq!(
+            shadow.read(1, read, &clocks),
+            Some(Problem::WithWrite(copy))
+        );
+        let arrived = clocks.latest_copy();
+        clocks.learn(0, &arrived);
+        assert_eq!(shadow.read(1, read, &clocks), None);
     }
 }

@@ -1,9 +1,8 @@
 //! Barriers of the block, asynchronous copies, and the transaction barriers that count them.
 //!
 //! `cp.async` copies are read from global memory when they are issued, and written to shared memory when their lane
-//! waits for them; until then their bytes are *pending*, and the sanitizer reports whoever touches them. A bulk copy
-//! is written at once, but in the name of the copy engine, whose clock a thread learns only by waiting on the copy's
-//! mbarrier: a reader that does not wait races with it.
+//! waits for them; until then their bytes are *pending*, and the sanitizer reports whoever touches them. Bulk copies
+//! are in [`crate::bulk`].
 
 use crate::block::{Block, Executed, Reduction, Stop};
 use crate::bytecode::{Async, Barrier, SiteId};
@@ -11,6 +10,7 @@ use crate::execute::{Flow, bit_mask};
 use crate::memory::SHARED_WINDOW;
 use crate::report::FindingKind;
 use crate::row::mask as low_bits;
+use crate::shadow::Knowledge;
 use crate::warp::{Path, PendingCopy, Row, State, Warp, lanes};
 
 /// A barrier in shared memory that counts arrivals and bytes (PTX `mbarrier`).
@@ -25,9 +25,9 @@ pub(crate) struct TransactionBarrier {
     /// Number of completed phases.
     phase: u64,
     /// What those who arrived in this phase knew.
-    known: Vec<u32>,
+    known: Knowledge,
     /// What waiting for a completed phase teaches.
-    taught: Vec<u32>,
+    taught: Knowledge,
 }
 
 impl TransactionBarrier {
@@ -37,16 +37,16 @@ impl TransactionBarrier {
             pending: expected as i64,
             bytes: 0,
             phase: 0,
-            known: Vec::new(),
-            taught: Vec::new(),
+            known: Knowledge::default(),
+            taught: Knowledge::default(),
         }
     }
 
-    fn join(&mut self, known: &[u32]) {
-        self.known.resize(known.len(), 0);
-        for (mine, theirs) in self.known.iter_mut().zip(known) {
-            *mine = (*mine).max(*theirs);
-        }
+    /// Bytes have arrived, of which a waiter learns this.
+    pub(crate) fn deliver(&mut self, bytes: u64, arrived: &Knowledge) {
+        self.known.join(arrived);
+        self.bytes -= bytes as i64;
+        self.settle();
     }
 
     /// Completes the phase if nothing is missing.
@@ -54,7 +54,7 @@ impl TransactionBarrier {
         if self.pending <= 0 && self.bytes == 0 {
             self.phase += 1;
             self.pending = self.expected as i64;
-            self.taught.clone_from(&self.known);
+            self.taught.join(&self.known);
         }
     }
 }
@@ -91,11 +91,7 @@ impl<const W: usize> Block<'_, W> {
         }
         entry.expected = expected;
         entry.arrived += mask.count_ones();
-        let known = self.clocks.known(warp.index);
-        entry.known.resize(known.len(), 0);
-        for (mine, theirs) in entry.known.iter_mut().zip(known) {
-            *mine = (*mine).max(*theirs);
-        }
+        entry.known.join(self.clocks.known(warp.index));
         self.clocks.advance(warp.index);
         match barrier {
             Barrier::Sync { reduce, .. } => {
@@ -183,9 +179,9 @@ impl<const W: usize> Block<'_, W> {
                 let counts = count.map(|c| get(warp, c));
                 let bytes = expect_bytes.map(|b| get(warp, b));
                 for lane in lanes(mask) {
-                    let known = self.clocks.known(warp.index).to_vec();
+                    let known = self.clocks.known(warp.index).clone();
                     let barrier = self.transaction_barrier(addresses[lane], site)?;
-                    barrier.join(&known);
+                    barrier.known.join(&known);
                     let phase = barrier.phase;
                     barrier.bytes += bytes.map_or(0, |b| b[lane] as u32 as i64);
                     if arrive {
@@ -229,9 +225,9 @@ impl<const W: usize> Block<'_, W> {
                 let addresses = get(warp, address);
                 self.finish_copies(warp, mask, |_, _| true);
                 for lane in lanes(mask) {
-                    let known = self.clocks.known(warp.index).to_vec();
+                    let known = self.clocks.known(warp.index).clone();
                     let barrier = self.transaction_barrier(addresses[lane], site)?;
-                    barrier.join(&known);
+                    barrier.known.join(&known);
                     if !increment {
                         barrier.pending -= 1;
                     }
@@ -239,33 +235,20 @@ impl<const W: usize> Block<'_, W> {
                 }
                 self.clocks.advance(warp.index);
             }
-            Async::Bulk {
-                shared,
-                global,
-                bytes,
-                barrier,
-                to_shared,
-                site,
-            } => {
-                let (shared, global, bytes) =
-                    (get(warp, shared), get(warp, global), get(warp, bytes));
-                let barrier = barrier.map(|b| get(warp, b));
+            Async::Bulk(ref copy) => self.bulk_copies(warp, frame, copy, mask)?,
+            Async::BulkCommit => {
                 for lane in lanes(mask) {
-                    let length = bytes[lane] as u32;
-                    let at = shared[lane] & !SHARED_WINDOW;
-                    self.bulk_copy(
-                        warp,
-                        lane,
-                        at,
-                        global[lane],
-                        length,
-                        barrier.map(|b| b[lane]),
-                        to_shared,
-                        site,
-                    )?;
+                    warp.bulk[lane].commit();
                 }
             }
-            Async::BulkGroup => {}
+            Async::BulkWait(pending) => {
+                for lane in lanes(mask) {
+                    let done = warp.bulk[lane].wait(pending as usize);
+                    let done = self.clocks.copy(done);
+                    self.clocks.learn(warp.index, &done);
+                }
+            }
+            Async::ProxyFence => self.clocks.fence(warp.index),
         }
         Ok(())
     }
@@ -361,7 +344,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    fn transaction_barrier(
+    pub(crate) fn transaction_barrier(
         &mut self,
         address: u64,
         site: SiteId,
@@ -373,51 +356,5 @@ impl<const W: usize> Block<'_, W> {
                 "no mbarrier has been initialised at {at:#x}: {text}"
             ))
         })
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the operands of the instruction")]
-    fn bulk_copy(
-        &mut self,
-        warp: &mut Warp<W>,
-        lane: usize,
-        shared: u64,
-        global: u64,
-        length: u32,
-        barrier: Option<u64>,
-        to_shared: bool,
-        site: SiteId,
-    ) -> Executed<()> {
-        let mut row = [0; W];
-        row[lane] = shared;
-        if self.shared_bounds(warp.index, &row, 1 << lane, length, to_shared, site) == 0 {
-            return Ok(());
-        }
-        if let Err(fault) = self.global.check(global, length, !to_shared) {
-            self.fault(warp.index, lane, global, length, !to_shared, fault, site);
-            return Ok(());
-        }
-        // The engine knows what its issuer knew.
-        let engine = self.grid.threads().div_ceil(W as u32) as usize;
-        let issuer = self.clocks.known(warp.index).to_vec();
-        self.clocks.learn(engine, &issuer);
-        for i in 0..u64::from(length) {
-            let at = (shared + i) as usize;
-            if to_shared {
-                let byte = self.global.read(global + i, 1);
-                self.shared_write(engine, 0, at, 1, byte, false, site);
-            } else {
-                let byte = self.shared_read(engine, 0, at, 1, false, site);
-                self.global.write(global + i, 1, byte);
-            }
-        }
-        if let Some(address) = barrier {
-            let known = self.clocks.known(engine).to_vec();
-            let barrier = self.transaction_barrier(address, site)?;
-            barrier.join(&known);
-            barrier.bytes -= i64::from(length);
-            barrier.settle();
-        }
-        self.clocks.advance(engine);
-        Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! where all of its lanes meet again. A part that arrives there waits; when the last lane has arrived, or left the
 //! kernel, one path with all of them goes on.
 
+use crate::bulk::BulkGroups;
 use crate::bytecode::{BlockId, SiteId};
 
 /// One value of every lane.
@@ -93,6 +94,8 @@ pub(crate) struct Warp<const W: usize> {
     pub(crate) local_stride: u64,
     pub(crate) copies: Vec<PendingCopy>,
     pub(crate) copy_group: [u32; W],
+    /// Bulk copies out of shared memory of each lane.
+    pub(crate) bulk: Vec<BulkGroups>,
     pub(crate) executed: u64,
 }
 
@@ -110,6 +113,7 @@ impl<const W: usize> Warp<W> {
             local_stride: 0,
             copies: Vec::new(),
             copy_group: [0; W],
+            bulk: vec![BulkGroups::default(); W],
             executed: 0,
         }
     }

@@ -77,6 +77,10 @@ features! {
     StmatrixB8 = "stmatrix.b8", &[On(Blackwell), On(BlackwellWorkstation)], "PTX ISA 8.6, stmatrix";
     /// Bulk copies of tensor boxes by descriptor.
     BulkTensorCopy = "cp.async.bulk.tensor", &[Since(90)], "PTX ISA 8.0, cp.async.bulk.tensor";
+    /// Bulk copies of rows that are not adjacent.
+    BulkGather = "cp.async.bulk.tensor.tile::gather4", &[On(Blackwell)], "PTX ISA 8.6, cp.async.bulk.tensor";
+    /// Barriers in shared memory that count arrivals.
+    SharedBarrier = "mbarrier", &[Since(80)], "PTX ISA 7.0, mbarrier";
     /// Barriers in shared memory that count transferred bytes.
     TransactionBarrier = "mbarrier.expect_tx", &[Since(90)], "PTX ISA 8.0, mbarrier";
     /// Clusters of blocks with distributed shared memory.

@@ -13,6 +13,7 @@
 //! module, the bytes needed in all.
 
 mod buffers;
+pub mod global_scratch;
 pub mod placement;
 
 use std::collections::HashMap;

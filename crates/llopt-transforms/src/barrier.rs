@@ -3,7 +3,8 @@
 //!
 //! [`insert`] reads off each op what it does to shared memory: its memory effects on buffers, its
 //! scratch memory, its callee's frame. [`placement`] says where barriers are needed, and
-//! `ttg.local_barrier` ops are put there.
+//! `ttg.local_barrier` ops are put there. Where a copy unit of its own accesses what threads have
+//! written, a fence is put too: memory is reused, so the program itself cannot know of all such places.
 //!
 //! Requires offsets ([`crate::allocation`]): accesses meet if their bytes do, whichever buffers they
 //! belong to.
@@ -14,8 +15,9 @@ pub mod placement;
 use std::collections::HashMap;
 
 use llopt_dialects::ttg::LocalBarrierOp;
+use llopt_dialects::ttng::FenceAsyncSharedOp;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::OperationExt;
+use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::{BlockLike, OperationRef};
 
 use crate::allocation::{FunctionBuffers, ScratchNeeds};
@@ -32,6 +34,21 @@ pub fn insert(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Result<
     for function in symbols.callees_first()? {
         let buffers = FunctionBuffers::of(function, needs, &frames)?;
         let (graph, points) = accesses::graph(&buffers)?;
+        // A program enters a kernel with nothing written; other functions begin where they are called.
+        let is_kernel = function
+            .attr("sym_visibility")
+            .and_then(AttributeExt::as_str)
+            != Some("private");
+        for node in graph.fences(!is_kernel) {
+            let before = buffers.program.points[points[node]].operation;
+            if let Some(block) = before.parent_block() {
+                block.insert_operation_before(
+                    before,
+                    FenceAsyncSharedOp::build(before.loc(), false),
+                );
+            }
+        }
+        // A barrier at the same place comes after the fence.
         for node in graph.barriers() {
             let before = buffers.program.points[points[node]].operation;
             if let Some(block) = before.parent_block() {

@@ -14,7 +14,11 @@ pub mod legalize;
 mod program;
 
 /// All passes of this crate.
-pub static PASSES: &[&PassSpec] = &[&axis::PRINT_AXIS_INFO, &layouts::ASSIGN_LAYOUTS];
+pub static PASSES: &[&PassSpec] = &[
+    &allocation::global_scratch::ALLOCATE,
+    &axis::PRINT_AXIS_INFO,
+    &layouts::ASSIGN_LAYOUTS,
+];
 
 /// Makes the passes known to the command line and to textual pipelines.
 pub fn register() {

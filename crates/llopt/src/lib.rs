@@ -47,7 +47,7 @@ pub use execution::{Outcome, Outcomes, run_everywhere};
 pub use llopt_dialects as dialects;
 pub use llopt_sim as sim;
 pub use llopt_target::{ParseTargetError, Target};
-pub use metadata::{Metadata, Resources, TargetMetadata};
+pub use metadata::{Metadata, Resources, TargetMetadata, TensorDescriptor};
 pub use options::Options;
 pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main};

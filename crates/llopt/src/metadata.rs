@@ -3,6 +3,7 @@
 //! The keys are those of Triton 3.6's metadata, so that its launchers start our binaries.
 
 use llopt_codegen::lower;
+use llopt_dialects::tensor_descriptor::DescriptorFields;
 use llopt_sim::{Argument, Launch};
 use llopt_target::{Target, Vendor};
 use serde::Serialize;
@@ -39,7 +40,7 @@ pub struct Metadata {
     /// Its alignment in bytes.
     pub profile_scratch_align: u32,
     /// How the launcher encodes each tensor descriptor argument; empty without such arguments.
-    pub tensordesc_meta: Vec<serde_json::Value>,
+    pub tensordesc_meta: Vec<TensorDescriptor>,
     /// Whether all blocks must be resident at once.
     pub launch_cooperative_grid: bool,
     /// Whether the launch may overlap the end of the preceding kernel.
@@ -73,7 +74,7 @@ impl Metadata {
             global_scratch_align: kernel.global_scratch_align,
             profile_scratch_size: kernel.profile_scratch_size,
             profile_scratch_align: kernel.profile_scratch_align,
-            tensordesc_meta: Vec::new(),
+            tensordesc_meta: kernel.tensor_descriptors.iter().map(describe).collect(),
             launch_cooperative_grid: false,
             launch_pdl: false,
             maxnreg: options.max_registers,
@@ -107,8 +108,34 @@ impl Metadata {
             profile_scratch_size: 0,
             profile_scratch_align: 1,
             tmem_size: 0,
+            tensor_descriptors: Vec::new(),
         };
         Self::of(&kernel, options)
+    }
+}
+
+/// What the launcher must know to encode the descriptor object of a parameter, in Triton's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TensorDescriptor {
+    /// The hardware's number of the swizzle.
+    pub swizzle: u32,
+    /// Bytes of an element.
+    pub elem_size: u32,
+    /// The hardware's number of the element type, as `tensormap.replace` counts.
+    pub elem_type: u32,
+    /// Extents of a box, in elements.
+    pub block_size: Vec<u32>,
+    /// Whether pairs of 4-bit values are spread out.
+    pub fp4_padded: bool,
+}
+
+fn describe(fields: &DescriptorFields) -> TensorDescriptor {
+    TensorDescriptor {
+        swizzle: fields.swizzle_mode,
+        elem_size: fields.element_bytes,
+        elem_type: fields.element_type,
+        block_size: fields.box_shape.clone(),
+        fp4_padded: fields.fp4_padded,
     }
 }
 

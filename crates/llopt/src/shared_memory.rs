@@ -76,7 +76,7 @@ pub(crate) static ALLOCATE: PassSpec = PassSpec {
 /// Inserts the barriers that accesses to shared memory need.
 pub(crate) static INSERT_BARRIERS: PassSpec = PassSpec {
     operation: Some("builtin.module"),
-    dependencies: &["ttg"],
+    dependencies: &["ttg", "ttng"],
     ..PassSpec::new(
         "insert-barriers",
         "make the warps wait for one another where accesses to shared memory conflict",

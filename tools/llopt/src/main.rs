@@ -8,6 +8,7 @@ mod npy;
 mod opt;
 mod output;
 mod run;
+mod tensor_argument;
 
 use std::env;
 use std::ffi::OsString;

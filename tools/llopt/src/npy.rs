@@ -82,6 +82,23 @@ impl Array {
         digits.parse().ok().filter(|size| *size > 0)
     }
 
+    /// The extents, outermost first; `None` if the header does not say them, or the array is stored
+    /// with the first dimension fastest.
+    pub fn shape(&self) -> Option<Vec<u32>> {
+        let text = String::from_utf8_lossy(&self.header);
+        if !text.contains("'fortran_order': False") {
+            return None;
+        }
+        let (_, rest) = text.split_once("'shape': (")?;
+        let (inside, _) = rest.split_once(')')?;
+        inside
+            .split(',')
+            .map(str::trim)
+            .filter(|extent| !extent.is_empty())
+            .map(|extent| extent.parse().ok())
+            .collect()
+    }
+
     /// The file's contents with other data of the same length.
     pub fn with_data(&self, data: &[u8]) -> Vec<u8> {
         [&self.header, data].concat()

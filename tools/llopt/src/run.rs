@@ -8,11 +8,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use llopt::sim::reference::Bounds;
 use llopt::sim::{self, Argument, Launch, Machine};
-use llopt::{ArtifactKind, Compiler, Options, ReferenceError, Source, Target};
+use llopt::{ArtifactKind, Compiler, Options, ReferenceError, Source, Target, TensorDescriptor};
 
 use crate::input;
 use crate::npy::{self, Array};
 use crate::output::Output;
+use crate::tensor_argument;
 
 /// What `llopt run` is told.
 #[derive(Args, Debug)]
@@ -30,7 +31,8 @@ pub struct Arguments {
     grid: [u32; 3],
 
     /// Arguments in the order of the kernel's parameters: a .npy file is a buffer, a number a
-    /// scalar, `null` a null pointer; the two scratch pointers at the end may be left out
+    /// scalar, `null` a null pointer, `desc:` and a .npy file a tensor with a descriptor; the two
+    /// scratch pointers at the end may be left out
     #[arg(
         long,
         value_name = "ARG,…",
@@ -116,6 +118,10 @@ struct Kernel {
     ir: Vec<u8>,
     warps: u32,
     shared: u32,
+    /// Bytes of scratch memory for each block.
+    global_scratch: u32,
+    blocks_per_cluster: u32,
+    tensor_descriptors: Vec<TensorDescriptor>,
 }
 
 /// Runs as told.
@@ -137,6 +143,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
                 .num_warps
                 .context("LLVM IR does not say how many warps a block has: give --num-warps")?,
             shared: arguments.target.shared_memory_limit(),
+            global_scratch: 0,
+            blocks_per_cluster: 1,
+            tensor_descriptors: Vec::new(),
         }
     } else {
         compile(&arguments, &name, contents)?
@@ -151,7 +160,23 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
     let mut values = values;
     if values.len() + 2 == machine.parameters().len() {
-        values.extend([Argument::Null, Argument::Null]);
+        let blocks = arguments
+            .grid
+            .iter()
+            .map(|&n| n as usize)
+            .product::<usize>()
+            * kernel.blocks_per_cluster as usize;
+        values.push(match kernel.global_scratch as usize {
+            0 => Argument::Null,
+            bytes => Argument::Uninitialized(bytes * blocks),
+        });
+        values.push(Argument::Null);
+    }
+    let mut descriptors = kernel.tensor_descriptors.iter();
+    for value in &mut values {
+        if let Argument::Descriptor(tensor) = value {
+            tensor_argument::complete(tensor, descriptors.next())?;
+        }
     }
 
     let threads = kernel.warps * arguments.target.warp_size();
@@ -222,7 +247,11 @@ fn read_arguments(texts: &[String]) -> Result<(Vec<Argument>, Vec<Buffer>)> {
     let mut values = Vec::new();
     let mut buffers = Vec::new();
     for (index, text) in texts.iter().enumerate() {
-        values.push(if text.ends_with(".npy") {
+        values.push(if text.starts_with(tensor_argument::PREFIX) {
+            let (path, array, tensor) = tensor_argument::read(text)?;
+            buffers.push(Buffer { index, path, array });
+            Argument::Descriptor(tensor)
+        } else if text.ends_with(".npy") {
             let path = PathBuf::from(text);
             let array = npy::read(&path)?;
             let buffer = Argument::Buffer(array.data.clone());
@@ -321,6 +350,9 @@ fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kerne
         Ok(compilation) => Ok(Kernel {
             warps: compilation.metadata.num_warps,
             shared: compilation.metadata.shared,
+            global_scratch: compilation.metadata.global_scratch_size,
+            blocks_per_cluster: compilation.metadata.num_ctas,
+            tensor_descriptors: compilation.metadata.tensordesc_meta,
             ir: compilation.artifact.into_bytes(),
         }),
         Err(error) => {

@@ -1,6 +1,7 @@
 //! NVIDIA: emission for LLVM's NVPTX back end.
 
 mod atomic;
+mod bulk;
 mod elementwise;
 mod kernel;
 mod memory;
@@ -11,7 +12,8 @@ use llopt_target::{Feature, Target};
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
-    Access, AsyncCopy, Atomic, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace, Update,
+    Access, AsyncCopy, Atomic, BulkHooks, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace,
+    Update,
 };
 
 /// The hooks of NVIDIA's architectures.
@@ -222,6 +224,10 @@ impl Hooks for Nvptx {
         arguments: &[V<'ctx>],
     ) -> Option<V<'ctx>> {
         elementwise::library_function(e, symbol, result, arguments)
+    }
+
+    fn bulk(&self) -> Option<&dyn BulkHooks> {
+        Some(self)
     }
 
     fn mark_kernel<'ctx>(

@@ -121,6 +121,17 @@ pub enum Encoding {
     TensorMemoryScales(TensorMemoryScales),
 }
 
+/// What one copy of a bulk copy unit (TMA) moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BulkBox {
+    /// Extents in elements, one for each dimension of the tensor.
+    pub shape: Vec<u64>,
+    /// Bytes of a row over which groups of 16 bytes are exchanged: 32, 64 or 128; 0 for none.
+    pub swizzle_bytes: u32,
+    /// Whether pairs of 4-bit values are spread out.
+    pub fp4_padded: bool,
+}
+
 /// Calls a method that every kind has.
 macro_rules! each_kind {
     ($self:expr, $encoding:ident => $call:expr) => {
@@ -219,5 +230,18 @@ impl Encoding {
         self.verify()?;
         tile::verify_shape(self.rank(), shape)?;
         each_kind!(self, encoding => encoding.layout_on(shape))
+    }
+
+    /// What one bulk copy moves of one block's share of a tensor; `None` if no bulk copy writes this
+    /// layout. Boxes lie one after the other in memory.
+    ///
+    /// # Errors
+    /// As [`Encoding::linear_layout`].
+    pub fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
+        match self {
+            Self::NvmmaShared(encoding) => encoding.bulk_box(shape),
+            Self::SwizzledShared(encoding) => encoding.bulk_box(shape),
+            _ => Ok(None),
+        }
     }
 }

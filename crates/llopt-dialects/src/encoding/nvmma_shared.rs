@@ -12,7 +12,7 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::tile::{Tile, size_u32, verify_rank};
-use super::{CgaLayout, EncodingError};
+use super::{BulkBox, CgaLayout, EncodingError};
 
 /// The fields of `#ttg.nvmma_shared`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ pub struct NvmmaShared {
 }
 
 /// The most elements that a bulk copy moves along one dimension.
-const MAX_BOX: u64 = 256;
+pub(super) const MAX_BOX: u64 = 256;
 /// Rows after which the swizzle's pattern repeats.
 const PATTERN_ROWS: u32 = 8;
 /// Bits that the swizzle keeps together.
@@ -143,6 +143,20 @@ impl NvmmaShared {
             shape[contiguous] = least;
         }
         Ok(shape)
+    }
+
+    /// What one bulk copy moves of a tensor in this layout; `None` where none writes it: the unit counts
+    /// the last dimension fastest.
+    pub(super) fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
+        self.verify_numbers()?;
+        if self.transposed {
+            return Ok(None);
+        }
+        Ok(Some(BulkBox {
+            shape: self.box_shape(&self.cga_layout.share(shape)?)?,
+            swizzle_bytes: self.swizzling_byte_width,
+            fp4_padded: self.fp4_padded,
+        }))
     }
 
     /// The pattern of eight rows, from offsets to row (dimension 0) and column (dimension 1).

@@ -6,8 +6,9 @@
 
 use llopt_layout::LinearLayout;
 
+use super::nvmma_shared::MAX_BOX;
 use super::tile::{Tile, size_u32, verify_order, verify_power_of_two, verify_rank};
-use super::{CgaLayout, EncodingError};
+use super::{BulkBox, CgaLayout, EncodingError};
 
 /// The fields of `#ttg.swizzled_shared`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +51,26 @@ impl SwizzledShared {
         )?;
         verify_order(&self.order, self.rank())?;
         self.cga_layout.verify(self.rank())
+    }
+
+    /// What one bulk copy moves of a tensor in this layout; `None` if it is swizzled, or the last
+    /// dimension is not the fastest.
+    pub(super) fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
+        let row_major = self
+            .order
+            .iter()
+            .rev()
+            .copied()
+            .eq(0..self.order.len() as u32);
+        if (self.vec, self.per_phase, self.max_phase) != (1, 1, 1) || !row_major {
+            return Ok(None);
+        }
+        let share = self.cga_layout.share(shape)?;
+        Ok(Some(BulkBox {
+            shape: share.into_iter().map(|size| size.min(MAX_BOX)).collect(),
+            swizzle_bytes: 0,
+            fp4_padded: false,
+        }))
     }
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {

@@ -379,11 +379,6 @@ fn copy(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Deco
             push(t, Async::Wait(pending));
         }
         ["async", "wait_all"] => push(t, Async::WaitAll),
-        ["async", "bulk", "commit_group"]
-        | ["async", "bulk", "wait_group"]
-        | ["async", "bulk", "wait_group", "read"] => {
-            push(t, Async::BulkGroup);
-        }
         ["async", "ca" | "cg", "shared" | "shared::cta", "global"] => {
             let [to, from, size, more @ ..] = &i.operands[..] else {
                 return Err(unknown(i));
@@ -418,42 +413,6 @@ fn copy(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Deco
                 Async::BarrierTrackCopies {
                     address,
                     increment,
-                    site,
-                },
-            );
-        }
-        ["async", "bulk", to, from, ref rest @ ..] => {
-            let to_shared = to.starts_with("shared") && from == "global";
-            let to_global = to == "global" && from.starts_with("shared");
-            if !to_shared && !to_global {
-                return Err(unknown(i));
-            }
-            if rest.iter().any(|m| m.starts_with("multicast")) {
-                return Err(unknown(i));
-            }
-            let [target, source, size, more @ ..] = &i.operands[..] else {
-                return Err(unknown(i));
-            };
-            let (target, source) = (t.address_slot(target)?, t.address_slot(source)?);
-            let bytes = t.read(size, 32)?;
-            let barrier = match more {
-                [barrier, ..] if to_shared => Some(t.address_slot(barrier)?),
-                _ => None,
-            };
-            let (shared, global) = if to_shared {
-                (target, source)
-            } else {
-                (source, target)
-            };
-            let site = t.e.site();
-            push(
-                t,
-                Async::Bulk {
-                    shared,
-                    global,
-                    bytes,
-                    barrier,
-                    to_shared,
                     site,
                 },
             );

@@ -289,10 +289,7 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
         | "fence.sc.cluster"
         | "fence.mbarrier_init.release.cluster"
         | "fence.proxy.alias"
-        | "fence.proxy.async"
-        | "fence.proxy.async.global"
-        | "fence.proxy.async.shared_cta"
-        | "fence.proxy.async.shared_cluster" => e.push(Op::Fence),
+        | "fence.proxy.async.global" => e.push(Op::Fence),
         "griddepcontrol.wait"
         | "griddepcontrol.launch.dependents"
         | "nanosleep"

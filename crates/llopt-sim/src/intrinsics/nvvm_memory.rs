@@ -60,11 +60,13 @@ pub(super) fn translate(
         "cp.async.commit.group" => push(e, Async::Commit),
         "cp.async.wait.group" => push(e, Async::Wait(call.constant(0)? as u32)),
         "cp.async.wait.all" => push(e, Async::WaitAll),
-        "cp.async.bulk.commit.group"
-        | "cp.async.bulk.wait.group"
-        | "cp.async.bulk.wait.group.read" => {
-            push(e, Async::BulkGroup);
+        "cp.async.bulk.commit.group" => push(e, Async::BulkCommit),
+        "cp.async.bulk.wait.group" | "cp.async.bulk.wait.group.read" => {
+            push(e, Async::BulkWait(call.constant(0)? as u32));
         }
+        "fence.proxy.async"
+        | "fence.proxy.async.shared_cta"
+        | "fence.proxy.async.shared_cluster" => push(e, Async::ProxyFence),
         "mbarrier.init" => {
             let (address, count, site) = (call.scalar(0)?, call.scalar(1)?, e.site());
             push(

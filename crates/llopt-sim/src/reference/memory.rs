@@ -226,7 +226,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         })
     }
 
-    fn check(&self, address: u64, element: Element, store: bool) -> Interpreted<()> {
+    pub(super) fn check(&self, address: u64, element: Element, store: bool) -> Interpreted<()> {
         match self.memory.check(address, element.bytes(), store) {
             Ok(()) => Ok(()),
             Err(_) => wrong(format!(
@@ -327,7 +327,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Tensor::generate(&view.shape, view.element, |c| array[view.place(c)])
     }
 
-    fn write_view(&mut self, view: &View, source: &Tensor) {
+    pub(super) fn write_view(&mut self, view: &View, source: &Tensor) {
         let array = &mut self.arrays[view.array].data;
         for at in 0..source.data.len() {
             array[view.place(&coordinates(at, &view.shape))] = source.entry(at);

@@ -220,7 +220,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         match self.get(handle)? {
             Value::Tensor(tensor) => Ok(tensor),
             Value::View(view) => Ok(self.read_view(&view)),
-            Value::Token => unknown(format!("an operand of type {}", handle.r#type())),
+            Value::Token | Value::Descriptor(_) => {
+                unknown(format!("an operand of type {}", handle.r#type()))
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Tensors, and arrays of shared memory with views.
 
+use std::rc::Rc;
+
 use llopt_dialects::types::{MemDesc, Pointer};
 use llopt_mlir::ir::{FloatKind, TypeExt};
 use melior::ir::Type;
@@ -7,6 +9,7 @@ use melior::ir::Type;
 use crate::float::{E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, Format};
 use crate::row::{Real, mask, sext};
 
+use super::descriptor::Descriptor;
 use super::{Interpreted, unknown};
 
 /// Type of a tensor's elements.
@@ -125,6 +128,8 @@ pub(super) struct View {
 pub(super) enum Value {
     Tensor(Tensor),
     View(View),
+    /// A tensor in global memory.
+    Descriptor(Rc<Descriptor>),
     /// A token of asynchronous operations, all of which complete at once.
     Token,
 }

@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod asynchronous;
+mod bulk;
 mod control_flow;
 mod counters;
 mod exchange;

@@ -4,9 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use llopt_dialects::encoding::Encoding;
+use llopt_dialects::resource::BULK_SHARED_MEMORY;
 use llopt_dialects::types::MemDesc;
 use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
@@ -145,6 +147,17 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         self.views.get(&key(value)).into_iter().flatten().copied()
     }
 
+    /// The buffers that copies read beside the program, until it waits for them.
+    pub(crate) fn bulk_reads(&self) -> impl Iterator<Item = usize> {
+        let mut read = BTreeSet::new();
+        for point in &self.program.points {
+            for value in bulk_read_by(point.operation).into_iter().flatten() {
+                read.extend(self.viewed(value));
+            }
+        }
+        read.into_iter()
+    }
+
     /// Follows memory descriptors from the allocations through views and control flow.
     fn find_views(&mut self) {
         for (index, buffer) in self.list.iter().enumerate() {
@@ -194,6 +207,12 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                     uses[*buffer].push(number);
                 }
             }
+            if bulk_read_by(point.operation).contains(&None) {
+                // What waits for copies keeps alive what they read.
+                for buffer in self.bulk_reads() {
+                    uses[buffer].push(number);
+                }
+            }
         }
         for (buffer, uses) in self.list.iter_mut().zip(uses) {
             let made = buffer.live.start;
@@ -218,6 +237,21 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             }
         }
     }
+}
+
+/// What an op starts to read beside the program; `None` stands for its waiting for such reads.
+fn bulk_read_by<'c, 'a>(operation: OperationRef<'c, 'a>) -> Vec<Option<Value<'c, 'a>>> {
+    let effects = operation.effects().unwrap_or_default();
+    effects
+        .into_iter()
+        .filter(|effect| {
+            effect.kind == EffectKind::Read
+                && effect
+                    .resource
+                    .is_some_and(|resource| std::ptr::eq(resource, &BULK_SHARED_MEMORY))
+        })
+        .map(|effect| effect.value)
+        .collect()
 }
 
 /// Adds the buffers of one value to those of another; whether that changed anything.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use llopt_dialects::resource::SHARED_MEMORY;
+use llopt_dialects::resource::{BULK_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER};
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
 
@@ -61,6 +61,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
             successors: Vec::new(),
             // All groups of warps meet where they part, and where they come together again.
             is_barrier: is_barrier(operation) || concurrent || after_concurrent,
+            is_fence: operation.is_named("ttng.fence_async_shared"),
             entry: None,
         };
         after_concurrent = ends_concurrency(operation);
@@ -167,23 +168,53 @@ fn effects(
     }
     let mut accesses = Vec::new();
     for effect in operation.effects().unwrap_or_default() {
+        let is = |memory: &'static Resource| {
+            effect
+                .resource
+                .is_some_and(|resource| std::ptr::eq(resource, memory))
+        };
+        let bulk = is(&BULK_SHARED_MEMORY);
+        let barrier = is(&TRANSACTION_BARRIER);
         let kind = match effect.kind {
+            EffectKind::Allocate if barrier => AccessKind::Begin,
+            EffectKind::Free if barrier => AccessKind::End,
+            EffectKind::Allocate | EffectKind::Free => continue,
+            EffectKind::Read | EffectKind::Write if barrier => AccessKind::Signal,
+            EffectKind::Read if bulk => AccessKind::BulkRead,
             EffectKind::Read => AccessKind::Read,
+            EffectKind::Write if bulk => AccessKind::BulkCopy,
             EffectKind::Write if is_copy(operation) => AccessKind::Copy,
             EffectKind::Write => AccessKind::Write,
-            EffectKind::Allocate | EffectKind::Free => continue,
         };
-        let shared = effect
-            .resource
-            .is_some_and(|resource| std::ptr::eq(resource, &SHARED_MEMORY));
         match effect.value {
             Some(value) => {
                 for buffer in buffers.viewed(value) {
                     accesses.push(Access::new(kind, bytes(buffers, buffer)?));
                 }
             }
-            None if shared => accesses.push(Access::new(kind, EVERYTHING)),
+            // The thread that waits knows that the copies have read; the others learn it from a barrier.
+            None if bulk => {
+                for buffer in buffers.bulk_reads() {
+                    accesses.push(Access::new(kind, bytes(buffers, buffer)?));
+                }
+            }
+            None if is(&SHARED_MEMORY) && kind == AccessKind::Read => {
+                accesses.push(Access::new(AccessKind::Publish, EVERYTHING));
+            }
+            None if is(&SHARED_MEMORY) => accesses.push(Access::new(kind, EVERYTHING)),
             None => {}
+        }
+    }
+    // Who makes a barrier or ends it does not use it as others do.
+    if let Some(own) = accesses
+        .iter()
+        .map(|access| access.kind)
+        .find(|kind| matches!(kind, AccessKind::Begin | AccessKind::End))
+    {
+        for access in &mut accesses {
+            if access.kind == AccessKind::Signal {
+                access.kind = own;
+            }
         }
     }
     Ok(accesses)

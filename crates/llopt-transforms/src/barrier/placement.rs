@@ -38,6 +38,18 @@ pub enum AccessKind {
     Copy,
     /// It waits for copies: what they wrote is there for the warp that waited.
     Arrival,
+    /// It starts a copy whose arrival every reader waits for itself, at a barrier in memory.
+    BulkCopy,
+    /// It starts a copy that reads at some later time, or knows such a copy to be complete.
+    BulkRead,
+    /// One thread makes a barrier in memory.
+    Begin,
+    /// It arrives or waits at a barrier in memory, which orders such accesses by itself.
+    Signal,
+    /// The thread that makes barriers gives the memory of one back.
+    End,
+    /// It tells someone outside of the block that all that came before is done.
+    Publish,
 }
 
 impl AccessKind {
@@ -46,17 +58,43 @@ impl AccessKind {
     ///
     /// A copy must not overwrite what is still being read. What it wrote is seen by another warp
     /// only if that one synchronises after the arrival. Copies are not ordered among themselves, and
-    /// a correct program reads only what has arrived.
+    /// a correct program reads only what has arrived. Where every warp waits for the copy itself, it
+    /// needs to know of no other warp.
+    ///
+    /// A barrier in memory exists for another warp only after its making; it must not vanish while
+    /// another warp uses it.
     fn precedes(self, later: Self) -> bool {
+        use AccessKind::{
+            Arrival, Begin, BulkCopy, BulkRead, Copy, End, Publish, Read, Signal, Write,
+        };
         match (self, later) {
-            (Self::Read, Self::Read | Self::Arrival) => false,
-            (Self::Read, Self::Write | Self::Copy) => true,
-            (Self::Write, _) => true,
-            (Self::Copy, Self::Write) => true,
-            (Self::Copy, Self::Read | Self::Copy | Self::Arrival) => false,
-            (Self::Arrival, Self::Read | Self::Write) => true,
-            (Self::Arrival, Self::Copy | Self::Arrival) => false,
+            (Read | BulkRead | Write | Copy | Arrival, Publish) => true,
+            (_, Publish) | (Publish, _) => false,
+            (Begin | End, Begin | End) | (Signal, Signal) => false,
+            (Begin | Signal | End, _) | (_, Begin | Signal | End) => true,
+            (Read | BulkRead, Read | BulkRead | Arrival) => false,
+            (Read | BulkRead, Write | Copy | BulkCopy) => true,
+            (Write, _) => true,
+            (Copy, Write) => true,
+            (Copy, Read | BulkRead | Copy | BulkCopy | Arrival) => false,
+            (BulkCopy, _) => false,
+            (Arrival, Read | BulkRead | Write) => true,
+            (Arrival, Copy | BulkCopy | Arrival) => false,
         }
+    }
+
+    /// Whether threads write by it.
+    fn is_written_by_threads(self) -> bool {
+        matches!(
+            self,
+            Self::Write | Self::Copy | Self::Arrival | Self::Begin | Self::Signal | Self::End
+        )
+    }
+
+    /// Whether a copy unit of its own accesses memory by it, which sees what threads wrote only after a
+    /// fence.
+    fn is_by_copy_unit(self) -> bool {
+        matches!(self, Self::BulkCopy | Self::BulkRead)
     }
 }
 
@@ -96,11 +134,15 @@ impl Access {
     /// Whether this access must have happened in all warps before a `later` one in any. Accesses
     /// that divide the same bytes among the warps in the same way do not meet.
     pub fn precedes(&self, later: &Self) -> bool {
-        let overlap = self.start < later.end && later.start < self.end;
         let same_parts = self.by_warp.is_some()
             && self.by_warp == later.by_warp
             && (self.start, self.end) == (later.start, later.end);
-        overlap && !same_parts && self.kind.precedes(later.kind)
+        self.overlaps(later) && !same_parts && self.kind.precedes(later.kind)
+    }
+
+    /// Whether the two may touch the same byte.
+    fn overlaps(&self, other: &Self) -> bool {
+        self.start < other.end && other.start < self.end
     }
 }
 
@@ -113,6 +155,8 @@ pub struct Node {
     pub successors: Vec<usize>,
     /// Whether it is itself a barrier, which comes before its accesses.
     pub is_barrier: bool,
+    /// Whether it makes what threads have written visible to the copy unit.
+    pub is_fence: bool,
     /// The node at which the innermost loop around this one is entered (it lies outside that loop,
     /// every path into the loop passes it, and no path from inside comes back to it without leaving
     /// all of the loop).
@@ -145,6 +189,70 @@ impl Graph {
             }
         }
         barriers.into_iter().collect()
+    }
+
+    /// The nodes before which a fence belongs, so that the copy unit sees what threads have written: on
+    /// every path from a write by threads to an access of the copy unit to the same bytes there is a
+    /// fence, and none could be left out. Where the fence stands among the barriers between the two does
+    /// not matter. With `after_unknown` all bytes may have been written before the first node.
+    pub fn fences(&self, after_unknown: bool) -> Vec<usize> {
+        let mut fences = BTreeSet::new();
+        while let Some(found) = self.first_unfenced(&fences, after_unknown) {
+            fences.insert(found);
+        }
+        let mut by_depth: Vec<usize> = fences.iter().copied().collect();
+        by_depth.sort_by_key(|&node| (std::cmp::Reverse(self.depth(node)), node));
+        for node in by_depth {
+            fences.remove(&node);
+            if self.first_unfenced(&fences, after_unknown).is_some() {
+                fences.insert(node);
+            }
+        }
+        fences.into_iter().collect()
+    }
+
+    /// Where to put a fence against the first access that may not see what was written.
+    fn first_unfenced(&self, fences: &BTreeSet<usize>, after_unknown: bool) -> Option<usize> {
+        // What was written by whom; before the first node by nobody that is known.
+        type Written = BTreeSet<Option<(usize, usize)>>;
+        let mut pending: Vec<Written> = vec![Written::new(); self.nodes.len()];
+        if after_unknown && let Some(first) = pending.first_mut() {
+            first.insert(None);
+        }
+        let mut queue: BTreeSet<usize> = (0..self.nodes.len()).collect();
+        while let Some(index) = queue.pop_first() {
+            let node = &self.nodes[index];
+            let mut after = if node.is_fence || fences.contains(&index) {
+                Written::new()
+            } else {
+                pending[index].clone()
+            };
+            for access in node.accesses.iter().filter(|a| a.kind.is_by_copy_unit()) {
+                let unseen = after.iter().find(|writer| {
+                    writer.is_none_or(|(other, position)| {
+                        self.nodes[other].accesses[position].overlaps(access)
+                    })
+                });
+                match unseen {
+                    Some(Some((other, _))) => {
+                        return Some(self.place_between(*other, index, fences));
+                    }
+                    Some(None) => return Some(index),
+                    None => {}
+                }
+            }
+            let writes = (0..node.accesses.len())
+                .filter(|&position| node.accesses[position].kind.is_written_by_threads());
+            after.extend(writes.map(|position| Some((index, position))));
+            for &successor in &node.successors {
+                let before = pending[successor].len();
+                pending[successor].extend(after.iter().copied());
+                if pending[successor].len() > before {
+                    queue.insert(successor);
+                }
+            }
+        }
+        None
     }
 
     /// How many loops are around a node.
@@ -217,7 +325,7 @@ mod tests {
         Choice(Vec<Program>, Vec<Program>),
     }
 
-    use AccessKind::{Arrival, Copy, Read, Write};
+    use AccessKind::{Arrival, Begin, BulkCopy, BulkRead, Copy, End, Read, Signal, Write};
     use Program::{Barrier, Choice, Loop};
 
     fn access(kind: AccessKind, slot: u64) -> Program {
@@ -237,6 +345,7 @@ mod tests {
                 accesses,
                 successors: Vec::new(),
                 is_barrier,
+                is_fence: false,
                 entry,
             });
             for &before in from {
@@ -367,6 +476,53 @@ mod tests {
         assert_eq!(graph.barriers(), [1, 2]);
         graph.nodes[1].accesses[0] = Access::by_warp(Read, 0..64, 8);
         assert_eq!(graph.barriers(), [1, 2]);
+    }
+
+    #[test]
+    fn a_barrier_in_memory_is_fenced_from_its_making_and_its_end() {
+        // 0 make, 1 make, 2 announce, 3 copy, 4 wait, 5 end, 6 read: all see the barrier made, and all have
+        // waited before it ends; what was copied needs none, since all have waited for it.
+        let graph = graph(&[
+            access(Begin, 0),
+            access(Begin, 1),
+            access(Signal, 0),
+            access(BulkCopy, 8),
+            access(Signal, 0),
+            access(End, 0),
+            access(Read, 8),
+        ]);
+        assert_eq!(graph.barriers(), [2, 5]);
+    }
+
+    #[test]
+    fn a_bulk_copy_into_what_was_read_is_fenced() {
+        // 0 loop, 1 copy, 2 wait, 3 read.
+        let graph = graph(&[Loop(vec![
+            access(BulkCopy, 8),
+            access(Signal, 0),
+            access(Read, 8),
+        ])]);
+        assert_eq!(graph.barriers(), [1]);
+    }
+
+    #[test]
+    fn a_fence_stands_between_threads_and_the_copy_unit() {
+        // 0 write, 1 copy in, 2 loop, 3 read, 4 copy out of what nobody wrote, 5 copy out.
+        let program = [
+            access(Write, 0),
+            access(BulkCopy, 8),
+            Loop(vec![
+                access(Read, 8),
+                access(BulkRead, 8),
+                access(BulkRead, 0),
+            ]),
+        ];
+        let mut graph = graph(&program);
+        // Once, before the loop.
+        assert_eq!(graph.fences(false), [2]);
+        assert_eq!(graph.fences(true), [1]);
+        graph.nodes[1].is_fence = true;
+        assert_eq!(graph.fences(true), []);
     }
 
     #[test]

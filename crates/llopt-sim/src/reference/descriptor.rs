@@ -1,0 +1,352 @@
+//! Tensor descriptors: accesses to blocks of a tensor in global memory, of which the parts outside of the tensor read
+//! as zero or NaN and are never written.
+//!
+//! A block with fewer dimensions than the tensor has its last ones. Copies beside the program are complete at once, so
+//! that barriers in memory and waits mean nothing here.
+
+use std::rc::Rc;
+
+use llopt_dialects::types::TensorDesc;
+use llopt_dialects::{tt, ttg, ttng};
+use llopt_mlir::ir::OperationExt;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{OperationRef, Type, Value as Handle, ValueLike};
+
+use crate::access::combine;
+use crate::bytecode::AtomicOp;
+use crate::row::{Real, sext};
+
+use super::value::{Element, Entry, Tensor, Value, coordinates, count, shape_of};
+use super::{Interpreted, Program, unknown, wrong};
+
+/// A tensor in global memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Descriptor {
+    pub(super) base: u64,
+    /// Extents in elements.
+    pub(super) shape: Vec<i64>,
+    /// Bytes from one to the next along each dimension.
+    pub(super) strides: Vec<i64>,
+    /// Whether what lies outside reads as NaN.
+    pub(super) nan: bool,
+}
+
+impl Descriptor {
+    /// The address of an element; `None` outside of the tensor.
+    fn address(&self, at: &[i64]) -> Option<u64> {
+        let inside = at
+            .iter()
+            .zip(&self.shape)
+            .all(|(c, extent)| (0..*extent).contains(c));
+        let offset: i64 = at.iter().zip(&self.strides).map(|(c, s)| c * s).sum();
+        inside.then(|| self.base.wrapping_add(offset as u64))
+    }
+
+    /// What an element outside reads as.
+    fn outside(&self, element: Element) -> u64 {
+        match element {
+            Element::Real(real) if self.nan => real.encode(f64::NAN),
+            _ => 0,
+        }
+    }
+}
+
+/// The place of each element of a block: coordinates of the block, and in the tensor.
+struct Places {
+    shape: Vec<usize>,
+    /// Begin of the block in the tensor.
+    begin: Vec<i64>,
+    /// Rows of a block whose rows are picked.
+    rows: Option<Vec<i64>>,
+}
+
+impl Places {
+    fn all(&self) -> impl Iterator<Item = Vec<i64>> + '_ {
+        (0..count(&self.shape)).map(|number| {
+            let block = coordinates(number, &self.shape);
+            let before = self.begin.len() - block.len();
+            let mut at = self.begin.clone();
+            for (dim, &c) in block.iter().enumerate() {
+                at[before + dim] += c as i64;
+            }
+            if let Some(rows) = &self.rows {
+                at[before] = rows[block[0]];
+            }
+            at
+        })
+    }
+}
+
+impl<'c, 'a> Program<'c, 'a, '_> {
+    pub(super) fn descriptor_operation(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+    ) -> Interpreted<Option<Vec<Value>>> {
+        if let Some(op) = tt::MakeTensorDescOp::of(op) {
+            let base = self.tensor(op.base())?;
+            let Element::Pointer(bytes) = base.element else {
+                return unknown("a descriptor of something that is no pointer");
+            };
+            let strides = self.numbers(&op.strides())?;
+            let descriptor = Descriptor {
+                base: base.only()?,
+                shape: self.numbers(&op.shape())?,
+                strides: strides.into_iter().map(|s| s * i64::from(bytes)).collect(),
+                nan: op.padding() == tt::PaddingOption::Nan,
+            };
+            return Ok(Some(vec![Value::Descriptor(Rc::new(descriptor))]));
+        }
+        if let Some(op) = ttg::GlobalScratchAllocOp::of(op) {
+            // Nobody looks at the address: what is made there is found by it.
+            self.scratch += op.nbytes().unsigned_abs().next_multiple_of(128);
+            let address = Tensor::scalar(Element::Pointer(1), self.scratch);
+            return Ok(Some(vec![Value::Tensor(address)]));
+        }
+        if let Some(op) = ttng::TensormapCreateOp::of(op) {
+            let reversed = |mut list: Vec<i64>| {
+                list.reverse();
+                list
+            };
+            let mut strides = reversed(self.numbers(&op.global_stride())?);
+            strides.push(match self.tensor(op.global_address())?.element {
+                Element::Pointer(bytes) => bytes.into(),
+                _ => return unknown("a descriptor of something that is no pointer"),
+            });
+            let descriptor = Descriptor {
+                base: self.tensor(op.global_address())?.only()?,
+                shape: reversed(self.numbers(&op.global_dim())?),
+                strides,
+                nan: op.fill_mode() != 0,
+            };
+            let at = self.tensor(op.desc_ptr())?.only()?;
+            self.descriptors.insert(at, Rc::new(descriptor));
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(op) = ttng::ReinterpretTensorDescOp::of(op) {
+            let at = self.tensor(op.raw_desc())?.only()?;
+            return match self.descriptors.get(&at) {
+                Some(descriptor) => Ok(Some(vec![Value::Descriptor(descriptor.clone())])),
+                None => wrong("no descriptor has been made there"),
+            };
+        }
+        if let Some(op) = tt::DescriptorLoadOp::of(op) {
+            let places = self.block_at(&op.indices(), op.result())?;
+            return self
+                .load_block(op.desc(), &places, op.result())
+                .map(|tensor| Some(vec![Value::Tensor(tensor)]));
+        }
+        if let Some(op) = tt::DescriptorGatherOp::of(op) {
+            let places = self.rows(op.x_offsets(), op.y_offset(), op.result())?;
+            return self
+                .load_block(op.desc(), &places, op.result())
+                .map(|tensor| Some(vec![Value::Tensor(tensor)]));
+        }
+        if let Some(op) = tt::DescriptorStoreOp::of(op) {
+            let places = self.block_at(&op.indices(), op.src())?;
+            return self.store_block(op.desc(), &places, &self.tensor(op.src())?, None);
+        }
+        if let Some(op) = tt::DescriptorScatterOp::of(op) {
+            let places = self.rows(op.x_offsets(), op.y_offset(), op.src())?;
+            return self.store_block(op.desc(), &places, &self.tensor(op.src())?, None);
+        }
+        if let Some(op) = tt::DescriptorReduceOp::of(op) {
+            let places = self.block_at(&op.indices(), op.src())?;
+            let source = self.tensor(op.src())?;
+            return self.store_block(op.desc(), &places, &source, Some(op.kind()));
+        }
+        if let Some(op) = ttng::AsyncTMACopyGlobalToLocalOp::of(op) {
+            if self.tensor(op.pred())?.only()? & 1 == 1 {
+                let places = self.block_at(&op.coord(), op.result())?;
+                let tensor = self.load_block(op.desc(), &places, op.result())?;
+                let view = self.view(op.result())?;
+                self.write_view(&view, &tensor);
+            }
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(op) = ttng::AsyncTMAGatherOp::of(op) {
+            if self.tensor(op.pred())?.only()? & 1 == 1 {
+                let places = self.rows(op.x_offsets(), op.y_offset(), op.result())?;
+                let tensor = self.load_block(op.desc(), &places, op.result())?;
+                let view = self.view(op.result())?;
+                self.write_view(&view, &tensor);
+            }
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(op) = ttng::AsyncTMACopyLocalToGlobalOp::of(op) {
+            let places = self.block_at(&op.coord(), op.src())?;
+            let source = self.read_view(&self.view(op.src())?);
+            return self.store_block(op.desc(), &places, &source, None);
+        }
+        if let Some(op) = ttng::AsyncTMAScatterOp::of(op) {
+            let places = self.rows(op.x_offsets(), op.y_offset(), op.src())?;
+            let source = self.read_view(&self.view(op.src())?);
+            return self.store_block(op.desc(), &places, &source, None);
+        }
+        if let Some(op) = ttng::AsyncTMAReduceOp::of(op) {
+            let places = self.block_at(&op.coord(), op.src())?;
+            let source = self.read_view(&self.view(op.src())?);
+            return self.store_block(op.desc(), &places, &source, Some(op.kind()));
+        }
+        Ok(match op.name_str() {
+            "ttng.init_barrier"
+            | "ttng.inval_barrier"
+            | "ttng.barrier_expect"
+            | "ttng.wait_barrier"
+            | "ttng.arrive_barrier"
+            | "ttng.async_copy_mbarrier_arrive"
+            | "ttng.fence_async_shared"
+            | "ttng.async_tma_store_wait"
+            | "ttng.tensormap_fenceproxy_acquire"
+            | "ttng.cluster_arrive"
+            | "ttng.cluster_wait" => Some(Vec::new()),
+            _ => None,
+        })
+    }
+
+    fn numbers(&self, handles: &[Handle<'c, 'a>]) -> Interpreted<Vec<i64>> {
+        handles
+            .iter()
+            .map(|handle| self.tensor(*handle)?.signed())
+            .collect()
+    }
+
+    /// The block of the shape of `like` that begins at `indices`.
+    fn block_at(&self, indices: &[Handle<'c, 'a>], like: Handle<'c, 'a>) -> Interpreted<Places> {
+        let places = Places {
+            shape: shape_of(like.r#type()),
+            begin: self.numbers(indices)?,
+            rows: None,
+        };
+        if places.shape.len() > places.begin.len() {
+            return unknown("a block with more dimensions than the tensor");
+        }
+        Ok(places)
+    }
+
+    /// The block whose rows are given one by one.
+    fn rows(
+        &self,
+        rows: Handle<'c, 'a>,
+        column: Handle<'c, 'a>,
+        like: Handle<'c, 'a>,
+    ) -> Interpreted<Places> {
+        let rows = self.tensor(rows)?.data;
+        Ok(Places {
+            shape: shape_of(like.r#type()),
+            begin: vec![0, self.tensor(column)?.signed()?],
+            rows: Some(rows.into_iter().map(|row| sext(row, 32)).collect()),
+        })
+    }
+
+    fn descriptor(&self, handle: Handle<'c, 'a>) -> Interpreted<Rc<Descriptor>> {
+        match self.get(handle)? {
+            Value::Descriptor(descriptor) => Ok(descriptor),
+            other => unknown(format!("{other:?} as a tensor descriptor")),
+        }
+    }
+
+    fn load_block(
+        &self,
+        descriptor: Handle<'c, 'a>,
+        places: &Places,
+        like: Handle<'c, 'a>,
+    ) -> Interpreted<Tensor> {
+        let descriptor = self.descriptor(descriptor)?;
+        let Some(element) = Element::of_tensor(like.r#type()) else {
+            return unknown(format!("a block of type {}", like.r#type()));
+        };
+        let entries = places
+            .all()
+            .map(|at| match descriptor.address(&at) {
+                Some(address) => {
+                    self.check(address, element, false)?;
+                    Ok(Entry {
+                        bits: self.memory.read(address, element.bytes()) & element.mask(),
+                        bound: self.doubts.at(address),
+                    })
+                }
+                None => Ok(Entry::from(descriptor.outside(element))),
+            })
+            .collect::<Interpreted<Vec<Entry>>>()?;
+        let shape = places.shape.clone();
+        Ok(Tensor::from_entries(shape, element, entries.into_iter()))
+    }
+
+    fn store_block(
+        &self,
+        handle: Handle<'c, 'a>,
+        places: &Places,
+        source: &Tensor,
+        reduce: Option<tt::DescriptorReduceKind>,
+    ) -> Interpreted<Option<Vec<Value>>> {
+        let descriptor = self.descriptor(handle)?;
+        let element = source.element;
+        let operation = reduce
+            .map(|kind| reduction(kind, element, is_signed(handle.r#type())))
+            .transpose()?;
+        for (position, at) in places.all().enumerate() {
+            let Some(address) = descriptor.address(&at) else {
+                continue;
+            };
+            self.check(address, element, true)?;
+            let value = source.entry(position);
+            let bound = if self.undecided {
+                f64::INFINITY
+            } else {
+                value.bound
+            };
+            match operation {
+                Some(operation) => {
+                    let old = self.memory.read(address, element.bytes());
+                    let new = combine(operation, element.bits(), old, value.bits, None);
+                    self.memory.write(address, element.bytes(), new);
+                    self.doubts
+                        .exchange(address, operation, element, [old, new], bound);
+                }
+                None => {
+                    self.memory.write(address, element.bytes(), value.bits);
+                    self.doubts.set(address, bound);
+                }
+            }
+        }
+        Ok(Some(Vec::new()))
+    }
+}
+
+/// Whether the elements of a descriptor's block are signed integers.
+fn is_signed(descriptor: Type<'_>) -> bool {
+    TensorDesc::of(descriptor)
+        .and_then(TensorDesc::block)
+        .and_then(|block| IntegerType::try_from(block.element()).ok())
+        .is_some_and(|integer| integer.is_signed())
+}
+
+/// What a reducing store does to each element.
+fn reduction(
+    kind: tt::DescriptorReduceKind,
+    element: Element,
+    signed: bool,
+) -> Interpreted<AtomicOp> {
+    use tt::DescriptorReduceKind as Kind;
+    let real = match element {
+        Element::Real(real) => Some(real),
+        Element::Int(_) => None,
+        _ => return unknown("a reduction of elements that have no arithmetic"),
+    };
+    Ok(match (kind, real) {
+        (Kind::Add, Some(real)) => AtomicOp::FAdd(real),
+        (Kind::Min, Some(real @ (Real::F16 | Real::BF16))) => AtomicOp::FMin(real),
+        (Kind::Max, Some(real @ (Real::F16 | Real::BF16))) => AtomicOp::FMax(real),
+        (kind, Some(_)) => return unknown(format!("the reduction {kind:?} of this type")),
+        (Kind::Add, None) => AtomicOp::Add,
+        (Kind::Min, None) if signed => AtomicOp::SMin,
+        (Kind::Min, None) => AtomicOp::UMin,
+        (Kind::Max, None) if signed => AtomicOp::SMax,
+        (Kind::Max, None) => AtomicOp::UMax,
+        (Kind::Inc, None) => AtomicOp::IncrementWrap,
+        (Kind::Dec, None) => AtomicOp::DecrementWrap,
+        (Kind::And, None) => AtomicOp::And,
+        (Kind::Or, None) => AtomicOp::Or,
+        (Kind::Xor, None) => AtomicOp::Xor,
+    })
+}

@@ -1,0 +1,111 @@
+//! Scratch memory in global memory: where each `ttg.global_scratch_alloc` of a program lies.
+//!
+//! The launcher gives each program one piece of global memory; what lies in it are the descriptors of
+//! tensors that kernels make themselves. Nothing is reused: a descriptor is a few bytes, and an op in a loop
+//! is one place. A function that is called has a part of its caller's memory for each call.
+
+use std::collections::HashMap;
+
+use llopt_dialects::ttg::GlobalScratchAllocOp;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{OperationExt, Walk, attr};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use melior::ir::OperationRef;
+
+use crate::flow::{self, Symbols};
+
+/// The attribute of an op (an allocation, or a call) that holds where its memory begins, in bytes.
+pub const OFFSET: &str = "ttg.global_scratch_memory_offset";
+/// The attribute of the module that holds the bytes needed by a program.
+pub const SIZE: &str = "ttg.global_scratch_memory_size";
+/// The attribute of the module that holds their alignment in bytes.
+pub const ALIGNMENT: &str = "ttg.global_scratch_memory_alignment";
+
+/// Bytes and alignment.
+#[derive(Clone, Copy)]
+struct Need {
+    bytes: u64,
+    alignment: u64,
+}
+
+impl Need {
+    /// Adds a piece; answers where it begins.
+    fn add(&mut self, piece: Self) -> u64 {
+        let begin = self.bytes.next_multiple_of(piece.alignment);
+        self.bytes = begin + piece.bytes;
+        self.alignment = self.alignment.max(piece.alignment);
+        begin
+    }
+}
+
+/// Gives each allocation of global scratch memory its place.
+pub(crate) static ALLOCATE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    ..PassSpec::new(
+        "tritongpu-global-scratch-memory-allocation",
+        "give each allocation of global scratch memory an offset",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    allocate(module)
+}
+
+/// Gives each allocation of global scratch memory its place, and says in the module how much is needed.
+///
+/// # Errors
+/// A cycle of calls, a size or alignment that means nothing, or more than fits 31 bits; reported at the op.
+pub fn allocate(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
+    let symbols = Symbols::of(module);
+    let mut frames: HashMap<&str, Need> = HashMap::new();
+    let mut whole = Need {
+        bytes: 0,
+        alignment: 1,
+    };
+    for function in symbols.callees_first()? {
+        let mut need = Need {
+            bytes: 0,
+            alignment: 1,
+        };
+        let mut pieces = Vec::new();
+        function.for_each_op(Walk::PreOrder, |op| {
+            if let Some(alloc) = GlobalScratchAllocOp::of(op) {
+                pieces.push((op, piece(alloc)));
+            } else if op.is_named("tt.call")
+                && let Some(callee) = flow::callee(op).and_then(|name| frames.get(name))
+                && callee.bytes > 0
+            {
+                pieces.push((op, Some(*callee)));
+            }
+        });
+        for (op, piece) in pieces {
+            let piece = piece.ok_or("needs a positive size, and a power of two as alignment")?;
+            let begin = need.add(piece);
+            op.set_attr(OFFSET, attr::i32(op.ctx(), bits31(begin)?));
+        }
+        if let Some(name) = flow::symbol_name(function) {
+            frames.insert(name, need);
+        }
+        whole.bytes = whole.bytes.max(need.bytes);
+        whole.alignment = whole.alignment.max(need.alignment);
+    }
+    // The next program's memory begins where this one's ends.
+    let bytes = whole.bytes.next_multiple_of(whole.alignment);
+    module.set_attr(SIZE, attr::i32(module.ctx(), bits31(bytes)?));
+    module.set_attr(ALIGNMENT, attr::i32(module.ctx(), bits31(whole.alignment)?));
+    Ok(())
+}
+
+fn piece(alloc: GlobalScratchAllocOp<'_, '_>) -> Option<Need> {
+    let bytes = u64::try_from(alloc.nbytes()).ok()?;
+    let alignment = u64::try_from(alloc.alignment()).ok()?;
+    alignment
+        .is_power_of_two()
+        .then_some(Need { bytes, alignment })
+}
+
+fn bits31(value: u64) -> Result<i32, Complaint> {
+    i32::try_from(value)
+        .map_err(|_| Complaint::new(format!("{value} bytes of scratch memory are too many")))
+}
