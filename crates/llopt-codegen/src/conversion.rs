@@ -8,10 +8,11 @@
 
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
+use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{
     Exchange, Movement, Plan, PlanError, Scope, SharedPlan, ShufflePlan, cheapest,
 };
-use llopt_target::Target;
+use llopt_target::{Feature, Target};
 use melior::ir::OperationRef;
 
 use crate::element::Element;
@@ -259,10 +260,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         base: V<'ctx>,
     ) -> Lowered<Registers<'ctx>> {
         if plan.scope == Scope::Cluster {
-            return Err(self.unsupported(
-                op,
-                Some("its elements would have to move between the blocks of a cluster".to_owned()),
-            ));
+            self.bulk(op, Feature::Cluster)?;
+            if plan.load.instruction.kind != InstructionKind::Vector {
+                let reason = "matrix instructions read the shared memory of their own block only";
+                return Err(self.unsupported(op, Some(reason.to_owned())));
+            }
         }
         let place = Place::from(base);
         let poison = self.e.poison(element.llvm(self.e.context));
@@ -288,6 +290,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 loaded[(register ^ to) as usize] = value
             })?;
         }
+        // Nobody but the readers knows when the memory of another block may be written again, or go.
+        if plan.scope == Scope::Cluster {
+            self.wait(plan.scope);
+        }
         Ok((0..registers as u32)
             .map(|register| loaded[plan.load.fold.apply(register) as usize])
             .collect())
@@ -297,7 +303,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn wait(&self, scope: Scope) {
         match scope {
             Scope::Warp => self.hooks().warp_barrier(self.e),
-            Scope::Block | Scope::Cluster => self.hooks().barrier(self.e),
+            Scope::Block => self.hooks().barrier(self.e),
+            Scope::Cluster => match self.hooks().bulk() {
+                Some(bulk) => {
+                    bulk.cluster_arrive(self.e, false);
+                    bulk.cluster_wait(self.e);
+                }
+                None => self.hooks().barrier(self.e),
+            },
         }
     }
 }

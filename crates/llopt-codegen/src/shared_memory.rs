@@ -42,6 +42,9 @@ struct Addresses<'p, 'ctx> {
     thread: V<'ctx>,
     thread_bits: u32,
     repeats: Vec<u32>,
+    /// What the thread, and each bit of the instruction's number, adds to the number of the block whose
+    /// memory it is; `None` where that is always the thread's own.
+    block: Option<(V<'ctx>, Vec<u32>)>,
 }
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -58,19 +61,37 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         } else {
             (1 << offset_bits) - 1
         };
-        let bytes = |dim: Dim| -> Vec<u32> {
-            access
-                .address
-                .flat_bases_of(dim)
-                .iter()
-                .map(|basis| (basis & mask) << bytes_log2)
-                .collect()
-        };
         let lane_bits = self.program.threads_per_warp.trailing_zeros() as usize;
-        let mut threads = bytes(Dim::LANE);
-        threads.resize(lane_bits, 0);
-        threads.extend(bytes(Dim::WARP));
-        let blocks = bytes(Dim::BLOCK);
+        let part = |dim: Dim, of: &dyn Fn(u32) -> u32| -> Vec<u32> {
+            let bases = access.address.flat_bases_of(dim);
+            bases.iter().map(|basis| of(*basis)).collect()
+        };
+        let of_threads = |of: &dyn Fn(u32) -> u32| -> Vec<u32> {
+            let mut threads = part(Dim::LANE, of);
+            threads.resize(lane_bits, 0);
+            threads.extend(part(Dim::WARP, of));
+            threads
+        };
+        let bytes = |basis: u32| (basis & mask) << bytes_log2;
+        let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0);
+        let threads = of_threads(&bytes);
+        let blocks = part(Dim::BLOCK, &bytes);
+        // The address counts the blocks from the own one.
+        let other_block = (
+            of_threads(&block),
+            part(Dim::BLOCK, &block),
+            part(SharedAccess::REPEAT, &block),
+        );
+        let (by_thread, by_block, by_repeat) = &other_block;
+        let moves = [by_thread, by_block, by_repeat]
+            .into_iter()
+            .any(|bases| bases.iter().any(|basis| *basis != 0));
+        let other_block = (moves && self.program.num_ctas > 1).then(|| {
+            let own: Vec<u32> = (0..self.program.num_ctas.trailing_zeros())
+                .map(|bit| 1 << bit ^ by_block.get(bit as usize).copied().unwrap_or(0))
+                .collect();
+            (self.linear(by_thread, &own), by_repeat.clone())
+        });
         let thread_bits = threads
             .iter()
             .chain(&blocks)
@@ -80,7 +101,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             place,
             thread,
             thread_bits,
-            repeats: bytes(SharedAccess::REPEAT),
+            repeats: part(SharedAccess::REPEAT, &bytes),
+            block: other_block,
         }
     }
 
@@ -104,7 +126,20 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .iter()
             .fold(rest, |sum, (every, unused)| sum + (rest >> every << unused));
         let thread = self.padded(place, thread);
-        e.byte_offset(e.gep(e.int(8).into(), place.base, thread), rest as i64)
+        let base = e.gep(e.int(8).into(), place.base, thread);
+        let base = match (&addresses.block, self.hooks().bulk()) {
+            (Some((own, by_repeat)), Some(bulk)) => {
+                let constant = by_repeat
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| repeat >> i & 1 == 1)
+                    .fold(0, |all, (_, basis)| all ^ basis);
+                let block = e.xor(*own, e.i32(i64::from(constant)));
+                bulk.in_other_block(e, base, block)
+            }
+            _ => base,
+        };
+        e.byte_offset(base, rest as i64)
     }
 
     /// An offset in bytes, with the unused bytes before it.

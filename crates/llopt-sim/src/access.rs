@@ -38,7 +38,10 @@ impl<const W: usize> Block<'_, W> {
         );
         for (space, lanes_there, row) in split(access.space, &addresses) {
             match space {
-                Space::Shared => self.shared_access(warp, frame, access, &row, lanes_there),
+                Space::Shared => {
+                    let row = self.shared_places(warp.index, &row);
+                    self.shared_access(warp, frame, access, &row, lanes_there);
+                }
                 Space::Local => self.local_access(warp, frame, access, &row, lanes_there),
                 _ => self.global_access(warp, frame, access, &row, lanes_there),
             }
@@ -381,14 +384,11 @@ impl<const W: usize> Block<'_, W> {
         store: bool,
         site: SiteId,
     ) -> u64 {
-        let size = self.shared.len() as u64;
+        let size = self.grid.shared_bytes;
         let mut allowed = mask;
         for lane in lanes(mask) {
             let address = addresses[lane];
-            if address
-                .checked_add(u64::from(bytes))
-                .is_none_or(|end| end > size)
-            {
+            if !self.is_in_one_block(address, bytes) {
                 allowed &= !(1 << lane);
                 let verb = if store { "store" } else { "load" };
                 self.find(FindingKind::OutOfBounds, warp, lane, address, site, || {
@@ -473,6 +473,11 @@ impl<const W: usize> Block<'_, W> {
     ) {
         let program = self.program;
         let engine = self.clocks.engine();
+        let (warp, lane) = if warp == engine {
+            self.issuer
+        } else {
+            (warp, lane)
+        };
         let elsewhere = |stamp: &Stamp| {
             let place = &program.sites[stamp.site as usize];
             let line = source(program, stamp.site).map_or_else(String::new, |s| format!(" at {s}"));
@@ -588,6 +593,10 @@ impl<const W: usize> Block<'_, W> {
             }
         }
         for (space, mask, row) in split(atomic.space, &addresses) {
+            let row = match space {
+                Space::Shared => self.shared_places(warp.index, &row),
+                _ => row,
+            };
             self.check_alignment(warp.index, &row, mask, bytes, atomic.site);
             let allowed = if space == Space::Shared {
                 let allowed = self.shared_bounds(warp.index, &row, mask, bytes, true, atomic.site);

@@ -10,7 +10,7 @@ mod ptx;
 mod ptx_arithmetic;
 mod ptx_bulk;
 mod ptx_convert;
-mod ptx_memory;
+pub(crate) mod ptx_memory;
 mod ptx_parse;
 mod ptx_sync;
 

@@ -1,5 +1,10 @@
 //! One block of the grid: its shared memory and barriers, and the schedule of its warps.
 //!
+//! The blocks of a cluster reach each other's shared memory, and are executed together, as one: their warps are
+//! numbered one block after the other, and their shared memories lie one after the other in one array. A shared
+//! address below [`REMOTE`] is an offset in the block's own memory; `mapa` adds `(rank + 1) * REMOTE`, which is how
+//! the cluster's window looks here. [`Block::shared_places`] turns both into places in the array.
+//!
 //! Warps run one after another on one thread of the host, each until it waits or has had its share of instructions;
 //! the order is fixed, so a block's execution is deterministic. [`crate::execute`] executes a path of a warp; this
 //! file decides which path and which warp runs, and what happens when none can.
@@ -16,7 +21,7 @@ use crate::print::Draft;
 use crate::report::FindingKind;
 use crate::shadow::{Clocks, Knowledge, Shadow};
 use crate::transfer::TransactionBarrier;
-use crate::warp::{Activation, Path, State, Warp};
+use crate::warp::{Activation, Path, Row, State, Warp};
 
 /// Why a block cannot go on.
 #[derive(Debug)]
@@ -45,6 +50,24 @@ enum Progress {
 const SHARE: u64 = 4096;
 /// Warp instructions a path executes before a sibling path of the same warp gets its turn.
 const PATH_SHARE: u64 = 1024;
+
+/// Distance between the shared memories of blocks in the window of a cluster.
+pub(crate) const REMOTE: u64 = 1 << 24;
+
+/// The barrier of a cluster: arriving and waiting are apart.
+#[derive(Default)]
+pub(crate) struct ClusterBarrier {
+    /// Threads that have arrived in this phase.
+    pub(crate) arrived: u32,
+    /// Completed phases.
+    pub(crate) phase: u64,
+    /// What those who have arrived knew.
+    pub(crate) known: Knowledge,
+    /// What waiting for a completed phase teaches.
+    pub(crate) taught: Knowledge,
+    /// Waiting (warp, lanes).
+    pub(crate) waiting: Vec<(usize, u64)>,
+}
 
 /// A barrier of the block.
 #[derive(Default)]
@@ -87,7 +110,15 @@ pub(crate) struct Block<'a, const W: usize> {
     pub(crate) sequence: u32,
     pub(crate) counters: Counters,
     pub(crate) findings: Findings,
-    pub(crate) barriers: BTreeMap<u64, BlockBarrier>,
+    /// By the block's number in its cluster and the barrier's.
+    pub(crate) barriers: BTreeMap<(usize, u64), BlockBarrier>,
+    pub(crate) cluster_barrier: ClusterBarrier,
+    /// Warp and lane for which the copy engine works.
+    pub(crate) issuer: (usize, usize),
+    /// Warps of one block.
+    pub(crate) warps_per_block: usize,
+    /// Distance between the shared memories of the blocks of the cluster.
+    shared_stride: u64,
     pub(crate) transaction_barriers: HashMap<u64, TransactionBarrier>,
     pub(crate) output: Vec<String>,
     /// Messages of AMD's printf that are being put together, by warp and lane.
@@ -107,12 +138,19 @@ impl<'a, const W: usize> Block<'a, W> {
         counters: Counters,
     ) -> Self {
         let threads = grid.threads() as usize;
-        let warp_count = threads.div_ceil(W);
-        let shared_bytes = grid.shared_bytes as usize;
+        let warps_per_block = threads.div_ceil(W);
+        let blocks = grid.cluster as usize;
+        let warp_count = warps_per_block * blocks;
+        // Swizzles of the copy engine look at address bits below this distance.
+        let shared_stride = match blocks {
+            1 => grid.shared_bytes,
+            _ => grid.shared_bytes.next_multiple_of(1024),
+        };
+        let shared_bytes = shared_stride as usize * blocks;
         let kernel = &program.functions[program.kernel];
         let warps = (0..warp_count)
             .map(|index| {
-                let count = (threads - index * W).min(W);
+                let count = (threads - index % warps_per_block * W).min(W);
                 let mask = crate::row::mask(count as u32);
                 let mut warp = Warp::new(index, mask);
                 let frame = warp.enter_frame(kernel.slots, &kernel.constants, 0);
@@ -145,8 +183,12 @@ impl<'a, const W: usize> Block<'a, W> {
             clocks: Clocks::new(warp_count, grid.lockstep),
             sequence: 0,
             counters,
-            findings: Findings::new(id),
+            findings: Findings::new(id, warps_per_block),
             barriers: BTreeMap::new(),
+            cluster_barrier: ClusterBarrier::default(),
+            issuer: (0, 0),
+            warps_per_block,
+            shared_stride,
             transaction_barriers: HashMap::new(),
             output: Vec::new(),
             drafts: HashMap::new(),
@@ -207,6 +249,40 @@ impl<'a, const W: usize> Block<'a, W> {
                 "the kernel ends before a copy out of shared memory has been waited for",
             );
         }
+    }
+
+    /// Places in the array of shared memory of addresses that a warp uses.
+    pub(crate) fn shared_places(&self, warp: usize, addresses: &Row<W>) -> Row<W> {
+        if self.grid.cluster == 1 {
+            return *addresses;
+        }
+        addresses.map(|address| self.shared_place(warp, address))
+    }
+
+    /// The place in the array of shared memory of an address that a warp uses; past the end for an address that is
+    /// in the memory of no block.
+    pub(crate) fn shared_place(&self, warp: usize, address: u64) -> u64 {
+        if self.grid.cluster == 1 {
+            return address;
+        }
+        let block = match address / REMOTE {
+            0 => (warp / self.warps_per_block) as u64,
+            number => number - 1,
+        };
+        let offset = address % REMOTE;
+        if block >= u64::from(self.grid.cluster) || offset >= self.grid.shared_bytes {
+            return address | 1 << 40;
+        }
+        block * self.shared_stride + offset
+    }
+
+    /// Whether an access stays inside the shared memory of one block.
+    pub(crate) fn is_in_one_block(&self, place: u64, bytes: u32) -> bool {
+        let stride = self.shared_stride.max(1);
+        place < stride * u64::from(self.grid.cluster)
+            && (place % stride)
+                .checked_add(u64::from(bytes))
+                .is_some_and(|end| end <= self.grid.shared_bytes)
     }
 
     /// Counts instructions against the limit.
@@ -355,20 +431,23 @@ impl<'a, const W: usize> Block<'a, W> {
     fn release_barriers(&mut self, incomplete: bool) -> bool {
         // When nothing can run, whoever is not at a barrier will never come to one: those threads have left the
         // kernel, or wait for lanes that are at a barrier.
-        let waiting: u32 = self
-            .barriers
-            .values()
-            .flat_map(|b| &b.waiting)
-            .map(|(_, lanes, _)| lanes.count_ones())
-            .sum();
-        let elsewhere = self.grid.threads().saturating_sub(waiting);
-        let ready: Vec<u64> = self
+        let mut released = self.release_cluster();
+        let mut waiting = vec![0; self.grid.cluster as usize];
+        for (_, lanes, _, block) in self
             .barriers
             .iter()
-            .filter(|(_, b)| {
+            .flat_map(|((block, _), b)| b.waiting.iter().map(|&(w, l, s)| (w, l, s, *block)))
+        {
+            waiting[block] += lanes.count_ones();
+        }
+        let elsewhere = |block: usize| self.grid.threads().saturating_sub(waiting[block]);
+        let ready: Vec<(usize, u64)> = self
+            .barriers
+            .iter()
+            .filter(|(id, b)| {
                 !b.waiting.is_empty()
                     && (b.arrived >= b.expected
-                        || incomplete && b.arrived + elsewhere >= b.expected)
+                        || incomplete && b.arrived + elsewhere(id.0) >= b.expected)
             })
             .map(|(&id, _)| id)
             .collect();
@@ -404,7 +483,34 @@ impl<'a, const W: usize> Block<'a, W> {
                 self.reduce_votes(&barrier, reduction);
             }
         }
-        !ready.is_empty()
+        released |= !ready.is_empty();
+        released
+    }
+
+    /// Completes the phase of the cluster's barrier if all threads that have not left have arrived.
+    fn release_cluster(&mut self) -> bool {
+        let alive = self.warps.iter().flatten().map(|warp| warp.alive.count_ones());
+        let barrier = &mut self.cluster_barrier;
+        if barrier.arrived == 0 || barrier.arrived < alive.sum() {
+            return false;
+        }
+        barrier.arrived = 0;
+        barrier.phase += 1;
+        barrier.taught.join(&barrier.known);
+        let taught = barrier.taught.clone();
+        let waiting = std::mem::take(&mut barrier.waiting);
+        for &(index, lanes) in &waiting {
+            self.clocks.learn(index, &taught);
+            self.clocks.advance(index);
+            if let Some(warp) = self.warps[index].as_mut() {
+                for path in &mut warp.paths {
+                    if path.mask & lanes != 0 && path.state == State::Barrier {
+                        path.state = State::Ready;
+                    }
+                }
+            }
+        }
+        true
     }
 
     fn reduce_votes(&mut self, barrier: &BlockBarrier, reduction: &Reduction) {
@@ -429,7 +535,14 @@ impl<'a, const W: usize> Block<'a, W> {
     /// No warp can run: says who waits for what.
     fn deadlock(&mut self) -> Stop {
         let mut messages = Vec::new();
-        for (id, barrier) in &self.barriers {
+        if let Some(&(warp, lanes)) = self.cluster_barrier.waiting.first() {
+            messages.push(format!(
+                "the cluster's barrier has {} arrivals while warp {warp} (lane {}) waits",
+                self.cluster_barrier.arrived,
+                lanes.trailing_zeros()
+            ));
+        }
+        for ((_, id), barrier) in &self.barriers {
             if let Some(&(warp, lanes, site)) = barrier.waiting.first() {
                 self.findings.add(
                     self.program,

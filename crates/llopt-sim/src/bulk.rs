@@ -351,7 +351,7 @@ impl<const W: usize> Block<'_, W> {
     ) -> Executed<()> {
         for lane in lanes(mask) {
             let get = |slot: u32| warp.frames[frame].rows[slot as usize][lane];
-            let shared = get(copy.shared) & !SHARED_WINDOW;
+            let shared = self.shared_place(warp.index, get(copy.shared) & !SHARED_WINDOW);
             let stop = |what: String| {
                 let text = &self.program.sites[copy.site as usize].text;
                 Stop::Fatal(format!("{what}: {text}"))
@@ -412,13 +412,14 @@ impl<const W: usize> Block<'_, W> {
             };
             self.sequence = self.sequence.wrapping_add(1);
             self.clocks.begin_copy(warp.index);
+            self.issuer = (warp.index, lane);
             match copy.direction {
                 Direction::In { barrier } => {
                     for piece in &pieces {
                         self.copy_in(warp.index, lane, piece, fill, copy.site);
                     }
                     let arrived = self.clocks.latest_copy();
-                    self.transaction_barrier(get(barrier), copy.site)?
+                    self.transaction_barrier(warp.index, get(barrier), copy.site)?
                         .deliver(total, &arrived);
                 }
                 Direction::Out { .. } => {

@@ -54,6 +54,8 @@ pub(crate) struct Program {
     pub(crate) lines: Vec<Line>,
     /// Whether anything reachable reads and writes global memory in one step.
     pub(crate) global_atomics: bool,
+    /// Blocks of a cluster.
+    pub(crate) cluster: u32,
 }
 
 /// A global variable's memory.
@@ -138,6 +140,12 @@ pub(crate) enum Terminator {
 pub(crate) enum Special {
     ThreadId(usize),
     BlockId(usize),
+    /// Number of the block in its cluster, and how many blocks a cluster has.
+    ClusterRank,
+    ClusterBlocks,
+    /// Coordinates of the cluster, and how many clusters there are; clusters extend along x.
+    ClusterId(usize),
+    GridClusters(usize),
     BlockThreads(usize),
     GridBlocks(usize),
     Lane,
@@ -431,6 +439,10 @@ pub(crate) enum Barrier {
     },
     /// Counts as arrived and goes on.
     Arrive { id: Slot, threads: Slot },
+    /// Arrives at the barrier of the cluster and goes on.
+    ClusterArrive,
+    /// Waits until all threads of the cluster have arrived there.
+    ClusterWait,
 }
 
 /// A vote at a barrier.

@@ -143,7 +143,20 @@ pub(crate) fn decode(
         sites: decoder.tables.sites,
         lines: decoder.tables.lines,
         global_atomics: decoder.tables.global_atomics,
+        cluster: cluster_blocks(kernel).map_err(at_module)?,
     })
+}
+
+/// Blocks of a cluster, from the attribute that NVPTX reads them from.
+fn cluster_blocks(kernel: Value<'_>) -> Decoded<u32> {
+    let Some(text) = kernel.function_attribute("nvvm.cluster_dim") else {
+        return Ok(1);
+    };
+    let extents: Vec<u32> = text.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    match extents[..] {
+        [x @ 1..=16] | [x @ 1..=16, 1] | [x @ 1..=16, 1, 1] => Ok(x),
+        _ => Err(Unknown::new(format!("clusters of {text} blocks"))),
+    }
 }
 
 /// Gives every global an address: shared ones an offset, sized ones first, the others a region each.

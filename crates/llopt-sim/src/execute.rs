@@ -358,7 +358,8 @@ impl<const W: usize> Block<'_, W> {
 
     fn special(&self, warp: &mut Warp<W>, frame: usize, what: Special, dst: Slot, mask: u64) {
         let grid = self.grid;
-        let base = (warp.index * W) as u32;
+        let base = (warp.index % self.warps_per_block * W) as u32;
+        let rank = (warp.index / self.warps_per_block) as u32;
         let mut row = [0; W];
         for (lane, value) in row.iter_mut().enumerate() {
             let thread = base + lane as u32;
@@ -371,11 +372,18 @@ impl<const W: usize> Block<'_, W> {
                         _ => thread / (x * y),
                     })
                 }
+                Special::BlockId(0) => u64::from(self.id[0] + rank),
                 Special::BlockId(axis) => u64::from(self.id[axis]),
+                Special::ClusterRank => u64::from(rank),
+                Special::ClusterBlocks => u64::from(grid.cluster),
+                Special::ClusterId(0) => u64::from(self.id[0] / grid.cluster),
+                Special::ClusterId(axis) => u64::from(self.id[axis]),
+                Special::GridClusters(0) => u64::from(grid.blocks[0] / grid.cluster),
+                Special::GridClusters(axis) => u64::from(grid.blocks[axis]),
                 Special::BlockThreads(axis) => u64::from(grid.block_threads[axis]),
                 Special::GridBlocks(axis) => u64::from(grid.blocks[axis]),
                 Special::Lane => lane as u64,
-                Special::WarpId => warp.index as u64,
+                Special::WarpId => (warp.index % self.warps_per_block) as u64,
                 Special::WarpCount => u64::from(grid.threads()).div_ceil(W as u64),
                 Special::WarpSize => W as u64,
                 Special::LaneMask(relation) => {
@@ -391,7 +399,7 @@ impl<const W: usize> Block<'_, W> {
                     }
                 }
                 Special::Clock => warp.executed,
-                Special::Processor => u64::from(self.id[0]),
+                Special::Processor => u64::from(self.id[0] + rank),
                 Special::DynamicSharedBytes => grid.shared_bytes - self.program.shared_dynamic,
                 Special::TotalSharedBytes => grid.shared_bytes,
                 Special::HiddenArguments => grid.hidden_arguments,

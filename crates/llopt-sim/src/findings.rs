@@ -9,14 +9,17 @@ use crate::report::{Finding, FindingKind};
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     block: [u32; 3],
+    /// Warps of a block, where several blocks of a cluster are one.
+    warps: usize,
     list: Vec<(SiteId, Finding)>,
     known: HashMap<(FindingKind, SiteId), usize>,
 }
 
 impl Findings {
-    pub(crate) fn new(block: [u32; 3]) -> Self {
+    pub(crate) fn new(block: [u32; 3], warps: usize) -> Self {
         Self {
             block,
+            warps,
             ..Self::default()
         }
     }
@@ -46,8 +49,11 @@ impl Findings {
             site,
             Finding {
                 kind,
-                block: self.block,
-                warp: warp as u32,
+                block: {
+                    let [x, y, z] = self.block;
+                    [x + (warp / self.warps.max(1)) as u32, y, z]
+                },
+                warp: (warp % self.warps.max(1)) as u32,
                 lane: lane as u32,
                 address,
                 function: place.function.clone(),

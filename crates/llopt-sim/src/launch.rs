@@ -166,6 +166,8 @@ pub(crate) struct Grid {
     pub(crate) lockstep: bool,
     pub(crate) instruction_limit: u64,
     pub(crate) hidden_arguments: u64,
+    /// Blocks of a cluster, along x.
+    pub(crate) cluster: u32,
 }
 
 impl Grid {
@@ -185,6 +187,13 @@ pub(crate) fn run(
     options: &Options<'_>,
 ) -> Result<Report, Error> {
     check_shape(target, launch)?;
+    if !launch.grid[0].is_multiple_of(program.cluster) {
+        return Err(LaunchError::Shape(format!(
+            "a grid of {} blocks along x is not made of clusters of {}",
+            launch.grid[0], program.cluster
+        ))
+        .into());
+    }
     let mut memory = GlobalMemory::new();
     for global in &program.globals {
         memory.add(&global.bytes, !global.constant, true);
@@ -211,6 +220,7 @@ pub(crate) fn run(
         lockstep: target.vendor() == Vendor::Amdgpu,
         instruction_limit: options.instruction_limit,
         hidden_arguments,
+        cluster: program.cluster,
     };
     let outcome = match target.warp_size() {
         64 => run_grid::<64>(program, &memory, &grid, options),
@@ -356,9 +366,12 @@ struct Remains {
     output: Vec<String>,
 }
 
+/// Coordinates of the first block of a cluster.
 fn coordinates(grid: &Grid, number: u64) -> [u32; 3] {
     let [x, y, _] = grid.blocks.map(u64::from);
-    [number % x, number / x % y, number / (x * y)].map(|c| c as u32)
+    let cluster = u64::from(grid.cluster);
+    let x = x / cluster;
+    [number % x * cluster, number / x % y, number / (x * y)].map(|c| c as u32)
 }
 
 fn run_grid<const W: usize>(
@@ -367,7 +380,8 @@ fn run_grid<const W: usize>(
     grid: &Grid,
     options: &Options<'_>,
 ) -> Result<Report, Error> {
-    let total: u64 = grid.blocks.iter().map(|&n| u64::from(n)).product();
+    let blocks: u64 = grid.blocks.iter().map(|&n| u64::from(n)).product();
+    let total = blocks / u64::from(grid.cluster);
     let threads = options
         .threads
         .or_else(|| std::thread::available_parallelism().ok().map(usize::from))

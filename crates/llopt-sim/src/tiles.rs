@@ -31,7 +31,10 @@ impl<const W: usize> Block<'_, W> {
         }
         self.clocks.advance(warp.index);
         self.sequence = self.sequence.wrapping_add(1);
-        let addresses: Row<W> = warp.frames[frame].rows[access.address as usize];
+        let addresses: Row<W> = self.shared_places(
+            warp.index,
+            &warp.frames[frame].rows[access.address as usize],
+        );
         let row_lanes = low_bits(8 * access.tiles);
         self.check_alignment(warp.index, &addresses, row_lanes, ROW_BYTES, access.site);
         let allowed = self.shared_bounds(

@@ -73,20 +73,47 @@ impl<const W: usize> Block<'_, W> {
         if !Self::all_here(warp, path, mask, low_bits(W as u32), true, site) {
             return Ok(Flow::Blocked);
         }
+        match barrier {
+            Barrier::ClusterArrive => {
+                self.counters.site(site).barriers += 1;
+                let cluster = &mut self.cluster_barrier;
+                cluster.arrived += mask.count_ones();
+                cluster.known.join(self.clocks.known(warp.index));
+                warp.cluster_phase = cluster.phase;
+                self.clocks.advance(warp.index);
+                return Ok(Flow::Next);
+            }
+            Barrier::ClusterWait => {
+                let cluster = &mut self.cluster_barrier;
+                if cluster.phase > warp.cluster_phase {
+                    self.clocks.learn(warp.index, &cluster.taught);
+                    self.clocks.advance(warp.index);
+                    return Ok(Flow::Next);
+                }
+                cluster.waiting.push((warp.index, mask));
+                path.state = State::Barrier;
+                return Ok(Flow::Parked);
+            }
+            Barrier::Sync { .. } | Barrier::Arrive { .. } => {}
+        }
         let rows = &warp.frames[frame].rows;
         let first = mask.trailing_zeros() as usize % W;
         let (id, threads) = match barrier {
             Barrier::Sync { id, threads, .. } => (*id, *threads),
             Barrier::Arrive { id, threads } => (*id, Some(*threads)),
+            Barrier::ClusterArrive | Barrier::ClusterWait => return Ok(Flow::Next),
         };
-        let id = rows[id as usize][first];
+        let id = (
+            warp.index / self.warps_per_block,
+            rows[id as usize][first],
+        );
         let expected = threads.map_or(self.grid.threads(), |t| rows[t as usize][first] as u32);
         self.counters.site(site).barriers += 1;
         let entry = self.barriers.entry(id).or_default();
         if entry.arrived > 0 && entry.expected != expected {
             return Err(Stop::Fatal(format!(
-                "barrier {id} is used with {expected} and {} threads at once",
-                entry.expected
+                "barrier {} is used with {expected} and {} threads at once",
+                id.1, entry.expected
             )));
         }
         entry.expected = expected;
@@ -111,7 +138,7 @@ impl<const W: usize> Block<'_, W> {
                 path.state = State::Barrier;
                 Ok(Flow::Parked)
             }
-            Barrier::Arrive { .. } => Ok(Flow::Next),
+            Barrier::Arrive { .. } | Barrier::ClusterArrive | Barrier::ClusterWait => Ok(Flow::Next),
         }
     }
 
@@ -134,6 +161,7 @@ impl<const W: usize> Block<'_, W> {
                 site,
             } => {
                 let targets = get(warp, shared).map(|a| a & !SHARED_WINDOW);
+                let targets = self.shared_places(warp.index, &targets);
                 let sources = get(warp, global);
                 let valid = valid.map(|v| get(warp, v));
                 self.copy_async(warp, &targets, &sources, size, valid.as_ref(), site, mask);
@@ -155,7 +183,7 @@ impl<const W: usize> Block<'_, W> {
             } => {
                 let (addresses, counts) = (get(warp, address), get(warp, count));
                 for lane in lanes(mask) {
-                    let at = addresses[lane] & !SHARED_WINDOW;
+                    let at = self.shared_place(warp.index, addresses[lane] & !SHARED_WINDOW);
                     self.write_barrier_word(warp.index, lane, at, site);
                     self.transaction_barriers
                         .insert(at, TransactionBarrier::new(counts[lane]));
@@ -163,8 +191,9 @@ impl<const W: usize> Block<'_, W> {
             }
             Async::BarrierInvalidate { address } => {
                 for lane in lanes(mask) {
-                    self.transaction_barriers
-                        .remove(&(get(warp, address)[lane] & !SHARED_WINDOW));
+                    let at = get(warp, address)[lane] & !SHARED_WINDOW;
+                    let at = self.shared_place(warp.index, at);
+                    self.transaction_barriers.remove(&at);
                 }
             }
             Async::BarrierArrive {
@@ -180,7 +209,7 @@ impl<const W: usize> Block<'_, W> {
                 let bytes = expect_bytes.map(|b| get(warp, b));
                 for lane in lanes(mask) {
                     let known = self.clocks.known(warp.index).clone();
-                    let barrier = self.transaction_barrier(addresses[lane], site)?;
+                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
                     barrier.known.join(&known);
                     let phase = barrier.phase;
                     barrier.bytes += bytes.map_or(0, |b| b[lane] as u32 as i64);
@@ -203,7 +232,7 @@ impl<const W: usize> Block<'_, W> {
             } => {
                 let (addresses, wanted) = (get(warp, address), get(warp, parity));
                 for lane in lanes(mask) {
-                    let barrier = self.transaction_barrier(addresses[lane], site)?;
+                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
                     let complete = if by_state {
                         barrier.phase > wanted[lane]
                     } else {
@@ -226,7 +255,7 @@ impl<const W: usize> Block<'_, W> {
                 self.finish_copies(warp, mask, |_, _| true);
                 for lane in lanes(mask) {
                     let known = self.clocks.known(warp.index).clone();
-                    let barrier = self.transaction_barrier(addresses[lane], site)?;
+                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
                     barrier.known.join(&known);
                     if !increment {
                         barrier.pending -= 1;
@@ -346,10 +375,11 @@ impl<const W: usize> Block<'_, W> {
 
     pub(crate) fn transaction_barrier(
         &mut self,
+        warp: usize,
         address: u64,
         site: SiteId,
     ) -> Executed<&mut TransactionBarrier> {
-        let at = address & !SHARED_WINDOW;
+        let at = self.shared_place(warp, address & !SHARED_WINDOW);
         let text = &self.program.sites[site as usize].text;
         self.transaction_barriers.get_mut(&at).ok_or_else(|| {
             Stop::Fatal(format!(

@@ -94,6 +94,8 @@ pub(crate) struct Warp<const W: usize> {
     pub(crate) local_stride: u64,
     pub(crate) copies: Vec<PendingCopy>,
     pub(crate) copy_group: [u32; W],
+    /// The phase of the cluster's barrier in which it has arrived.
+    pub(crate) cluster_phase: u64,
     /// Bulk copies out of shared memory of each lane.
     pub(crate) bulk: Vec<BulkGroups>,
     pub(crate) executed: u64,
@@ -113,6 +115,7 @@ impl<const W: usize> Warp<W> {
             local_stride: 0,
             copies: Vec::new(),
             copy_group: [0; W],
+            cluster_phase: 0,
             bulk: vec![BulkGroups::default(); W],
             executed: 0,
         }

@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     target: Target,
 
-    /// Number of blocks along x, y and z
+    /// Number of programs along x, y and z; for LLVM IR, of blocks
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = grid)]
     grid: [u32; 3],
 
@@ -180,7 +180,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
 
     let threads = kernel.warps * arguments.target.warp_size();
-    let mut launch = Launch::new(arguments.grid, threads, values);
+    let mut grid = arguments.grid;
+    grid[0] *= kernel.blocks_per_cluster;
+    let mut launch = Launch::new(grid, threads, values);
     launch.dynamic_shared = arguments.shared.unwrap_or(kernel.shared).into();
     let bar = progress_bar();
     let progress = |done: u64, total: u64| {

@@ -1,6 +1,8 @@
 //! PTX's memory instructions: `ld`, `st`, `atom`, `red`, `cp.async`, `ldmatrix`, `mbarrier` and address conversions.
 
-use crate::bytecode::{Address, Async, Atomic, AtomicOp, Op, Part, Slot, Space};
+use crate::block::REMOTE;
+use crate::bytecode::{Address, Async, Atomic, AtomicOp, Op, Part, Slot, Space, Special};
+use crate::emit::Emitter;
 use crate::error::{Decoded, Unknown};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::row::{self, row2};
@@ -22,17 +24,30 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
         "mbarrier" => transaction_barrier(t, i, &modifiers),
         "cvta" => convert_address(t, i, &modifiers),
         "mapa" => {
-            // The only block of the cluster is this one.
-            let [d, a, _] = &i.operands[..] else {
+            let [d, a, rank] = &i.operands[..] else {
                 return Err(unknown(i));
             };
-            let value = t.read(a, 64)?;
-            t.write(d, value, 64)?;
+            let bits = if modifiers.contains(&"u32") { 32 } else { 64 };
+            let (value, rank) = (t.read(a, bits)?, t.read(rank, 32)?);
+            let mapped = map_address(t.e, value, rank);
+            t.write(d, mapped, bits)?;
             Ok(())
         }
         "getctarank" => {
-            let zero = t.e.constant(0);
-            t.write(&i.operands[0], zero, 32)
+            let [d, a] = &i.operands[..] else {
+                return Err(unknown(i));
+            };
+            let own = t.e.special(Special::ClusterRank);
+            let address = t.read(a, 64)?;
+            let rank = t.e.map2(
+                row2!(|own, a| match (a & !SHARED_WINDOW) / REMOTE {
+                    0 => own,
+                    number => number - 1,
+                }),
+                own,
+                address,
+            );
+            t.write(d, rank, 32)
         }
         "isspacep" => {
             let [d, a] = &i.operands[..] else {
@@ -67,6 +82,15 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
         _ => return Ok(false),
     }
     .map(|()| true)
+}
+
+/// The address in the cluster's window of what is at a shared address, in the block of a rank.
+pub(crate) fn map_address(e: &mut Emitter<'_>, address: Slot, rank: Slot) -> Slot {
+    e.map2(
+        row2!(|a, rank| a & SHARED_WINDOW | (rank + 1) * REMOTE | a % REMOTE),
+        address,
+        rank,
+    )
 }
 
 /// What the modifiers of a memory instruction say.

@@ -157,16 +157,13 @@ fn barrier(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> D
             let members = t.read(&i.operands[0], 32)?;
             t.e.collective(Collective::Meet, Some(members));
         }
-        ["cluster", "arrive"] => t.nothing(),
-        ["cluster", "wait"] => {
-            let id = t.e.constant(1 << 32);
+        ["cluster", "arrive"] => {
             let site = t.e.site();
-            let sync = Barrier::Sync {
-                id,
-                threads: None,
-                reduce: None,
-            };
-            t.e.push(Op::Barrier(Box::new(sync), site));
+            t.e.push(Op::Barrier(Box::new(Barrier::ClusterArrive), site));
+        }
+        ["cluster", "wait"] => {
+            let site = t.e.site();
+            t.e.push(Op::Barrier(Box::new(Barrier::ClusterWait), site));
         }
         ["sync"] => {
             let (id, threads) = match &i.operands[..] {

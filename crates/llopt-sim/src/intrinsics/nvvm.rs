@@ -10,6 +10,7 @@ use crate::error::Decoded;
 use crate::row::{Real, row1, row2};
 
 use super::{Invocation, nvvm_math, nvvm_memory};
+use crate::assembly::ptx_memory::map_address;
 
 /// Translates `llvm.nvvm.<name>`.
 pub(super) fn translate(
@@ -47,9 +48,13 @@ pub(crate) fn special_register(e: &mut Emitter<'_>, name: &str) -> Option<Slot> 
     let what = match name.rsplit_once('.') {
         Some(("tid", a)) => Special::ThreadId(axis(a)?),
         Some(("ntid", a)) => Special::BlockThreads(axis(a)?),
-        // Clusters have one block: a cluster's number is the block's.
-        Some(("ctaid" | "clusterid", a)) => Special::BlockId(axis(a)?),
-        Some(("nctaid" | "nclusterid", a)) => Special::GridBlocks(axis(a)?),
+        Some(("ctaid", a)) => Special::BlockId(axis(a)?),
+        Some(("clusterid", a)) => Special::ClusterId(axis(a)?),
+        Some(("nctaid", a)) => Special::GridBlocks(axis(a)?),
+        Some(("nclusterid", a)) => Special::GridClusters(axis(a)?),
+        // Clusters extend along x.
+        Some(("cluster.ctaid" | "cluster_ctaid", "x")) => Special::ClusterRank,
+        Some(("cluster.nctaid" | "cluster_nctaid", "x")) => Special::ClusterBlocks,
         Some(("cluster.ctaid" | "cluster_ctaid", a)) => {
             axis(a)?;
             return Some(e.constant(0));
@@ -77,8 +82,8 @@ pub(crate) fn special_register(e: &mut Emitter<'_>, name: &str) -> Option<Slot> 
             "smid" => Special::Processor,
             "dynamic_smem_size" => Special::DynamicSharedBytes,
             "total_smem_size" => Special::TotalSharedBytes,
-            "cluster.ctarank" | "cluster_ctarank" => return Some(e.constant(0)),
-            "cluster.nctarank" | "cluster_nctarank" => return Some(e.constant(1)),
+            "cluster.ctarank" | "cluster_ctarank" => Special::ClusterRank,
+            "cluster.nctarank" | "cluster_nctarank" => Special::ClusterBlocks,
             "is_explicit_cluster" => return Some(e.constant(0)),
             _ => return None,
         },
@@ -277,11 +282,17 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
         "barrier.cluster.arrive"
         | "barrier.cluster.arrive.aligned"
         | "barrier.cluster.arrive.relaxed"
-        | "barrier.cluster.arrive.relaxed.aligned" => e.push(Op::Nothing),
+        | "barrier.cluster.arrive.relaxed.aligned" => {
+            let site = e.site();
+            e.push(Op::Barrier(Box::new(Barrier::ClusterArrive), site));
+        }
         "barrier.cluster.wait" | "barrier.cluster.wait.aligned" => {
-            // The cluster's barrier is one that no other instruction names.
-            let id = e.constant(1 << 32);
-            sync(e, id, None);
+            let site = e.site();
+            e.push(Op::Barrier(Box::new(Barrier::ClusterWait), site));
+        }
+        "mapa" | "mapa.shared.cluster" => {
+            let (address, rank) = (call.scalar(0)?, call.scalar(1)?);
+            return Ok(Some(vec![map_address(e, address, rank)]));
         }
         "membar.cta"
         | "membar.gl"
