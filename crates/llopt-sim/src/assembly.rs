@@ -13,6 +13,7 @@ mod ptx_convert;
 pub(crate) mod ptx_memory;
 mod ptx_parse;
 mod ptx_sync;
+mod ptx_wgmma;
 
 use crate::bytecode::Slot;
 use crate::emit::Emitter;

@@ -237,6 +237,17 @@ impl<'a, const W: usize> Block<'a, W> {
         let Some(warp) = &self.warps[index] else {
             return;
         };
+        if let Some(site) = warp.products.unfinished() {
+            self.findings.add(
+                self.program,
+                FindingKind::UnwaitedCopy,
+                index,
+                0,
+                None,
+                site,
+                "the kernel ends before a product of a warp group has been waited for",
+            );
+        }
         let unfinished = |(lane, groups): (usize, &BulkGroups)| Some((lane, groups.unfinished()?));
         if let Some((lane, site)) = warp.bulk.iter().enumerate().find_map(unfinished) {
             self.findings.add(
@@ -489,7 +500,11 @@ impl<'a, const W: usize> Block<'a, W> {
 
     /// Completes the phase of the cluster's barrier if all threads that have not left have arrived.
     fn release_cluster(&mut self) -> bool {
-        let alive = self.warps.iter().flatten().map(|warp| warp.alive.count_ones());
+        let alive = self
+            .warps
+            .iter()
+            .flatten()
+            .map(|warp| warp.alive.count_ones());
         let barrier = &mut self.cluster_barrier;
         if barrier.arrived == 0 || barrier.arrived < alive.sum() {
             return false;

@@ -513,7 +513,7 @@ impl<const W: usize> Block<'_, W> {
 
 impl BulkGroups {
     /// A copy that belongs to the next group.
-    fn open(&mut self, tick: u32, site: SiteId) {
+    pub(crate) fn open(&mut self, tick: u32, site: SiteId) {
         self.open = Some((tick, site));
     }
 }

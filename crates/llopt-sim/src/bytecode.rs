@@ -467,6 +467,13 @@ pub(crate) enum Async {
         site: SiteId,
     },
     Commit,
+    /// What a lane has loaded is to be stored in shared memory when the load has been waited for.
+    StoreLater {
+        address: Slot,
+        words: Vec<Slot>,
+        size: u32,
+        site: SiteId,
+    },
     /// Waits until at most that many groups are pending.
     Wait(u32),
     /// Waits for all copies, committed or not.
@@ -514,6 +521,33 @@ pub(crate) enum Async {
     BulkWait(u32),
     /// `fence.proxy.async`.
     ProxyFence,
+    /// `wgmma.fence`.
+    ProductFence,
+    /// A product of a warp group begins.
+    ProductBegin(SiteId),
+    /// An operand of a product is read from shared memory.
+    FetchOperand(SharedOperand),
+    /// `wgmma.commit_group`.
+    ProductCommit,
+    /// `wgmma.wait_group`: waits until at most that many groups are pending.
+    ProductWait(u32),
+}
+
+/// An operand of a warp group's product in shared memory.
+#[derive(Debug)]
+pub(crate) struct SharedOperand {
+    /// Matrix descriptor.
+    pub(crate) descriptor: Slot,
+    /// Rows of A, or columns of B, that a warp takes.
+    pub(crate) outer: usize,
+    pub(crate) element: crate::matrix::Element,
+    /// Where the warp's lanes get which element.
+    pub(crate) deal: crate::matrix::Deal,
+    pub(crate) fields: Vec<crate::matrix::Field>,
+    pub(crate) k_contiguous: bool,
+    /// The rows are those of the warp in its group.
+    pub(crate) of_warp_group: bool,
+    pub(crate) site: SiteId,
 }
 
 /// A copy between global and shared memory by the copy engine.

@@ -85,6 +85,11 @@ impl<'t> Emitter<'t> {
     }
 
     /// Whether warps advance in lockstep, so that lanes of one warp are ordered by the program.
+    /// Lanes of a warp.
+    pub(crate) fn warp_size(&self) -> u32 {
+        self.target.warp_size()
+    }
+
     pub(crate) fn is_nvptx(&self) -> bool {
         self.target.vendor() == Vendor::Nvptx
     }

@@ -81,6 +81,7 @@ mod error;
 mod execute;
 mod findings;
 mod float;
+mod group_product;
 mod intrinsics;
 mod ir;
 mod launch;

@@ -96,6 +96,10 @@ pub(crate) enum Deal {
     MmaA8 { per: usize },
     /// B of PTX `mma`, 8 columns.
     MmaB { per: usize },
+    /// C and D of PTX `wgmma`, of one warp: groups of eight columns one after the other.
+    WarpGroupC,
+    /// B of PTX `wgmma`, which no lane holds: 32 columns side by side, all of their depth in one lane each.
+    Columns { depth: usize },
     /// C and D of PTX `mma`: two columns per lane, rows `g` and `g + 8`.
     MmaC,
     /// A or B of AMD's `mfma`: `outer` rows or columns, `blocks` products, `width` elements of k per lane.
@@ -142,6 +146,11 @@ impl Deal {
                 let (register, inner) = (element / per, element % per);
                 (0, group, thread * per + inner + 4 * per * register)
             }
+            Deal::WarpGroupC => {
+                let row = group + 8 * (element / 2 % 2);
+                (0, row, 8 * (element / 4) + 2 * thread + element % 2)
+            }
+            Deal::Columns { depth } => (0, lane + 32 * (element / depth), element % depth),
             Deal::MmaC => (0, group + 8 * (element / 2), 2 * thread + element % 2),
             Deal::MfmaInput {
                 outer,

@@ -96,6 +96,8 @@ pub enum FindingKind {
     UnwaitedCopy,
     /// An access of the copy engine to what a thread wrote, with no proxy fence between them.
     MissingProxyFence,
+    /// A product of a warp group with no `wgmma.fence` before it.
+    MissingProductFence,
     /// A store to constant memory.
     ConstantWrite,
 }

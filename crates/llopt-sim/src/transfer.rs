@@ -103,10 +103,7 @@ impl<const W: usize> Block<'_, W> {
             Barrier::Arrive { id, threads } => (*id, Some(*threads)),
             Barrier::ClusterArrive | Barrier::ClusterWait => return Ok(Flow::Next),
         };
-        let id = (
-            warp.index / self.warps_per_block,
-            rows[id as usize][first],
-        );
+        let id = (warp.index / self.warps_per_block, rows[id as usize][first]);
         let expected = threads.map_or(self.grid.threads(), |t| rows[t as usize][first] as u32);
         self.counters.site(site).barriers += 1;
         let entry = self.barriers.entry(id).or_default();
@@ -138,7 +135,9 @@ impl<const W: usize> Block<'_, W> {
                 path.state = State::Barrier;
                 Ok(Flow::Parked)
             }
-            Barrier::Arrive { .. } | Barrier::ClusterArrive | Barrier::ClusterWait => Ok(Flow::Next),
+            Barrier::Arrive { .. } | Barrier::ClusterArrive | Barrier::ClusterWait => {
+                Ok(Flow::Next)
+            }
         }
     }
 
@@ -165,6 +164,27 @@ impl<const W: usize> Block<'_, W> {
                 let sources = get(warp, global);
                 let valid = valid.map(|v| get(warp, v));
                 self.copy_async(warp, &targets, &sources, size, valid.as_ref(), site, mask);
+            }
+            Async::StoreLater {
+                address,
+                ref words,
+                size,
+                site,
+            } => {
+                let targets = get(warp, address);
+                let allowed = self.shared_bounds(warp.index, &targets, mask, size, true, site);
+                self.count_shared(&targets, allowed, size, size, true, site);
+                for lane in lanes(allowed) {
+                    let bytes: Vec<u8> = words
+                        .iter()
+                        .flat_map(|&word| {
+                            let word = warp.frames[frame].rows[word as usize][lane] as u32;
+                            word.to_le_bytes()
+                        })
+                        .take(size as usize)
+                        .collect();
+                    self.write_later(warp, lane, targets[lane], bytes, site);
+                }
             }
             Async::Commit => {
                 for lane in lanes(mask) {
@@ -277,6 +297,17 @@ impl<const W: usize> Block<'_, W> {
                     self.clocks.learn(warp.index, &done);
                 }
             }
+            Async::ProductFence => warp.products_fenced = true,
+            Async::ProductBegin(site) => {
+                self.check_product_fence(warp, mask.trailing_zeros() as usize % W, site);
+            }
+            Async::FetchOperand(ref operand) => self.fetch_operand(warp, frame, operand, mask)?,
+            Async::ProductCommit => warp.products.commit(),
+            Async::ProductWait(pending) => {
+                let done = warp.products.wait(pending as usize);
+                let done = self.clocks.copy(done);
+                self.clocks.learn(warp.index, &done);
+            }
             Async::ProxyFence => self.clocks.fence(warp.index),
         }
         Ok(())
@@ -331,19 +362,31 @@ impl<const W: usize> Block<'_, W> {
                     }
                 }
             }
-            if let Some(shadow) = &mut self.shadow {
-                for i in 0..size as usize {
-                    shadow.begin_copy(targets[lane] as usize + i, site);
-                }
-            }
-            warp.copies.push(PendingCopy {
-                lane: lane as u8,
-                group: warp.copy_group[lane],
-                shared: targets[lane],
-                bytes,
-                site,
-            });
+            self.write_later(warp, lane, targets[lane], bytes, site);
         }
+    }
+
+    /// Bytes that are in shared memory when the lane has waited for its current group.
+    fn write_later(
+        &mut self,
+        warp: &mut Warp<W>,
+        lane: usize,
+        shared: u64,
+        bytes: Vec<u8>,
+        site: SiteId,
+    ) {
+        if let Some(shadow) = &mut self.shadow {
+            for i in 0..bytes.len() {
+                shadow.begin_copy(shared as usize + i, site);
+            }
+        }
+        warp.copies.push(PendingCopy {
+            lane: lane as u8,
+            group: warp.copy_group[lane],
+            shared,
+            bytes,
+            site,
+        });
     }
 
     /// Writes the pending copies of these lanes that `ready` names by (lane, group).

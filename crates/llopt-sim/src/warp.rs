@@ -96,6 +96,9 @@ pub(crate) struct Warp<const W: usize> {
     pub(crate) copy_group: [u32; W],
     /// The phase of the cluster's barrier in which it has arrived.
     pub(crate) cluster_phase: u64,
+    /// Products of its warp group, and whether `wgmma.fence` has come before them.
+    pub(crate) products: BulkGroups,
+    pub(crate) products_fenced: bool,
     /// Bulk copies out of shared memory of each lane.
     pub(crate) bulk: Vec<BulkGroups>,
     pub(crate) executed: u64,
@@ -116,6 +119,8 @@ impl<const W: usize> Warp<W> {
             copies: Vec::new(),
             copy_group: [0; W],
             cluster_phase: 0,
+            products: BulkGroups::default(),
+            products_fenced: false,
             bulk: vec![BulkGroups::default(); W],
             executed: 0,
         }

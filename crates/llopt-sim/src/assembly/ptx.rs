@@ -13,7 +13,7 @@ use crate::intrinsics::special_register;
 use crate::row::{self, Real, mask};
 
 use super::ptx_parse::{Instruction, Operand, Statement, parse};
-use super::{ptx_arithmetic, ptx_bulk, ptx_convert, ptx_memory, ptx_sync};
+use super::{ptx_arithmetic, ptx_bulk, ptx_convert, ptx_memory, ptx_sync, ptx_wgmma};
 
 /// A type suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +172,7 @@ impl Translator<'_, '_> {
         }
         let mark = self.e.mark();
         let known = ptx_bulk::translate(self, instruction)?
+            || ptx_wgmma::translate(self, instruction)?
             || ptx_memory::translate(self, instruction)?
             || ptx_sync::translate(self, instruction)?
             || ptx_convert::translate(self, instruction)?

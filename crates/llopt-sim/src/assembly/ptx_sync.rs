@@ -36,14 +36,6 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
         "bar" | "barrier" => barrier(t, i, &modifiers)?,
         "membar" | "fence" => t.e.push(Op::Fence),
         "griddepcontrol" | "nanosleep" | "setmaxnreg" | "pmevent" => t.nothing(),
-        "wgmma"
-            if matches!(
-                modifiers.first(),
-                Some(&("fence" | "commit_group" | "wait_group"))
-            ) =>
-        {
-            t.nothing()
-        }
         "trap" => {
             let site = t.e.site();
             t.e.push(Op::Trap(site));

@@ -7,8 +7,8 @@
 //! accurately.
 
 use crate::bytecode::{
-    Address, Atomic, AtomicOp, Barrier, Collective, Op, Part, Slot, Space, Special, Terminator,
-    TransposeLoad, Vote,
+    Address, Async, Atomic, AtomicOp, Barrier, Collective, Op, Part, Slot, Space, Special,
+    Terminator, TransposeLoad, Vote,
 };
 use crate::collective::{is_dpp_control, is_swizzle_pattern};
 use crate::emit::Emitter;
@@ -106,8 +106,25 @@ fn scheduling(
             }
             e.push(Op::Nothing);
         }
+        "s.waitcnt" => {
+            // The counter of loads; its largest value waits for none. (LLVM AMDGPU usage, s_waitcnt.)
+            let counters = call.constant(0)? as u32;
+            let loads = if e.warp_size() == 64 {
+                counters & 0xf | counters >> 10 & 0x30
+            } else {
+                counters >> 10 & 0x3f
+            };
+            if loads < 63 {
+                e.push(Op::Async(Box::new(Async::Wait(loads))));
+            } else {
+                e.push(Op::Nothing);
+            }
+        }
+        "s.wait.loadcnt" => {
+            let loads = call.constant(0)? as u32;
+            e.push(Op::Async(Box::new(Async::Wait(loads))));
+        }
         "wave.barrier"
-        | "s.waitcnt"
         | "s.nop"
         | "s.sleep"
         | "s.setprio"
@@ -119,7 +136,6 @@ fn scheduling(
         | "s.sethalt"
         | "s.decperflevel"
         | "s.incperflevel"
-        | "s.wait.loadcnt"
         | "s.wait.storecnt"
         | "s.wait.dscnt"
         | "s.wait.kmcnt"
@@ -406,7 +422,7 @@ fn memory(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Opt
     Ok(None)
 }
 
-/// Loads `size` bytes per lane and stores them to shared memory at `to + offset + lane * size`.
+/// Loads `size` bytes per lane; they are in shared memory when the wave has waited for the load, at `to + offset + lane * size`.
 fn copy_to_shared(
     e: &mut Emitter<'_>,
     space: Space,
@@ -439,11 +455,17 @@ fn copy_to_shared(
     // Elements smaller than a word still take a word each.
     let stride = e.constant(u64::from(size.max(4)));
     let base = e.map3(row::SCALE_ADD, wave, lane, stride);
-    let target = Address::Flat {
-        base,
-        offset: offset as i64,
-    };
-    e.access(true, Space::Shared, target, parts, align, false);
+    let fixed = e.constant(offset);
+    let address = e.map2(row::ADD64, base, fixed);
+    let site = e.site();
+    e.push(Op::Async(Box::new(Async::StoreLater {
+        address,
+        words,
+        size,
+        site,
+    })));
+    // Each load is a group of its own for who waits on the counter of loads.
+    e.push(Op::Async(Box::new(Async::Commit)));
 }
 
 fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {

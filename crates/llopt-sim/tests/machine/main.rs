@@ -7,6 +7,7 @@ mod bulk;
 mod control_flow;
 mod counters;
 mod exchange;
+mod group_products;
 mod harness;
 mod launches;
 mod matrices;
