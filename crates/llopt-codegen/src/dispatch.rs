@@ -121,8 +121,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::AsyncCommitGroup(op) => self.async_commit(op),
             Op::AsyncWait(op) => self.async_wait(op),
             Op::GlobalScratchAlloc(op) => self.global_scratch(op),
-            Op::Fp4ToFp(_)
-            | Op::WarpSpecialize(_)
+            Op::Fp4ToFp(op) => self.unpack_fp4(op),
+            Op::WarpSpecialize(_)
             | Op::WarpSpecializePartitions(_)
             | Op::WarpYield(_)
             | Op::WarpReturn(_)
@@ -177,8 +177,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::BufferStore(op) => self.buffer_store(op),
             Op::BufferAtomicRmw(op) => self.buffer_atomic_update(op),
             Op::BufferAtomicCas(op) => self.buffer_compare_and_swap(op),
-            Op::BufferLoadToLocal(_)
-            | Op::MaskedLoad(_)
+            Op::BufferLoadToLocal(op) => self.buffer_load_to_local(op),
+            Op::AsyncWait(_) => self.wait_for_copies(operation),
+            Op::MaskedLoad(_)
             | Op::MaskedStore(_)
             | Op::ExtractSlice(_)
             | Op::Concat(_)
@@ -189,7 +190,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::InstructionSchedHint(_)
             | Op::CondBarrier(_)
             | Op::AsyncTDMWait(_)
-            | Op::AsyncWait(_)
             | Op::MemoryCounterWait(_)
             | Op::InitBarrier(_)
             | Op::WaitBarrier(_)

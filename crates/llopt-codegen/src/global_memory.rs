@@ -47,6 +47,22 @@ pub(crate) struct PointerLoad<'ctx> {
     pub(crate) other: Option<Registers<'ctx>>,
 }
 
+/// A load of a tensor through a buffer descriptor.
+pub(crate) struct BufferLoad<'c, 'a> {
+    /// What is loaded.
+    pub(crate) element: Element,
+    /// How the caches are treated.
+    pub(crate) caching: Caching,
+    /// Where the buffer begins.
+    pub(crate) base: Value<'c, 'a>,
+    /// The elements' offsets, in elements.
+    pub(crate) offsets: Value<'c, 'a>,
+    /// Which of them are loaded.
+    pub(crate) mask: Option<Value<'c, 'a>>,
+    /// What the others are.
+    pub(crate) other: Option<Value<'c, 'a>>,
+}
+
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.load`.
     pub(crate) fn load(&mut self, op: tt::LoadOp<'c, 'a>) -> Lowered {
@@ -155,19 +171,38 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `amdg.buffer_load`.
     pub(crate) fn buffer_load(&mut self, op: amdg::BufferLoadOp<'c, 'a>) -> Lowered {
         let operation = op.operation();
-        let buffers = self.buffers(operation)?;
         let of = self.result_type(operation)?;
-        let element = of.element();
-        let caching = Caching {
-            cache: cache(op.cache()),
-            ..Caching::default()
+        let load = BufferLoad {
+            element: of.element(),
+            caching: Caching {
+                cache: cache(op.cache()),
+                ..Caching::default()
+            },
+            base: op.ptr(),
+            offsets: op.offsets(),
+            mask: op.mask(),
+            other: op.other(),
         };
-        let offsets = self.registers(op.offsets());
-        let masks = op.mask().map(|mask| self.registers(mask));
-        let other = op.other().map(|other| self.registers(other));
-        let groups = self.buffer_groups(&of, element, op.ptr(), op.offsets(), op.mask());
+        let values = self.load_from_buffer(operation, &of, &load)?;
+        self.bind_result(operation, values);
+        Ok(())
+    }
+
+    /// Loads a tensor with the layout of `of` through a buffer descriptor.
+    pub(crate) fn load_from_buffer(
+        &self,
+        op: OperationRef<'c, 'a>,
+        of: &ValueType,
+        load: &BufferLoad<'c, 'a>,
+    ) -> Lowered<Vec<V<'ctx>>> {
+        let buffers = self.buffers(op)?;
+        let (element, caching) = (load.element, load.caching);
+        let offsets = self.registers(load.offsets);
+        let masks = load.mask.map(|mask| self.registers(mask));
+        let other = load.other.map(|other| self.registers(other));
+        let groups = self.buffer_groups(of, element, load.base, load.offsets, load.mask);
         let words = Words::of(element.memory_bits(), groups.width as u32);
-        let descriptor = buffers.descriptor(self.e, self.scalar(op.ptr()));
+        let descriptor = buffers.descriptor(self.e, self.scalar(load.base));
         let mut loaded: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         for group in &groups.groups {
             let mask = match self.mask_of(masks.as_ref(), group[0]) {
@@ -203,9 +238,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 loaded[*register] = Some(value);
             }
         }
-        let values = fill(&of, loaded);
-        self.bind_result(operation, values);
-        Ok(())
+        Ok(fill(of, loaded))
     }
 
     /// `amdg.buffer_store`.

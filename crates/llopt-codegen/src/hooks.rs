@@ -202,6 +202,8 @@ pub struct AsyncCopy<'ctx> {
     pub from: V<'ctx>,
     /// How many bytes.
     pub bytes: u32,
+    /// Whether the lanes of a warp write one after the other, each as many bytes.
+    pub consecutive: bool,
     /// Whether this thread copies; always when absent.
     pub acts: Option<V<'ctx>>,
     /// Whether there is anything to read; where not, zeros are written.
@@ -316,6 +318,11 @@ pub trait Hooks {
 
     /// LLVM's name of the synchronisation scope of a block.
     fn block_scope(&self) -> &'static str;
+
+    /// The bytes that one copy from global to shared memory can move, widest first.
+    fn async_copy_bytes(&self) -> &'static [u32] {
+        &[]
+    }
 
     /// Starts a copy from global to shared memory; `false`, with nothing emitted, when the target has no
     /// such copy of this size.

@@ -31,6 +31,7 @@ pub mod emit;
 pub mod emitter;
 pub mod error;
 pub mod float8;
+mod fp4;
 mod function;
 mod gather;
 mod gather_plan;

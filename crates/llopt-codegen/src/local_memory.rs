@@ -6,19 +6,20 @@
 //! that made the view.
 
 use llopt_dialects::encoding::{self, Encoding};
-use llopt_dialects::ttg;
 use llopt_dialects::types::MemDesc;
+use llopt_dialects::{amdg, ttg};
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
 use llopt_layout::{Dim, LinearLayout};
+use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::conversion::moved_bits;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, operand};
-use crate::global_memory::{PointerLoad, cache, eviction, groups};
+use crate::global_memory::{BufferLoad, PointerLoad, cache, eviction, groups};
 use crate::hooks::{AsyncCopy, Caching};
 use crate::shared_memory::{Place, registers_in_order};
 use crate::tensor::{TensorType, ValueType};
@@ -115,8 +116,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .all(|value| self.e.is_zero(*value))
         });
         let limit = self.pointer_limit(view.element, source, op.mask());
-        let widest = view.max_bits / moved_bits(view.element);
-        let groups = groups(&of, widest.max(1), &limit);
+        let widest = (view.max_bits / moved_bits(view.element)).max(1);
+        let found = groups(&of, widest, &limit);
+        // The widest copy that there is, or else the widest load.
+        let width = found.width as u32 * moved_bits(view.element) / 8;
+        let copied = self.hooks().async_copy_bytes();
+        let groups = match copied.iter().find(|bytes| **bytes <= width) {
+            Some(bytes) if *bytes < width && *bytes >= moved_bits(view.element) / 8 => {
+                groups(&of, bytes * 8 / moved_bits(view.element), &limit)
+            }
+            _ => found,
+        };
         let narrow = View {
             max_bits: groups.width as u32 * moved_bits(view.element),
             ..view
@@ -136,11 +146,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         if zero && together {
             let addresses = self.shared_addresses(&access, narrow.element, &narrow.place);
             let acts = self.acting_thread(&of);
+            let consecutive = narrow.place.pads.is_empty()
+                && access
+                    .address
+                    .flat_bases_of(Dim::LANE)
+                    .iter()
+                    .enumerate()
+                    .all(|(bit, basis)| basis * (moved_bits(narrow.element) / 8) == bytes << bit);
             let done = registers.iter().zip(addresses).all(|(chunk, to)| {
                 let copy = AsyncCopy {
                     to,
                     from: pointers[chunk[0]],
                     bytes,
+                    consecutive,
                     acts,
                     mask: masks.as_ref().map(|masks| masks[chunk[0]]),
                 };
@@ -165,6 +183,45 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let values: Registers<'ctx> = self.load_groups(&of, &groups, &load).into();
         let access = self.access_to(operation, tensor, &narrow, Access::Store, None)?;
         self.store_where_acting(operation, tensor, &access, &narrow, &values)
+    }
+
+    /// `amdg.buffer_load_to_local`: a load and a store.
+    pub(crate) fn buffer_load_to_local(
+        &mut self,
+        op: amdg::BufferLoadToLocalOp<'c, 'a>,
+    ) -> Lowered {
+        let operation = op.operation();
+        let token = self.e.zero(self.e.int(1).into());
+        self.bind_result(operation, vec![token]);
+        let of = self.type_of(op.offsets())?;
+        let ValueType::Tensor(tensor) = &of else {
+            return Err(self.invalid(operation, "it copies a tensor"));
+        };
+        let view = self.view(operation, op.dest())?;
+        let load = BufferLoad {
+            element: view.element,
+            caching: Caching {
+                cache: cache(op.cache()),
+                ..Caching::default()
+            },
+            base: op.ptr(),
+            offsets: op.offsets(),
+            mask: op.mask(),
+            other: op.other(),
+        };
+        let values: Registers<'ctx> = self.load_from_buffer(operation, &of, &load)?.into();
+        let access = self.access_to(operation, tensor, &view, Access::Store, None)?;
+        self.store_where_acting(operation, tensor, &access, &view, &values)
+    }
+
+    /// `amdg.async_wait`: waits for the copies to shared memory.
+    pub(crate) fn wait_for_copies(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        self.hooks().async_wait(self.e, 0);
+        if op.result_count() > 0 {
+            let token = self.e.zero(self.e.int(1).into());
+            self.bind_result(op, vec![token]);
+        }
+        Ok(())
     }
 
     /// `ttg.async_commit_group`.
@@ -252,18 +309,36 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         } else {
             kind
         };
-        let found =
+        let mut found =
             SharedAccess::for_memory(tensor.layout(), &view.layout, bits, access, kind, &machine)
                 .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
         let offset_bits = found.address.out_dim_size_log2(Dim::OFFSET);
-        let in_other_block = found
-            .address
-            .flat_bases()
+        // What all blocks hold, each reads from its own memory.
+        let told_apart = view
+            .layout
+            .flat_bases_of(Dim::BLOCK)
             .iter()
-            .any(|basis| basis.checked_shr(offset_bits).unwrap_or(0) != 0);
-        if in_other_block && self.program.num_ctas > 1 {
-            let reason = "elements are in the shared memory of another block of the cluster";
-            return Err(self.unsupported(op, Some(reason.to_owned())));
+            .enumerate()
+            .filter(|(_, basis)| **basis != 0)
+            .fold(0u32, |all, (bit, _)| all | 1 << bit);
+        let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0) & told_apart;
+        let ins = found.address.in_dims().to_vec();
+        let in_other_block = ins.iter().any(|dim| {
+            let bases = found.address.flat_bases_of(*dim);
+            bases.iter().enumerate().any(|(bit, basis)| {
+                let own = if *dim == Dim::BLOCK { 1 << bit } else { 0 };
+                block(*basis) != own & told_apart
+            })
+        });
+        if self.program.num_ctas > 1 {
+            if in_other_block {
+                let reason = "elements are in the shared memory of another block of the cluster";
+                return Err(self.unsupported(op, Some(reason.to_owned())));
+            }
+            found.address = found
+                .address
+                .sublayout(&ins, &[Dim::OFFSET])
+                .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
         }
         Ok(found)
     }

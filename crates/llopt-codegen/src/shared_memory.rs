@@ -76,22 +76,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0);
         let threads = of_threads(&bytes);
         let blocks = part(Dim::BLOCK, &bytes);
-        // The address counts the blocks from the own one.
-        let other_block = (
-            of_threads(&block),
-            part(Dim::BLOCK, &block),
-            part(SharedAccess::REPEAT, &block),
-        );
-        let (by_thread, by_block, by_repeat) = &other_block;
-        let moves = [by_thread, by_block, by_repeat]
-            .into_iter()
-            .any(|bases| bases.iter().any(|basis| *basis != 0));
-        let other_block = (moves && self.program.num_ctas > 1).then(|| {
-            let own: Vec<u32> = (0..self.program.num_ctas.trailing_zeros())
-                .map(|bit| 1 << bit ^ by_block.get(bit as usize).copied().unwrap_or(0))
-                .collect();
-            (self.linear(by_thread, &own), by_repeat.clone())
+        let other_block = access.address.has_out_dim(Dim::BLOCK).then(|| {
+            let (by_thread, by_block) = (of_threads(&block), part(Dim::BLOCK, &block));
+            let by_repeat = part(SharedAccess::REPEAT, &block);
+            let own = (0..self.program.num_ctas.trailing_zeros())
+                .all(|bit| by_block.get(bit as usize) == Some(&(1 << bit)));
+            let moves = !own || by_thread.iter().chain(&by_repeat).any(|basis| *basis != 0);
+            moves.then(|| (self.linear(&by_thread, &by_block), by_repeat))
         });
+        let other_block = other_block.flatten().filter(|_| self.program.num_ctas > 1);
         let thread_bits = threads
             .iter()
             .chain(&blocks)

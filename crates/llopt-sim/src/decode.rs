@@ -152,7 +152,10 @@ fn cluster_blocks(kernel: Value<'_>) -> Decoded<u32> {
     let Some(text) = kernel.function_attribute("nvvm.cluster_dim") else {
         return Ok(1);
     };
-    let extents: Vec<u32> = text.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    let extents: Vec<u32> = text
+        .split(',')
+        .filter_map(|n| n.trim().parse().ok())
+        .collect();
     match extents[..] {
         [x @ 1..=16] | [x @ 1..=16, 1] | [x @ 1..=16, 1, 1] => Ok(x),
         _ => Err(Unknown::new(format!("clusters of {text} blocks"))),

@@ -8,6 +8,7 @@ use llopt_mlir::pass::PassSpec;
 pub mod allocation;
 pub mod axis;
 pub mod barrier;
+pub mod descriptor_to_pointer;
 mod flow;
 pub mod layouts;
 pub mod legalize;
@@ -17,6 +18,7 @@ mod program;
 pub static PASSES: &[&PassSpec] = &[
     &allocation::global_scratch::ALLOCATE,
     &axis::PRINT_AXIS_INFO,
+    &descriptor_to_pointer::REWRITE,
     &layouts::ASSIGN_LAYOUTS,
 ];
 

@@ -125,7 +125,12 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             kept.push(Artifact::new(ArtifactKind::Ttir, text));
         }
         time.phase("simplify", || {
-            module::run_passes(&context, &module, "inline,canonicalize,cse,symbol-dce")
+            module::run_passes(
+                &context,
+                &module,
+                "inline,canonicalize,cse,symbol-dce,\
+                 triton-rewrite-tensor-descriptor-to-pointer,cse",
+            )
         })?;
         time.phase("layouts", || {
             module::assign_layouts(&context, &module, options)
@@ -218,7 +223,8 @@ pub(crate) fn to_llvm<'c, 'ctx>(
         module::run_passes(
             context,
             module,
-            "legalize-layouts,allocate-shared-memory,insert-barriers",
+            "legalize-layouts,allocate-shared-memory,insert-barriers,\
+             tritongpu-global-scratch-memory-allocation",
         )
     })?;
     time.phase("control flow", || {

@@ -58,7 +58,7 @@ fn execute(
     module::check_layouts(&module, options)?;
 
     let mut launch = Launch::new(grid, 1, arguments.clone());
-    let reference = llopt_sim::reference::run(&module, &mut launch).map(|()| Outcome {
+    let reference = llopt_sim::reference::run(&module, &mut launch).map(|_| Outcome {
         arguments: launch.arguments,
         report: Report::default(),
     });

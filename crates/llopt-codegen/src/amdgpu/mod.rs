@@ -11,8 +11,8 @@ use llopt_target::{Feature, Target};
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
-    Access, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math, MatrixAccess,
-    Rounding, SourcePlace, Update,
+    Access, AsyncCopy, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math,
+    MatrixAccess, Rounding, SourcePlace, Update,
 };
 use crate::llvm_c::{FenceOrdering, fence};
 
@@ -75,6 +75,27 @@ impl Hooks for Amdgpu {
 
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
         shared::shuffle_from(e, word, lane)
+    }
+
+    fn async_copy_bytes(&self) -> &'static [u32] {
+        if self.target.has(Feature::DirectToLdsWide) {
+            &[16, 4]
+        } else if self.target.has(Feature::DirectToLds) {
+            &[4]
+        } else {
+            &[]
+        }
+    }
+
+    fn async_copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
+        self.async_copy_bytes().contains(&copy.bytes) && shared::async_copy(e, copy)
+    }
+
+    fn async_wait(&self, e: &Emitter<'_>, _groups: u32) {
+        // The counter counts instructions, not groups: all that are under way are waited for.
+        if self.target.has(Feature::DirectToLds) {
+            shared::wait_for_loads(e);
+        }
     }
 
     fn load_matrix<'ctx>(

@@ -70,6 +70,14 @@ impl Hooks for Nvptx {
         "block"
     }
 
+    fn async_copy_bytes(&self) -> &'static [u32] {
+        if self.target.has(Feature::AsyncCopy) {
+            &[16, 8, 4]
+        } else {
+            &[]
+        }
+    }
+
     fn async_copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
         self.target.has(Feature::AsyncCopy) && shared::async_copy(e, copy)
     }

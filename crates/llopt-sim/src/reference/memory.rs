@@ -114,6 +114,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             self.write_view(&view, &loaded);
             return Ok(Some(vec![Value::Token]));
         }
+        if let Some(copy) = amdg::BufferLoadToLocalOp::of(op) {
+            let view = self.view(copy.dest())?;
+            let (base, offsets) = (self.tensor(copy.ptr())?, self.tensor(copy.offsets())?);
+            let pointers = self.offset(&base, &offsets, view.element)?;
+            let (mask, other) = (self.optional(copy.mask())?, self.optional(copy.other())?);
+            let loaded = self.load(&pointers, mask.as_ref(), other.as_ref(), view.element)?;
+            self.write_view(&view, &loaded);
+            return Ok(Some(vec![Value::Token]));
+        }
         if let Some(alloc) = ttg::LocalAllocOp::of(op) {
             let shape = shape_of(alloc.result().r#type());
             let view = View {

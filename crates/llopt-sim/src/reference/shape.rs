@@ -108,6 +108,22 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     source.at(&from)
                 }))
             }
+            "ttg.fp4_to_fp" => {
+                let (source, element) = (self.operand(op, 0)?, need(element)?);
+                let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize;
+                let Element::Real(real) = element else {
+                    return unknown("4-bit floats as this type");
+                };
+                one(Tensor::generate(&shape, element, |c| {
+                    let mut from = c.to_vec();
+                    from[axis] /= 2;
+                    let code = source.at(&from).bits >> (4 * (c[axis] % 2)) & 15;
+                    // OCP Microscaling Formats, E2M1.
+                    let magnitude = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0][code as usize & 7];
+                    let value: f64 = if code >= 8 { -magnitude } else { magnitude };
+                    real.encode(value)
+                }))
+            }
             "tt.join" => {
                 let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
                 one(Tensor::generate(&shape, a.element, |c| {

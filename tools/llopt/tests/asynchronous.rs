@@ -1,0 +1,193 @@
+//! Copies and exchanges that run beside the program: the machine, with its sanitizer, against the reference
+//! interpreter, before and after optimisation.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
+
+/// A `.npy` file of elements of two or four bytes with arbitrary small values.
+fn npy(descr: &str, shape: &[usize], fill: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
+    let extents: Vec<String> = shape.iter().map(|extent| format!("{extent},")).collect();
+    let mut header = format!(
+        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}",
+        extents.join(" ")
+    );
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.bytes());
+    let count: usize = shape.iter().product();
+    file.extend((0..count).flat_map(fill));
+    file
+}
+
+/// Whole numbers in half precision: 1024 to 2047.
+fn halves(shape: &[usize]) -> Vec<u8> {
+    npy("<f2", shape, |i| {
+        (0x6400u16 | (i * 37 % 1024) as u16).to_le_bytes().to_vec()
+    })
+}
+
+fn words(shape: &[usize]) -> Vec<u8> {
+    npy("<i4", shape, |i| {
+        (i as u32)
+            .wrapping_mul(2_654_435_761)
+            .to_le_bytes()
+            .to_vec()
+    })
+}
+
+/// Bytes of small singles, which add exactly.
+fn singles(shape: &[usize]) -> Vec<u8> {
+    npy("<f4", shape, |i| ((i % 251) as f32).to_le_bytes().to_vec())
+}
+
+/// Runs a kernel in every way on the same inputs; all results have to be the same.
+fn agree(kernel: &Path, target: &str, grid: &str, arguments: &str, files: &[(&str, Vec<u8>)]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, contents) in files {
+        fs::write(folder.path().join(name), contents).expect("the input is written");
+    }
+    let mut results: Vec<Vec<Vec<u8>>> = Vec::new();
+    for more in [&["--reference"][..], &[], &["--no-optimize"]] {
+        let done = Command::new(LLOPT)
+            .current_dir(folder.path())
+            .arg("run")
+            .arg(kernel)
+            .args(["--target", target, "--grid", grid, "--args", arguments])
+            .args(["--out-dir", "out"])
+            .args(more)
+            .output()
+            .expect("the command starts");
+        let said = String::from_utf8_lossy(&done.stderr);
+        let name = kernel.display();
+        assert!(done.status.success(), "{name} {target} {more:?}: {said}");
+        let read = |name: &str| fs::read(folder.path().join("out").join(name));
+        let results_of = files.iter().map(|(name, _)| read(name).expect("a result"));
+        results.push(results_of.collect());
+    }
+    assert_ne!(
+        results[0],
+        files.iter().map(|(_, c)| c.clone()).collect::<Vec<_>>(),
+        "{} does something",
+        kernel.display()
+    );
+    for other in &results[1..] {
+        assert!(results[0] == *other, "{} on {target}", kernel.display());
+    }
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
+}
+
+#[test]
+fn boxes_of_tensors_that_the_host_describes() {
+    let files = [
+        ("x.npy", halves(&[150, 120])),
+        ("o.npy", halves(&[150, 120])),
+    ];
+    let arguments = "desc:x.npy,150,120,120,1,desc:o.npy";
+    agree(&data("bulk_copy.ttgir"), "cuda:90", "1", arguments, &files);
+}
+
+#[test]
+fn descriptors_made_on_the_device() {
+    let files = [("x.npy", singles(&[70, 96])), ("o.npy", singles(&[70, 96]))];
+    for kernel in ["bulk_reduce.ttgir", "descriptor.ttir"] {
+        agree(&data(kernel), "cuda:90", "3", "x.npy,o.npy,70,96", &files);
+    }
+    for target in [
+        "cuda:80",
+        "hip:gfx90a",
+        "hip:gfx942",
+        "hip:gfx950",
+        "hip:gfx1100",
+        "hip:gfx1200",
+    ] {
+        agree(
+            &data("descriptor.ttir"),
+            target,
+            "3",
+            "x.npy,o.npy,70,96",
+            &files,
+        );
+    }
+}
+
+#[test]
+fn a_conversion_between_the_blocks_of_a_cluster() {
+    let nothing = npy("<i4", &[8192], |_| vec![0; 4]);
+    let files = [("x.npy", words(&[8192])), ("o.npy", nothing)];
+    let kernel = data("cluster_conversion.ttgir");
+    agree(&kernel, "cuda:90", "2", "x.npy,o.npy", &files);
+}
+
+#[test]
+fn copies_to_shared_memory_that_are_waited_for() {
+    let files = [("x.npy", singles(&[1024])), ("o.npy", singles(&[1024]))];
+    for (target, lanes) in [
+        ("cuda:80", 32),
+        ("cuda:90", 32),
+        ("hip:gfx90a", 64),
+        ("hip:gfx942", 64),
+        ("hip:gfx950", 64),
+        ("hip:gfx1100", 32),
+    ] {
+        for width in [1, 4] {
+            let text = fs::read_to_string(data("async_copy.ttgir")).expect("the kernel is there");
+            let text = text
+                .replace("LANES", &lanes.to_string())
+                .replace("WIDTH", &width.to_string())
+                .replace("TARGET", target);
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let kernel = folder.path().join("async_copy.ttgir");
+            fs::write(&kernel, text).expect("the kernel is written");
+            agree(&kernel, target, "1", "x.npy,o.npy,1000", &files);
+        }
+    }
+}
+
+#[test]
+fn copies_through_buffers_to_shared_memory() {
+    let files = [("x.npy", singles(&[1024])), ("o.npy", singles(&[1024]))];
+    for target in ["hip:gfx90a", "hip:gfx942", "hip:gfx950"] {
+        agree(
+            &data("buffer_to_local.ttgir"),
+            target,
+            "1",
+            "x.npy,o.npy,1000",
+            &files,
+        );
+    }
+}
+
+#[test]
+fn four_bit_floats_in_bytes() {
+    let bytes = npy("|u1", &[1024], |i| vec![(i % 256) as u8]);
+    let files = [("x.npy", bytes), ("o.npy", singles(&[4096]))];
+    for (target, lanes) in [
+        ("cuda:80", 32),
+        ("cuda:90", 32),
+        ("hip:gfx90a", 64),
+        ("hip:gfx950", 64),
+        ("hip:gfx1200", 32),
+    ] {
+        let text = fs::read_to_string(data("fp4.ttgir")).expect("the kernel is there");
+        let text = text
+            .replace("LANES", &lanes.to_string())
+            .replace("ROWS", &(lanes / 8).to_string())
+            .replace("TARGET", target);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let kernel = folder.path().join("fp4.ttgir");
+        fs::write(&kernel, text).expect("the kernel is written");
+        agree(&kernel, target, "1", "x.npy,o.npy", &files);
+    }
+}
