@@ -87,7 +87,7 @@ pub fn lower<'ctx>(
     let amdgpu;
     let hooks: &dyn Hooks = match target.vendor() {
         Vendor::Nvptx => {
-            nvptx = Nvptx::new(target);
+            nvptx = Nvptx::new(target).flushing_denormals(options.library_flushes_denormals);
             &nvptx
         }
         Vendor::Amdgpu => {

@@ -205,10 +205,16 @@ impl<'ctx> Emitter<'ctx> {
                 .struct_type(several, false)
                 .fn_type(&parameters, false),
         };
+        // NVPTX's alias analysis takes assembly for free of effects unless it says otherwise here; the
+        // attributes below narrow that down.
+        let constraints = match effect {
+            AsmEffect::Reads => format!("{constraints},~{{memory}}"),
+            AsmEffect::Pure | AsmEffect::Anything => constraints.to_owned(),
+        };
         let assembly = self.context.create_inline_asm(
             of,
             text.to_owned(),
-            constraints.to_owned(),
+            constraints,
             effect == AsmEffect::Anything,
             false,
             None,

@@ -10,28 +10,37 @@ use crate::element::{Element, Float8};
 use crate::emitter::{Emitter, V};
 use crate::hooks::{Math, Rounding};
 
-/// A function of floats of 32 or 64 bits.
+/// A function of floats of 32 or 64 bits. With `flush`, those of 32 bits may flush denormal numbers to zero.
 pub fn math<'ctx>(
     e: &Emitter<'ctx>,
     function: Math,
     element: Element,
     arguments: &[V<'ctx>],
+    flush: bool,
 ) -> Option<V<'ctx>> {
     let single = element == Element::F32;
     let of = element.llvm(e.context);
     if single {
-        let call = |name| Some(e.intrinsic(name, &[], arguments));
+        let call = |flushing, exact| {
+            let name = if flush { flushing } else { exact };
+            Some(e.intrinsic(name, &[], arguments))
+        };
         match function {
             Math::Exp => {
                 let scaled = e.fmul(arguments[0], e.f32(std::f64::consts::LOG2_E));
                 return Some(e.intrinsic("llvm.nvvm.ex2.approx", &[of], &[scaled]));
             }
-            Math::Exp2 => return Some(e.intrinsic("llvm.nvvm.ex2.approx.ftz", &[of], arguments)),
-            Math::Sqrt => return call("llvm.nvvm.sqrt.approx.ftz.f"),
-            Math::PreciseSqrt => return call("llvm.nvvm.sqrt.rn.f"),
-            Math::Rsqrt => return call("llvm.nvvm.rsqrt.approx.ftz.f"),
-            Math::Floor => return call("llvm.nvvm.floor.ftz.f"),
-            Math::Ceil => return call("llvm.nvvm.ceil.ftz.f"),
+            Math::Exp2 if flush => {
+                return Some(e.intrinsic("llvm.nvvm.ex2.approx.ftz", &[of], arguments));
+            }
+            Math::Exp2 => return Some(e.intrinsic("llvm.nvvm.ex2.approx", &[of], arguments)),
+            Math::Sqrt => return call("llvm.nvvm.sqrt.approx.ftz.f", "llvm.nvvm.sqrt.approx.f"),
+            Math::PreciseSqrt => return call("llvm.nvvm.sqrt.rn.f", "llvm.nvvm.sqrt.rn.f"),
+            Math::Rsqrt => {
+                return call("llvm.nvvm.rsqrt.approx.ftz.f", "llvm.nvvm.rsqrt.approx.f");
+            }
+            Math::Floor => return call("llvm.nvvm.floor.ftz.f", "llvm.nvvm.floor.f"),
+            Math::Ceil => return call("llvm.nvvm.ceil.ftz.f", "llvm.nvvm.ceil.f"),
             Math::Log | Math::Log2 | Math::Sin | Math::Cos | Math::Erf | Math::Other(_) => {}
         }
     } else {

@@ -19,13 +19,25 @@ use crate::hooks::{
 /// The hooks of NVIDIA's architectures.
 pub struct Nvptx {
     target: Target,
+    flushes_denormals: bool,
 }
 
 impl Nvptx {
     /// Hooks for `target`, which is one of NVIDIA's.
     #[must_use]
     pub fn new(target: Target) -> Self {
-        Self { target }
+        Self {
+            target,
+            flushes_denormals: true,
+        }
+    }
+
+    /// Whether functions of a real variable flush denormal numbers of 32 bits to zero, as they do by
+    /// default: with or without libdevice.
+    #[must_use]
+    pub fn flushing_denormals(mut self, flushes: bool) -> Self {
+        self.flushes_denormals = flushes;
+        self
     }
 }
 
@@ -166,7 +178,7 @@ impl Hooks for Nvptx {
         element: Element,
         arguments: &[V<'ctx>],
     ) -> Option<V<'ctx>> {
-        elementwise::math(e, function, element, arguments)
+        elementwise::math(e, function, element, arguments, self.flushes_denormals)
     }
 
     fn divide<'ctx>(&self, e: &Emitter<'ctx>, element: Element, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {

@@ -61,20 +61,17 @@ impl NvidiaMma {
         matrix_order(self.rank(), self.version_major != WARP_GROUP_LEVEL)
     }
 
-    /// Whether there is a layout for the version at all.
+    /// Whether there is a layout for the version at all. Operands of version 3 have one of any rank; of
+    /// its result see [`Self::layout_on`].
     pub(super) fn verify_version(&self) -> Result<(), EncodingError> {
         let no_layout = |reason| EncodingError::NoLayout {
             encoding: "ttg.nvidia_mma",
             reason,
         };
         match self.version_major {
-            WARP_LEVEL => verify_rank("ttg.nvidia_mma", self.rank(), 2..=usize::MAX, "at least 2"),
-            WARP_GROUP_LEVEL => verify_rank(
-                "ttg.nvidia_mma",
-                self.rank(),
-                2..=2,
-                "2 when versionMajor is 3",
-            ),
+            WARP_LEVEL | WARP_GROUP_LEVEL => {
+                verify_rank("ttg.nvidia_mma", self.rank(), 2..=usize::MAX, "at least 2")
+            }
             1 => Err(no_layout("no supported target has version 1")),
             5 => Err(no_layout("version 5 leaves its result in tensor memory")),
             value => Err(EncodingError::FieldValue {
@@ -116,6 +113,9 @@ impl NvidiaMma {
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         self.verify_version()?;
         let rank = self.rank();
+        if self.version_major == WARP_GROUP_LEVEL {
+            verify_rank("ttg.nvidia_mma", rank, 2..=2, "2 when versionMajor is 3")?;
+        }
         let fragment = match self.version_major {
             WARP_GROUP_LEVEL => &nvptx::WGMMA_ACCUMULATOR,
             _ => &nvptx::MMA_ACCUMULATOR,
