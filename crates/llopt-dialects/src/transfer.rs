@@ -495,7 +495,6 @@ pub fn unpack(encoding: &Encoding, shape: &[i64], axis: i64) -> Result<Encoding,
 pub fn pack(encoding: &Encoding, shape: &[i64], axis: i64) -> Result<Encoding, TransferError> {
     let position = checked_axis(axis, shape.len())?;
     let layout = encoding.linear_layout(&extents(shape))?;
-    let dim = Dim::tensor(position);
     let mut found = false;
     let mut bases = Vec::new();
     for in_dim in layout.in_dims() {
@@ -504,9 +503,14 @@ pub fn pack(encoding: &Encoding, shape: &[i64], axis: i64) -> Result<Encoding, T
             let mut vector: Vec<u32> = (0..shape.len())
                 .map(|axis| layout.basis_entry(*in_dim, bit, Dim::tensor(axis)))
                 .collect();
-            if layout.basis_entry(*in_dim, bit, dim) == 1 && *in_dim == Dim::REGISTER {
+            let mut pair = vec![0; shape.len()];
+            pair[position] = 1;
+            if !found && *in_dim == Dim::REGISTER && vector == pair {
                 found = true;
                 continue;
+            }
+            if vector[position] % 2 != 0 {
+                return Err(TransferError::NotInRegisters { axis: position });
             }
             vector[position] /= 2;
             vectors.push(vector);
