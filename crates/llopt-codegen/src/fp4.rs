@@ -26,9 +26,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let (half, step) = match to.element {
             Element::F16 => (0x3800, 0x200),
             Element::Bf16 => (0x3f00, 0x40),
-            Element::F32 => (0x3f00_0000, 0x40_0000),
             _ => {
-                let reason = "4-bit floats become f16, bf16 or f32";
+                let reason = "4-bit floats become f16 or bf16";
                 return Err(self.unsupported(operation, Some(reason.to_owned())));
             }
         };

@@ -9,8 +9,8 @@ use melior::ir::Type;
 use melior::ir::TypeLike;
 use melior::ir::r#type::IntegerType;
 
-use crate::encoding::{BulkBox, Encoding};
-use crate::types::TensorDesc;
+use crate::encoding::{BulkBox, CgaLayout, Encoding, NvmmaShared};
+use crate::types::{RankedTensor, TensorDesc};
 
 /// The fields of a descriptor object that follow from the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,10 +34,20 @@ impl DescriptorFields {
     /// In words: the block has no layout that the unit writes, or an element type that it does not know.
     pub fn of(descriptor: TensorDesc<'_>) -> Result<Self, String> {
         let block = descriptor.block().ok_or("it has no block")?;
-        let encoding = block
-            .encoding()
-            .ok_or("its block has no layout in shared memory")?;
-        let encoding = Encoding::from_attribute(encoding).map_err(|error| error.to_string())?;
+        let encoding = match block.encoding() {
+            Some(attribute) => Encoding::from_attribute(attribute),
+            None => {
+                return Self::with(
+                    block,
+                    &default_encoding(block).ok_or("its rows are shorter than 16 bytes")?,
+                );
+            }
+        };
+        Self::with(block, &encoding.map_err(|error| error.to_string())?)
+    }
+
+    /// The facts for blocks in a layout.
+    fn with(block: RankedTensor<'_>, encoding: &Encoding) -> Result<Self, String> {
         let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
         let BulkBox {
             shape: mut box_shape,
@@ -65,6 +75,31 @@ impl DescriptorFields {
             fp4_padded,
         })
     }
+}
+
+/// The layout of a block in shared memory where nobody has chosen one: rows as they are in global memory, under
+/// the widest swizzle that they fill. `None` for rows that a bulk copy cannot move.
+pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
+    let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
+    let (columns, rows) = shape.split_last()?;
+    let bits = u32::try_from(block.element().bit_width()?).ok()?;
+    let bytes = columns * u64::from(bits) / 8;
+    let swizzling_byte_width = match bytes {
+        0..16 => return None,
+        // The pattern has eight rows.
+        _ if rows.iter().product::<u64>() < 8 || rows.is_empty() => 0,
+        16..32 => 0,
+        32..64 => 32,
+        64..128 => 64,
+        _ => 128,
+    };
+    Some(Encoding::NvmmaShared(NvmmaShared {
+        swizzling_byte_width,
+        transposed: false,
+        element_bit_width: bits,
+        fp4_padded: false,
+        cga_layout: CgaLayout::single(shape.len()),
+    }))
 }
 
 /// The number of an element type, and its bytes.

@@ -8,6 +8,7 @@ use llopt_mlir::pass::PassSpec;
 pub mod allocation;
 pub mod axis;
 pub mod barrier;
+pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
 mod flow;
 pub mod layouts;
@@ -18,6 +19,7 @@ mod program;
 pub static PASSES: &[&PassSpec] = &[
     &allocation::global_scratch::ALLOCATE,
     &axis::PRINT_AXIS_INFO,
+    &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
     &layouts::ASSIGN_LAYOUTS,
 ];

@@ -7,6 +7,7 @@ use llopt_codegen::diagnostics::Diagnostics;
 use llopt_codegen::error::CodegenError;
 use llopt_codegen::lower::LoweredModule;
 use llopt_codegen::{device_library, emit, lower, optimize};
+use llopt_target::Feature;
 use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;
 use melior::ir::Module;
@@ -130,7 +131,12 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
                 &module,
                 "inline,canonicalize,cse,symbol-dce,\
                  triton-rewrite-tensor-descriptor-to-pointer,cse",
-            )
+            )?;
+            // A buffer of a cluster would have to say which block has which part.
+            if target.has(Feature::BulkTensorCopy) && options.num_ctas.unwrap_or(1) == 1 {
+                module::run_passes(&context, &module, "triton-nvidia-tma-lowering")?;
+            }
+            Ok::<(), Error>(())
         })?;
         time.phase("layouts", || {
             module::assign_layouts(&context, &module, options)

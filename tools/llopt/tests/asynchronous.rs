@@ -99,6 +99,19 @@ fn boxes_of_tensors_that_the_host_describes() {
 }
 
 #[test]
+fn accesses_through_descriptors_of_the_host_become_copies() {
+    let files = [("x.npy", singles(&[70, 96])), ("o.npy", singles(&[70, 96]))];
+    let arguments = "desc:x.npy,70,96,96,1,desc:o.npy";
+    agree(
+        &data("host_descriptor.ttir"),
+        "cuda:90",
+        "3",
+        arguments,
+        &files,
+    );
+}
+
+#[test]
 fn descriptors_made_on_the_device() {
     let files = [("x.npy", singles(&[70, 96])), ("o.npy", singles(&[70, 96]))];
     for kernel in ["bulk_reduce.ttgir", "descriptor.ttir"] {

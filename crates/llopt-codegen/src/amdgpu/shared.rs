@@ -156,7 +156,7 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
     let bytes = e.i32(i64::from(copy.bytes));
     e.intrinsic_call(
         "llvm.amdgcn.global.load.lds",
-        &[copy.from.get_type()],
+        &[],
         &[copy.from, to, bytes, e.i32(0), e.i32(0)],
     );
     true

@@ -31,7 +31,7 @@ use super::graph::{Graph, Node, NodeKind, Unrelated};
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::recompute;
 use super::relation::element_bits;
-use crate::axis::AxisAnalysis;
+use crate::axis::{AxisAnalysis, address};
 
 /// Labels that one node chooses among at most. The nearest accesses propose first; on the kernels at
 /// hand more of them changed nothing but the time that it took.
@@ -165,6 +165,17 @@ where
     let pointer = operation.operand_value(0)?;
     RankedTensor::of(pointer.r#type())?;
     Some((pointer, writes))
+}
+
+/// Bytes to which the rows of buffers in shared memory are aligned.
+const ROW_ALIGNMENT: u64 = 16;
+
+/// Whether an op moves a tensor between registers and a buffer in shared memory.
+fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
+    matches!(
+        operation.name_str(),
+        "ttg.local_alloc" | "ttg.local_load" | "ttg.local_store"
+    )
 }
 
 /// Bits of what the elements of a tensor of addresses point to.
@@ -366,14 +377,32 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 && let Some((pointer, writes)) = global_access(*operation)
             {
                 let extents = transfer::extents(&node.tensor.shape());
-                accesses.push((index, extents, self.facts.facts(pointer), pointer, writes));
+                let bits = pointee_bits(pointer);
+                accesses.push((index, extents, self.facts.facts(pointer), bits, writes));
+            } else if let NodeKind::Op(operation, _) = &node.kind
+                && is_buffer_access(*operation)
+            {
+                // Rows of a buffer are what one lane reads or writes best.
+                let extents = transfer::extents(&node.tensor.shape());
+                let bits = element_bits(node.tensor);
+                let mut contiguity = vec![1; extents.len()];
+                if let (Some(last), Some(extent)) = (contiguity.last_mut(), extents.last()) {
+                    *last = *extent;
+                }
+                let bytes = u64::from(bits / 8);
+                let facts = address::unknown_address(extents.len(), bytes).with_promises(
+                    &contiguity,
+                    &vec![ROW_ALIGNMENT; extents.len()],
+                    &[],
+                );
+                accesses.push((index, extents, facts, bits, false));
             }
         }
         let described: Vec<GlobalAccess> = accesses
             .iter()
-            .map(|(_, shape, facts, pointer, writes)| GlobalAccess {
+            .map(|(_, shape, facts, bits, writes)| GlobalAccess {
                 shape,
-                element_bits: pointee_bits(*pointer),
+                element_bits: *bits,
                 pointer: facts,
                 writes: *writes,
             })

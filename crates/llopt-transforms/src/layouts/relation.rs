@@ -64,6 +64,9 @@ impl Relation {
                             | "tt.cat"
                             | "tt.print"
                             | "tt.assert"
+                            | "ttg.local_alloc"
+                            | "ttg.local_load"
+                            | "ttg.local_store"
                     );
                 return same.then_some(Self::Same);
             }

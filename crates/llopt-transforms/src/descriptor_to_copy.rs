@@ -1,0 +1,213 @@
+//! `--triton-nvidia-tma-lowering`: accesses through tensor descriptors as copies of whole blocks between global
+//! and shared memory, for targets with a unit that does so.
+//!
+//! A load becomes a buffer, a barrier in memory that counts the block's bytes, the copy, the wait, and a load of
+//! the buffer; a store the other way round, with a fence between the program and the copy unit. Each access
+//! waits for itself: what runs beside what is for later passes to arrange.
+//!
+//! Only descriptors that are parameters of the kernel are taken: those exist before the kernel runs. One that
+//! the kernel makes itself would have to be written to memory first, which costs more than the addresses it
+//! saves ([`crate::descriptor_to_pointer`]).
+
+use llopt_dialects::tensor_descriptor::{DescriptorFields, default_encoding};
+use llopt_dialects::types::{MemDesc, MemDescParts, RankedTensor, TensorDesc};
+use llopt_dialects::{encoding, tt, ttg, ttng};
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::dialect::arith;
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Location, Operation, OperationRef, Type, Value, ValueLike};
+
+/// The pass.
+pub(crate) static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttg", "ttng", "arith"],
+    ..PassSpec::new(
+        "triton-nvidia-tma-lowering",
+        "access blocks of tensors that parameters describe by copies through shared memory",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    rewrite(module);
+    Ok(())
+}
+
+/// Rewrites every access through a descriptor that is a parameter.
+pub fn rewrite(module: OperationRef<'_, '_>) {
+    let mut accesses = Vec::new();
+    module.for_each_op(Walk::PreOrder, |op| {
+        let is_access = tt::DescriptorLoadOp::of(op).is_some()
+            || tt::DescriptorStoreOp::of(op).is_some()
+            || tt::DescriptorReduceOp::of(op).is_some();
+        let descriptor = op.operand_value(0).filter(|_| is_access);
+        if descriptor.is_some_and(|value| value.defining_op().is_none()) {
+            accesses.push(op);
+        }
+    });
+    for op in accesses {
+        let mut rewriter = Rewriter::new(op.ctx());
+        rewriter.set_before(op);
+        let access = Access {
+            op,
+            location: op.loc(),
+            rewriter,
+        };
+        // What cannot be copied is left alone, and code generation says so.
+        let _ = access.rewrite();
+    }
+}
+
+/// An access that is being rewritten: new ops come before it.
+struct Access<'c, 'a> {
+    op: OperationRef<'c, 'a>,
+    location: Location<'c>,
+    rewriter: Rewriter<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> Access<'c, 'a> {
+    fn rewrite(mut self) -> Option<()> {
+        let (op, location) = (self.op, self.location);
+        if let Some(load) = tt::DescriptorLoadOp::of(op) {
+            let buffer_type = self.buffer(load.desc(), load.result(), true)?;
+            let bytes = bytes_of(load.result())?;
+            let buffer = self.put(ttg::LocalAllocOp::build(location, buffer_type, None, None))?;
+            let barrier_type = self.barrier_type()?;
+            let barrier = self.put(ttg::LocalAllocOp::build(location, barrier_type, None, None))?;
+            let always = self.constant(1, 1)?;
+            let phase = self.constant(32, 0)?;
+            let insert = |this: &mut Self, op: Operation<'c>| {
+                this.rewriter.insert(op);
+            };
+            insert(&mut self, ttng::InitBarrierOp::build(location, barrier, 1));
+            insert(
+                &mut self,
+                ttng::BarrierExpectOp::build(location, barrier, bytes, always),
+            );
+            insert(
+                &mut self,
+                ttng::AsyncTMACopyGlobalToLocalOp::build(
+                    location,
+                    load.desc(),
+                    &load.indices(),
+                    barrier,
+                    buffer,
+                    always,
+                    tt::CacheModifier::None,
+                    tt::EvictionPolicy::Normal,
+                    false,
+                ),
+            );
+            insert(
+                &mut self,
+                ttng::WaitBarrierOp::build(location, barrier, phase, None, &[]),
+            );
+            insert(&mut self, ttng::InvalBarrierOp::build(location, barrier));
+            let result = load.result().r#type();
+            let loaded = self.put(ttg::LocalLoadOp::build(location, result, buffer, None))?;
+            load.result().replace_all_uses(loaded);
+        } else {
+            let store = tt::DescriptorStoreOp::of(op);
+            let reduce = tt::DescriptorReduceOp::of(op);
+            let (descriptor, source, indices) = match (store, reduce) {
+                (Some(store), _) => (store.desc(), store.src(), store.indices()),
+                (_, Some(reduce)) => (reduce.desc(), reduce.src(), reduce.indices()),
+                _ => return None,
+            };
+            let buffer_type = self.buffer(descriptor, source, false)?;
+            let alloc = ttg::LocalAllocOp::build(location, buffer_type, Some(source), None);
+            let buffer = self.put(alloc)?;
+            self.rewriter
+                .insert(ttng::FenceAsyncSharedOp::build(location, false));
+            self.rewriter.insert(match reduce {
+                Some(reduce) => ttng::AsyncTMAReduceOp::build(
+                    location,
+                    reduce.kind(),
+                    descriptor,
+                    &indices,
+                    buffer,
+                ),
+                None => {
+                    ttng::AsyncTMACopyLocalToGlobalOp::build(location, descriptor, &indices, buffer)
+                }
+            });
+            self.rewriter
+                .insert(ttng::TMAStoreWaitOp::build(location, 0));
+        }
+        op.erase();
+        Some(())
+    }
+
+    /// The type of a buffer for a block of the type of `like`.
+    fn buffer(
+        &self,
+        descriptor: Value<'c, 'a>,
+        like: Value<'c, 'a>,
+        mutable: bool,
+    ) -> Option<Type<'c>> {
+        let descriptor = TensorDesc::of(descriptor.r#type())?;
+        DescriptorFields::of(descriptor).ok()?;
+        let tensor = RankedTensor::of(like.r#type())?;
+        let block = descriptor.block()?;
+        let encoding = match (block.encoding(), tensor.rank() == block.rank()) {
+            (Some(encoding), true) => encoding,
+            // Leading extents of 1 that were dropped change nothing in memory.
+            _ => default_encoding(tensor)?.to_attribute(self.op.ctx()),
+        };
+        encoding::Encoding::from_attribute(encoding).ok()?;
+        Some(self.memory(tensor.shape(), tensor.element(), encoding, mutable))
+    }
+
+    fn barrier_type(&self) -> Option<Type<'c>> {
+        let context = self.op.ctx();
+        let encoding = encoding::Encoding::SwizzledShared(encoding::SwizzledShared {
+            vec: 1,
+            per_phase: 1,
+            max_phase: 1,
+            order: vec![0],
+            cga_layout: encoding::CgaLayout::single(1),
+        });
+        let word = IntegerType::new(context, 64).into();
+        Some(self.memory(vec![1], word, encoding.to_attribute(context), true))
+    }
+
+    fn memory(
+        &self,
+        shape: Vec<i64>,
+        element: Type<'c>,
+        encoding: melior::ir::Attribute<'c>,
+        mutable: bool,
+    ) -> Type<'c> {
+        MemDesc::get(&MemDescParts {
+            alloc_shape: shape.clone(),
+            shape,
+            element,
+            encoding,
+            memory_space: ttg::attribute::SHARED_MEMORY.get(self.op.ctx(), &[]),
+            mutable,
+        })
+    }
+
+    fn constant(&mut self, bits: u32, value: i64) -> Option<Value<'c, 'a>> {
+        let context = self.op.ctx();
+        let of = IntegerType::new(context, bits).into();
+        let attribute = IntegerAttribute::new(of, value).into();
+        self.put(arith::constant(context, attribute, self.location))
+    }
+
+    /// Inserts an op before the access; answers its result.
+    fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
+        self.rewriter.insert(op).result_value(0)
+    }
+}
+
+/// The bytes of a block.
+fn bytes_of(tensor: Value<'_, '_>) -> Option<i64> {
+    let tensor = RankedTensor::of(tensor.r#type())?;
+    let bits = i64::from(tensor.element().bit_width()?);
+    Some(tensor.shape().iter().product::<i64>() * bits / 8)
+}
