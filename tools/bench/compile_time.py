@@ -3,79 +3,89 @@
 
     venv/bin/python tools/bench/compile_time.py [--corpus FOLDER] [--targets cuda:90,hip:gfx942]
 
-Run with a Python that has `triton==3.6.0`. What is counted: wall time from the text of a `.ttgir`
-to the text of the PTX or AMDGPU assembly. On Triton's side that is a new context, its parser and
-its stages `llir` and `ptx` (or `amdgcn`), all in this process; on llopt's side a new context,
-parsing, lowering, LLVM's optimiser and its back end, all in one process too (the benchmark
-`compile_time` of the crate `llopt`, which cargo builds in release here). Neither side assembles.
-Each kernel is compiled once to warm up and then five times; the median counts. The machine should
-be otherwise idle; the summary is the geometric mean of the ratios. The exit status is 1 if it is
-above `--limit`.
+Run with a Python that has `triton==3.6.0`. What is counted: processor time from the text of a
+`.ttgir` to the text of the PTX or AMDGPU assembly. On Triton's side that is a new context, its
+parser and its stages `llir` and `ptx` (or `amdgcn`); on llopt's side a new context, parsing,
+lowering, LLVM's optimiser and its back end (the benchmark `compile_time` of the crate `llopt`,
+which cargo builds in release here). Neither side assembles, and neither starts a second thread.
+Each kernel has one process on each side, which compiles it once to warm up and then `--runs` times;
+the least counts, because whatever else runs on the machine only adds. The summary is the geometric
+mean of the ratios. The exit status is 1 if it is above `--limit` for a target.
 """
 
 import argparse
 import json
 import math
-import os
-import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import corpus
-import triton_stages
-
-WARM_UP, MEASURED = 1, 5
 
 
-def triton_survives(path, target):
-    """Whether Triton compiles the file; a failed assertion would end this process."""
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        try:
-            triton_stages.compile(path, target)
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    return os.waitpid(child, 0)[1] == 0
-
-
-def time_triton(path, target):
-    """Median milliseconds of each stage, and of all."""
-    runs = [triton_stages.compile(path, target).seconds for _ in range(WARM_UP + MEASURED)]
-    runs = runs[WARM_UP:]
-    medians = {stage: statistics.median(run[stage] for run in runs) * 1e3 for stage in runs[0]}
-    return statistics.median(sum(run.values()) for run in runs) * 1e3, medians
-
-
-def time_llopt(files):
-    """Median milliseconds and medians of the phases for each (target, path), or the error."""
+def build_benchmark():
+    """The path of llopt's benchmark, built now."""
     command = ["cargo", "bench", "--quiet", "--package", "llopt", "--bench", "compile_time"]
-    text = "".join(f"{target}\t{path}\n" for target, path in files)
-    done = subprocess.run(
-        command, input=text, capture_output=True, text=True, cwd=corpus.ROOT, check=False
-    )
+    command += ["--no-run", "--message-format=json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=corpus.ROOT, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
-    results = {}
-    for record in map(json.loads, done.stdout.splitlines()):
-        outcome = record["outcome"]
-        key = record["target"], record["file"]
-        if "error" in outcome:
-            results[key] = outcome["error"]
-            continue
-        runs = outcome["runs"]
-        phases = {}
-        for run in runs:
-            for phase in run["phases"]:
-                phases.setdefault(phase["phase"], []).append(phase["milliseconds"])
-        results[key] = (
-            statistics.median(run["total"] for run in runs),
-            {phase: statistics.median(times) for phase, times in phases.items()},
+    for message in map(json.loads, done.stdout.splitlines()):
+        if message.get("target", {}).get("name") == "compile_time" and message.get("executable"):
+            return message["executable"]
+    sys.exit("cargo built no benchmark")
+
+
+def time_llopt(benchmark, kernel, path, runs, timeout):
+    """Least milliseconds, and those of each phase, or in words why there are none."""
+    command = [benchmark, "--runs", str(runs)]
+    line = f"{kernel.target}\t{path}\n"
+    try:
+        done = subprocess.run(
+            command, input=line, capture_output=True, text=True, check=False, timeout=timeout
         )
-    return results
+    except subprocess.TimeoutExpired:
+        return f"not finished after {timeout} s"
+    if done.returncode:
+        return done.stderr.strip()
+    outcome = json.loads(done.stdout)["outcome"]
+    if "error" in outcome:
+        return outcome["error"]
+    phases = {}
+    for run in outcome["runs"]:
+        for phase in run["phases"]:
+            phases.setdefault(phase["phase"], []).append(phase["milliseconds"])
+    least = {phase: min(times) for phase, times in phases.items()}
+    return {"total": min(run["total"] for run in outcome["runs"]), **least}
+
+
+# What the process for Triton does: a failed assertion in Triton ends it.
+TRITON = """
+import json, sys
+import triton_stages
+path, target, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
+runs = [triton_stages.compile(path, target).seconds for _ in range(1 + runs)][1:]
+print(json.dumps(runs))
+"""
+
+
+def time_triton(kernel, path, runs, timeout):
+    """Least milliseconds, and those of each stage, or in words why there are none."""
+    command = [sys.executable, "-c", TRITON, str(path), kernel.target, str(runs)]
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=timeout, cwd=here
+        )
+    except subprocess.TimeoutExpired:
+        return f"not finished after {timeout} s"
+    if done.returncode:
+        return "refused by Triton itself"
+    measured = json.loads(done.stdout.splitlines()[-1])
+    least = {stage: min(run[stage] for run in measured) * 1e3 for stage in measured[0]}
+    return {"total": min(sum(run.values()) for run in measured) * 1e3, **least}
 
 
 def main():
@@ -83,33 +93,45 @@ def main():
     parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
     parser.add_argument("--targets", default="cuda:90,hip:gfx942")
     parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    parser.add_argument("--sample", type=int, default=1, help="only every Nth kernel")
+    parser.add_argument("--runs", type=int, default=5, help="measured compilations of each kernel")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one kernel")
+    parser.add_argument("--jobs", type=int, default=1, help="kernels measured at once")
+    parser.add_argument("--benchmark", help="llopt's benchmark, if it is built already")
     parser.add_argument("--limit", type=float, default=0.5)
     parser.add_argument("--kernels", action="store_true", help="one line for each kernel")
-    parser.add_argument("--json", type=Path, help="write every median here")
+    parser.add_argument("--json", type=Path, help="write every time here")
     arguments = parser.parse_args()
 
     corpus.find_vendor_tools()
     kernels = corpus.load(arguments.corpus, arguments.targets.split(","), arguments.only)
-    records, refused = [], 0
-    with tempfile.TemporaryDirectory() as scratch:
-        files = {}
-        for kernel in kernels:
-            path = Path(scratch) / f"{kernel.target.replace(':', '_')}.{kernel.name}.ttgir"
-            path.write_text(kernel.text)
-            files[kernel.target, str(path)] = kernel
-        # One side after the other: they must not compete for the machine.
-        for (target, path), ours in time_llopt(files).items():
-            if isinstance(ours, str) or not triton_survives(path, target):
-                refused += 1
+    kernels = kernels[:: arguments.sample]
+    benchmark = arguments.benchmark or build_benchmark()
+    records, refused = [], []
+
+    def measure(kernel):
+        path = Path(scratch) / f"{kernel.target.replace(':', '_')}.{kernel.name}.ttgir"
+        path.write_text(kernel.text)
+        ours = time_llopt(benchmark, kernel, path, arguments.runs, arguments.timeout)
+        # What llopt does not compile yet is not worth the time.
+        if isinstance(ours, str):
+            return ours, None
+        return ours, time_triton(kernel, path, arguments.runs, arguments.timeout)
+
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:
+        for kernel, (ours, theirs) in zip(kernels, pool.map(measure, kernels)):
+            if isinstance(ours, str) or isinstance(theirs, str):
+                whose = f"llopt: {ours}" if isinstance(ours, str) else f"Triton: {theirs}"
+                refused.append((kernel, whose))
                 continue
-            theirs = time_triton(path, target)
+            ratio = ours["total"] / theirs["total"]
             records.append(
                 {
-                    "kernel": files[target, path].name,
-                    "target": target,
-                    "llopt": {"total": ours[0], **ours[1]},
-                    "triton": {"total": theirs[0], **theirs[1]},
-                    "ratio": ours[0] / theirs[0],
+                    "kernel": kernel.name,
+                    "target": kernel.target,
+                    "llopt": ours,
+                    "triton": theirs,
+                    "ratio": ratio,
                 }
             )
 
@@ -121,7 +143,10 @@ def main():
                 f"| {r['triton']['total']:.2f} | {r['ratio']:.2f} |"
             )
         print()
-    print(f"llopt and Triton {triton_stages.VERSION}; {refused} kernels not compiled by both\n")
+    print(f"llopt and Triton 3.6; {len(refused)} of {len(kernels)} kernels not compiled by both\n")
+    for kernel, why in refused:
+        if "not finished" in why:
+            print(f"{kernel.target} {kernel.name}: {why}\n")
     print("| target | kernels | llopt ms, sum | Triton ms, sum | mean ratio | worst |")
     print("|---|---:|---:|---:|---:|---|")
     good = bool(records)
@@ -135,14 +160,15 @@ def main():
             f"| {worst['kernel']} {worst['ratio']:.2f} |"
         )
         good &= mean <= arguments.limit
-    if records:
+    for side in ("llopt", "triton") if records else ():
         phases = {}
         for r in records:
-            for phase, time in r["llopt"].items():
+            for phase, time in r[side].items():
                 phases[phase] = phases.get(phase, 0) + time
-        total = phases.pop("total")
+        phases.pop("total")
+        total = sum(phases.values())
         shares = ", ".join(f"{phase} {100 * time / total:.0f} %" for phase, time in phases.items())
-        print(f"\nllopt's time by phase: {shares}")
+        print(f"\n{side}'s time by phase: {shares}")
     if arguments.json:
         arguments.json.write_text(json.dumps(records, indent=0) + "\n")
     sys.exit(0 if good else 1)

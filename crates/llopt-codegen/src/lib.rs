@@ -43,6 +43,7 @@ mod llvm_c;
 mod local_memory;
 mod location;
 pub mod lower;
+pub mod machine;
 pub mod nvptx;
 pub mod optimize;
 pub mod options;

@@ -23,7 +23,7 @@ use inkwell::llvm_sys::core::{
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
-use inkwell::targets::{InitializationConfig, Target};
+use inkwell::targets::{InitializationConfig, Target, TargetMachine};
 use inkwell::values::{AsValueRef, BasicValueEnum, InstructionValue};
 
 use crate::hooks::{Ordering, Update};
@@ -179,6 +179,27 @@ pub fn open_bitcode_lazily<'ctx>(
             return Err("not a bitcode file that this LLVM can read".to_owned());
         }
         Ok(Module::new(module))
+    }
+}
+
+/// A target machine that goes from thread to thread.
+pub struct SharedMachine(TargetMachine);
+
+// SAFETY: LLVM's target machines have no state of a thread; only one owner uses it at a time.
+unsafe impl Send for SharedMachine {}
+
+impl SharedMachine {
+    /// Requires: nothing else refers to the machine.
+    pub fn new(machine: TargetMachine) -> Self {
+        Self(machine)
+    }
+}
+
+impl std::ops::Deref for SharedMachine {
+    type Target = TargetMachine;
+
+    fn deref(&self) -> &TargetMachine {
+        &self.0
     }
 }
 

@@ -5,44 +5,14 @@
 //! their assembly, as LLVM's own instruction selection does for plain ones; on AMD offsets that do not fit
 //! into an access stay where they are cheap.
 
-use inkwell::OptimizationLevel;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, RelocMode, TargetMachine, TargetTriple};
+use inkwell::targets::TargetMachine;
 use inkwell::values::InstructionOpcode;
 use llopt_target::{Target, Vendor};
 
 use crate::error::CodegenError;
 use crate::llvm_c;
-
-/// LLVM's machine for `target`.
-///
-/// # Errors
-/// A bug: this LLVM lacks the back end.
-pub fn machine(target: Target) -> Result<TargetMachine, CodegenError> {
-    llvm_c::initialize();
-    let bug = |message: String| CodegenError::Bug {
-        stage: "target machine",
-        message,
-    };
-    let triple = TargetTriple::create(target.triple());
-    let llvm_target =
-        inkwell::targets::Target::from_triple(&triple).map_err(|error| bug(error.to_string()))?;
-    let relocation = match target.vendor() {
-        Vendor::Nvptx => RelocMode::Default,
-        Vendor::Amdgpu => RelocMode::PIC,
-    };
-    llvm_target
-        .create_target_machine(
-            &triple,
-            target.llvm_cpu(),
-            target.llvm_features(),
-            OptimizationLevel::Aggressive,
-            relocation,
-            CodeModel::Default,
-        )
-        .ok_or_else(|| bug(format!("LLVM has no machine for {target}")))
-}
 
 /// Optimises `module`, into which the device libraries are linked already.
 ///

@@ -7,6 +7,7 @@ use llopt_codegen::amdgpu::Amdgpu;
 use llopt_codegen::element::{Element, Float8};
 use llopt_codegen::emitter::{Emitter, V};
 use llopt_codegen::hooks::{Access, Caching, Eviction, Hooks, Launch, Math, Rounding, Words};
+use llopt_codegen::machine::Machine;
 use llopt_codegen::nvptx::Nvptx;
 use llopt_codegen::{emit, float8, optimize};
 use llopt_target::{Target, Vendor};
@@ -23,7 +24,7 @@ fn compile(
     target: Target,
     build: impl for<'ctx> Fn(&Emitter<'ctx>, &dyn Hooks, &[V<'ctx>]),
 ) -> String {
-    let machine = optimize::machine(target).unwrap();
+    let machine = Machine::of(target).unwrap();
     let context = Context::create();
     let e = Emitter::new(&context, "test", true);
     e.module

@@ -6,6 +6,7 @@ use inkwell::targets::TargetMachine;
 use llopt_codegen::diagnostics::Diagnostics;
 use llopt_codegen::error::CodegenError;
 use llopt_codegen::lower::LoweredModule;
+use llopt_codegen::machine::Machine;
 use llopt_codegen::{device_library, emit, lower, optimize};
 use llopt_target::Feature;
 use llopt_transforms::axis::AxisAnalysis;
@@ -160,7 +161,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
 
     let llvm = inkwell::context::Context::create();
     let said = Diagnostics::of(&llvm);
-    let machine = time.phase("target machine", || optimize::machine(target))?;
+    let machine = time.phase("target machine", || Machine::of(target))?;
     let lowered = to_llvm(&context, &module, &llvm, &machine, options, &mut time)?;
     let mut metadata = Metadata::of(&lowered.metadata, options);
     let kernel = lowered.module;

@@ -4,7 +4,7 @@
 //! The three share nothing but the parsed module. Where their results agree on random inputs, lowering,
 //! layouts, synchronisation and optimisation are right; where two disagree, one of them is wrong.
 
-use llopt_codegen::optimize;
+use llopt_codegen::{machine, optimize};
 use llopt_sim::{Argument, Launch, Machine, Report};
 
 use crate::contain::contained;
@@ -64,7 +64,7 @@ fn execute(
     });
 
     let llvm = inkwell::context::Context::create();
-    let machine = optimize::machine(target)?;
+    let machine = machine::Machine::of(target)?;
     let mut time = Timings::default();
     let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, options, &mut time)?;
     let metadata = Metadata::of(&lowered.metadata, options);
