@@ -7,7 +7,8 @@
 A kernel runs on the simulated machine as LLVM optimised it and as it was lowered, and on the
 reference interpreter, with inputs derived from its text (`launch.py`). Integers and moved data
 must agree bit by bit; numbers that were computed, within the bound that the reference itself
-derives for them (`llopt run --reference --bounds`). A finding of the sanitizer is a failure.
+derives for them (`llopt run --reference --bounds`), and with NumPy where a kernel's name says what
+it computes (`meaning.py`). A finding of the sanitizer is a failure.
 """
 
 import argparse
@@ -24,10 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
+for sibling in ("bench", "gpu"):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / sibling))
 
 import corpus
+import formats
 import launch as launches
+import meaning
 
 SECONDS = 300
 # Equal bit for bit, or where the reference gives bounds, within these.
@@ -155,6 +159,29 @@ def run_all(llopt, kernel, launch, source, folder, outcome):
                 if said:
                     differences.append(f"{parameter.name}: {said}")
         outcome[f"{name} differs"] = "; ".join(differences)
+    outcome["numpy"] = {
+        name: "; ".join(
+            f"{launch.parameters[position].name}: {said}"
+            for position, (expected, tolerance) in known.items()
+            if (said := complaint(runs[name][position], expected, tolerance, launch.parameters[position]))
+        )
+        for name in runs
+        if (known := meaning.of(kernel.name, launch))
+    }
+
+
+def complaint(found, expected, tolerance, parameter):
+    """What NumPy expects otherwise at the beginning of a buffer, or an empty text."""
+    type = meaning.FORMATS[parameter.pointee]
+    found = found[: len(expected)]
+    if tolerance is None:
+        found = found.view(expected.dtype)
+        # An unsigned type has no other storage than its signed one.
+        wrong = ~formats.same(found, expected, type) if formats.is_float(type) else found != expected
+    else:
+        wrong = ~(np.abs(formats.values(found, type).astype(np.float64) - expected) <= tolerance)
+    at = np.flatnonzero(wrong)
+    return f"{len(at)} of {len(wrong)} are not NumPy's, first [{at[0]}]" if len(at) else ""
 
 
 def examine(llopt, kernel, seed):
@@ -202,6 +229,9 @@ def verdict(outcome):
     for name in ("optimized", "lowered"):
         if message := outcome.get(f"{name} differs"):
             return f"differs ({name})", message
+    for name, message in outcome["numpy"].items():
+        if message:
+            return f"wrong ({name})", message
     return ("same" if outcome["exact"] else "within bounds"), ""
 
 
@@ -231,6 +261,8 @@ def main():
             if arguments.json:
                 arguments.json.write_text(json.dumps(outcomes, indent=1))
     words = sorted({word for count in counts.values() for word in count})
+    stated = sum(bool(outcome.get("numpy")) for outcome in outcomes)
+    print(f"\n{len(outcomes)} kernels, of {stated} of them NumPy states the result")
     print("\n| target | " + " | ".join(words) + " |\n|---|" + "---:|" * len(words))
     for target, count in sorted(counts.items()):
         print(f"| {target} | " + " | ".join(str(count[word]) for word in words) + " |")

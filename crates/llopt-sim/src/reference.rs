@@ -16,6 +16,7 @@
 //!
 //! An operation that is not known is an error that names it.
 
+mod assembly;
 mod bound;
 mod descriptor;
 mod elementwise;
@@ -683,6 +684,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
 
     /// Operations without regions.
     fn operation(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Vec<Value>> {
+        if let Some(assembly) = tt::ElementwiseInlineAsmOp::of(op) {
+            return self.inline_assembly(assembly);
+        }
         if let Some(results) = self.shape_operation(op)? {
             return Ok(results);
         }

@@ -1,9 +1,8 @@
 """Control flow and functions: loops of every kind, branches, calls, early returns."""
 
 import numpy as np
-import triton
-import triton.language as tl
 
+from frontend import tl, triton
 from program import numbers, program, start, zeros
 
 

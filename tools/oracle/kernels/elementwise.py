@@ -1,12 +1,10 @@
 """Operations on each element: integers of every size, floats with everything special, casts, libraries."""
 
 import numpy as np
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
 
 import formats
-from program import BOTH, Expected, about, hostile, numbers, program, real, start, zeros
+from frontend import libdevice, tl, triton
+from program import Expected, about, hostile, numbers, program, real, start, zeros
 
 
 @triton.jit
@@ -258,10 +256,21 @@ def library(a, b, o, N: tl.constexpr):
     tl.store(o + 13 * N + i, libdevice.trunc(x))
     tl.store(o + 14 * N + i, libdevice.nearbyint(x))
     tl.store(o + 15 * N + i, libdevice.copysign(x, y))
-    tl.store(o + 16 * N + i, libdevice.cbrt(x))
+    tl.store(o + 16 * N + i, libdevice.erfinv(y))
     tl.store(o + 17 * N + i, libdevice.log10(tl.abs(x)))
     tl.store(o + 18 * N + i, libdevice.asinh(x))
     tl.store(o + 19 * N + i, libdevice.erfc(x))
+
+
+def inverse_erf(y):
+    """By bisection."""
+    from math import erf
+
+    low, high = -6.0, 6.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if erf(middle) < y else (low, middle)
+    return low
 
 
 def library_launch(type, n):
@@ -275,7 +284,7 @@ def library_launch(type, n):
         rows = [
             np.tan(a), np.arcsin(b), np.arccos(b), np.arctan(a), np.sinh(a), np.cosh(a), np.tanh(a),
             np.log1p(np.abs(a)), np.expm1(a), np.arctan2(a, b), np.hypot(a, b), np.fmod(a, b),
-            np.abs(a) ** b, np.trunc(a), np.rint(a), np.copysign(a, b), np.cbrt(a), np.log10(np.abs(a)),
+            np.abs(a) ** b, np.trunc(a), np.rint(a), np.copysign(a, b), np.vectorize(inverse_erf)(b), np.log10(np.abs(a)),
             np.arcsinh(a), np.vectorize(erfc)(a),
         ]  # fmt: skip
         # Functions of the device libraries are within a few units in the last place.
@@ -288,6 +297,42 @@ def library_launch(type, n):
 for type in ("fp32", "fp64"):
     program(f"library_{type}", library, {"a": "*" + type, "b": "*" + type, "o": "*" + type}, {"N": 256},
             library_launch(type, 256))  # fmt: skip
+
+
+# Functions that only libdevice has.
+@triton.jit
+def library_more(a, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(a + i)
+    tl.store(o + i, libdevice.cbrt(x))
+    tl.store(o + N + i, libdevice.tgamma(tl.abs(x) + 0.5))
+    tl.store(o + 2 * N + i, libdevice.sinpi(x))
+    tl.store(o + 3 * N + i, libdevice.normcdf(x))
+    tl.store(o + 4 * N + i, libdevice.popc(x.to(tl.int32, bitcast=True)).to(tl.float32))
+    tl.store(o + 5 * N + i, libdevice.clz(x.to(tl.int32, bitcast=True)).to(tl.float32))
+    tl.store(o + 6 * N + i, libdevice.float2int_rd(x).to(tl.float32))
+    tl.store(o + 7 * N + i, libdevice.mul_rz(x, x))
+
+
+def library_more_launch(rng, n=256):
+    from math import erfc, gamma
+
+    x = rng.normal(0, 2, n).astype(np.float32)
+    a = x.astype(np.float64)
+    words = x.view(np.uint32)
+    squares = (a * a).astype(np.float32)
+    squares = np.where(squares > a * a, np.nextafter(squares, np.float32(0)), squares)
+    rows = [
+        np.cbrt(a), [gamma(v) for v in (np.abs(x) + np.float32(0.5)).astype(np.float64)], np.sin(np.pi * a),
+        [0.5 * erfc(-v / 2**0.5) for v in a], [bin(w).count("1") for w in words],
+        [32 - int(w).bit_length() for w in words], np.floor(a), squares,
+    ]  # fmt: skip
+    units = np.repeat([16, 16, 16, 16, 0, 0, 0, 0], n) * 2.0**-23
+    o = Expected(np.concatenate(rows).astype(np.float32), units, units / 4)
+    return start(1, ("fp32", x), ("fp32", zeros("fp32", 8 * n), o))
+
+
+program("library_more", library_more, {"a": "*fp32", "o": "*fp32"}, {"N": 256}, library_more_launch, vendors=("cuda",))
 
 
 @triton.jit

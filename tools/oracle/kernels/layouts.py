@@ -1,10 +1,9 @@
 """Kernels with layouts of their own, in Gluon: conversions, shared memory and its views, reductions, gathers."""
 
 import numpy as np
-from triton.experimental import gluon
-from triton.experimental.gluon import language as gl
 
 import formats
+from frontend import gl, gluon
 from program import numbers, program, start, zeros
 
 # One layout of each kind for blocks of four warps, by warp size.

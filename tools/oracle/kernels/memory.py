@@ -1,10 +1,9 @@
 """Loads, stores, pointers, descriptors and atomics."""
 
 import numpy as np
-import triton
-import triton.language as tl
 
 import formats
+from frontend import tl, triton
 from program import EPSILON, Expected, about, numbers, program, real, start, zeros
 
 

@@ -1,10 +1,9 @@
 """Operations that move elements without computing: transposes, joins, gathers, reshapes, flips."""
 
 import numpy as np
-import triton
-import triton.language as tl
 
 import formats
+from frontend import tl, triton
 from program import Expected, numbers, program, start, zeros
 
 

@@ -1,4 +1,5 @@
-//! Runs the examples on llopt's simulated machine and compares the results with NumPy.
+//! Runs the examples, and the programs of the oracle, on llopt's simulated machine and compares the
+//! results with NumPy.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,26 +24,42 @@ pub struct Cases<'a> {
 
 /// Runs the cases on every target that has an example for them.
 pub fn run(cases: &Cases<'_>) -> Result<Tally> {
-    let python = if Path::new(DEBIAN_PYTHON).exists() {
-        DEBIAN_PYTHON
-    } else {
-        "python3"
-    };
     let targets = match cases.targets {
         [] => Vec::new(),
         some => vec!["--targets".to_owned(), some.join(",")],
     };
-    let mut tally = None;
-    process::run_watched(
-        Command::new(python)
-            .current_dir(workspace::root())
-            // Leave no compiled Python in the source tree.
-            .arg("-B")
-            .arg("tools/gpu/simulate.py")
-            .arg("--llopt")
+    script(
+        Command::new(python())
+            .args(["-B", "tools/gpu/simulate.py", "--llopt"])
             .arg(cases.llopt)
             .args(["--only", cases.only])
-            .args(targets)
+            .args(targets),
+    )
+}
+
+/// Runs the stored programs of the oracle on the machine, optimised and not, and on the reference.
+pub fn programs(llopt: &Path) -> Result<Tally> {
+    script(
+        Command::new(python())
+            .args(["-B", "tools/oracle/programs.py", "--stored", "--llopt"])
+            .arg(llopt),
+    )
+}
+
+fn python() -> &'static str {
+    if Path::new(DEBIAN_PYTHON).exists() {
+        DEBIAN_PYTHON
+    } else {
+        "python3"
+    }
+}
+
+/// Runs a script that ends with a closing line. `-B` leaves no compiled Python in the source tree.
+fn script(command: &mut Command) -> Result<Tally> {
+    let mut tally = None;
+    process::run_watched(
+        command
+            .current_dir(workspace::root())
             .envs(device::variables()?),
         |line| tally = closing_line(line).or(tally),
     )?;

@@ -85,6 +85,11 @@ pub fn run(options: &Options) -> Result<()> {
         })?;
         tally.passed += simulated.passed;
         tally.failed += simulated.failed;
+        let programs = process::phase("programs of the oracle against NumPy", || {
+            simulate::programs(&llopt)
+        })?;
+        tally.passed += programs.passed;
+        tally.failed += programs.failed;
     }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     if !all_well || tally.failed > 0 {

@@ -16,7 +16,9 @@ use crate::error::{Decoded, Unknown};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::row::{self, IntOp, Real, RealFunction, RealOp, mask, row1, row2, row3};
 
-use super::{Invocation, amdgcn_convert, amdgcn_matrix, generic, without_types};
+use super::{
+    Invocation, amdgcn_convert, amdgcn_matrix, amdgcn_trigonometry, generic, without_types,
+};
 
 /// Translates `llvm.amdgcn.<name>`.
 pub(super) fn translate(
@@ -718,6 +720,7 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
             let bits = call.result.first().map_or(32, |leaf| leaf.bits);
             Ok(vec![e.truncate(exponent, bits)])
         }
+        ("trig.preop", Some(Real::F64)) => amdgcn_trigonometry::preop(e, call),
         ("groupstaticsize", _) => Ok(vec![e.special(Special::TotalSharedBytes)]),
         _ => Err(call.unknown()),
     }
