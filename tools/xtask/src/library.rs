@@ -8,7 +8,7 @@
 //! objects is larger than a gigabyte, has no end of symbols that meet those of another LLVM, and leaves
 //! a list of libraries to name after it. So the linker combines the objects that are used into a
 //! single one (`ld -r`), with duplicate sections of C++ already merged (`--force-group-allocation`), and
-//! `objcopy` makes all but the interface's symbols local.
+//! `llvm-objcopy` makes all but the interface's symbols local (GNU's takes minutes for so many).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn install_static(built: &Path, archives: &Path, lib: &Path) -> Result<()> {
     let names = work.join("functions");
     fs::write(&names, functions.join("\n"))?;
     process::run(
-        Command::new("objcopy")
+        Command::new(prefix.join("bin/llvm-objcopy"))
             .arg(format!("--keep-global-symbols={}", names.display()))
             .args([&all, &shown]),
     )?;
