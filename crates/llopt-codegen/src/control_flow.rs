@@ -10,6 +10,7 @@ use crate::emitter::V;
 use crate::function::{
     FunctionLowering, Lowered, Registers, integer_attribute, name, operand, result,
 };
+use crate::llvm_c;
 use crate::tensor::ValueType;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -36,6 +37,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 self.e.branch_if(condition, then, otherwise);
             }
             _ => return Err(self.unsupported(op, None)),
+        }
+        if keeps_invariants(op)
+            && let Some(branch) = self.e.block().get_terminator()
+        {
+            llvm_c::disable_licm(self.e.context, branch);
         }
         Ok(())
     }
@@ -140,4 +146,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 fn successor<'c, 'a>(op: OperationRef<'c, 'a>, index: usize) -> melior::ir::BlockRef<'c, 'a> {
     op.successor(index)
         .expect("bug in llopt: the terminator has this successor")
+}
+
+/// Whether a branch leads back to the start of a loop whose invariant operations are to stay inside. Nothing
+/// but the text of `#llvm.loop_annotation` is accessible.
+fn keeps_invariants(op: OperationRef<'_, '_>) -> bool {
+    op.attribute("llvm.loop_annotation")
+        .is_ok_and(|annotation| annotation.to_string().contains("licm = <disable = true"))
 }

@@ -16,10 +16,13 @@ use inkwell::llvm_sys::core::{
     LLVMGetGEPSourceElementType, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
     LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
     LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
-    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsABinaryOperator,
-    LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMReplaceAllUsesWith,
-    LLVMSetIsDisjoint, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
+    LLVMGetMDKindIDInContext, LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID,
+    LLVMGetTypeKind, LLVMIsABinaryOperator, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst,
+    LLVMIsAInlineAsm, LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue,
+    LLVMReplaceAllUsesWith, LLVMSetIsDisjoint, LLVMSetMetadata, LLVMSetNSW, LLVMSetNUW,
+    LLVMSetOperand, LLVMTypeOf,
 };
+use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
@@ -54,6 +57,29 @@ pub fn initialize() {
             )
         };
     });
+}
+
+/// Marks the loop that `branch` leads back to the start of as one whose invariant operations stay
+/// inside.
+pub fn disable_licm(context: &Context, branch: InstructionValue<'_>) {
+    const KIND: &str = "llvm.loop";
+    const PROPERTIES: [&str; 2] = ["llvm.licm.disable", "llvm.loop.licm_versioning.disable"];
+    let c = context.as_ctx_ref();
+    // SAFETY: strings and arrays outlive the calls, which copy them; the temporary node is replaced,
+    // and thereby freed, before the node that refers to it is used.
+    unsafe {
+        // A loop's node names itself first, which keeps the nodes of two loops apart.
+        let itself = LLVMTemporaryMDNode(c, std::ptr::null_mut(), 0);
+        let mut operands = vec![itself];
+        for property in PROPERTIES {
+            let mut name = LLVMMDStringInContext2(c, property.as_ptr().cast(), property.len());
+            operands.push(LLVMMDNodeInContext2(c, &mut name, 1));
+        }
+        let node = LLVMMDNodeInContext2(c, operands.as_mut_ptr(), operands.len());
+        LLVMMetadataReplaceAllUsesWith(itself, node);
+        let kind = LLVMGetMDKindIDInContext(c, KIND.as_ptr().cast(), KIND.len() as u32);
+        LLVMSetMetadata(branch.as_value_ref(), kind, LLVMMetadataAsValue(c, node));
+    }
 }
 
 /// A fence in a synchronisation scope of the target, such as AMD's `workgroup`.

@@ -224,6 +224,23 @@ class Simulation(Switched):
                                     BLOCK=128, grid=(1,))  # fmt: skip
         self.assertIn("ptx", kernel.asm)
 
+    def test_preloaded_kernels_are_those_that_run(self):
+        triton_llopt.simulate("cuda:90")
+        seen = []
+
+        def note(**call):
+            seen.append(call["compile"]["specialization_data"])
+
+        x, y, out = self.vectors(128)
+        triton.knobs.runtime.jit_cache_hook = note
+        try:
+            kernels.add[(1,)](x, y, out, 128, BLOCK=128)
+        finally:
+            triton.knobs.runtime.jit_cache_hook = None
+        kernels.add.device_caches.clear()
+        preloaded = kernels.add.preload(seen[0])
+        self.assertIs(kernels.add[(1,)](x, y, out, 128, BLOCK=128), preloaded)
+
     def test_disable_ends_it(self):
         before = triton.runtime.driver._active
         triton_llopt.simulate("hip:gfx942")

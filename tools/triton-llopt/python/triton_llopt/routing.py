@@ -52,9 +52,7 @@ configuration = None
 def _digest():
     """Of the library, so that a cache outlives neither a release nor a rebuild."""
     with open(_llopt.__file__, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(
-            hashlib, "file_digest"
-        ) else hashlib.sha256(file.read()).hexdigest()
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 @functools.lru_cache

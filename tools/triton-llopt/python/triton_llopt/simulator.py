@@ -22,6 +22,10 @@ from triton_llopt import _llopt
 from triton_llopt.errors import NotSimulatedError, SanitizerError, SanitizerWarning, SimulationError
 
 
+# Bytes of the smallest unit that a GPU allocates and that its atomics work on.
+WORD = 4
+
+
 def allocation(tensor):
     """Address and size of the memory that a tensor lies in; ``None`` for what is no tensor."""
     if hasattr(tensor, "allocation"):
@@ -75,8 +79,8 @@ class _Arguments:
         self.add_pointer(value.base)
         self.values += [*sizes, int(value.padding == "nan"), *sizes]
 
-    def memory(self):
-        """Pairs of an address and what is there; allocations that share bytes are one."""
+    def sizes(self):
+        """Bytes by address; allocations that share some are one."""
         merged = []
         for address, size in sorted(self.allocations.items()):
             if merged and address < sum(merged[-1]):
@@ -84,7 +88,22 @@ class _Arguments:
                 merged[-1] = (start, max(length, address + size - start))
             else:
                 merged.append((address, size))
-        return [(address, ctypes.string_at(address, size)) for address, size in merged]
+        return dict(merged)
+
+    def memory(self):
+        """Pairs of an address and what is there."""
+        merged = list(self.sizes().items())
+        ends = [address for address, _ in merged[1:]] + [float("inf")]
+        return [
+            (address, ctypes.string_at(address, size) + self.padding(address + size, end))
+            for (address, size), end in zip(merged, ends)
+        ]
+
+    @staticmethod
+    def padding(address, end):
+        """What follows an allocation up to a whole word: on a GPU none ends inside one, and atomics on
+        halves of a word work on all of it."""
+        return bytes(min(-address % WORD, max(end - address, 0)))
 
 
 class Launcher:
@@ -130,9 +149,10 @@ class Launcher:
             )
         except SimulationError as error:
             raise _described(error, metadata)
+        sizes = given.sizes()
         for (address, before), after in zip(memory, outcome.memory()):
             if before != after:
-                ctypes.memmove(address, after, len(after))
+                ctypes.memmove(address, after, sizes[address])
         for line in outcome.output:
             print(line.rstrip("\n"), file=sys.stdout, flush=True)
         device.report = json.loads(outcome.report)
