@@ -23,6 +23,8 @@
 //! register 0 -> (0, 1), lanes -> (1,0) … (16,0), warps -> (32,0), (64,0): 32x32b, twice
 //! ```
 
+use std::cmp::Reverse;
+
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 
 use crate::encoding::{COL, ROW};
@@ -108,7 +110,7 @@ impl Transport {
             }
             if vector != 0 {
                 span.push(vector);
-                span.sort_unstable_by(|a, b| b.cmp(a));
+                span.sort_unstable_by_key(|known| Reverse(*known));
             }
             vector != 0
         });
