@@ -22,9 +22,10 @@ WAVES_OF_64 = ("gfx90a", "gfx942", "gfx950")
 
 @dataclass
 class Compiled:
-    """The assembly, the launch metadata, and processor seconds by stage (`parse` first)."""
+    """The assembly, the LLVM IR before it, the launch metadata, and processor seconds by stage (`parse` first)."""
 
     assembly: str
+    llvm: str
     metadata: dict
     seconds: dict
 
@@ -59,4 +60,6 @@ def compile(path, target_name):
         start = time.process_time()
         module = stages[stage](module, metadata)
         seconds[stage] = time.process_time() - start
-    return Compiled(module, metadata, seconds)
+        if stage == "llir":
+            llvm = str(module)
+    return Compiled(module, llvm, metadata, seconds)

@@ -10,11 +10,12 @@ use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{
-    Exchange, Movement, Plan, PlanError, Scope, SharedPlan, ShufflePlan, cheapest,
+    Counts, Exchange, Movement, Plan, PlanError, Scope, SharedPlan, ShufflePlan, cheapest, plan,
 };
 use llopt_target::{Feature, Target};
 use melior::ir::OperationRef;
 
+use crate::decision::Choice;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, operand, result};
@@ -38,6 +39,14 @@ pub(crate) fn plan_conversion(
         moved_bits(from.element),
         &target.machine(),
     )
+}
+
+/// The feasible plans of a conversion beside the one that is followed, cheapest first.
+fn other_plans(from: &TensorType, to: &TensorType, target: Target, followed: &Plan) -> Vec<Plan> {
+    let bits = moved_bits(from.element);
+    let mut all = plan(from.layout(), to.layout(), bits, &target.machine()).unwrap_or_default();
+    all.retain(|plan| plan != followed);
+    all
 }
 
 /// The bits of the warp's number whose warps store what other warps store too.
@@ -85,6 +94,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         to: &TensorType,
     ) -> Lowered<Registers<'ctx>> {
         if let Some(places) = from.rename_to(to, |element| element) {
+            self.record(op, || Choice::Movement {
+                chosen: Box::new(Plan {
+                    movement: Movement::Nothing,
+                    counts: Counts::default(),
+                    cost: 0.0,
+                }),
+                rejected: Vec::new(),
+            });
             return Ok(places
                 .into_iter()
                 .map(|register| values[register as usize])
@@ -92,6 +109,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
         let plan = plan_conversion(from, to, self.hooks().target())
             .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
+        self.record(op, || Choice::Movement {
+            chosen: Box::new(plan.clone()),
+            rejected: other_plans(from, to, self.hooks().target(), &plan),
+        });
         match &plan.movement {
             Movement::Nothing => Ok(values.clone()),
             Movement::Registers { sources } => Ok((0..to.registers())

@@ -14,6 +14,7 @@ use melior::ir::{
 };
 
 use crate::access::AccessFacts;
+use crate::decision::{Choice, Journal};
 use crate::emitter::{Emitter, V};
 use crate::error::CodegenError;
 use crate::hooks::Hooks;
@@ -40,6 +41,8 @@ pub(crate) struct Program<'r> {
     pub(crate) num_ctas: u32,
     /// Threads per warp.
     pub(crate) threads_per_warp: u32,
+    /// Where decisions are written down.
+    pub(crate) journal: Journal,
 }
 
 /// Arguments that every function gets beside those of the source.
@@ -115,6 +118,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// The vendor's instructions.
     pub(crate) fn hooks(&self) -> &'r dyn Hooks {
         self.program.hooks
+    }
+
+    /// Writes down what is decided about an op.
+    pub(crate) fn record(&self, op: OperationRef<'c, 'a>, choice: impl FnOnce() -> Choice) {
+        self.program.journal.record(op, choice);
     }
 
     // Values.

@@ -13,6 +13,7 @@ use llopt_dialects::tt;
 use melior::ir::OperationRef;
 
 use crate::conversion::moved_bits;
+use crate::decision::Choice;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute};
 use crate::gather_plan::{Frame, GatherPlan, SharedGather, WarpGather};
@@ -34,9 +35,27 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .distinct_registers(&of)
             .map(|register| (register, self.to_i32(wide[register])))
             .collect();
-        let plan = GatherPlan::new(&from, &to, axis, self.hooks().target())
+        let plans = GatherPlan::priced(&from, &to, axis, self.hooks().target())
             .map_err(|error| self.unsupported(operation, Some(error.to_string())))?;
-        let gathered = match &plan {
+        let Some(((plan, cost), rejected)) = plans.split_first() else {
+            return Err(self.unsupported(operation, Some("no way to gather fits".to_owned())));
+        };
+        self.record(operation, || Choice::Gather {
+            chosen: (plan.kind(), *cost),
+            rejected: rejected
+                .iter()
+                .map(|(plan, cost)| (plan.kind(), *cost))
+                .collect(),
+            candidates: match plan {
+                GatherPlan::Warp(warp) => 1 << warp.choices.len(),
+                GatherPlan::Shared(_) => 1,
+            },
+            shared_bytes: match plan {
+                GatherPlan::Warp(_) => 0,
+                GatherPlan::Shared(shared) => shared.bytes,
+            },
+        });
+        let gathered = match plan {
             GatherPlan::Warp(plan) => self.gather_in_warp(plan, &from, &values, &wanted),
             GatherPlan::Shared(plan) => {
                 let base = self.scratch_of(operation)?;

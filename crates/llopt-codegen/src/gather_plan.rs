@@ -506,16 +506,46 @@ impl GatherPlan {
         axis: usize,
         target: Target,
     ) -> Result<Self, CrossesBlocks> {
+        let plans = Self::priced(from, to, axis, target)?;
+        plans
+            .into_iter()
+            .next()
+            .map(|(plan, _)| plan)
+            .ok_or(CrossesBlocks)
+    }
+
+    /// The ways to gather with their prices, cheapest first: at most one inside of warps and one through
+    /// shared memory.
+    pub(crate) fn priced(
+        from: &TensorType,
+        to: &TensorType,
+        axis: usize,
+        target: Target,
+    ) -> Result<Vec<(Self, f32)>, CrossesBlocks> {
         let frame = Frame::new(from, to, axis);
         let warp = [false, true]
             .into_iter()
             .filter_map(|lanes_first| WarpGather::new(&frame, lanes_first))
             .map(|plan| (plan.cost(&frame, target), plan))
             .min_by(|a, b| a.0.total_cmp(&b.0));
-        match (warp, SharedGather::new(&frame, target)) {
-            (Some((cost, _)), Ok((shared, through))) if through < cost => Ok(Self::Shared(shared)),
-            (Some((_, warp)), _) => Ok(Self::Warp(warp)),
-            (None, shared) => shared.map(|(shared, _)| Self::Shared(shared)),
+        let mut plans: Vec<(Self, f32)> = Vec::new();
+        plans.extend(warp.map(|(cost, plan)| (Self::Warp(plan), cost)));
+        match SharedGather::new(&frame, target) {
+            Ok((shared, cost)) => plans.push((Self::Shared(shared), cost)),
+            Err(crosses) if plans.is_empty() => return Err(crosses),
+            Err(_) => {}
+        }
+        // Stable: of equal prices that inside of warps comes first.
+        plans.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Ok(plans)
+    }
+
+    /// One word for it: `thread`, `shuffle` or `shared`.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Warp(plan) if plan.is_local => "thread",
+            Self::Warp(_) => "shuffle",
+            Self::Shared(_) => "shared",
         }
     }
 }

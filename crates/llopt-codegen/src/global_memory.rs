@@ -10,6 +10,7 @@ use llopt_target::Feature;
 use melior::ir::{OperationRef, Value};
 
 use crate::access::{DimFacts, Groups, choose_groups};
+use crate::decision::Choice;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers};
@@ -78,6 +79,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let masks = op.mask().map(|mask| self.registers(mask));
         let other = op.other().map(|other| self.registers(other));
         let groups = self.pointer_groups(&of, element, op.ptr(), op.mask());
+        self.record_access(operation, false, element, &groups);
         let load = PointerLoad {
             element,
             caching,
@@ -88,6 +90,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let values = self.load_groups(&of, &groups, &load);
         self.bind_result(operation, values);
         Ok(())
+    }
+
+    fn record_access(
+        &self,
+        op: OperationRef<'c, 'a>,
+        is_store: bool,
+        element: Element,
+        groups: &Groups,
+    ) {
+        self.record(op, || Choice::GlobalAccess {
+            is_store,
+            element_bits: element.memory_bits(),
+            width: groups.width as u32,
+            accesses: groups.groups.len() as u32,
+        });
     }
 
     /// Loads groups of elements through the pointers of their first.
@@ -145,6 +162,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let values = self.registers(op.value());
         let masks = op.mask().map(|mask| self.registers(mask));
         let groups = self.pointer_groups(&of, element, op.ptr(), op.mask());
+        self.record_access(op.operation(), true, element, &groups);
         let words = Words::of(element.memory_bits(), groups.width as u32);
         let acts = self.acting_thread(&of);
         for group in &groups.groups {
@@ -201,6 +219,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let masks = load.mask.map(|mask| self.registers(mask));
         let other = load.other.map(|other| self.registers(other));
         let groups = self.buffer_groups(of, element, load.base, load.offsets, load.mask);
+        self.record_access(op, false, element, &groups);
         let words = Words::of(element.memory_bits(), groups.width as u32);
         let descriptor = buffers.descriptor(self.e, self.scalar(load.base));
         let mut loaded: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
@@ -254,6 +273,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let values = self.registers(op.value());
         let masks = op.mask().map(|mask| self.registers(mask));
         let groups = self.buffer_groups(&of, element, op.ptr(), op.offsets(), op.mask());
+        self.record_access(op.operation(), true, element, &groups);
         let words = Words::of(element.memory_bits(), groups.width as u32);
         let descriptor = buffers.descriptor(self.e, self.scalar(op.ptr()));
         let acts = self.acting_thread(&of);

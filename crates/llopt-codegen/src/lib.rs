@@ -22,6 +22,7 @@ mod constants;
 mod control_flow;
 mod conversion;
 mod debug;
+pub mod decision;
 pub mod device_library;
 pub mod diagnostics;
 mod dispatch;

@@ -16,6 +16,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::conversion::moved_bits;
+use crate::decision::Choice;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, operand};
@@ -340,6 +341,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .sublayout(&ins, &[Dim::OFFSET])
                 .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
         }
+        self.record(op, || Choice::SharedAccess {
+            is_store: access == Access::Store,
+            element_bits: bits,
+            access: Box::new(found.clone()),
+        });
         Ok(found)
     }
 

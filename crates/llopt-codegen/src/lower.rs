@@ -23,6 +23,7 @@ use melior::ir::{BlockLike, Module as SourceModule, OperationRef, Type};
 
 use crate::access::AccessFacts;
 use crate::amdgpu::Amdgpu;
+use crate::decision::{Decision, Journal};
 use crate::emitter::{Emitter, V, function_type, space};
 use crate::error::CodegenError;
 use crate::function::{
@@ -68,6 +69,8 @@ pub struct LoweredModule<'ctx> {
     pub module: Module<'ctx>,
     /// The kernel's launch data.
     pub metadata: Metadata,
+    /// What was decided, in the order of emission, if the options ask to keep it.
+    pub decisions: Vec<Decision>,
 }
 
 /// Lowers a module of `tt.func`s whose structured control flow has become branches.
@@ -116,6 +119,7 @@ pub fn lower<'ctx>(
         num_warps,
         num_ctas: number("ttg.num-ctas", 1).max(1),
         threads_per_warp: number("ttg.threads-per-warp", i64::from(target.warp_size())).max(1),
+        journal: Journal::new(options.keep_decisions),
     };
     let launched_warps = number("ttg.total-num-warps", i64::from(num_warps)).max(num_warps);
     let launch = Launch {
@@ -209,6 +213,7 @@ pub fn lower<'ctx>(
     Ok(LoweredModule {
         module: e.module,
         metadata,
+        decisions: program.journal.into_decisions(),
     })
 }
 

@@ -31,6 +31,8 @@ pub struct CodegenOptions {
     pub keep_print_calls: bool,
     /// Whether LLVM's verifier runs after lowering.
     pub verify: bool,
+    /// Whether lowering keeps its [decisions](crate::decision) for somebody to read.
+    pub keep_decisions: bool,
 }
 
 impl Default for CodegenOptions {
@@ -48,6 +50,7 @@ impl Default for CodegenOptions {
             lld: None,
             keep_print_calls: false,
             verify: cfg!(debug_assertions),
+            keep_decisions: false,
         }
     }
 }

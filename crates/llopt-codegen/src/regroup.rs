@@ -17,6 +17,7 @@
 use std::rc::Rc;
 
 use llopt_dialects::tt;
+use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LayoutError};
 use melior::ir::OperationRef;
 
@@ -82,7 +83,7 @@ impl Passage {
                 from: from.clone(),
                 to: beside(to, &from.shape)?,
             }))
-        } else if tt::CatOp::of(op).is_some() && distinct(to) != 2 * distinct(from) {
+        } else if tt::CatOp::of(op).is_some() && !follow_each_other(from, to) {
             let second: u32 = from.shape.iter().product();
             Ok(Some(Self {
                 from: renumbered(from, &to.shape, &keep, Some(second))?,
@@ -126,6 +127,26 @@ fn distinct(tensor: &TensorType) -> usize {
         .count()
 }
 
+/// Whether the registers of two tensors `from`, one after the other, are those of a tensor `to` in some order
+/// of its elements: twice as many, in threads that hold copies of each other in both or in neither.
+fn follow_each_other(from: &TensorType, to: &TensorType) -> bool {
+    distinct(to) == 2 * distinct(from)
+        && from.free_threads() == to.free_threads()
+        && from.free_blocks() == to.free_blocks()
+        && places_are_independent(from)
+        && places_are_independent(to)
+}
+
+/// Whether two places hold the same element only if they differ in bits that move nothing.
+fn places_are_independent(tensor: &TensorType) -> bool {
+    let mut seen = Echelon::new();
+    [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK]
+        .into_iter()
+        .flat_map(|dim| tensor.layout().flat_bases_of(dim))
+        .filter(|basis| **basis != 0)
+        .all(|basis| seen.insert(*basis).is_none())
+}
+
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.reshape`, `tt.expand_dims` and `tt.trans`.
     pub(crate) fn regroup(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
@@ -158,7 +179,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn concatenate(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
         let from = self.tensor_of(op, operand(op, 0))?;
         let to = self.tensor_of(op, result(op, 0))?;
-        if distinct(&to) != 2 * distinct(&from) {
+        if !follow_each_other(&from, &to) {
             let values = self.both_operands(op);
             let moved = self.pass(op, &values)?;
             self.bind_result(op, moved);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use llopt::sim::{self, Argument};
-use llopt::{ErrorClass, Options, Outcome, Source};
+use llopt::{Engines, ErrorClass, Options, Outcome, Source};
 
 use crate::case::Case;
 
@@ -124,22 +124,25 @@ pub fn check(case: &Case) -> Verdict {
         .map(|buffer| Argument::Buffer(buffer.data.bytes(buffer.number, buffer.length)))
         .collect();
     let source = Source::new("case.ttgir", case.text.as_bytes());
-    let outcomes = match llopt::run_everywhere(&source, &options, [1; 3], &arguments) {
-        Ok(outcomes) => outcomes,
+    let launches = vec![arguments];
+    let run = llopt::run_everywhere(&source, &options, [1; 3], launches, Engines::ALL);
+    let outcomes = match run {
+        Ok(mut all) => all.pop().unwrap_or_default(),
         Err(error) if error.class() == ErrorClass::Unsupported => {
             return Verdict::Unsupported(error.to_string());
         }
         Err(error) => return Verdict::Failed(Failure::Compilation(error.to_string())),
     };
     let reference = match outcomes.reference {
-        Ok(outcome) => outcome,
-        Err(error @ sim::Error::Unsupported { .. }) => {
+        None => return Verdict::Agreed,
+        Some(Ok(outcome)) => outcome,
+        Some(Err(error @ sim::Error::Unsupported { .. })) => {
             return Verdict::Unsupported(format!("reference: {error}"));
         }
-        Err(error) => return Verdict::Failed(Failure::Reference(error.to_string())),
+        Some(Err(error)) => return Verdict::Failed(Failure::Reference(error.to_string())),
     };
     let runs = [
-        (Level::Unoptimized, Some(outcomes.unoptimized)),
+        (Level::Unoptimized, outcomes.unoptimized),
         (Level::Optimized, outcomes.optimized),
     ];
     for (level, run) in runs {

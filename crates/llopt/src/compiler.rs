@@ -121,36 +121,11 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     if kind == ArtifactKind::Ttir {
         return Ok(module::printed(&module, kind, options, time));
     }
-    if !module::has_layouts(&module) {
-        if keep(ArtifactKind::Ttir) {
-            let text = time.phase("print", || module::text(&module));
-            kept.push(Artifact::new(ArtifactKind::Ttir, text));
-        }
-        time.phase("simplify", || {
-            module::run_passes(
-                &context,
-                &module,
-                "inline,canonicalize,cse,symbol-dce,\
-                 triton-rewrite-tensor-descriptor-to-pointer,cse",
-            )?;
-            // A buffer of a cluster would have to say which block has which part.
-            if target.has(Feature::BulkTensorCopy) && options.num_ctas.unwrap_or(1) == 1 {
-                module::run_passes(&context, &module, "triton-nvidia-tma-lowering")?;
-            }
-            Ok::<(), Error>(())
-        })?;
-        time.phase("layouts", || {
-            module::assign_layouts(&context, &module, options)
-        })?;
-        time.phase("simplify", || {
-            module::run_passes(
-                &context,
-                &module,
-                "canonicalize,cse,loop-invariant-code-motion",
-            )
-        })?;
+    if keep(ArtifactKind::Ttir) && !module::has_layouts(&module) {
+        let text = time.phase("print", || module::text(&module));
+        kept.push(Artifact::new(ArtifactKind::Ttir, text));
     }
-    time.phase("check", || module::check_layouts(&module, options))?;
+    to_layouts(&context, &module, options, &mut time)?;
     if kind == ArtifactKind::Ttgir {
         return Ok(module::printed(&module, kind, options, time));
     }
@@ -209,6 +184,44 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         timings: time,
         warnings: Vec::new(),
     })
+}
+
+/// The phases that give a module layouts, if it has none, and check those that it has.
+///
+/// # Errors
+/// See [`ErrorClass`].
+pub(crate) fn to_layouts(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+    time: &mut Timings,
+) -> Result<(), Error> {
+    if !module::has_layouts(module) {
+        time.phase("simplify", || {
+            module::run_passes(
+                context,
+                module,
+                "inline,canonicalize,cse,symbol-dce,\
+                 triton-rewrite-tensor-descriptor-to-pointer,cse",
+            )?;
+            // A buffer of a cluster would have to say which block has which part.
+            if options.target.has(Feature::BulkTensorCopy) && options.num_ctas.unwrap_or(1) == 1 {
+                module::run_passes(context, module, "triton-nvidia-tma-lowering")?;
+            }
+            Ok::<(), Error>(())
+        })?;
+        time.phase("layouts", || {
+            module::assign_layouts(context, module, options)
+        })?;
+        time.phase("simplify", || {
+            module::run_passes(
+                context,
+                module,
+                "canonicalize,cse,loop-invariant-code-motion",
+            )
+        })?;
+    }
+    time.phase("check", || module::check_layouts(module, options))
 }
 
 /// The phases from layouts to LLVM IR that is linked but not optimised.

@@ -1,9 +1,10 @@
-//! One launch of one kernel by every engine: by the meaning of its operations, by the code that lowering
+//! Launches of one kernel by several engines: by the meaning of its operations, by the code that lowering
 //! emits for a target, and by that code after LLVM's optimiser.
 //!
 //! The three share nothing but the parsed module. Where their results agree on random inputs, lowering,
 //! layouts, synchronisation and optimisation are right; where two disagree, one of them is wrong.
 
+use inkwell::module::Module as LlvmModule;
 use llopt_codegen::{machine, optimize};
 use llopt_sim::{Argument, Launch, Machine, Report};
 
@@ -19,85 +20,155 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// The outcomes of one launch.
-#[derive(Debug)]
+/// Which engines run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Engines {
+    /// The reference interpreter, on whole tensors.
+    pub reference: bool,
+    /// The simulated machine, on LLVM IR as lowering made it.
+    pub unoptimized: bool,
+    /// The simulated machine, on optimised LLVM IR.
+    pub optimized: bool,
+}
+
+impl Engines {
+    /// Each of them.
+    pub const ALL: Self = Self {
+        reference: true,
+        unoptimized: true,
+        optimized: true,
+    };
+}
+
+/// The outcomes of one launch, of the engines that ran.
+#[derive(Debug, Default)]
 pub struct Outcomes {
-    /// By the meaning of the operations on whole tensors.
-    pub reference: Result<Outcome, llopt_sim::Error>,
-    /// By the simulated machine, on LLVM IR as lowering made it.
-    pub unoptimized: Result<Outcome, llopt_sim::Error>,
-    /// By the simulated machine, on optimised LLVM IR; `None` if [`Options::optimize`] is off.
+    /// By the meaning of the operations.
+    pub reference: Option<Result<Outcome, llopt_sim::Error>>,
+    /// As lowering made it.
+    pub unoptimized: Option<Result<Outcome, llopt_sim::Error>>,
+    /// After optimisation.
     pub optimized: Option<Result<Outcome, llopt_sim::Error>>,
 }
 
-/// Runs the kernel of a module with layouts under every engine, `grid` blocks each, with the sanitizer on
-/// and on one thread of the host.
+/// Runs the kernel of a module with layouts under the given engines, once for each list of arguments, `grid`
+/// blocks each, with the sanitizer on and on one thread of the host.
 ///
 /// # Errors
-/// Those of a [compilation](crate::Compiler::compile). What an engine says about its run is in its outcome.
+/// Those of a [compilation](crate::Compiler::compile). What an engine says about a run is in its outcome.
 pub fn run_everywhere(
     source: &Source,
     options: &Options,
     grid: [u32; 3],
-    arguments: &[Argument],
-) -> Result<Outcomes, Error> {
+    launches: Vec<Vec<Argument>>,
+    engines: Engines,
+) -> Result<Vec<Outcomes>, Error> {
     let (source, options) = (source.clone(), options.clone());
-    let arguments = arguments.to_vec();
-    contained(move || execute(&source, &options, grid, arguments))
+    contained(move || execute(&source, &options, grid, &launches, engines))
 }
 
 fn execute(
     source: &Source,
     options: &Options,
     grid: [u32; 3],
-    arguments: Vec<Argument>,
-) -> Result<Outcomes, Error> {
+    launches: &[Vec<Argument>],
+    engines: Engines,
+) -> Result<Vec<Outcomes>, Error> {
     let target = options.target;
     let context = session::context()?;
     let module = module::parse(&context, source)?;
     module::check_layouts(&module, options)?;
+    let mut all: Vec<Outcomes> = launches.iter().map(|_| Outcomes::default()).collect();
 
-    let mut launch = Launch::new(grid, 1, arguments.clone());
-    let reference = llopt_sim::reference::run(&module, &mut launch).map(|_| Outcome {
-        arguments: launch.arguments,
-        report: Report::default(),
-    });
+    if engines.reference {
+        for (arguments, outcomes) in launches.iter().zip(&mut all) {
+            let mut launch = Launch::new(grid, 1, arguments.clone());
+            let ended = llopt_sim::reference::run(&module, &mut launch);
+            outcomes.reference = Some(ended.map(|_| Outcome {
+                arguments: launch.arguments,
+                report: Report::default(),
+            }));
+        }
+    }
+    if !engines.unoptimized && !engines.optimized {
+        return Ok(all);
+    }
 
     let llvm = inkwell::context::Context::create();
     let machine = machine::Machine::of(target)?;
     let mut time = Timings::default();
     let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, options, &mut time)?;
     let metadata = Metadata::of(&lowered.metadata, options);
-    let simulate = |kernel: &inkwell::module::Module<'_>| {
-        let machine = Machine::new(kernel, target, None)?;
-        let mut arguments = arguments.clone();
+    let kernel = Kernel {
+        options,
+        metadata: &metadata,
+        grid,
+    };
+    if engines.unoptimized {
+        let ended = kernel.run_all(&lowered.module, launches);
+        for (outcomes, outcome) in all.iter_mut().zip(ended) {
+            outcomes.unoptimized = Some(outcome);
+        }
+    }
+    if engines.optimized {
+        optimize::optimize(&lowered.module, target, &machine)?;
+        let ended = kernel.run_all(&lowered.module, launches);
+        for (outcomes, outcome) in all.iter_mut().zip(ended) {
+            outcomes.optimized = Some(outcome);
+        }
+    }
+    Ok(all)
+}
+
+/// A compiled kernel on the simulated machine.
+pub(crate) struct Kernel<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) metadata: &'a Metadata,
+    pub(crate) grid: [u32; 3],
+}
+
+impl Kernel<'_> {
+    /// Runs LLVM IR once for each list of arguments.
+    pub(crate) fn run_all(
+        &self,
+        module: &LlvmModule<'_>,
+        launches: &[Vec<Argument>],
+    ) -> Vec<Result<Outcome, llopt_sim::Error>> {
+        match Machine::new(module, self.options.target, None) {
+            Ok(machine) => launches
+                .iter()
+                .map(|arguments| self.run(&machine, arguments.clone()))
+                .collect(),
+            // The error is the same for all launches and cannot be copied.
+            Err(error) => {
+                let text = error.to_string();
+                let mut all = vec![Err(error)];
+                all.extend(
+                    (1..launches.len()).map(|_| Err(llopt_sim::Error::InvalidModule(text.clone()))),
+                );
+                all
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        machine: &Machine,
+        mut arguments: Vec<Argument>,
+    ) -> Result<Outcome, llopt_sim::Error> {
         // Scratch memory of the kernel and of the profiler.
         arguments.extend([Argument::Null, Argument::Null]);
-        let threads = metadata.num_warps * metadata.warp_size;
-        let mut launch = Launch::new(grid, threads, arguments);
-        launch.dynamic_shared = metadata.shared.into();
-        let report = machine.run(
-            &mut launch,
-            &llopt_sim::Options {
-                threads: Some(1),
-                ..llopt_sim::Options::default()
-            },
-        )?;
+        let threads = self.metadata.num_warps * self.metadata.warp_size;
+        let mut launch = Launch::new(self.grid, threads, arguments);
+        launch.dynamic_shared = self.metadata.shared.into();
+        let options = llopt_sim::Options {
+            threads: Some(1),
+            ..llopt_sim::Options::default()
+        };
+        let report = machine.run(&mut launch, &options)?;
         Ok(Outcome {
             arguments: launch.arguments,
             report,
         })
-    };
-    let unoptimized = simulate(&lowered.module);
-    let optimized = if options.optimize {
-        optimize::optimize(&lowered.module, target, &machine)?;
-        Some(simulate(&lowered.module))
-    } else {
-        None
-    };
-    Ok(Outcomes {
-        reference,
-        unoptimized,
-        optimized,
-    })
+    }
 }

@@ -159,7 +159,7 @@ fn number(operation: OperationRef<'_, '_>, name: &str) -> Option<u32> {
 }
 
 /// The place of an op as `file:line:col`.
-fn location_of(operation: OperationRef<'_, '_>) -> String {
+pub(crate) fn location_of(operation: OperationRef<'_, '_>) -> String {
     match operation.loc().file_position() {
         Some((file, line, column)) => format!("{file}:{line}:{column}"),
         None => String::new(),

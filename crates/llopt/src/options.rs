@@ -55,6 +55,8 @@ pub struct Options {
     pub keep_print_calls: bool,
     /// The forms to hand out beside the one asked for, as far as the kernel passes through them.
     pub keep: Vec<ArtifactKind>,
+    /// Whether lowering keeps its decisions, for [`explain`](crate::explain()).
+    pub(crate) keep_decisions: bool,
     /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
     pub reproducer_directory: Option<PathBuf>,
 }
@@ -69,6 +71,7 @@ impl Options {
             libdevice: self.libdevice.clone(),
             ocml: self.ocml.clone(),
             lld: self.lld.clone(),
+            keep_decisions: self.keep_decisions,
             keep_print_calls: self.keep_print_calls,
             libraries: self.libraries.clone(),
             library_flushes_denormals: self.library_flushes_denormals,
@@ -101,6 +104,7 @@ impl Options {
             waves_per_eu: 0,
             line_info: true,
             optimize: true,
+            keep_decisions: false,
             keep_print_calls: false,
             keep: Vec::new(),
             reproducer_directory: Some(std::env::temp_dir()),

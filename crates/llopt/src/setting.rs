@@ -346,6 +346,7 @@ mod tests {
             keep_print_calls: _,
             keep: _,
             reproducer_directory: _,
+            keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
         assert_eq!(SETTINGS.len(), 19);
     }

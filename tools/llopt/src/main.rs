@@ -2,11 +2,13 @@
 //! kernel and explain it.
 
 mod compile;
+mod explain;
 mod input;
 mod layout;
 mod npy;
 mod opt;
 mod output;
+mod prove;
 mod run;
 mod tensor_argument;
 
@@ -33,6 +35,8 @@ Examples:
   llopt compile kernel.ttgir --target hip:gfx942 --emit hsaco -o kernel.hsaco --metadata kernel.json
   llopt compile kernel.ttgir --target cuda:90 --time > /dev/null
   llopt run kernel.ttgir --target hip:gfx942 --grid 8 --args x.npy,out.npy,1024 --out-dir results
+  llopt explain kernel.ttgir --target cuda:90
+  llopt prove kernel.ttgir --target hip:gfx942
   llopt layout show '#ttg.blocked<{…}>' --shape 128x64 --view tensor
 
 Diagnostics go to standard error as `file:line:col: error: message`. The exit status is 0 on
@@ -64,6 +68,10 @@ enum Command {
     Compile(Box<compile::Arguments>),
     /// Run a kernel on the simulated machine, with NumPy arrays as arguments
     Run(Box<run::Arguments>),
+    /// Tell what each layout conversion and access of shared memory costs, and why it is there
+    Explain(explain::Arguments),
+    /// Prove that every movement of data in a kernel is right
+    Prove(prove::Arguments),
     /// Show layouts and what it takes to convert between them
     Layout(layout::Arguments),
 }
@@ -101,6 +109,8 @@ fn main() -> ExitCode {
             Command::Opt(arguments) => opt::run(&arguments.rest),
             Command::Compile(arguments) => compile::run(*arguments),
             Command::Run(arguments) => run::run(*arguments),
+            Command::Explain(arguments) => explain::run(arguments),
+            Command::Prove(arguments) => prove::run(arguments),
             Command::Layout(arguments) => layout::run(arguments),
         }
     };

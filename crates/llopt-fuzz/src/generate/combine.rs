@@ -117,7 +117,7 @@ impl Generator {
         match self.rng.u8(0..8) {
             0 if !commutes && number.is_integer() => self.affine(first, number),
             1 if number.is_integer() => self.least_pair(first, number),
-            2 | 3 => self.independent(first, extent),
+            2 | 3 => self.independent(first, extent, commutes),
             _ => {
                 let mut combine = Combine {
                     operands: vec![first],
@@ -125,14 +125,20 @@ impl Generator {
                     returned: Vec::new(),
                     facts: Vec::new(),
                 };
-                self.fold_one(&mut combine, 0, extent)?;
+                self.fold_one(&mut combine, 0, extent, commutes)?;
                 Some(combine)
             }
         }
     }
 
     /// Adds the line that combines operand `i` with itself alone.
-    fn fold_one(&mut self, combine: &mut Combine, i: usize, extent: u32) -> Option<()> {
+    fn fold_one(
+        &mut self,
+        combine: &mut Combine,
+        i: usize,
+        extent: u32,
+        commutes: bool,
+    ) -> Option<()> {
         let value = combine.operands[i];
         let number = self.element_of(value).number()?;
         let facts = self.facts[value];
@@ -147,6 +153,8 @@ impl Generator {
                         bound: Some(sum),
                     },
                 ),
+                // Where the order is free, so is which zero and which NaN comes out, in each copy of a result.
+                None if commutes => return None,
                 _ => (
                     self.pick(&["maxnumf", "minnumf"]),
                     Facts {
@@ -175,7 +183,7 @@ impl Generator {
     }
 
     /// Two or three tensors, each combined for itself.
-    fn independent(&mut self, first: Value, extent: u32) -> Option<Combine> {
+    fn independent(&mut self, first: Value, extent: u32, commutes: bool) -> Option<Combine> {
         let layout = self.layout_of(first)?;
         let shape = self.shape_of(first);
         let mut operands = vec![first];
@@ -195,7 +203,7 @@ impl Generator {
             facts: Vec::new(),
         };
         for i in 0..combine.operands.len() {
-            self.fold_one(&mut combine, i, extent)?;
+            self.fold_one(&mut combine, i, extent, commutes)?;
         }
         Some(combine)
     }

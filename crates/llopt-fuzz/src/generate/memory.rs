@@ -227,7 +227,8 @@ impl Generator {
         let length = shape.iter().product::<u32>() as usize;
         let seed = self.rng.u64(..);
         let meet = number.is_integer() && self.once_in(3);
-        let buffer = self.buffer(number, length, Data::Bits(seed));
+        // Hardware without atomics of 16 bits does them in words.
+        let buffer = self.buffer(number, length.max(2), Data::Bits(seed));
         let (mut template, address) = self.addresses(&shape, &layout);
         let (spelled, extents) = (self.spell(&layout), extents(&shape));
         let pointers = format!("tensor<{extents}!tt.ptr<$p>, {spelled}>");

@@ -67,9 +67,9 @@ pub struct PlanJson {
     pub cost: f32,
 }
 
-impl From<&Conversion> for ConversionJson {
-    fn from(conversion: &Conversion) -> Self {
-        let json = |plan: &Plan| PlanJson {
+impl From<&Plan> for PlanJson {
+    fn from(plan: &Plan) -> Self {
+        Self {
             kind: plan.kind(),
             shuffles: plan.counts.shuffles,
             selects: plan.counts.selects,
@@ -82,9 +82,14 @@ impl From<&Conversion> for ConversionJson {
             shared_bytes: plan.counts.shared_bytes,
             barriers: plan.counts.barriers,
             cost: plan.cost,
-        };
+        }
+    }
+}
+
+impl From<&Conversion> for ConversionJson {
+    fn from(conversion: &Conversion) -> Self {
         Self {
-            plans: conversion.plans.iter().map(json).collect(),
+            plans: conversion.plans.iter().map(PlanJson::from).collect(),
         }
     }
 }

@@ -1,0 +1,295 @@
+//! What a kernel's layouts cost: every decision that lowering takes about data movement and memory, with the
+//! plans that it did not take.
+//!
+//! The decisions are those that code generation followed ([`llopt_codegen::decision`]); nothing is planned a
+//! second time here. JSON has the shape of [`Explanation`]; fields may be added to it, none change.
+
+mod text;
+
+use llopt_codegen::decision::{Choice, Decision, Port, Site};
+use llopt_codegen::machine;
+use llopt_layout::plan::{Plan, SharedAccess};
+use serde::Serialize;
+
+use crate::contain::contained;
+use crate::layout::PlanJson;
+use crate::{Error, Options, Source, Timings, compiler, module, session};
+
+/// All decisions about one kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The target.
+    pub target: String,
+    /// The kernel's name.
+    pub kernel: String,
+    /// Warps of a block.
+    pub num_warps: u32,
+    /// Lanes of a warp.
+    pub warp_size: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// In the order in which code is emitted.
+    pub decisions: Vec<Explained>,
+}
+
+/// One decision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explained {
+    /// The op's name.
+    pub op: String,
+    /// `file:line:col`.
+    pub location: String,
+    /// Operands with a layout, and what makes them.
+    pub operands: Vec<End>,
+    /// Results, and what uses them.
+    pub results: Vec<End>,
+    /// What was decided, by kind.
+    #[serde(flatten)]
+    pub decision: Kind,
+}
+
+/// A value at one end of an op.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// Its type, with the layout.
+    pub r#type: String,
+    /// The ops at its other end.
+    pub ops: Vec<Op>,
+}
+
+/// An op by name and place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Op {
+    /// The name.
+    pub op: String,
+    /// `file:line:col`.
+    pub location: String,
+}
+
+/// Kinds of decisions; `kind` in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Kind {
+    /// Elements move between layouts.
+    Movement {
+        /// What is done.
+        chosen: PlanJson,
+        /// What could have been done, cheapest first.
+        rejected: Vec<PlanJson>,
+    },
+    /// A buffer in shared memory is read.
+    SharedLoad(Access),
+    /// A buffer in shared memory is written.
+    SharedStore(Access),
+    /// Global memory is read.
+    GlobalLoad(Width),
+    /// Global memory is written.
+    GlobalStore(Width),
+    /// Elements are combined along an axis.
+    Reduction {
+        /// Combinations in each thread.
+        in_thread: u32,
+        /// Values of a thread in each step between lanes.
+        values: u32,
+        /// Steps between lanes.
+        lane_steps: u32,
+        /// Partial results of each element that go through shared memory; 1 if none do.
+        partial_results: u32,
+        /// Bytes of shared memory.
+        shared_bytes: u32,
+    },
+    /// Prefixes along an axis.
+    Scan {
+        /// Consecutive elements of a thread.
+        run: u32,
+        /// Lanes along the axis.
+        lanes: u32,
+        /// Warps along the axis.
+        warps: u32,
+        /// Repetitions in further registers.
+        chunks: u32,
+        /// Bytes of shared memory.
+        shared_bytes: u32,
+    },
+    /// Elements are picked by index.
+    Gather {
+        /// `thread`, `shuffle` or `shared`.
+        chosen: Priced,
+        /// The other ways.
+        rejected: Vec<Priced>,
+        /// Registers that a reader may want.
+        candidates: u32,
+        /// Bytes of shared memory.
+        shared_bytes: u32,
+    },
+}
+
+/// A way with its price in the target's cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Priced {
+    /// Its name.
+    pub way: &'static str,
+    /// The price.
+    pub cost: f32,
+}
+
+/// Instructions that read or write a buffer in shared memory, for one warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Access {
+    /// `vector`, or the matrix instruction's name.
+    pub instruction: &'static str,
+    /// Bits of each thread's part of an instruction.
+    pub bits: u32,
+    /// Instructions.
+    pub instructions: u32,
+    /// Passes over the banks.
+    pub wavefronts: u32,
+    /// The fewest passes for instructions of this width.
+    pub bound: u32,
+}
+
+/// Accesses of global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Width {
+    /// Elements of each access of a thread.
+    pub elements: u32,
+    /// Bits of each access of a thread.
+    pub bits: u32,
+    /// Accesses of a thread.
+    pub accesses: u32,
+}
+
+/// Explains a kernel.
+///
+/// # Errors
+/// Those of a [compilation](crate::Compiler::compile).
+pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error> {
+    let (source, mut options) = (source.clone(), options.clone());
+    options.keep_decisions = true;
+    contained(move || {
+        let mut time = Timings::default();
+        let context = session::context()?;
+        let module = module::parse(&context, &source)?;
+        compiler::to_layouts(&context, &module, &options, &mut time)?;
+        let llvm = inkwell::context::Context::create();
+        let machine = machine::Machine::of(options.target)?;
+        let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
+        Ok(Explanation {
+            target: options.target.to_string(),
+            kernel: lowered.metadata.name.clone(),
+            num_warps: lowered.metadata.num_warps,
+            warp_size: lowered.metadata.warp_size,
+            shared_bytes: lowered.metadata.shared,
+            decisions: lowered.decisions.iter().map(explained).collect(),
+        })
+    })
+}
+
+fn explained(decision: &Decision) -> Explained {
+    let op = |site: &Site| Op {
+        op: site.op.clone(),
+        location: site.location.clone(),
+    };
+    let end = |port: &Port| End {
+        r#type: port.r#type.clone(),
+        ops: port.others.iter().map(op).collect(),
+    };
+    Explained {
+        op: decision.site.op.clone(),
+        location: decision.site.location.clone(),
+        operands: decision.operands.iter().map(end).collect(),
+        results: decision.results.iter().map(end).collect(),
+        decision: kind(&decision.choice),
+    }
+}
+
+fn kind(choice: &Choice) -> Kind {
+    match choice {
+        Choice::Movement { chosen, rejected } => Kind::Movement {
+            chosen: PlanJson::from(&**chosen),
+            rejected: rejected
+                .iter()
+                .map(|plan: &Plan| PlanJson::from(plan))
+                .collect(),
+        },
+        Choice::SharedAccess {
+            is_store,
+            element_bits,
+            access,
+        } => {
+            let access = shared(access, *element_bits);
+            if *is_store {
+                Kind::SharedStore(access)
+            } else {
+                Kind::SharedLoad(access)
+            }
+        }
+        Choice::GlobalAccess {
+            is_store,
+            element_bits,
+            width,
+            accesses,
+        } => {
+            let width = Width {
+                elements: *width,
+                bits: width * element_bits,
+                accesses: *accesses,
+            };
+            if *is_store {
+                Kind::GlobalStore(width)
+            } else {
+                Kind::GlobalLoad(width)
+            }
+        }
+        Choice::Reduction {
+            in_thread,
+            values,
+            lane_steps,
+            partial_results,
+            shared_bytes,
+        } => Kind::Reduction {
+            in_thread: *in_thread,
+            values: *values,
+            lane_steps: *lane_steps,
+            partial_results: *partial_results,
+            shared_bytes: *shared_bytes,
+        },
+        Choice::Scan {
+            run,
+            lanes,
+            warps,
+            chunks,
+            shared_bytes,
+        } => Kind::Scan {
+            run: *run,
+            lanes: *lanes,
+            warps: *warps,
+            chunks: *chunks,
+            shared_bytes: *shared_bytes,
+        },
+        Choice::Gather {
+            chosen,
+            rejected,
+            candidates,
+            shared_bytes,
+        } => {
+            let priced = |&(way, cost): &(&'static str, f32)| Priced { way, cost };
+            Kind::Gather {
+                chosen: priced(chosen),
+                rejected: rejected.iter().map(priced).collect(),
+                candidates: *candidates,
+                shared_bytes: *shared_bytes,
+            }
+        }
+    }
+}
+
+fn shared(access: &SharedAccess, element_bits: u32) -> Access {
+    Access {
+        instruction: access.instruction.name,
+        bits: element_bits << access.instruction.registers_log2(),
+        instructions: access.instructions,
+        wavefronts: access.wavefronts,
+        bound: access.bound,
+    }
+}

@@ -1,0 +1,256 @@
+//! An explanation as text for the author of a kernel.
+
+use std::fmt::{self, Write as _};
+
+use crate::layout::PlanJson;
+
+use super::{Access, End, Explained, Explanation, Kind, Op, Priced, Width};
+
+impl fmt::Display for Explanation {
+    /// A head line, then a paragraph for each decision: the op and its line, what was decided, why it is
+    /// there, and what else could have been done.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} on {}: {} warps of {} lanes, {} bytes of shared memory",
+            self.kernel, self.target, self.num_warps, self.warp_size, self.shared_bytes
+        )?;
+        let moves = self.decisions.iter().filter(|one| one.costs()).count();
+        writeln!(
+            f,
+            "{} decisions, {moves} of them move data between threads. Costs are cycles of one warp by the \
+             target's table; a\nwavefront is one pass over the banks of shared memory.",
+            self.decisions.len()
+        )?;
+        for one in &self.decisions {
+            write!(f, "\n{one}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Explained {
+    /// Whether data moves between threads.
+    fn costs(&self) -> bool {
+        match &self.decision {
+            Kind::Movement { chosen, .. } => chosen.cost > 0.0,
+            Kind::SharedLoad(_)
+            | Kind::SharedStore(_)
+            | Kind::Scan { .. }
+            | Kind::Gather { .. } => true,
+            Kind::Reduction {
+                lane_steps,
+                partial_results,
+                ..
+            } => *lane_steps > 0 || *partial_results > 1,
+            Kind::GlobalLoad(_) | Kind::GlobalStore(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}  {}", self.location, self.op)?;
+        let mut row = |name: &str, text: &str| writeln!(f, "  {name:<9} {text}");
+        match &self.decision {
+            Kind::Movement { chosen, rejected } => {
+                ends(&mut row, self)?;
+                row("plan", &plan(chosen))?;
+                for other in rejected {
+                    row("not", &plan(other))?;
+                }
+                if chosen.kind == "shared"
+                    && chosen.store_wavefronts + chosen.load_wavefronts
+                        == chosen.store_bound + chosen.load_bound
+                {
+                    row("banks", "no conflicts: the swizzle reaches the bound")?;
+                }
+            }
+            Kind::SharedLoad(access) | Kind::SharedStore(access) => {
+                ends(&mut row, self)?;
+                row("access", &shared(access))?;
+            }
+            Kind::GlobalLoad(width) | Kind::GlobalStore(width) => row("access", &global(width))?,
+            Kind::Reduction {
+                in_thread,
+                values,
+                lane_steps,
+                partial_results,
+                shared_bytes,
+            } => {
+                ends(&mut row, self)?;
+                row(
+                    "thread",
+                    &format!("{} in registers", counted(*in_thread, "combination")),
+                )?;
+                let steps = counted(*lane_steps, "step");
+                row(
+                    "warp",
+                    &format!(
+                        "{steps} between lanes, each of {}",
+                        counted(*values, "value")
+                    ),
+                )?;
+                row(
+                    "block",
+                    &if *partial_results > 1 {
+                        format!(
+                            "{partial_results} partial results of each element through {shared_bytes} bytes of \
+                         shared memory"
+                        )
+                    } else {
+                        "nothing: each warp has all of the axis".to_owned()
+                    },
+                )?;
+            }
+            Kind::Scan {
+                run,
+                lanes,
+                warps,
+                chunks,
+                shared_bytes,
+            } => {
+                ends(&mut row, self)?;
+                row("thread", &format!("runs of {}", counted(*run, "element")))?;
+                row(
+                    "warp",
+                    &format!(
+                        "{} between {}",
+                        counted(lanes.trailing_zeros(), "step"),
+                        counted(*lanes, "lane")
+                    ),
+                )?;
+                row(
+                    "block",
+                    &if *warps > 1 {
+                        format!(
+                            "totals of {warps} warps through {shared_bytes} bytes of shared memory"
+                        )
+                    } else {
+                        "nothing: each warp has all of the axis".to_owned()
+                    },
+                )?;
+                if *chunks > 1 {
+                    row("again", &format!("{chunks} times along the axis"))?;
+                }
+            }
+            Kind::Gather {
+                chosen,
+                rejected,
+                candidates,
+                shared_bytes,
+            } => {
+                ends(&mut row, self)?;
+                let mut text = priced(chosen);
+                if *shared_bytes > 0 {
+                    let _ = write!(text, ", {shared_bytes} bytes of shared memory");
+                } else {
+                    let _ = write!(text, ", one of {} each", counted(*candidates, "register"));
+                }
+                row("plan", &text)?;
+                for other in rejected {
+                    row("not", &priced(other))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows that say where values come from and who wants them.
+fn ends(row: &mut impl FnMut(&str, &str) -> fmt::Result, of: &Explained) -> fmt::Result {
+    let line = |end: &End, word: &str| -> String {
+        if end.ops.is_empty() {
+            return end.r#type.clone();
+        }
+        format!("{}  {word} {}", end.r#type, ops(&end.ops))
+    };
+    for operand in &of.operands {
+        row("from", &line(operand, "made by"))?;
+    }
+    for result in &of.results {
+        row("to", &line(result, "for"))?;
+    }
+    Ok(())
+}
+
+fn ops(list: &[Op]) -> String {
+    const SHOWN: usize = 3;
+    let mut all: Vec<String> = list
+        .iter()
+        .take(SHOWN)
+        .map(|op| format!("{} ({})", op.op, op.location))
+        .collect();
+    if list.len() > SHOWN {
+        all.push(format!("{} more", list.len() - SHOWN));
+    }
+    all.join(", ")
+}
+
+fn counted(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn plan(plan: &PlanJson) -> String {
+    let what = match plan.kind {
+        "none" => "nothing moves",
+        "register" => "registers are renamed",
+        "shuffle" => "lanes exchange",
+        "shared" => "through shared memory",
+        _ => "through other blocks' shared memory",
+    };
+    let mut text = format!("{what}, cost {:.1}", plan.cost);
+    let bound = plan.store_bound + plan.load_bound;
+    for (count, word) in [
+        (plan.shuffles, "shuffle"),
+        (plan.selects, "select"),
+        (plan.shared_stores, "store"),
+        (plan.shared_loads, "load"),
+        (plan.store_wavefronts + plan.load_wavefronts, "wavefront"),
+        (plan.barriers, "barrier"),
+        (plan.shared_bytes, "byte"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, ", {}", counted(count, word));
+            if word == "wavefront" {
+                let _ = write!(text, " (bound {bound})");
+            }
+        }
+    }
+    text
+}
+
+fn shared(access: &Access) -> String {
+    let conflicts = if access.wavefronts > access.bound {
+        let ratio = f64::from(access.wavefronts) / f64::from(access.bound.max(1));
+        format!("bank conflicts: {ratio:.1} times the bound")
+    } else {
+        "no bank conflicts".to_owned()
+    };
+    format!(
+        "{} of {} bits a thread ({}), {} (bound {}): {conflicts}",
+        counted(access.instructions, "instruction"),
+        access.bits,
+        access.instruction,
+        counted(access.wavefronts, "wavefront"),
+        access.bound
+    )
+}
+
+fn global(width: &Width) -> String {
+    format!(
+        "{} of {} bits a thread ({} each)",
+        counted(width.accesses, "access").replace("accesss", "accesses"),
+        width.bits,
+        counted(width.elements, "element")
+    )
+}
+
+fn priced(way: &Priced) -> String {
+    let what = match way.way {
+        "thread" => "in the thread's registers",
+        "shuffle" => "by shuffles",
+        _ => "through shared memory",
+    };
+    format!("{what}, cost {:.1}", way.cost)
+}

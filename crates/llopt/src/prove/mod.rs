@@ -1,0 +1,306 @@
+//! Proofs that data movement is right for all data.
+//!
+//! # The argument
+//!
+//! What the code for a layout conversion, a gather or an access to a buffer does depends on no element's
+//! value (a gather's on its indices alone). So if every element carries a tag that no other has, and one run
+//! brings each tag to the places where it belongs, then it does so for all data. Elements too narrow for so
+//! many tags carry the digits of their tags in several runs.
+//!
+//! An op is taken out of the kernel into one of its own, with the same types, the same target and the same
+//! number of warps, and compiled as usual; plans depend on nothing else. The kernel loads the tags, does the
+//! op, and every thread compares *every* register of the result, copies included, with what the reference
+//! interpreter says it must hold.
+//!
+//! - **Conversions, reshapes, transpositions, joins, splits, loads and stores of buffers:** tags.
+//! - **Gathers:** the place that an element comes from is a linear function over F2 of the reader's place and
+//!   the index. Agreement at index 0, at each single bit of the index, and at their sum is agreement
+//!   everywhere; indices that differ from element to element are run besides.
+//! - **Reductions and scans:** the region becomes an addition of integers as wide as the elements, which tells
+//!   how often each element was combined: the sum of random tags is a fingerprint of the multiset. With
+//!   128 bits of tags for each element, a wrong multiset passes with a chance below 2^-100. That each
+//!   combination is by the region's own code is a matter of ordinary tests.
+
+mod kernel;
+
+use std::collections::HashMap;
+
+use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_sim::{Argument, Error as SimError};
+use serde::Serialize;
+
+use crate::contain::contained;
+use crate::execution::{Engines, run_everywhere};
+use crate::{Diagnostic, Error, ErrorClass, Options, Source, Timings, compiler, module, session};
+use kernel::Kernel;
+
+/// What became of one op.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "verdict")]
+pub enum Verdict {
+    /// It is right for all data.
+    Proven {
+        /// Runs of the machine that it took.
+        runs: usize,
+    },
+    /// It is wrong.
+    Wrong {
+        /// What the machine said or did.
+        message: String,
+    },
+    /// It is not there for this target, or no proof is known.
+    Unsupported {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// An op that moves data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Obligation {
+    /// `file:line:col`.
+    pub location: String,
+    /// The op's name.
+    pub op: String,
+    /// Types of operands and results.
+    pub types: String,
+    /// The outcome.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// All ops of a kernel that move data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// In the order in which they stand.
+    pub obligations: Vec<Obligation>,
+}
+
+impl Proof {
+    /// How many are proven.
+    #[must_use]
+    pub fn proven(&self) -> usize {
+        let is_proven = |one: &&Obligation| matches!(one.verdict, Verdict::Proven { .. });
+        self.obligations.iter().filter(is_proven).count()
+    }
+
+    /// What is wrong or has no proof, as diagnostics.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let said = |one: &Obligation| {
+            let message = match &one.verdict {
+                Verdict::Proven { .. } => return None,
+                Verdict::Wrong { message } => format!("'{}' is wrong: {message}", one.op),
+                Verdict::Unsupported { reason } => format!("'{}' has no proof: {reason}", one.op),
+            };
+            Some(Diagnostic::error(one.location.clone(), message))
+        };
+        self.obligations.iter().filter_map(said).collect()
+    }
+}
+
+/// Proves every op of a kernel that moves data.
+///
+/// # Errors
+/// The source is no valid module for the target. What is wrong with an op is in its verdict.
+pub fn prove(source: &Source, options: &Options) -> Result<Proof, Error> {
+    let mut options = options.clone();
+    options.line_info = false;
+    options.reproducer_directory = None;
+    let (input, its) = (source.clone(), options.clone());
+    let found = contained(move || collect(&input, &its))?;
+    let mut known: HashMap<String, Verdict> = HashMap::new();
+    let mut proof = Proof::default();
+    for (location, op, types, kernel) in found {
+        let verdict = match kernel {
+            Err(reason) => Verdict::Unsupported { reason },
+            Ok(kernel) => known
+                .entry(kernel.checking.clone())
+                .or_insert_with(|| settle(&kernel, &options))
+                .clone(),
+        };
+        proof.obligations.push(Obligation {
+            location,
+            op,
+            types,
+            verdict,
+        });
+    }
+    Ok(proof)
+}
+
+type Found = (String, String, String, Result<Kernel, String>);
+
+fn collect(source: &Source, options: &Options) -> Result<Vec<Found>, Error> {
+    let context = session::context()?;
+    let module = module::parse(&context, source)?;
+    let mut time = Timings::default();
+    compiler::to_layouts(&context, &module, options, &mut time)?;
+    let mut found = Vec::new();
+    module.as_operation().for_each_op(Walk::PreOrder, |op| {
+        if !kernel::moves_data(op) {
+            return;
+        }
+        let types = |list: &mut dyn Iterator<Item = String>| -> String {
+            list.collect::<Vec<_>>().join(", ")
+        };
+        let types = format!(
+            "{} -> {}",
+            types(&mut op.operand_types().map(|of| of.to_string())),
+            types(&mut op.result_types().map(|of| of.to_string())),
+        );
+        found.push((
+            module::location_of(op),
+            op.name_str().to_owned(),
+            types,
+            Kernel::of(op, options.target),
+        ));
+    });
+    Ok(found)
+}
+
+/// Runs the kernels of an op.
+fn settle(kernel: &Kernel, options: &Options) -> Verdict {
+    let runs = kernel.inputs();
+    // What must come out: by the meaning of the op.
+    let telling = Source::new("proof.ttgir", kernel.telling.as_bytes());
+    let reference = Engines {
+        reference: true,
+        ..Engines::default()
+    };
+    let with_results = |inputs: &Vec<Vec<u8>>, outputs: Vec<Vec<u8>>| -> Vec<Argument> {
+        let all = inputs.iter().cloned().chain(outputs);
+        all.map(Argument::Buffer).collect()
+    };
+    let asked: Vec<Vec<Argument>> = runs
+        .iter()
+        .map(|inputs| with_results(inputs, kernel.empty_outputs()))
+        .collect();
+    let told = match run_everywhere(&telling, options, [1; 3], asked, reference) {
+        Ok(outcomes) => outcomes,
+        Err(error) => return refused(&error),
+    };
+    let mut checked = Vec::with_capacity(runs.len());
+    for (inputs, outcomes) in runs.iter().zip(told) {
+        let outcome = match outcomes.reference {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(error)) => {
+                return Verdict::Unsupported {
+                    reason: format!("the reference interpreter: {error}"),
+                };
+            }
+            None => continue,
+        };
+        let expected = outcome.arguments.into_iter().skip(inputs.len());
+        let expected = expected.filter_map(|argument| match argument {
+            Argument::Buffer(bytes) => Some(bytes),
+            _ => None,
+        });
+        checked.push(with_results(inputs, expected.collect()));
+    }
+    judge(&kernel.checking, options, checked)
+}
+
+/// Runs the kernel that compares, on inputs followed by expected results.
+fn judge(text: &str, options: &Options, runs: Vec<Vec<Argument>>) -> Verdict {
+    let source = Source::new("proof.ttgir", text.as_bytes());
+    let count = runs.len();
+    let machine = Engines {
+        optimized: true,
+        ..Engines::default()
+    };
+    let outcomes = match run_everywhere(&source, options, [1; 3], runs, machine) {
+        Ok(outcomes) => outcomes,
+        Err(error) => return refused(&error),
+    };
+    for outcomes in outcomes {
+        match outcomes.optimized {
+            Some(Ok(outcome)) => {
+                if let Some(finding) = outcome.report.findings.first() {
+                    return Verdict::Wrong {
+                        message: finding.to_string(),
+                    };
+                }
+            }
+            Some(Err(SimError::Stopped {
+                message, report, ..
+            })) => {
+                let said = report
+                    .output
+                    .first()
+                    .map_or(message, |line| line.trim().to_owned());
+                return Verdict::Wrong {
+                    message: format!("an element is not where it belongs ({said})"),
+                };
+            }
+            Some(Err(error)) => {
+                return Verdict::Unsupported {
+                    reason: error.to_string(),
+                };
+            }
+            None => {}
+        }
+    }
+    Verdict::Proven { runs: count }
+}
+
+fn refused(error: &Error) -> Verdict {
+    let text = error.to_string();
+    match error.class() {
+        ErrorClass::Unsupported => Verdict::Unsupported { reason: text },
+        _ => Verdict::Wrong {
+            message: format!("it does not compile: {text}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Target;
+
+    const KERNEL: &str = r#"
+#from = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}>
+#to = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @k(%x: tensor<128xf16, #from>, %p: !tt.ptr<f16>) {
+    %0 = ttg.convert_layout %x : tensor<128xf16, #from> -> tensor<128xf16, #to>
+    %1 = "tt.reduce"(%0) <{axis = 0 : i32}> ({
+    ^bb0(%a: f16, %b: f16):
+      %s = arith.addf %a, %b : f16
+      tt.reduce.return %s : f16
+    }) : (tensor<128xf16, #to>) -> f16
+    tt.store %p, %1 : !tt.ptr<f16>
+    tt.return
+  }
+}
+"#;
+
+    #[test]
+    fn conversions_and_reductions_are_proven() {
+        let options = Options::new(Target::parse("cuda:90").unwrap());
+        let proof = prove(&Source::new("k.ttgir", KERNEL), &options).unwrap();
+        assert_eq!(proof.obligations.len(), 2);
+        assert_eq!(proof.diagnostics(), [], "{proof:?}");
+        assert_eq!(proof.obligations[0].location, "k.ttgir:6:10");
+    }
+
+    #[test]
+    fn an_element_in_a_wrong_place_is_found() {
+        let options = Options::new(Target::parse("cuda:90").unwrap());
+        let source = Source::new("k.ttgir", KERNEL);
+        let found = contained({
+            let options = options.clone();
+            move || collect(&source, &options)
+        })
+        .unwrap();
+        let kernel = found[0].3.as_ref().unwrap();
+        for inputs in kernel.inputs() {
+            let mut expected = inputs[0].clone();
+            expected.swap(10, 12);
+            let arguments = [inputs[0].clone(), expected].map(Argument::Buffer).to_vec();
+            let verdict = judge(&kernel.checking, &options, vec![arguments]);
+            assert!(matches!(verdict, Verdict::Wrong { .. }), "{verdict:?}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Barriers are sufficient and necessary: with all of them the machine finds no race in a kernel, and without
+//! any one of them it finds one.
+//!
+//! Necessary is meant for whole ops: where each thread happens to read only what it has written itself, a
+//! barrier between two ops is there all the same, so no kernel here has such ops.
+
+use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
+use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+
+const ELEMENTS: usize = 1024;
+const WARPS: u32 = 4;
+
+/// Bodies of kernels; `%x` holds the elements in layout `#a`, `%p` are pointers to where results go.
+const BODIES: [(&str, &str); 9] = [
+    (
+        "two conversions through the same memory",
+        "%b = ttg.convert_layout %x : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+         %c = arith.muli %x, %x : tensor<1024xi32, #a>
+         %d = ttg.convert_layout %c : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+         %e = arith.xori %b, %d : tensor<1024xi32, #b>
+         %q = ttg.convert_layout %p : tensor<1024x!tt.ptr<i32>, #a> -> tensor<1024x!tt.ptr<i32>, #b>
+         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>",
+    ),
+    (
+        "a conversion in a loop",
+        "%zero = arith.constant 0 : i32
+         %one = arith.constant 1 : i32
+         %three = arith.constant 3 : i32
+         %n0 = arith.constant dense<0> : tensor<1024xi32, #b>
+         %e, %last = scf.for %i = %zero to %three step %one iter_args(%s = %n0, %v = %x) -> (tensor<1024xi32, #b>, tensor<1024xi32, #a>) : i32 {
+           %b = ttg.convert_layout %v : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+           %c = arith.addi %s, %b : tensor<1024xi32, #b>
+           %d = arith.muli %v, %x : tensor<1024xi32, #a>
+           scf.yield %c, %d : tensor<1024xi32, #b>, tensor<1024xi32, #a>
+         }
+         %q = ttg.convert_layout %p : tensor<1024x!tt.ptr<i32>, #a> -> tensor<1024x!tt.ptr<i32>, #b>
+         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>",
+    ),
+    (
+        "a reduction across warps, and one of its result",
+        "%s = \"tt.reduce\"(%x) <{axis = 0 : i32}> ({
+         ^bb0(%l: i32, %r: i32):
+           %t = arith.addi %l, %r : i32
+           tt.reduce.return %t : i32
+         }) : (tensor<1024xi32, #a>) -> i32
+         %all = tt.splat %s : i32 -> tensor<1024xi32, #a>
+         %y = arith.xori %all, %x : tensor<1024xi32, #a>
+         %m = \"tt.reduce\"(%y) <{axis = 0 : i32}> ({
+         ^bb0(%l: i32, %r: i32):
+           %t = arith.maxsi %l, %r : i32
+           tt.reduce.return %t : i32
+         }) : (tensor<1024xi32, #a>) -> i32
+         %most = tt.splat %m : i32 -> tensor<1024xi32, #a>
+         tt.store %p, %most : tensor<1024x!tt.ptr<i32>, #a>",
+    ),
+    (
+        "a scan across warps, then a conversion",
+        "%s = \"tt.scan\"(%x) <{axis = 0 : i32, reverse = false}> ({
+         ^bb0(%l: i32, %r: i32):
+           %t = arith.addi %l, %r : i32
+           tt.scan.return %t : i32
+         }) : (tensor<1024xi32, #a>) -> tensor<1024xi32, #a>
+         %b = ttg.convert_layout %s : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+         %q = ttg.convert_layout %p : tensor<1024x!tt.ptr<i32>, #a> -> tensor<1024x!tt.ptr<i32>, #b>
+         tt.store %q, %b : tensor<1024x!tt.ptr<i32>, #b>",
+    ),
+    (
+        "a gather",
+        "%most = arith.constant dense<1023> : tensor<1024xi32, #a>
+         %i = arith.andi %x, %most : tensor<1024xi32, #a>
+         %g = tt.gather %x[%i] {axis = 0 : i32} : (tensor<1024xi32, #a>, tensor<1024xi32, #a>) -> tensor<1024xi32, #a>
+         tt.store %p, %g : tensor<1024x!tt.ptr<i32>, #a>",
+    ),
+    (
+        "a gather of what a gather finds",
+        "%most = arith.constant dense<1023> : tensor<1024xi32, #a>
+         %i = arith.andi %x, %most : tensor<1024xi32, #a>
+         %g = tt.gather %x[%i] {axis = 0 : i32} : (tensor<1024xi32, #a>, tensor<1024xi32, #a>) -> tensor<1024xi32, #a>
+         %j = arith.andi %g, %most : tensor<1024xi32, #a>
+         %h = tt.gather %g[%j] {axis = 0 : i32} : (tensor<1024xi32, #a>, tensor<1024xi32, #a>) -> tensor<1024xi32, #a>
+         tt.store %p, %h : tensor<1024x!tt.ptr<i32>, #a>",
+    ),
+    (
+        "a histogram",
+        "%most = arith.constant dense<1023> : tensor<1024xi32, #a>
+         %i = arith.andi %x, %most : tensor<1024xi32, #a>
+         %h = tt.histogram %i : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+         %q = ttg.convert_layout %p : tensor<1024x!tt.ptr<i32>, #a> -> tensor<1024x!tt.ptr<i32>, #b>
+         tt.store %q, %h : tensor<1024x!tt.ptr<i32>, #b>",
+    ),
+    (
+        "a buffer that is stored to twice",
+        "%m = ttg.local_alloc : () -> !ttg.memdesc<1024xi32, #s, #smem, mutable>
+         ttg.local_store %x, %m : tensor<1024xi32, #a> -> !ttg.memdesc<1024xi32, #s, #smem, mutable>
+         %b = ttg.local_load %m : !ttg.memdesc<1024xi32, #s, #smem, mutable> -> tensor<1024xi32, #b>
+         %c = arith.muli %x, %x : tensor<1024xi32, #a>
+         ttg.local_store %c, %m : tensor<1024xi32, #a> -> !ttg.memdesc<1024xi32, #s, #smem, mutable>
+         %d = ttg.local_load %m : !ttg.memdesc<1024xi32, #s, #smem, mutable> -> tensor<1024xi32, #b>
+         %e = arith.xori %b, %d : tensor<1024xi32, #b>
+         %q = ttg.convert_layout %p : tensor<1024x!tt.ptr<i32>, #a> -> tensor<1024x!tt.ptr<i32>, #b>
+         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>",
+    ),
+    (
+        "a buffer, and another in its place",
+        "%m = ttg.local_alloc %x : (tensor<1024xi32, #a>) -> !ttg.memdesc<1024xi32, #s, #smem>
+         %b = ttg.local_load %m : !ttg.memdesc<1024xi32, #s, #smem> -> tensor<1024xi32, #b>
+         %c = arith.muli %x, %x : tensor<1024xi32, #a>
+         %k = ttg.local_alloc %c : (tensor<1024xi32, #a>) -> !ttg.memdesc<1024xi32, #s, #smem>
+         %d = ttg.local_load %k : !ttg.memdesc<1024xi32, #s, #smem> -> tensor<1024xi32, #b>
+         %e = arith.xori %b, %d : tensor<1024xi32, #b>
+         %q = ttg.convert_layout %p : tensor<1024x!tt.ptr<i32>, #a> -> tensor<1024x!tt.ptr<i32>, #b>
+         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>",
+    ),
+];
+
+fn module(body: &str, target: Target) -> String {
+    let lanes = target.warp_size();
+    let blocked = |size: u32| {
+        format!(
+            "#ttg.blocked<{{sizePerThread = [{size}], threadsPerWarp = [{lanes}], \
+             warpsPerCTA = [{WARPS}], order = [0]}}>"
+        )
+    };
+    format!(
+        "#a = {}
+#b = {}
+#s = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
+#smem = #ttg.shared_memory
+module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {WARPS} : i32, ttg.target = \"{target}\", \"ttg.threads-per-warp\" = {lanes} : i32}} {{
+  tt.func public @kernel(%in: !tt.ptr<i32>, %out: !tt.ptr<i32>) {{
+    %n = tt.make_range {{end = 1024 : i32, start = 0 : i32}} : tensor<1024xi32, #a>
+    %is = tt.splat %in : !tt.ptr<i32> -> tensor<1024x!tt.ptr<i32>, #a>
+    %ip = tt.addptr %is, %n : tensor<1024x!tt.ptr<i32>, #a>, tensor<1024xi32, #a>
+    %x = tt.load %ip : tensor<1024x!tt.ptr<i32>, #a>
+    %os = tt.splat %out : !tt.ptr<i32> -> tensor<1024x!tt.ptr<i32>, #a>
+    %p = tt.addptr %os, %n : tensor<1024x!tt.ptr<i32>, #a>, tensor<1024xi32, #a>
+    {body}
+    tt.return
+  }}
+}}
+",
+        blocked(1),
+        blocked(4)
+    )
+}
+
+fn is_barrier(line: &str) -> bool {
+    let names = ["@llvm.nvvm.barrier.cta.sync", "@llvm.amdgcn.s.barrier"];
+    line.contains("call ") && names.iter().any(|name| line.contains(name))
+}
+
+fn run(ir: &str, target: Target, shared: u32) -> Report {
+    let machine = Machine::from_ir(ir.as_bytes(), target, None).unwrap();
+    let data: Vec<u8> = (0..ELEMENTS as u32)
+        .flat_map(|i| (i.wrapping_mul(0x9e37_79b9) >> 3).to_le_bytes())
+        .collect();
+    let arguments = vec![
+        Argument::Buffer(data),
+        Argument::Buffer(vec![0; ELEMENTS * 4]),
+        Argument::Null,
+        Argument::Null,
+    ];
+    let mut launch = Launch::new([1; 3], WARPS * target.warp_size(), arguments);
+    launch.dynamic_shared = shared.into();
+    machine
+        .run(&mut launch, &llopt::sim::Options::default())
+        .unwrap()
+}
+
+fn check(name: &str) {
+    let target = Target::parse(name).unwrap();
+    let mut options = Options::new(target);
+    options.optimize = false;
+    let compiler = Compiler::new(options);
+    for (what, body) in BODIES {
+        let source = Source::new("kernel.ttgir", module(body, target));
+        let compiled = compiler.compile(&source, ArtifactKind::Llvm).unwrap();
+        let (text, shared) = (compiled.artifact.text().unwrap(), compiled.metadata.shared);
+        let whole = run(text, target, shared);
+        assert_eq!(whole.findings, [], "{what} on {name}");
+        let lines: Vec<&str> = text.lines().collect();
+        let barriers: Vec<usize> = (0..lines.len()).filter(|&i| is_barrier(lines[i])).collect();
+        assert!(!barriers.is_empty(), "{what} on {name} has no barrier");
+        for &barrier in &barriers {
+            let mut fewer = lines.clone();
+            fewer.remove(barrier);
+            let report = run(&fewer.join("\n"), target, shared);
+            let races = |kind| {
+                matches!(
+                    kind,
+                    FindingKind::SharedWriteWriteRace | FindingKind::SharedReadWriteRace
+                )
+            };
+            assert!(
+                report.findings.iter().any(|finding| races(finding.kind)),
+                "{what} on {name} needs no barrier at line {}: {}",
+                barrier + 1,
+                lines[barrier]
+            );
+        }
+    }
+}
+
+#[test]
+fn every_barrier_is_needed_on_nvidia() {
+    check("cuda:80");
+    check("cuda:90");
+}
+
+#[test]
+fn every_barrier_is_needed_on_amd() {
+    check("hip:gfx90a");
+    check("hip:gfx942");
+}
