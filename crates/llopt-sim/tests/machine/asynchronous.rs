@@ -156,3 +156,50 @@ done:
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
     assert_eq!(numbers(&results[0]), (0..32).collect::<Vec<u32>>());
 }
+
+/// A kernel of one wave that loads a word per lane to LDS, twice, waits, and reads what the lanes have loaded first.
+fn loading(wait: &str) -> String {
+    format!(
+        "{}
+@s = internal addrspace(3) global [128 x i32] poison, align 16
+define amdgpu_kernel void @k(ptr addrspace(1) %in, ptr addrspace(1) %out) {{
+  %i = call i32 @llvm.amdgcn.workitem.id.x()
+  %g = getelementptr i32, ptr addrspace(1) %in, i32 %i
+  call void @llvm.amdgcn.global.load.lds(ptr addrspace(1) %g, ptr addrspace(3) @s, i32 4, i32 0, i32 0)
+  call void @llvm.amdgcn.global.load.lds(ptr addrspace(1) %g, ptr addrspace(3) getelementptr (i8, ptr addrspace(3) @s, i32 256), i32 4, i32 0, i32 0)
+  {wait}
+  %n = xor i32 %i, 63
+  %q = getelementptr i32, ptr addrspace(3) @s, i32 %n
+  %x = load i32, ptr addrspace(3) %q
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %i
+  store i32 %x, ptr addrspace(1) %o
+  ret void
+}}
+declare void @llvm.amdgcn.global.load.lds(ptr addrspace(1), ptr addrspace(3), i32, i32, i32)
+declare void @llvm.amdgcn.s.waitcnt(i32)",
+        data_layout("hip:gfx942")
+    )
+}
+
+#[test]
+fn loads_to_lds_arrive_when_their_counter_is_waited_for() {
+    let input: Vec<u32> = (0..64).collect();
+    // vmcnt 0, vmcnt 1, and a wait for LDS operations only.
+    let waits = [("3952", true), ("3953", true), ("49279", false)];
+    for (counters, enough) in waits {
+        let wait = format!("call void @llvm.amdgcn.s.waitcnt(i32 {counters})");
+        let arguments = vec![
+            Argument::Buffer(words(&input)),
+            Argument::Buffer(vec![0; 256]),
+        ];
+        let (after, report) = run("hip:gfx942", &loading(&wait), 64, arguments);
+        let kinds: Vec<FindingKind> = report.findings.iter().map(|f| f.kind).collect();
+        if enough {
+            assert_eq!(kinds, [], "{counters}");
+            let reversed: Vec<u32> = (0..64).rev().collect();
+            assert_eq!(numbers(&after[1]), reversed);
+        } else {
+            assert_eq!(kinds, [FindingKind::UnwaitedCopy], "{counters}");
+        }
+    }
+}
