@@ -60,9 +60,7 @@ pub fn run(options: &Options) -> Result<()> {
     let archive = out.join("llopt-x86_64-linux.tar.gz");
     process::run(
         Command::new("tar")
-            .env("GZIP", "-9")
-            .arg("--create")
-            .arg("--gzip")
+            .args(["--create", "--use-compress-program=gzip -9"])
             .arg("--file")
             .arg(&archive)
             .arg("--directory")
