@@ -79,16 +79,11 @@ def reduced(arguments, types, axis, rows, columns):
     return {1: (x.sum(int(axis)), sum_error(x, int(axis), types[0]))}
 
 
-@meaning(r"gather_axis([01])_(\d+)x(\d+)\w*")
-def gathered(arguments, types, axis, rows, columns):
-    shape = int(rows), int(columns)
+@meaning(r"gather512_axis([01])_(\d+)_\w+")
+def gathered(arguments, types, axis, columns):
+    shape = 512, int(columns)
     x, index = (arguments[i][: shape[0] * shape[1]].reshape(shape) for i in (0, 1))
     return {2: (np.take_along_axis(x, index, int(axis)).reshape(-1), None)}
-
-
-@meaning(r"gather512_axis([01])_(\d+)_\w+")
-def gathered_tall(arguments, types, axis, columns):
-    return gathered(arguments, types, axis, 512, columns)
 
 
 @meaning(r"cast_([a-z0-9]+)_([a-z0-9]+)")
