@@ -148,7 +148,7 @@ impl<'k> Value<'k> {
     }
 
     /// The tensor with an extent of 1 inserted before `axis`. With layouts, the tensor's must be
-    /// [`sliced`](super::sliced) along the axis.
+    /// [`sliced`] along the axis.
     #[track_caller]
     pub fn expand_dims(self, axis: usize) -> Self {
         self.expanded(Caller::caller(), axis)
