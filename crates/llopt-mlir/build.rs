@@ -9,7 +9,7 @@ use bindgen::callbacks::{DeriveTrait, ImplementsTrait, ParseCallbacks};
 use std::{env, error::Error, path::Path, path::PathBuf};
 
 /// The C++ files of the bridge, one per subject.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "dialect.cpp",
     "operation.cpp",
     "interfaces.cpp",
@@ -18,11 +18,12 @@ const SOURCES: [&str; 9] = [
     "printer.cpp",
     "ir.cpp",
     "rewrite.cpp",
+    "source.cpp",
     "tool.cpp",
 ];
 
 /// The headers of the bridge; a change in one rebuilds every file.
-const HEADERS: [&str; 2] = ["bridge.h", "model.h"];
+const HEADERS: [&str; 3] = ["bridge.h", "model.h", "source.h"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");

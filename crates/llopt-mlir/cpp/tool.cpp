@@ -1,6 +1,7 @@
-//===- tool.cpp - passes, pipelines, parsing, and MLIR's tools --------------===//
+//===- tool.cpp - passes, pipelines, and MLIR's tools -----------------------===//
 
-#include "model.h"
+#include "source.h"
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Conversion/ControlFlowToSCF/ControlFlowToSCF.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,8 +15,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Bytecode/BytecodeReader.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -25,18 +24,8 @@
 #include "mlir/Support/ToolUtilities.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/CrashRecoveryContext.h"
-#include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <shared_mutex>
-#ifdef __linux__
-#include <csignal>
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
 
 using namespace mlir;
 using namespace llopt;
@@ -215,130 +204,6 @@ void llopt_register_upstream_dialects(MlirDialectRegistry handle) {
   LLVM::registerInlinerInterface(registry);
 }
 
-//===------------------------------------------------------ guarding parsers ---===//
-
-/// How deep brackets may nest. MLIR's parser, verifier and printer recurse without a limit of
-/// their own; real modules stay below thirty.
-static constexpr unsigned kMaxNesting = 256;
-
-/// The offset of the first bracket that is nested too deep in text, or npos. Strings and comments
-/// do not count, and the marker of split input starts anew.
-static size_t findDeepNesting(StringRef text) {
-  unsigned depth = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    switch (text[i]) {
-    case '(':
-    case '[':
-    case '{':
-    case '<':
-      if (++depth > kMaxNesting)
-        return i;
-      break;
-    case '>':
-      if (i > 0 && text[i - 1] == '-')
-        break; // an arrow
-      [[fallthrough]];
-    case ')':
-    case ']':
-    case '}':
-      depth -= depth > 0;
-      break;
-    case '"':
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
-        if (text[i] == '\\')
-          ++i;
-      break;
-    case '/':
-      if (text.substr(i).starts_with("//")) {
-        if (text.substr(i).starts_with(kDefaultSplitMarker))
-          depth = 0;
-        i = std::min(text.find('\n', i), text.size());
-      }
-      break;
-    default:
-      break;
-    }
-  }
-  return StringRef::npos;
-}
-
-/// Reports what must not reach a parser; true when nothing is wrong.
-static bool checkSource(const llvm::MemoryBuffer &buffer,
-                        function_ref<void(unsigned line, unsigned column, const Twine &message)> report) {
-  if (isBytecode(buffer))
-    return true;
-  StringRef text = buffer.getBuffer();
-  size_t offset = findDeepNesting(text);
-  if (offset == StringRef::npos)
-    return true;
-  size_t lineStart = text.rfind('\n', offset) + 1; // npos + 1 is the start of the text
-  report(text.take_front(offset).count('\n') + 1, offset - lineStart + 1,
-         "brackets are nested deeper than " + Twine(kMaxNesting) + " levels");
-  return false;
-}
-
-/// Whether MLIR's bytecode reader survives a file. It trusts counts: a damaged file can make it
-/// abort, loop or write past its buffers. So a child process reads first, with bounds on time and
-/// memory. True also where nothing can be found out.
-///
-/// The child has but one thread. Should another thread of the parent have held a lock that the
-/// reader needs, the child sleeps until the alarm; sleeping costs no processor time, which tells
-/// this case from a reader that loops.
-static bool survivesReading([[maybe_unused]] llvm::MemoryBufferRef buffer,
-                            [[maybe_unused]] const DialectRegistry &registry) {
-#ifdef __linux__
-  constexpr unsigned kProcessorSeconds = 2, kWallSeconds = 20;
-  constexpr rlim_t kBytes = rlim_t(8) << 30;
-  pid_t child = fork();
-  if (child < 0)
-    return true;
-  if (child == 0) {
-    // What the reader says is for the second reading.
-    int null = open("/dev/null", O_WRONLY);
-    dup2(null, STDOUT_FILENO);
-    dup2(null, STDERR_FILENO);
-    rlimit time{kProcessorSeconds, kProcessorSeconds}, memory{kBytes, kBytes}, core{0, 0};
-    setrlimit(RLIMIT_CPU, &time);
-    setrlimit(RLIMIT_AS, &memory);
-    setrlimit(RLIMIT_CORE, &core);
-    for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM})
-      ::signal(signal, SIG_DFL);
-    alarm(kWallSeconds);
-    // The parent may have handlers that never return.
-    llvm::remove_fatal_error_handler();
-    llvm::remove_bad_alloc_error_handler();
-    llvm::install_fatal_error_handler(+[](void *, const char *, bool) { _exit(1); });
-    {
-      DialectRegistry dialects;
-      registry.appendTo(dialects);
-      MLIRContext context(dialects, MLIRContext::Threading::DISABLED);
-      context.allowUnregisteredDialects();
-      Block block;
-      (void)readBytecodeFile(buffer, &block, ParserConfig(&context, /*verifyAfterParse=*/false));
-    }
-    _exit(0);
-  }
-  int status = 0;
-  rusage usage{};
-  while (wait4(child, &status, 0, &usage) < 0)
-    if (errno != EINTR)
-      return true;
-  bool slept = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && usage.ru_utime.tv_sec < 1;
-  return slept || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
-#else
-  return true;
-#endif
-}
-
-/// Runs code that may crash on malformed bytecode, as the second line of defence; false when it
-/// did. What the crashed code had allocated leaks.
-static bool runGuarded(function_ref<void()> run) {
-  // Enabling twice does nothing; the handlers of Rust's runtime stay behind LLVM's.
-  llvm::CrashRecoveryContext::Enable();
-  llvm::CrashRecoveryContext recovery;
-  return recovery.RunSafely(run);
-}
-
 /// Keeps LLVM's own options, of which back ends bring hundreds, out of the help text; they are still
 /// understood, and listed by --help-hidden. Called before MLIR registers its options.
 static void hideOptionsOfLLVM() {
@@ -366,8 +231,26 @@ int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry 
     return EXIT_FAILURE;
   }
   std::string name = source->getBufferIdentifier().str();
+  bool guard = false;
+  if (isBytecode(*source)) {
+    BytecodeText bytecode = readBytecode(*source, registry);
+    for (auto &[severity, text] : bytecode.said)
+      llvm::errs() << name << (severity == DiagnosticSeverity::Error ? ": error: " : ": note: ") << text << "\n";
+    switch (bytecode.state) {
+    case BytecodeText::Malformed:
+      if (!bytecode.saidError())
+        llvm::errs() << name << ": error: malformed bytecode\n";
+      return EXIT_FAILURE;
+    case BytecodeText::Read:
+      source = llvm::MemoryBuffer::getMemBufferCopy(bytecode.text, name + kAsText);
+      break;
+    case BytecodeText::Unknown:
+      guard = true;
+      break;
+    }
+  }
   if (!checkSource(*source, [&](unsigned line, unsigned column, const Twine &message) {
-        llvm::errs() << name << ":" << line << ":" << column << ": error: " << message << "\n";
+        llvm::errs() << source->getBufferIdentifier() << ":" << line << ":" << column << ": error: " << message << "\n";
       }))
     return EXIT_FAILURE;
   std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &error);
@@ -375,14 +258,9 @@ int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry 
     llvm::errs() << error << "\n";
     return EXIT_FAILURE;
   }
-  bool bytecode = isBytecode(*source);
-  if (bytecode && !survivesReading(*source, registry)) {
-    llvm::errs() << name << ": error: malformed bytecode\n";
-    return EXIT_FAILURE;
-  }
   LogicalResult result = failure();
   auto run = [&] { result = MlirOptMain(file->os(), std::move(source), registry, config); };
-  if (!bytecode) {
+  if (!guard) {
     run();
   } else if (!runGuarded(run)) {
     llvm::errs() << name << ": error: malformed bytecode\n";
@@ -397,31 +275,4 @@ int llopt_opt_main(int count, const char *const *arguments, MlirDialectRegistry 
 int llopt_lsp_main(int count, const char *const *arguments, MlirDialectRegistry registry) {
   hideOptionsOfLLVM();
   return asMainReturnCode(MlirLspServerMain(count, const_cast<char **>(arguments), *unwrap(registry)));
-}
-
-MlirOperation llopt_parse(MlirContext contextHandle, MlirStringRef source, MlirStringRef name, bool verify) {
-  MLIRContext *context = unwrap(contextHandle);
-  // The lexer wants a terminating zero and the bytecode reader alignment: a copy has both.
-  std::unique_ptr<llvm::MemoryBuffer> buffer = llvm::MemoryBuffer::getMemBufferCopy(unwrap(source), unwrap(name));
-  if (!checkSource(*buffer, [&](unsigned line, unsigned column, const Twine &message) {
-        emitError(FileLineColLoc::get(context, unwrap(name), line, column)) << message;
-      }))
-    return {};
-  bool bytecode = isBytecode(*buffer);
-  auto reportMalformed = [&] { emitError(FileLineColLoc::get(context, unwrap(name), 0, 0)) << "malformed bytecode"; };
-  if (bytecode && !survivesReading(*buffer, context->getDialectRegistry())) {
-    reportMalformed();
-    return {};
-  }
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module;
-  auto parse = [&] { module = parseSourceFile<ModuleOp>(sources, ParserConfig(context, verify)); };
-  if (!bytecode) {
-    parse();
-  } else if (!runGuarded(parse)) {
-    reportMalformed();
-    return {};
-  }
-  return wrap(module.release().getOperation());
 }

@@ -65,10 +65,10 @@ pub fn lsp_main(arguments: &[String], registry: &DialectRegistry) -> i32 {
 /// Parses and verifies a module from text or bytecode. `name` is the file name for locations.
 ///
 /// Text whose brackets nest deeper than 256 levels is refused, because MLIR's parser recurses
-/// without a limit. MLIR's bytecode reader trusts what it reads, so on Linux a child process
-/// reads bytecode first, and a crash or an endless loop there becomes an error here. Elsewhere a
-/// crash is caught where possible, and the context is then in no fit state for anything but
-/// being dropped.
+/// without a limit. MLIR's bytecode reader trusts what it reads, so on Linux a child process reads
+/// bytecode and hands over the module as text, which is parsed and verified here: a crash, an
+/// endless loop or a corrupted heap there is an error here. Elsewhere a crash is caught where
+/// possible, and the context is then in no fit state for anything but being dropped.
 ///
 /// # Errors
 /// The diagnostics of the parser or the verifier, at least one of them an error.
