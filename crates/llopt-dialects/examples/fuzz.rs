@@ -45,7 +45,7 @@ struct Options {
     #[arg(long, default_value_t = 2)]
     workers: u64,
     /// Seconds that one file may take
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 120)]
     patience: u64,
     /// Address space of a worker, in MiB
     #[arg(long, default_value_t = 4096)]

@@ -155,7 +155,7 @@ static rlim_t addressSpace() {
 [[noreturn]] static void readAndSend(llvm::MemoryBufferRef buffer, const DialectRegistry &registry, int pipe) {
   // Real files take a fraction of this.
   const rlim_t mebibytes = buffer.getBufferSize() >> 20;
-  const rlim_t seconds = 2 + mebibytes, bytes = addressSpace() + (rlim_t(1) << 30) + (mebibytes << 30);
+  const rlim_t seconds = 1 + mebibytes, bytes = addressSpace() + (rlim_t(1) << 30) + (mebibytes << 30);
   int null = open("/dev/null", O_WRONLY);
   dup2(null, STDOUT_FILENO);
   dup2(null, STDERR_FILENO);
@@ -210,42 +210,69 @@ static std::string receive(int pipe, size_t limit) {
   }
   return received;
 }
-#endif
 
-BytecodeText llopt::readBytecode([[maybe_unused]] llvm::MemoryBufferRef buffer,
-                                 [[maybe_unused]] const DialectRegistry &registry) {
-  BytecodeText result;
-#ifdef __linux__
+namespace {
+/// What one child made of it.
+struct Answer {
+  enum { NoChild, Slept, Died, Spoke } state = NoChild;
+  std::string received;
+};
+} // namespace
+
+static Answer askChild(llvm::MemoryBufferRef buffer, const DialectRegistry &registry) {
+  Answer answer;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return result;
+    return answer;
   pid_t child = fork();
   if (child == 0)
     readAndSend(buffer, registry, ends[1]);
   close(ends[1]);
   if (child < 0) {
     close(ends[0]);
-    return result;
+    return answer;
   }
   // Attributes share their parts in bytecode and repeat them in text; this is far beyond what
   // real modules make of that.
   const size_t limit = (size_t(256) << 20) + 64 * buffer.getBufferSize();
-  std::string received = receive(ends[0], limit);
+  answer.received = receive(ends[0], limit);
   close(ends[0]); // the child gets a signal should it go on writing
   int status = 0;
   rusage usage{};
-  while (wait4(child, &status, 0, &usage) < 0)
-    if (errno != EINTR)
-      return result;
+  while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
+    ;
   // The child has but one thread. Should another thread of the parent have held a lock that the
   // reader needs, the child sleeps until the alarm; sleeping costs no processor time, which tells
   // this case from a reader that loops.
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && usage.ru_utime.tv_sec < 1)
+  constexpr long kAsleep = 200000;
+  bool alarmed = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+  if (alarmed && usage.ru_utime.tv_sec == 0 && usage.ru_utime.tv_usec < kAsleep)
+    answer.state = Answer::Slept;
+  else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || answer.received.size() > limit)
+    answer.state = Answer::Died;
+  else
+    answer.state = Answer::Spoke;
+  return answer;
+}
+#endif
+
+BytecodeText llopt::readBytecode([[maybe_unused]] llvm::MemoryBufferRef buffer,
+                                 [[maybe_unused]] const DialectRegistry &registry) {
+  BytecodeText result;
+#ifdef __linux__
+  constexpr unsigned kAttempts = 3;
+  Answer answer;
+  for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
+    answer = askChild(buffer, registry);
+    if (answer.state != Answer::Slept)
+      break;
+  }
+  if (answer.state == Answer::NoChild)
     return result;
   result.state = BytecodeText::Malformed;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || received.size() > limit)
+  if (answer.state != Answer::Spoke)
     return result;
-  for (StringRef rest = received; rest.size() >= 9;) {
+  for (StringRef rest = answer.received; rest.size() >= 9;) {
     Tag tag = static_cast<Tag>(rest[0]);
     uint64_t size = llvm::support::endian::read64le(rest.data() + 1);
     rest = rest.drop_front(9);

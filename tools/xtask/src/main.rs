@@ -9,6 +9,7 @@ mod demo;
 mod device;
 mod dist;
 mod docs;
+mod fuzz;
 mod library;
 mod lint;
 mod lit;
@@ -54,6 +55,8 @@ enum Command {
     Bench(bench::Options),
     /// Install the C interface: shared and static library, header
     Library(library::Options),
+    /// Feed damaged text and bytecode to the readers
+    Fuzz(fuzz::Options),
     /// Check the rules that no compiler checks: crate arrows, file headers, names, links
     Tidy,
 }
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Dist(options) => dist::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Library(options) => library::run(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
         Command::Tidy => tidy::run(),
     };
     match result {
