@@ -82,7 +82,7 @@ impl DescriptorFields {
 pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
     let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
     let (columns, rows) = shape.split_last()?;
-    let bits = u32::try_from(block.element().bit_width()?).ok()?;
+    let bits = block.element().bit_width()?;
     let bytes = columns * u64::from(bits) / 8;
     let swizzling_byte_width = match bytes {
         0..16 => return None,
@@ -104,7 +104,7 @@ pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
 
 /// The number of an element type, and its bytes.
 fn element_type(element: Type<'_>, fp4_padded: bool) -> Option<(u32, u32)> {
-    let bits = u32::try_from(element.bit_width()?).ok()?;
+    let bits = element.bit_width()?;
     let signed = IntegerType::try_from(element).is_ok_and(|integer| integer.is_signed());
     let number = match (bits, signed) {
         _ if fp4_padded => 14,

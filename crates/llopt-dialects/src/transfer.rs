@@ -509,7 +509,7 @@ pub fn pack(encoding: &Encoding, shape: &[i64], axis: i64) -> Result<Encoding, T
                 found = true;
                 continue;
             }
-            if vector[position] % 2 != 0 {
+            if !vector[position].is_multiple_of(2) {
                 return Err(TransferError::NotInRegisters { axis: position });
             }
             vector[position] /= 2;
