@@ -258,9 +258,11 @@ fn follow(options: &Options, events: &mpsc::Sender<Event>) {
             }
         };
         let lines = listen(&mut child);
-        let mut current = None;
+        let mut current: Option<u64> = None;
         let end = loop {
-            match lines.recv_timeout(Duration::from_secs(options.patience)) {
+            // Before the first file a worker reads the whole corpus.
+            let files = if current.is_some() { 1 } else { 10 };
+            match lines.recv_timeout(Duration::from_secs(options.patience * files)) {
                 Ok(line) => match line.split_once(' ') {
                     Some((">", number)) => {
                         current = number.parse().ok();

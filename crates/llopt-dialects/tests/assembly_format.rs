@@ -94,7 +94,7 @@ const TYPES: &str = "type($src) `,` type($mask) `,` type($others) `->` type($res
 #[test]
 fn a_format_that_says_everything_is_taken() {
     let text = format!(
-        "$src (`,` $mask^)? `[` $others `]` (`fast` $fast^)? oilist(`cache` `=` $cache | `width` $width) attr-dict `:` {TYPES}"
+        "$src (`,` $mask^)? `[` $others `]` (`fast` $fast^)? $width oilist(`cache` `=` $cache) attr-dict `:` {TYPES}"
     );
     let built = build(&text).unwrap_or_else(|error| panic!("{error}"));
     assert!(
