@@ -201,9 +201,9 @@ mod tests {
     fn a_file_taken_apart_is_put_together_again() {
         let context = super::super::context();
         let source = b"module { tt.func @f(%a: !tt.ptr<f32>) { tt.return } }";
-        let module = super::super::parse(&context, source, "f")
-            .ok()
-            .expect("it is right");
+        let Ok(module) = super::super::parse(&context, source, "f") else {
+            panic!("the text is right");
+        };
         use melior::ir::operation::OperationLike;
         let bytes = module.as_operation().write_bytecode();
         let file = read_file(&bytes).expect("MLIR wrote it");

@@ -212,8 +212,8 @@ fn elements(text: &[u8], group: &Range<usize>) -> Vec<Range<usize>> {
     let mut elements = Vec::new();
     let (mut depth, mut start) = (0usize, group.start + 1);
     let end = group.end - 1;
-    for index in group.start + 1..end {
-        match text[index] {
+    for (index, byte) in text.iter().enumerate().take(end).skip(group.start + 1) {
+        match byte {
             b'(' | b'[' | b'{' | b'<' => depth += 1,
             b')' | b']' | b'}' | b'>' => depth = depth.saturating_sub(1),
             b',' if depth == 0 => {

@@ -87,7 +87,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
 /// The address in the cluster's window of what is at a shared address, in the block of a rank.
 pub(crate) fn map_address(e: &mut Emitter<'_>, address: Slot, rank: Slot) -> Slot {
     e.map2(
-        row2!(|a, rank| a & SHARED_WINDOW | (rank + 1) * REMOTE | a % REMOTE),
+        row2!(|a, rank| (a & SHARED_WINDOW) | ((rank + 1) * REMOTE) | (a % REMOTE)),
         address,
         rank,
     )

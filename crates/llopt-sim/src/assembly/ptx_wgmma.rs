@@ -69,22 +69,22 @@ fn product(
     };
     let known = || Some((element(d)?, element(a)?, element(b)?));
     let (c_element, a_element, b_element) = known().ok_or_else(|| unknown(i))?;
-    let fits = match (c_element, a_element, b_element) {
-        (Element::F32 | Element::F16, Element::F16, Element::F16) => true,
-        (Element::F32, Element::BF16, Element::BF16) => true,
-        (Element::F32, Element::TF32, Element::TF32) => true,
-        (
-            Element::F32 | Element::F16,
-            Element::E4M3 | Element::E5M2,
-            Element::E4M3 | Element::E5M2,
-        ) => true,
-        (
-            Element::Signed(32),
-            Element::Signed(8) | Element::Unsigned(8),
-            Element::Signed(8) | Element::Unsigned(8),
-        ) => true,
-        _ => false,
-    };
+    let fits = matches!(
+        (c_element, a_element, b_element),
+        (Element::F32 | Element::F16, Element::F16, Element::F16)
+            | (Element::F32, Element::BF16, Element::BF16)
+            | (Element::F32, Element::TF32, Element::TF32)
+            | (
+                Element::F32 | Element::F16,
+                Element::E4M3 | Element::E5M2,
+                Element::E4M3 | Element::E5M2,
+            )
+            | (
+                Element::Signed(32),
+                Element::Signed(8) | Element::Unsigned(8),
+                Element::Signed(8) | Element::Unsigned(8),
+            )
+    );
     let (n, k) = columns(shape, a_element)
         .filter(|_| fits)
         .ok_or_else(|| unknown(i))?;

@@ -106,7 +106,7 @@ fn a_box_arrives_swizzled_with_zeros_outside() {
                 let expected = if inside { (y * 48 + x) as f32 } else { 0.0 };
                 let bytes = 4 * (row * i64::from(columns) + column) as u64;
                 // PTX ISA: groups of 16 bytes are exchanged by the number of the 128 bytes they are in.
-                let place = bytes ^ (bytes / 128 % (1 << mode)) * 16;
+                let place = bytes ^ ((bytes / 128 % (1 << mode)) * 16);
                 assert_eq!(block[place as usize / 4], expected, "{mode} {row} {column}");
             }
         }

@@ -494,11 +494,11 @@ impl Maker {
         self.inputs
             .push((tensor.element.memory_bits_of(fill), tensor.count(), fill));
         let loaded = self.access(tensor, &format!("%in{buffer}"), None);
-        self.from_memory(tensor, &loaded)
+        self.decode(tensor, &loaded)
     }
 
     /// A value of the integer type of memory as what it stands for.
-    fn from_memory(&mut self, tensor: &Tensor, value: &str) -> String {
+    fn decode(&mut self, tensor: &Tensor, value: &str) -> String {
         let (from, to) = (tensor.with(&tensor.element.in_memory()), tensor.text());
         match tensor.element.kind {
             Kind::Integer if tensor.element.bits < 8 => {
@@ -511,7 +511,7 @@ impl Maker {
     }
 
     /// A value as the integer that stands for it in memory.
-    fn to_memory(&mut self, tensor: &Tensor, value: &str) -> String {
+    fn encode(&mut self, tensor: &Tensor, value: &str) -> String {
         let is_scalar = tensor.encoding.is_empty();
         let from = if is_scalar {
             tensor.element.name.clone()
@@ -626,7 +626,7 @@ impl Maker {
         for is_check in [false, true] {
             (self.body, self.names) = common.clone();
             for (i, (name, tensor)) in results.iter().enumerate() {
-                let value = self.to_memory(tensor, name);
+                let value = self.encode(tensor, name);
                 let pointer = format!("%out{i}");
                 if is_check {
                     self.check(tensor, &value, &pointer);

@@ -247,7 +247,7 @@ fn judge(text: &str, options: &Options, runs: Vec<Vec<Argument>>) -> Verdict {
 fn refused(error: &Error) -> Verdict {
     let text = error.to_string();
     match error.class() {
-        ErrorClass::Unsupported => Verdict::Unsupported { reason: text },
+        ErrorClass::Unsupported | ErrorClass::Environment => Verdict::Unsupported { reason: text },
         _ => Verdict::Wrong {
             message: format!("it does not compile: {text}"),
         },
