@@ -290,3 +290,42 @@ fn atomics_that_meet_answer_in_any_order() {
         assert!(bounds.buffers[&1].values().all(|b| b.is_infinite()));
     }
 }
+
+/// Assembly means what the machine makes of it, for either vendor; an impure text may answer anything.
+#[test]
+fn inline_assembly_runs_on_the_machine() {
+    let kernel = |target: &str, text: &str, constraints: &str, pure: bool| {
+        let body = format!(
+            "%b = tt.bitcast %v : tensor<32xf32> -> tensor<32xi32>
+             %a = tt.elementwise_inline_asm \"{text}\" {{constraints = \"{constraints}\", packed_element = 1 : i32, pure = {pure}}} %b : tensor<32xi32> -> tensor<32xi32>
+             %y = tt.bitcast %a : tensor<32xi32> -> tensor<32xf32>"
+        );
+        let function = on_singles(&body);
+        format!("module attributes {{ttg.target = \"{target}\"}} {{ {function} }}")
+    };
+    let input = noise(32, 1);
+    for (target, text, constraints) in [
+        ("cuda:90", "shl.b32 $0, $1, 3;", "=r,r"),
+        ("hip:gfx942", "v_lshlrev_b32 $0, 3, $1", "=v,v"),
+    ] {
+        for pure in [true, false] {
+            let arguments = vec![
+                Argument::Buffer(words(&input)),
+                Argument::Buffer(vec![0; 128]),
+            ];
+            let module = kernel(target, text, constraints, pure);
+            let (buffers, bounds) = bounded(&module, 1, arguments).unwrap();
+            let expected: Vec<u32> = input.iter().map(|x| x << 3).collect();
+            assert_eq!(numbers(&buffers[1]), expected, "{target}");
+            assert_eq!(bounds.buffers[&1].is_empty(), pure, "{target}");
+        }
+    }
+    // What the machine does not know is named.
+    let arguments = vec![
+        Argument::Buffer(words(&input)),
+        Argument::Buffer(vec![0; 128]),
+    ];
+    let module = kernel("cuda:90", "nonsense", "=r,r", true);
+    let error = bounded(&module, 1, arguments).unwrap_err().to_string();
+    assert!(error.contains("nonsense"), "{error}");
+}
