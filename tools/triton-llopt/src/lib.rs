@@ -1,7 +1,7 @@
 //! llopt as a Python extension, `triton_llopt._llopt`: what the Python package beside it is made on.
 //!
-//! The extension knows nothing of Triton. It has one function, [`compile`], from tile IR to every
-//! form of a kernel at once, and one class, [`Kernel`](launch::Kernel), a kernel on the simulated
+//! The extension knows nothing of Triton. It has one function, `compile`, from tile IR to every
+//! form of a kernel at once, and one class, `Kernel`, a kernel on the simulated
 //! machine. Both release Python's interpreter lock while they work. Errors become exceptions of
 //! `triton_llopt.errors`.
 //!
