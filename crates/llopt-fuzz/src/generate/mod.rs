@@ -1,6 +1,6 @@
 //! Random programs.
 //!
-//! A [`Generator`] holds a program and the values that are in scope. It adds one operation after another,
+//! A `Generator` holds a program and the values that are in scope. It adds one operation after another,
 //! each on values that exist already, converted to the layout that the operation needs; where none fits, it
 //! loads one. In the end whatever nothing has used is stored.
 
