@@ -18,7 +18,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.thr
   // AMD-LABEL: arg_max:
   // AMD: s_barrier_wait
   // AMD: v_mov_b32_dpp
-  // AMD: ds_store_b32
+  // AMD: ds_store_
   // AMD: s_barrier_wait
   // AMD-NOT: dpp
   tt.func public @arg_max(%p: !tt.ptr<f32>, %o: !tt.ptr<i32>) {
