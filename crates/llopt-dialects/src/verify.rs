@@ -234,8 +234,9 @@ fn attribute(
                 _ => Ok(()),
             }
         }
-        AttributeKind::String | AttributeKind::SymbolName if !value.is_string() => {
-            wrong("a string")
+        // MLIR's strings are bytes; ours are for people and for names in object files.
+        AttributeKind::String | AttributeKind::SymbolName if value.as_str().is_none() => {
+            wrong("a string of UTF-8")
         }
         AttributeKind::FlatSymbolRef if !value.is_flat_symbol_ref() => wrong("a symbol reference"),
         AttributeKind::DenseI32Array if access::i32_values(value).is_none() => {

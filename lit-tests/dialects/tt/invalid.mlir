@@ -176,3 +176,11 @@ tt.func @descriptor(%d: !tt.tensordesc<tensor<8x8xf32>>, %i: i32) {
   %0 = tt.descriptor_load %d[%i] : !tt.tensordesc<tensor<8x8xf32>> -> tensor<8x8xf32>
   tt.return
 }
+
+// -----
+
+// A name that is no text; what is inside of the function asks for it.
+// expected-error @+1 {{'tt.func' op attribute 'sym_name' must be a string of UTF-8, but is "a\FFb"}}
+tt.func @"a\FFb"() {
+  tt.return
+}
