@@ -263,10 +263,19 @@ pub fn trans(encoding: &Encoding, shape: &[i64], order: &[i32]) -> Result<Encodi
             ..swizzled.clone()
         }),
         Encoding::NvmmaShared(shared) if order == [1, 0] => {
-            let mut shared = shared.clone();
-            shared.transposed = !shared.transposed;
-            shared.cga_layout = cga()?;
-            Encoding::NvmmaShared(shared)
+            let mut exchanged = shared.clone();
+            exchanged.transposed = !exchanged.transposed;
+            exchanged.cga_layout = cga()?;
+            let exchanged = Encoding::NvmmaShared(exchanged);
+            let Ok(layout) = encoding.linear_layout(&extents(shape)) else {
+                return Ok(exchanged);
+            };
+            // Without a swizzle the flag says nothing: both values mean rows, one after the other.
+            let layout = layout.permute_axes(&axes)?;
+            match exchanged.linear_layout(&extents(&permuted(shape, &axes))) {
+                Ok(found) if found == layout => exchanged,
+                _ => in_memory(layout, alignment(encoding))?,
+            }
         }
         Encoding::PaddedShared(padded) => {
             let component = padded.component().permute_axes(&axes)?;
@@ -279,7 +288,7 @@ pub fn trans(encoding: &Encoding, shape: &[i64], order: &[i32]) -> Result<Encodi
             if encoding.is_distributed() {
                 shortest(layout, &permuted(shape, &axes), [])?
             } else {
-                Encoding::SharedLinear(SharedLinear::new(layout, alignment(encoding))?)
+                in_memory(layout, alignment(encoding))?
             }
         }
     })
@@ -328,10 +337,28 @@ pub fn reshape(encoding: &Encoding, from: &[i64], to: &[i64]) -> Result<Encoding
             return Ok(candidate);
         }
     }
-    Ok(Encoding::SharedLinear(SharedLinear::new(
-        layout,
-        alignment(encoding),
-    )?))
+    in_memory(layout, alignment(encoding))
+}
+
+/// The encoding of memory that has a given layout. That of a single element is written with its order: a
+/// layout without basis vectors does not say its rank.
+fn in_memory(layout: LinearLayout, alignment: u32) -> Result<Encoding, TransferError> {
+    let is_empty = layout
+        .in_dims()
+        .iter()
+        .all(|dim| layout.in_dim_size_log2(*dim) == 0);
+    let rank = layout.out_dims().len();
+    Ok(if is_empty {
+        Encoding::SwizzledShared(SwizzledShared {
+            vec: 1,
+            per_phase: 1,
+            max_phase: 1,
+            order: (0..rank as u32).rev().collect(),
+            cga_layout: CgaLayout::single(rank),
+        })
+    } else {
+        Encoding::SharedLinear(SharedLinear::new(layout, alignment)?)
+    })
 }
 
 /// The layout after `expand_dims` at `axis`: the parent of a slice along that axis.

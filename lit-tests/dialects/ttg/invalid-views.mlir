@@ -175,6 +175,21 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.thr
 
 // -----
 
+// Without a swizzle, `transposed` does not exchange rows and columns.
+#rows = #ttg.nvmma_shared<{swizzlingByteWidth = 0, transposed = false, elementBitWidth = 16}>
+#columns = #ttg.nvmma_shared<{swizzlingByteWidth = 0, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @trans_unswizzled(%b: !ttg.memdesc<2x4xf16, #rows, #smem, mutable>) {
+    // expected-error @+2 {{'ttg.memdesc_trans' op inferred type(s) '!ttg.memdesc<4x2xf16, #ttg.shared_linear<{offset = [[1, 0], [2, 0], [0, 1]]}, alignment = 128>, #ttg.shared_memory, mutable>' are incompatible with return type(s) of operation '!ttg.memdesc<4x2xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 0, transposed = true, elementBitWidth = 16}>, #ttg.shared_memory, mutable>'}}
+    // expected-error @+1 {{'ttg.memdesc_trans' op failed to infer returned types}}
+    %0 = ttg.memdesc_trans %b {order = array<i32: 1, 0>} : !ttg.memdesc<2x4xf16, #rows, #smem, mutable> -> !ttg.memdesc<4x2xf16, #columns, #smem, mutable>
+    tt.return
+  }
+}
+
+// -----
+
 #flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {

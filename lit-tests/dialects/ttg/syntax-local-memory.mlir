@@ -9,6 +9,8 @@
 #shared1 = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #shared2 = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [0, 1]}>
 #shared3 = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#shared4 = #ttg.nvmma_shared<{swizzlingByteWidth = 0, transposed = false, elementBitWidth = 16}>
+#shared5 = #ttg.shared_linear<{offset = [[1, 0], [2, 0], [0, 1]]}, alignment = 16>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func @buffers(%arg0: tensor<64x64xf16, #blocked>) -> tensor<64x64xf16, #blocked> {
@@ -31,6 +33,18 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %1 = ttg.memdesc_trans %arg0 {order = array<i32: 1, 0>} : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared2, #smem, mutable>
     %2 = ttg.memdesc_reshape %arg1 : !ttg.memdesc<64x64xf16, #shared1, #smem, mutable> -> !ttg.memdesc<4096xf16, #shared3, #smem, mutable>
     %3 = ttg.memdesc_reinterpret %arg1 : !ttg.memdesc<64x64xf16, #shared1, #smem, mutable> -> !ttg.memdesc<32x64xf32, #shared1, #smem, mutable>
+    tt.return
+  }
+
+  // What a transposed view of rows without a swizzle is.
+  tt.func @turned_rows(%arg0: !ttg.memdesc<2x4xf16, #shared4, #smem, mutable>) {
+    %0 = ttg.memdesc_trans %arg0 {order = array<i32: 1, 0>} : !ttg.memdesc<2x4xf16, #shared4, #smem, mutable> -> !ttg.memdesc<4x2xf16, #shared5, #smem, mutable>
+    tt.return
+  }
+
+  // A view of one element has a layout that says its rank.
+  tt.func @one_element(%arg0: !ttg.memdesc<1xi32, #shared3, #smem, mutable>) {
+    %0 = ttg.memdesc_reshape %arg0 : !ttg.memdesc<1xi32, #shared3, #smem, mutable> -> !ttg.memdesc<1x1xi32, #shared1, #smem, mutable>
     tt.return
   }
 
