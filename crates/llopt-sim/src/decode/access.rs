@@ -14,7 +14,8 @@ impl<'m> Body<'_, '_, 'm> {
         space_of(self.vendor(), pointer.ty().address_space())
     }
 
-    /// Scalar pieces of a value in memory, or one integer to be regrouped when elements are smaller than a byte.
+    /// Scalar pieces of a value in memory, or integers to be regrouped when elements are smaller than a byte:
+    /// such a vector is packed, and its last byte may be filled up.
     fn memory_widths(&self, ty: Type<'m>) -> Decoded<Option<Vec<u32>>> {
         let element = Types::element(ty);
         let bits = self.decoder.types.scalar_bits(element);
@@ -26,13 +27,16 @@ impl<'m> Body<'_, '_, 'm> {
                 if !whole.is_multiple_of(64) {
                     widths.push(whole % 64);
                 }
-                if total != whole {
-                    return Err(Unknown::new(format!("memory of type {ty}")));
-                }
                 Some(widths)
             }
             _ => None,
         })
+    }
+
+    /// The bits that fill up the last byte of a packed vector, if there are any.
+    fn filling(widths: &[u32], packed: &[u32]) -> Vec<u32> {
+        let (whole, used): (u32, u32) = (widths.iter().sum(), packed.iter().sum());
+        (whole > used).then_some(whole - used).into_iter().collect()
     }
 
     fn parts(widths: &[u32], slots: &[Slot]) -> Vec<Part> {
@@ -68,7 +72,11 @@ impl<'m> Body<'_, '_, 'm> {
             self.emitter
                 .access(false, space, address, parts, align, synchronizing);
             let wanted: Vec<u32> = leaves.iter().map(|l| l.bits).collect();
-            return self.regroup(&words, &widths, &wanted);
+            let filled = Self::filling(&widths, &wanted);
+            let mut values =
+                self.regroup(&words, &widths, &[wanted.as_slice(), &filled].concat())?;
+            values.truncate(leaves.len());
+            return Ok(values);
         }
         let slots = self.emitter.slots(leaves.len());
         let parts = leaves
@@ -107,7 +115,12 @@ impl<'m> Body<'_, '_, 'm> {
         let align = inst.alignment().min(u64::from(u32::MAX)) as u32;
         let leaves = self.decoder.types.leaves(ty)?;
         let parts = if let Some(widths) = self.memory_widths(ty)? {
-            let have: Vec<u32> = leaves.iter().map(|l| l.bits).collect();
+            let mut have: Vec<u32> = leaves.iter().map(|l| l.bits).collect();
+            let mut slots = slots;
+            for bits in Self::filling(&widths, &have) {
+                have.push(bits);
+                slots.push(self.emitter.constant(0));
+            }
             let words = self.regroup(&slots, &have, &widths)?;
             Self::parts(&widths, &words)
         } else {

@@ -132,14 +132,29 @@ impl<'m> Decoder<'m> {
             Opcode::LLVMPtrToInt
             | Opcode::LLVMPtrToAddr
             | Opcode::LLVMIntToPtr
-            | Opcode::LLVMBitCast
             | Opcode::LLVMTrunc => operand(0)?,
+            Opcode::LLVMBitCast => self.packed(value.operand(0))?,
             Opcode::LLVMAdd => operand(0)?.wrapping_add(operand(1)?),
             Opcode::LLVMSub => operand(0)?.wrapping_sub(operand(1)?),
             Opcode::LLVMXor => operand(0)? ^ operand(1)?,
             _ => return Err(Unknown::new(format!("the constant {}", value.print()))),
         };
         Ok(result & mask(bits))
+    }
+
+    /// The bits of a constant of at most 64 bits, the first element of a vector lowest.
+    fn packed(&self, value: Value<'m>) -> Decoded<u64> {
+        let unknown = || Unknown::new(format!("the constant {}", value.print()));
+        let leaves = self.types.leaves(value.ty())?;
+        if leaves.iter().map(|leaf| leaf.bits).sum::<u32>() > 64 {
+            return Err(unknown());
+        }
+        let (mut packed, mut at) = (0, 0);
+        for (leaf, bits) in leaves.iter().zip(self.constant(value)?) {
+            packed |= (bits & mask(leaf.bits)) << at;
+            at += leaf.bits;
+        }
+        Ok(packed)
     }
 
     /// One index of a getelementptr: what it adds, and the type it leads to.

@@ -207,6 +207,37 @@ fn vectors_of_bits_pack_in_memory() {
 }
 
 #[test]
+fn packed_vectors_need_not_fill_their_last_byte() {
+    let body = "%a = alloca i16
+  store i16 -1, ptr %a
+  %t = trunc i32 %x to i16
+  %v = bitcast i16 %t to <16 x i1>
+  %w = shufflevector <16 x i1> %v, <16 x i1> poison, <9 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8>
+  store <9 x i1> %w, ptr %a
+  %l = load <9 x i1>, ptr %a
+  %m = shufflevector <9 x i1> %l, <9 x i1> zeroinitializer, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %b = bitcast <16 x i1> %m to i16
+  %y = zext i16 %b to i32";
+    let input = noise(32, 9);
+    let output = lanes("cuda:90", body, &input);
+    assert!(input.iter().zip(output).all(|(&x, y)| y == x & 511));
+}
+
+#[test]
+fn constant_vectors_are_numbers_with_their_first_element_lowest() {
+    let body = "%y = add i32 %x, bitcast (<4 x i8> <i8 1, i8 2, i8 3, i8 4> to i32)";
+    let input = noise(32, 10);
+    let output = lanes("hip:gfx942", body, &input);
+    let number = 0x0403_0201;
+    assert!(
+        input
+            .iter()
+            .zip(output)
+            .all(|(&x, y)| y == x.wrapping_add(number))
+    );
+}
+
+#[test]
 fn stores_to_constants_are_found() {
     let ir = lanewise(
         "cuda:90",
