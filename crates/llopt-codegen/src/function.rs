@@ -161,7 +161,33 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         index: usize,
         registers: impl Into<Registers<'ctx>>,
     ) {
-        self.bind(result(op, index), registers.into());
+        let value = result(op, index);
+        let registers = self.one_for_each_run(value, registers.into());
+        self.bind(value, registers);
+    }
+
+    /// One LLVM value for all registers of a thread that are known to hold the same number, whatever the
+    /// thread: they lie in one aligned run along which the value does not vary. A mask `i < n` with `n` a
+    /// multiple of the vector is then one comparison for the vector, and not one for each element, which
+    /// the optimiser could not find out: it does not know what divides `n`.
+    fn one_for_each_run(
+        &self,
+        value: Value<'c, 'a>,
+        registers: Registers<'ctx>,
+    ) -> Registers<'ctx> {
+        if registers.len() == 1 || registers.iter().all(|other| *other == registers[0]) {
+            return registers;
+        }
+        let (Ok(ValueType::Tensor(tensor)), Some(facts)) =
+            (self.type_of(value), self.program.facts.facts(value))
+        else {
+            return registers;
+        };
+        let runs: Vec<u64> = facts.iter().map(|dim| dim.constancy).collect();
+        match tensor.first_of_runs(&runs) {
+            Some(first) => first.into_iter().map(|first| registers[first]).collect(),
+            None => registers,
+        }
     }
 
     /// The type of a value.

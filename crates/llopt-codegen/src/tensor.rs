@@ -166,6 +166,35 @@ impl TensorType {
         register as u32 & self.free_registers == 0
     }
 
+    /// For each register the first one whose element lies in the same aligned run of `runs[d]` elements
+    /// along every dimension `d`, in all threads alike; `None` if each register is its own.
+    ///
+    /// `runs` are powers of two, one for each dimension. Two registers' elements differ by the same bits in
+    /// every thread (the layout is linear), and a run is what its low bits may change.
+    #[must_use]
+    pub fn first_of_runs(&self, runs: &[u64]) -> Option<Vec<usize>> {
+        if runs.len() != self.shape.len() {
+            return None;
+        }
+        let inside = (0..runs.len()).fold(0, |inside, dim| {
+            let (low, bits) = self.bits_of_dim(dim);
+            let bits = bits.min(runs[dim].trailing_zeros());
+            inside | ((1u32 << bits) - 1) << low
+        });
+        if inside == 0 {
+            return None;
+        }
+        let mut first = HashMap::new();
+        let of_run = (0..self.registers())
+            .map(|register| {
+                *first
+                    .entry(self.element_in(register) & !inside)
+                    .or_insert(register)
+            })
+            .collect();
+        (first.len() < self.registers()).then_some(of_run)
+    }
+
     /// The bits of the thread's number whose setting only repeats other threads' elements.
     #[must_use]
     pub fn free_threads(&self) -> u32 {
@@ -298,6 +327,15 @@ mod tests {
         assert_eq!(tensor.thread_bases(), [4, 8, 16]);
         assert_eq!(tensor.bits_of_dim(0), (2, 3));
         assert_eq!(tensor.bits_of_dim(1), (0, 2));
+    }
+
+    #[test]
+    fn a_run_has_one_register() {
+        let tensor = rows();
+        assert_eq!(tensor.first_of_runs(&[1, 2]), Some(vec![0, 0, 2, 2]));
+        assert_eq!(tensor.first_of_runs(&[8, 4]), Some(vec![0, 0, 0, 0]));
+        // Along the rows each thread holds one element.
+        assert_eq!(tensor.first_of_runs(&[8, 1]), None);
     }
 
     #[test]
