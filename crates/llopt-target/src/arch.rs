@@ -1,7 +1,7 @@
 //! The architecture table: one row per GPU architecture, with everything that differs by row.
 //!
 //! Shared-memory limits are the opt-in maxima of the CUDA C++ Programming Guide ("Technical
-//! Specifications per Compute Capability", minus the 1 KiB the system keeps per block) and the LDS sizes
+//! Specifications per Compute Capability", from sm_80 on minus the 1 KiB the system keeps per block) and the LDS sizes
 //! of the AMD ISA manuals.
 
 /// Who makes the GPU; also which LLVM back end emits its code.
@@ -16,6 +16,10 @@ pub enum Vendor {
 /// Architectures that share an instruction set manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
+    /// sm_70.
+    Volta,
+    /// sm_75.
+    Turing,
     /// sm_80, sm_86.
     Ampere,
     /// sm_89.
@@ -112,6 +116,24 @@ const fn amd(
 /// `sm_100a`; `sm_120a` came with 8.7. `-real-true16` keeps 16-bit values of gfx11 in whole registers,
 /// which needs fewer moves than LLVM's half-register allocation.
 pub const ARCHITECTURES: &[Architecture] = &[
+    nvidia(
+        "cuda:70",
+        "sm_70",
+        "sm_70",
+        Family::Volta,
+        70,
+        "+ptx86",
+        96 * KIB,
+    ),
+    nvidia(
+        "cuda:75",
+        "sm_75",
+        "sm_75",
+        Family::Turing,
+        75,
+        "+ptx86",
+        64 * KIB,
+    ),
     nvidia(
         "cuda:80",
         "sm_80",

@@ -329,7 +329,9 @@ impl Target {
     #[must_use]
     pub fn banks(self) -> BankModel {
         match self.architecture().family {
-            Family::Ampere
+            Family::Volta
+            | Family::Turing
+            | Family::Ampere
             | Family::Ada
             | Family::Hopper
             | Family::Blackwell

@@ -61,14 +61,14 @@ macro_rules! features {
 
 use Available::{Everywhere, On, Since};
 use Family::{Blackwell, BlackwellWorkstation, Cdna2, Cdna3, Cdna4, Gfx1250, Hopper, Rdna3, Rdna4};
-use Vendor::{Amdgpu, Nvptx};
+use Vendor::Amdgpu;
 
 features! {
     // NVIDIA: data movement.
     /// Asynchronous copies from global to shared memory.
     AsyncCopy = "cp.async", &[Since(80)], "PTX ISA 7.0, cp.async";
     /// 8x8 matrices of 16-bit elements from shared memory, plain and transposed.
-    Ldmatrix = "ldmatrix", &[Since(80)], "PTX ISA 6.5, ldmatrix";
+    Ldmatrix = "ldmatrix", &[Since(75)], "PTX ISA 6.5, ldmatrix";
     /// 8x8 matrices of 16-bit elements to shared memory, plain and transposed.
     Stmatrix = "stmatrix", &[Since(90)], "PTX ISA 7.8, stmatrix";
     /// Transposed loads of 16x16 matrices of 8-bit elements.
@@ -98,6 +98,8 @@ features! {
     WarpReduceF32 = "redux.sync.f32", &[On(Blackwell)], "PTX ISA 8.6, redux.sync";
     /// Packed conversions between OCP fp8 pairs and f16/f32.
     Fp8ConvertPacked = "cvt.e4m3x2", &[Since(89)], "PTX ISA 8.1, cvt";
+    /// Conversions of f32 to bfloat16, one and two at a time.
+    Bf16Round = "cvt.bf16.f32", &[Since(80)], "PTX ISA 7.0, cvt";
     /// Addition and multiplication of bfloat16 without going through fma.
     Bf16Arithmetic = "add.bf16", &[Since(90)], "PTX ISA 7.8, add{.bf16}";
     /// Direct conversions between bfloat16 and every integer and float type.
@@ -107,8 +109,8 @@ features! {
     /// Pairs of f32 in one instruction.
     PackedF32 = "packed f32", &[On(Blackwell), On(Cdna2), On(Cdna3), On(Cdna4), On(Gfx1250)], "PTX ISA 8.6, fma.f32x2; CDNA3 ISA, v_pk_fma_f32";
     // NVIDIA: matrix units.
-    /// Matrix products of one warp, fragments in registers.
-    WarpMma = "mma.sync", &[Everywhere(Nvptx)], "PTX ISA 7.0, mma";
+    /// Matrix products of one warp, fragments in registers; with the shapes of sm_80 (`m16n8k16` and its like).
+    WarpMma = "mma.sync", &[Since(80)], "PTX ISA 7.0, mma";
     /// Warp products of fp8 fragments.
     WarpMmaFp8 = "mma.e4m3", &[Since(89)], "PTX ISA 8.4, mma";
     /// Matrix products of four warps from shared memory.
@@ -165,7 +167,7 @@ features! {
     /// Dot products of packed small elements with accumulation.
     DotAccumulate = "v_dot", &[Everywhere(Amdgpu)], "CDNA3 ISA, V_DOT2_F32_F16";
     /// Hardware tanh.
-    TanhApprox = "tanh.approx", &[Everywhere(Nvptx), On(Gfx1250)], "PTX ISA 7.0, tanh";
+    TanhApprox = "tanh.approx", &[Since(75), On(Gfx1250)], "PTX ISA 7.0, tanh";
 }
 
 impl Feature {

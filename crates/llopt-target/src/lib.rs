@@ -158,7 +158,9 @@ impl Target {
     #[must_use]
     pub fn largest_address_offset(self) -> u32 {
         match self.architecture.family {
-            Family::Ampere
+            Family::Volta
+            | Family::Turing
+            | Family::Ampere
             | Family::Ada
             | Family::Hopper
             | Family::Blackwell

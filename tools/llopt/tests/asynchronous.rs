@@ -136,6 +136,13 @@ fn descriptors_made_on_the_device() {
 }
 
 #[test]
+fn a_block_that_leaves_as_a_line() {
+    let files = [("x.npy", words(&[2, 2, 8, 64])), ("o.npy", words(&[2048]))];
+    let kernel = data("bulk_flatten.ttgir");
+    agree(&kernel, "cuda:90", "1", "x.npy,o.npy", &files);
+}
+
+#[test]
 fn a_conversion_between_the_blocks_of_a_cluster() {
     let nothing = npy("<i4", &[8192], |_| vec![0; 4]);
     let files = [("x.npy", words(&[8192])), ("o.npy", nothing)];

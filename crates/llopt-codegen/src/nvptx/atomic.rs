@@ -143,8 +143,8 @@ pub fn compare_and_swap<'ctx>(
     let word = |value: V<'ctx>| e.bitcast(value, e.int(bits).into());
     let text = format!(
         "atom.global.{}.{}.cas.b{bits} $0, [ $1 + 0 ], $2, $3;",
-        scope(atomic.scope),
-        ordering(atomic.ordering)
+        ordering(atomic.ordering),
+        scope(atomic.scope)
     );
     let old = predicated(e, atomic, &text, bits, 1, &[word(expected), word(new)]);
     e.bitcast(old[0], atomic.element.llvm(e.context))

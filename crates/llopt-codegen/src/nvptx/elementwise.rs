@@ -4,6 +4,7 @@
 //! `ex2.approx`, `sqrt` and `rsqrt` their `.approx` forms, division is `div.full` (2 ulp). What has no
 //! instruction comes from libdevice, whose functions expect `f32` or `f64`.
 
+use inkwell::FloatPredicate;
 use llopt_target::{Feature, Target};
 
 use crate::element::{Element, Float8};
@@ -114,24 +115,36 @@ pub fn convert_floats<'ctx>(
                     .collect(),
             )
         }
-        (Element::F32, Element::Bf16) => {
-            let name = match rounding {
-                Rounding::NearestEven => return None,
-                Rounding::TowardZero => "llvm.nvvm.f2bf16.rz",
-            };
-            Some(
+        (Element::F32, Element::Bf16) => match rounding {
+            Rounding::NearestEven => None,
+            Rounding::TowardZero => Some(
                 values
                     .iter()
-                    .map(|value| e.intrinsic(name, &[], &[*value]))
+                    .map(|value| {
+                        if target.has(Feature::Bf16Round) {
+                            e.intrinsic("llvm.nvvm.f2bf16.rz", &[], &[*value])
+                        } else {
+                            upper_half(e, *value)
+                        }
+                    })
                     .collect(),
-            )
-        }
+            ),
+        },
         (_, Element::Float8(format)) if rounding == Rounding::NearestEven => {
             narrow(e, target, from, format, values)
         }
         (Element::Float8(format), _) => widen(e, target, format, to, values),
         _ => None,
     }
+}
+
+/// What `cvt.rz.bf16.f32` makes of an `f32`: its upper 16 bits, and 0x7fff of NaN.
+fn upper_half<'ctx>(e: &Emitter<'ctx>, single: V<'ctx>) -> V<'ctx> {
+    let bits = e.bitcast(single, e.int(32).into());
+    let upper = e.trunc(e.lshr(bits, e.i32(16)), e.int(16).into());
+    let is_nan = e.fcmp(FloatPredicate::UNO, single, single);
+    let code = e.select(is_nan, e.int_like(upper, 0x7fff), upper);
+    e.bitcast(code, Element::Bf16.llvm(e.context))
 }
 
 /// Pairs of floats to pairs of codes with `cvt.rn.satfinite`.

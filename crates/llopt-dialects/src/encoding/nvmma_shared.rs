@@ -146,10 +146,10 @@ impl NvmmaShared {
     }
 
     /// What one bulk copy moves of a tensor in this layout; `None` where none writes it: the unit counts
-    /// the last dimension fastest.
+    /// the last dimension fastest. A single dimension is first and last, so there transposing changes nothing.
     pub(super) fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
         self.verify_numbers()?;
-        if self.transposed {
+        if self.transposed && shape.len() > 1 {
             return Ok(None);
         }
         Ok(Some(BulkBox {
