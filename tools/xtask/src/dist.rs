@@ -35,7 +35,9 @@ const EVERYWHERE: &[&str] = &[
 ];
 /// Largest size of a product as it is downloaded, in bytes.
 const SIZE_LIMIT: u64 = 30_000_000;
-/// The wheel's platform: Debian 12 has glibc 2.36.
+/// The newest glibc whose functions a product may ask for, as the second number of its version: Debian 12's.
+const NEWEST_GLIBC: u32 = 36;
+/// The wheel's platform, which says the same.
 const PLATFORM: &str = "manylinux_2_36";
 
 /// Builds both products and checks them.
@@ -56,11 +58,12 @@ pub fn run(options: &Options) -> Result<()> {
     )?;
     let binary = target.join("release/llopt");
     needs_only_what_is_everywhere(&binary)?;
+    asks_for_no_newer_glibc(&binary)?;
     runs_in_an_empty_system(&binary)?;
-    let archive = out.join("llopt-x86_64-linux.tar.gz");
+    let archive = out.join("llopt-x86_64-linux.tar.xz");
     process::run(
         Command::new("tar")
-            .args(["--create", "--use-compress-program=gzip -9"])
+            .args(["--create", "--use-compress-program=xz -9"])
             .arg("--file")
             .arg(&archive)
             .arg("--directory")
@@ -72,14 +75,16 @@ pub fn run(options: &Options) -> Result<()> {
     packages.ensure("maturin", &["maturin>=1.9,<2"])?;
     process::run(
         packages
-            .python()
-            .args(["-m", "maturin", "build", "--release", "--locked", "--strip"])
+            .program("maturin")
+            .args(["build", "--release", "--locked", "--strip"])
             .args(["--manifest-path", "tools/triton-llopt/Cargo.toml"])
             .args(["--compatibility", PLATFORM, "--out"])
             .arg(&out)
             .args(["--", "-L", &search]),
     )?;
-    needs_only_what_is_everywhere(&target.join("release/lib_llopt.so"))?;
+    let extension = target.join("release/lib_llopt.so");
+    needs_only_what_is_everywhere(&extension)?;
+    asks_for_no_newer_glibc(&extension)?;
 
     let wheel = fs::read_dir(&out)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -134,6 +139,31 @@ fn needs_only_what_is_everywhere(product: &Path) -> Result<()> {
             bail!("{} needs {name}", product.display());
         }
     }
+    Ok(())
+}
+
+/// Says which glibc a product asks for, and refuses what the oldest system to run it does not have.
+fn asks_for_no_newer_glibc(product: &Path) -> Result<()> {
+    let symbols = process::read(
+        Command::new("nm")
+            .args(["--dynamic", "--undefined-only", "--with-symbol-versions"])
+            .arg(product),
+    )?;
+    let newest = symbols
+        .split_whitespace()
+        .filter_map(|symbol| {
+            symbol
+                .split_once("@GLIBC_2.")?
+                .1
+                .split('.')
+                .next()?
+                .parse()
+                .ok()
+        })
+        .max()
+        .unwrap_or(0);
+    println!("glibc 2.{newest}  {}", product.display());
+    ensure!(newest <= NEWEST_GLIBC, "newer than 2.{NEWEST_GLIBC}");
     Ok(())
 }
 

@@ -46,6 +46,15 @@ impl Packages {
         command
     }
 
+    /// A program that one of the packages brings.
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.folder.join("bin").join(name));
+        command
+            .current_dir(workspace::root())
+            .env("PYTHONPATH", &self.folder);
+        command
+    }
+
     fn pip_install(&self) -> Command {
         let mut command = Command::new("python3");
         command
