@@ -10,7 +10,7 @@ use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{
-    Counts, Exchange, Movement, Plan, PlanError, Scope, SharedPlan, ShufflePlan, cheapest, plan,
+    Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan, cheapest, plan, plan_as,
 };
 use llopt_target::{Feature, Target};
 use melior::ir::OperationRef;
@@ -19,6 +19,7 @@ use crate::decision::Choice;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, operand, result};
+use crate::request::conversion_request;
 use crate::shared_memory::Place;
 use crate::tensor::TensorType;
 
@@ -27,18 +28,23 @@ pub(crate) fn moved_bits(element: Element) -> u32 {
     element.memory_bits().next_power_of_two()
 }
 
-/// The plan of a conversion.
+/// The plan of the conversion that `op` is or needs: the cheapest, or that of the kind asked for.
+///
+/// # Errors
+/// There is no plan, or none of that kind; what is wrong, in words.
 pub(crate) fn plan_conversion(
+    op: OperationRef<'_, '_>,
     from: &TensorType,
     to: &TensorType,
     target: Target,
-) -> Result<Plan, PlanError> {
-    cheapest(
-        from.layout(),
-        to.layout(),
-        moved_bits(from.element),
-        &target.machine(),
-    )
+) -> Result<Plan, String> {
+    let (layouts, bits) = ((from.layout(), to.layout()), moved_bits(from.element));
+    let machine = target.machine();
+    match conversion_request(op)? {
+        None => cheapest(layouts.0, layouts.1, bits, &machine).map_err(|error| error.to_string()),
+        Some(request) => plan_as(layouts.0, layouts.1, bits, &machine, request)
+            .map_err(|error| format!("the plan '{request}' is not possible here: {error}")),
+    }
 }
 
 /// The feasible plans of a conversion beside the one that is followed, cheapest first.
@@ -107,8 +113,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .map(|register| values[register as usize])
                 .collect());
         }
-        let plan = plan_conversion(from, to, self.hooks().target())
-            .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
+        let plan = plan_conversion(op, from, to, self.hooks().target())
+            .map_err(|reason| self.unsupported(op, Some(reason)))?;
         self.record(op, || Choice::Movement {
             chosen: Box::new(plan.clone()),
             rejected: other_plans(from, to, self.hooks().target(), &plan),

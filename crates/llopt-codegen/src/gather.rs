@@ -35,27 +35,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .distinct_registers(&of)
             .map(|register| (register, self.to_i32(wide[register])))
             .collect();
-        let plans = GatherPlan::priced(&from, &to, axis, self.hooks().target())
-            .map_err(|error| self.unsupported(operation, Some(error.to_string())))?;
-        let Some(((plan, cost), rejected)) = plans.split_first() else {
-            return Err(self.unsupported(operation, Some("no way to gather fits".to_owned())));
-        };
+        let chosen = GatherPlan::of(operation, &from, &to, axis, self.hooks().target())
+            .map_err(|reason| self.unsupported(operation, Some(reason)))?;
         self.record(operation, || Choice::Gather {
-            chosen: (plan.kind(), *cost),
-            rejected: rejected
-                .iter()
-                .map(|(plan, cost)| (plan.kind(), *cost))
-                .collect(),
-            candidates: match plan {
+            chosen: (chosen.plan.kind(), chosen.cost),
+            rejected: chosen.rejected,
+            candidates: match &chosen.plan {
                 GatherPlan::Warp(warp) => 1 << warp.choices.len(),
                 GatherPlan::Shared(_) => 1,
             },
-            shared_bytes: match plan {
+            shared_bytes: match &chosen.plan {
                 GatherPlan::Warp(_) => 0,
                 GatherPlan::Shared(shared) => shared.bytes,
             },
         });
-        let gathered = match plan {
+        let gathered = match &chosen.plan {
             GatherPlan::Warp(plan) => self.gather_in_warp(plan, &from, &values, &wanted),
             GatherPlan::Shared(plan) => {
                 let base = self.scratch_of(operation)?;

@@ -31,8 +31,10 @@
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 use llopt_target::Target;
+use melior::ir::OperationRef;
 
 use crate::conversion::moved_bits;
+use crate::request::{GatherRequest, gather_request};
 use crate::shape::move_fields;
 use crate::tensor::TensorType;
 
@@ -94,6 +96,17 @@ pub(crate) enum GatherPlan {
     Warp(WarpGather),
     /// Through shared memory.
     Shared(SharedGather),
+}
+
+/// A way to gather, and those that were not taken.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ChosenGather {
+    /// What is done.
+    pub(crate) plan: GatherPlan,
+    /// Its price.
+    pub(crate) cost: f32,
+    /// The other ways, cheapest first.
+    pub(crate) rejected: Vec<(&'static str, f32)>,
 }
 
 /// The blocks of a cluster would have to read each other's elements.
@@ -499,19 +512,39 @@ fn gathered_bits(positions: &[u32], element: u32) -> u32 {
 }
 
 impl GatherPlan {
-    /// The cheapest way to gather from `from` along dimension `axis` by indices in the layout of `to`.
-    pub(crate) fn new(
+    /// The way in which `op` gathers from `from` along dimension `axis` by indices in the layout of `to`: the
+    /// cheapest, or that of the kind asked for.
+    ///
+    /// # Errors
+    /// There is no way, or none of that kind; what is wrong, in words.
+    pub(crate) fn of(
+        op: OperationRef<'_, '_>,
         from: &TensorType,
         to: &TensorType,
         axis: usize,
         target: Target,
-    ) -> Result<Self, CrossesBlocks> {
-        let plans = Self::priced(from, to, axis, target)?;
-        plans
-            .into_iter()
-            .next()
-            .map(|(plan, _)| plan)
-            .ok_or(CrossesBlocks)
+    ) -> Result<ChosenGather, String> {
+        let mut plans = Self::priced(from, to, axis, target).map_err(|error| error.to_string())?;
+        let wanted = gather_request(op)?;
+        let is_wanted =
+            |(plan, _): &(Self, f32)| wanted.is_none_or(|kind| plan.kind() == kind.name());
+        let Some(place) = plans.iter().position(is_wanted) else {
+            let possible: Vec<&str> = plans.iter().map(|(plan, _)| plan.kind()).collect();
+            let wanted = wanted.map_or("", GatherRequest::name);
+            return Err(format!(
+                "the plan '{wanted}' is not possible here; possible: {}",
+                possible.join(", ")
+            ));
+        };
+        let (plan, cost) = plans.remove(place);
+        Ok(ChosenGather {
+            plan,
+            cost,
+            rejected: plans
+                .iter()
+                .map(|(plan, cost)| (plan.kind(), *cost))
+                .collect(),
+        })
     }
 
     /// The ways to gather with their prices, cheapest first: at most one inside of warps and one through
@@ -640,7 +673,8 @@ mod tests {
         let lanes: Vec<u32> = (0..6).map(|bit| 1 << bit).collect();
         let large = tensor(&[512, 128], &registers, &lanes, &[1 << 14, 1 << 15]);
         let target = Target::parse("hip:gfx942").unwrap();
-        let Ok(GatherPlan::Shared(plan)) = GatherPlan::new(&large, &large, 0, target) else {
+        let plans = GatherPlan::priced(&large, &large, 0, target).unwrap();
+        let (GatherPlan::Shared(plan), _) = &plans[0] else {
             panic!("through shared memory");
         };
         assert_eq!(plan.rounds, [13, 6]);

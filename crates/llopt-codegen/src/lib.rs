@@ -51,6 +51,7 @@ pub mod options;
 mod partial_results;
 mod reduction;
 mod regroup;
+pub mod request;
 mod scan;
 pub mod scratch;
 mod shape;

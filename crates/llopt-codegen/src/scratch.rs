@@ -17,6 +17,7 @@ use crate::gather_plan::GatherPlan;
 use crate::histogram::histogram_bytes;
 use crate::reduction::{ReductionPlan, operand_bytes};
 use crate::regroup::Passage;
+use crate::request::{CONVERSION_PLAN, request_of};
 use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
 use crate::types::Types;
@@ -95,7 +96,10 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
 fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
     let axis = usize::try_from(gather.axis()).ok()?;
     let (from, to) = (tensor(gather.src())?, tensor(gather.indices())?);
-    match GatherPlan::new(&from, &to, axis, target).ok()? {
+    match GatherPlan::of(gather.operation(), &from, &to, axis, target)
+        .ok()?
+        .plan
+    {
         GatherPlan::Warp(_) => None,
         GatherPlan::Shared(plan) => Some(Scratch {
             bytes: u64::from(plan.bytes),
@@ -138,7 +142,7 @@ fn of_movement(
     if from.rename_to(to, |element| element).is_some() {
         return None;
     }
-    let plan = plan_conversion(from, to, target).ok()?;
+    let plan = plan_conversion(op, from, to, target).ok()?;
     let Movement::Shared(shared) = &plan.movement else {
         return None;
     };
@@ -154,14 +158,17 @@ fn of_movement(
     })
 }
 
-/// The plan, and with it the part of each warp, follows from the kind of the op and the two types.
+/// The plan, and with it the part of each warp, follows from the kind of the op, the two types, and what was
+/// asked for.
 fn parts_of(op: OperationRef<'_, '_>) -> u64 {
     let address = |value: Value<'_, '_>| value.r#type().to_raw().ptr as u64;
     let from = address(access::operand_at(op, 0));
     let to = address(access::result_at(op, 0));
-    // FNV-1a over the name.
+    // FNV-1a over the names.
+    let asked = request_of(op, CONVERSION_PLAN).unwrap_or_default();
     let kind = name(op)
         .bytes()
+        .chain(asked.bytes())
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });

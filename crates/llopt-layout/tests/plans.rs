@@ -4,7 +4,7 @@ mod executor;
 mod machines;
 
 use executor::{follow, held};
-use llopt_layout::plan::{Machine, Movement, Scope, plan};
+use llopt_layout::plan::{Machine, Movement, PlanError, Request, Scope, cheapest, plan, plan_as};
 use llopt_layout::{Dim, LinearLayout};
 use machines::{WARP32_MATRIX, WAVE64, WAVE64_BANKS64};
 
@@ -246,4 +246,95 @@ fn every_plan_moves_every_element_to_its_place() {
             "{kind}: {kinds:?}"
         );
     }
+}
+
+/// The names of all kinds of plans.
+const REQUESTS: [&str; 9] = [
+    "register",
+    "shuffle",
+    "shared",
+    "shared:vector-vector",
+    "shared:matrix-any",
+    "shared:any-matrix",
+    "shared:transposed-any",
+    "shared:any-transposed",
+    "shared:matrix-transposed",
+];
+
+#[test]
+fn plans_that_are_asked_for_are_of_that_kind_and_right() {
+    let machines = [WARP32_MATRIX, WAVE64, WAVE64_BANKS64];
+    let mut followed = std::collections::BTreeMap::new();
+    for seed in 1..=PAIRS / 5 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let machine = machines[random.below(3) as usize];
+        let (from, to) = pair(&mut random, &machine);
+        let element_bits = 8 << random.below(4);
+        let free = cheapest(&from, &to, element_bits, &machine)
+            .is_ok_and(|plan| matches!(plan.kind(), "none" | "register"));
+        let wanted = held(&to, &from);
+        for name in REQUESTS {
+            let request: Request = name.parse().expect("a name");
+            assert_eq!(request.to_string(), name);
+            let plan = match plan_as(&from, &to, element_bits, &machine, request) {
+                Ok(plan) => plan,
+                Err(error) => {
+                    assert!(!free, "seed {seed}, {name}: {error}");
+                    let fits = match request {
+                        Request::Registers => error == PlanError::LeavesThread,
+                        Request::Shuffle => error == PlanError::LeavesWarp,
+                        Request::Shared(_) => error == PlanError::NoInstruction,
+                    };
+                    assert!(fits, "seed {seed}, {name}: {error}");
+                    continue;
+                }
+            };
+            match (&plan.movement, request) {
+                (Movement::Nothing | Movement::Registers { .. }, _) => assert!(free),
+                (Movement::Shuffle(_), Request::Shuffle) => {}
+                (Movement::Shared(shared), Request::Shared(kinds)) => {
+                    let is = |kind: Option<_>, of| kind.is_none_or(|kind| kind == of);
+                    assert!(is(kinds.store, shared.store.instruction.kind));
+                    assert!(is(kinds.load, shared.load.instruction.kind));
+                }
+                _ => panic!("seed {seed}, {name}: {plan:#?}"),
+            }
+            *followed.entry(name).or_insert(0u32) += 1;
+            match follow(&plan, &from, &to, element_bits, &machine) {
+                Ok(values) => assert_eq!(values, wanted, "seed {seed}, {name}\n{plan:#?}"),
+                Err(error) => panic!("seed {seed}, {name}: {error}\n{plan:#?}"),
+            }
+        }
+    }
+    println!("{followed:?}");
+    for name in REQUESTS {
+        assert!(
+            followed.get(name).is_some_and(|&n| n >= 5),
+            "{name}: {followed:?}"
+        );
+    }
+}
+
+#[test]
+fn other_names_are_no_plans() {
+    for text in [
+        "",
+        "warp",
+        "shared:",
+        "shared:vector",
+        "shared:vector-",
+        "shared:vector-row",
+        "Shared",
+    ] {
+        let error = text.parse::<Request>().expect_err("no plan");
+        assert!(
+            error
+                .to_string()
+                .starts_with("a plan is register, shuffle, shared, or ")
+        );
+    }
+    assert_eq!(
+        "shared:any-any".parse::<Request>().map(|r| r.to_string()),
+        Ok("shared".to_owned())
+    );
 }

@@ -240,6 +240,7 @@ pub(crate) fn to_llvm<'c, 'ctx>(
     let codegen = options.codegen();
     time.phase("shared memory", || {
         module::set_target(context, module, target);
+        module::set_requests(context, module, options);
         module::run_passes(
             context,
             module,

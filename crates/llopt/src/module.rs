@@ -1,6 +1,7 @@
 //! What the pipelines do with a module before code generation: read it, check that it fits the
 //! options, run passes over it, print it.
 
+use llopt_codegen::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_dialects::module as launch;
 use llopt_mlir::diagnostic;
 use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt};
@@ -107,6 +108,18 @@ pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<()
 pub(crate) fn set_target<'c>(context: &'c Context, module: &Module<'c>, target: Target) {
     let name = StringAttribute::new(context, &target.to_string());
     module.as_operation().set_attr("ttg.target", name.into());
+}
+
+/// Writes what kinds of plans are asked for onto the module, where code generation looks for them.
+pub(crate) fn set_requests<'c>(context: &'c Context, module: &Module<'c>, options: &Options) {
+    let conversion = options.conversion_plan.map(|plan| plan.to_string());
+    let gather = options.gather_plan.map(|plan| plan.to_string());
+    for (name, plan) in [(CONVERSION_PLAN, conversion), (GATHER_PLAN, gather)] {
+        if let Some(plan) = plan {
+            let plan = StringAttribute::new(context, &plan);
+            module.as_operation().set_attr(name, plan.into());
+        }
+    }
 }
 
 /// Runs a textual pipeline.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
-use crate::ArtifactKind;
+use crate::{ArtifactKind, ConversionRequest, GatherRequest};
 
 /// The options of a compilation. Everything but the target has the default of Triton's own
 /// compiler.
@@ -55,6 +55,12 @@ pub struct Options {
     pub keep_print_calls: bool,
     /// The forms to hand out beside the one asked for, as far as the kernel passes through them.
     pub keep: Vec<ArtifactKind>,
+    /// How elements go from one layout to another, instead of the cheapest way; a conversion for which it
+    /// is not possible is refused. One that moves nothing between threads stays as it is.
+    pub conversion_plan: Option<ConversionRequest>,
+    /// How elements are gathered, instead of the cheapest way; a gather for which it is not possible is
+    /// refused.
+    pub gather_plan: Option<GatherRequest>,
     /// Whether lowering keeps its decisions, for [`explain`](crate::explain()).
     pub(crate) keep_decisions: bool,
     /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
@@ -104,6 +110,8 @@ impl Options {
             waves_per_eu: 0,
             line_info: true,
             optimize: true,
+            conversion_plan: None,
+            gather_plan: None,
             keep_decisions: false,
             keep_print_calls: false,
             keep: Vec::new(),

@@ -56,6 +56,14 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.flush_denormals.to_string(),
     },
     Setting {
+        name: "conversion_plan",
+        help: "how elements go from one layout to another; the cheapest way by default",
+        expected: "register, shuffle, shared or shared:STORE-LOAD (each vector, matrix, transposed or any), \
+                   or nothing for the default",
+        set: |options, text| optional_name(text, &mut options.conversion_plan),
+        get: |options| shown(options.conversion_plan),
+    },
+    Setting {
         name: "enable_fp_fusion",
         help: "fuse a multiplication and an addition into one rounding; true by default",
         expected: "true or false",
@@ -68,6 +76,13 @@ pub const SETTINGS: &[Setting] = &[
         expected: "true or false",
         set: |options, text| parse(text, &mut options.library_flushes_denormals),
         get: |options| options.library_flushes_denormals.to_string(),
+    },
+    Setting {
+        name: "gather_plan",
+        help: "how elements are gathered; the cheapest way by default",
+        expected: "thread, shuffle or shared, or nothing for the default",
+        set: |options, text| optional_name(text, &mut options.gather_plan),
+        get: |options| shown(options.gather_plan),
     },
     Setting {
         name: "keep",
@@ -219,6 +234,15 @@ fn optional(text: &str, place: &mut Option<u32>) -> Option<()> {
     Some(())
 }
 
+/// What has a name, or nothing.
+fn optional_name<T: FromStr>(text: &str, place: &mut Option<T>) -> Option<()> {
+    *place = match text {
+        "" => None,
+        _ => Some(text.parse().ok()?),
+    };
+    Some(())
+}
+
 fn path(text: &str, place: &mut Option<PathBuf>) -> Option<()> {
     *place = (!text.is_empty()).then(|| text.into());
     Some(())
@@ -316,6 +340,8 @@ mod tests {
             ("ptxas", "/p/ptxas"),
             ("libraries", "/a.bc:/b.bc"),
             ("keep", "ttgir,llvm"),
+            ("conversion_plan", "shared:any-matrix"),
+            ("gather_plan", "shuffle"),
         ] {
             options.set(name, value).unwrap();
             assert_eq!(options.get(name).as_deref(), Some(value));
@@ -346,9 +372,11 @@ mod tests {
             keep_print_calls: _,
             keep: _,
             reproducer_directory: _,
+            conversion_plan: _,
+            gather_plan: _,
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 19);
+        assert_eq!(SETTINGS.len(), 21);
     }
 
     #[test]
@@ -367,6 +395,10 @@ mod tests {
         assert_eq!(
             says(options.set("target", "abacus").unwrap_err()),
             "option 'target' takes a target such as cuda:90 or hip:gfx942, not 'abacus'"
+        );
+        assert_eq!(
+            says(options.set("gather_plan", "warp").unwrap_err()),
+            "option 'gather_plan' takes thread, shuffle or shared, or nothing for the default, not 'warp'"
         );
         let unknown = says(options.set("warps", "4").unwrap_err());
         assert!(unknown.starts_with("unknown option 'warps'; known options: allow_flush_denorm, "));

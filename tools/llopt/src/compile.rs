@@ -9,6 +9,7 @@ use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 
 use crate::input;
 use crate::output::Output;
+use crate::plans::Plans;
 
 /// What `llopt compile` is told.
 #[derive(Args, Debug)]
@@ -81,6 +82,9 @@ pub struct Arguments {
     /// Leave out line information
     #[arg(long)]
     no_line_info: bool,
+
+    #[command(flatten)]
+    plans: Plans,
 }
 
 /// Compiles as told.
@@ -106,6 +110,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     options.lld = arguments.lld;
     options.max_registers = arguments.maxnreg;
     options.line_info = !arguments.no_line_info;
+    arguments.plans.ask(&mut options);
 
     let (name, contents) = input::read(&arguments.input)?;
     let source = Source::new(name, contents);

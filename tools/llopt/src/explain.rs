@@ -8,6 +8,7 @@ use llopt::{Options, Source, Target};
 
 use crate::input;
 use crate::output::Output;
+use crate::plans::Plans;
 
 /// What `llopt explain` is told.
 #[derive(Args, Debug)]
@@ -27,6 +28,9 @@ pub struct Arguments {
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    plans: Plans,
 }
 
 /// Explains as told.
@@ -37,6 +41,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let (name, contents) = input::read(&arguments.input)?;
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
+    arguments.plans.ask(&mut options);
     let source = Source::new(name, contents);
     let explanation = match llopt::explain(&source, &options) {
         Ok(explanation) => explanation,

@@ -8,6 +8,7 @@ mod layout;
 mod npy;
 mod opt;
 mod output;
+mod plans;
 mod prove;
 mod run;
 mod tensor_argument;

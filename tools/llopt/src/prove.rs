@@ -8,6 +8,7 @@ use llopt::{Options, Source, Target, Verdict};
 
 use crate::input;
 use crate::output::Output;
+use crate::plans::Plans;
 
 /// What `llopt prove` is told.
 #[derive(Args, Debug)]
@@ -27,6 +28,9 @@ pub struct Arguments {
     /// Print every op with its verdict as JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    plans: Plans,
 }
 
 /// Proves as told.
@@ -37,6 +41,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let (name, contents) = input::read(&arguments.input)?;
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
+    arguments.plans.ask(&mut options);
     let source = Source::new(name, contents);
     let proof = match llopt::prove(&source, &options) {
         Ok(proof) => proof,

@@ -13,6 +13,7 @@ use llopt::{ArtifactKind, Compiler, Options, ReferenceError, Source, Target, Ten
 use crate::input;
 use crate::npy::{self, Array};
 use crate::output::Output;
+use crate::plans::Plans;
 use crate::tensor_argument;
 
 /// What `llopt run` is told.
@@ -93,6 +94,9 @@ pub struct Arguments {
     /// Directory of AMD's device libraries (ocml.bc, ockl.bc)
     #[arg(long, value_name = "DIRECTORY", env = "LLOPT_OCML")]
     ocml: Option<PathBuf>,
+
+    #[command(flatten)]
+    plans: Plans,
 }
 
 /// `X`, `X,Y` or `X,Y,Z`.
@@ -343,6 +347,7 @@ fn is_llvm(name: &str, contents: &[u8]) -> bool {
 fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kernel> {
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
+    arguments.plans.ask(&mut options);
     options.optimize = !arguments.no_optimize;
     options.keep_print_calls = true;
     options.libdevice.clone_from(&arguments.libdevice);

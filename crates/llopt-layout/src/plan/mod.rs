@@ -25,6 +25,7 @@
 mod endpoint;
 mod machine;
 mod padding;
+mod request;
 mod shared;
 mod show;
 mod shuffle;
@@ -39,6 +40,7 @@ use crate::{LayoutError, LinearLayout};
 pub(crate) use endpoint::Endpoint;
 pub use machine::{Costs, Machine};
 pub use padding::{PaddedMemory, Padding, pad};
+pub use request::{NoSuchRequest, Request, plan_as};
 pub use shared::{RoundBit, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
 pub use shuffle::{Condition, Exchange, ShufflePlan, ShuffleStep};
 
@@ -152,6 +154,10 @@ pub enum PlanError {
     },
     /// No pair of instructions fits what was asked for.
     NoInstruction,
+    /// A plan without movement was asked for, and elements leave their threads.
+    LeavesThread,
+    /// A plan inside of warps was asked for, and elements leave their warps.
+    LeavesWarp,
 }
 
 impl fmt::Display for PlanError {
@@ -181,6 +187,8 @@ impl fmt::Display for PlanError {
             PlanError::NoInstruction => {
                 f.write_str("no pair of shared-memory instructions of the kinds asked for fits")
             }
+            PlanError::LeavesThread => f.write_str("elements leave their threads"),
+            PlanError::LeavesWarp => f.write_str("elements leave their warps"),
         }
     }
 }

@@ -212,12 +212,24 @@ fn plan(plan: &PlanJson) -> String {
     ] {
         if count > 0 {
             let _ = write!(text, ", {}", counted(count, word));
-            if word == "wavefront" {
-                let _ = write!(text, " (bound {bound})");
+            match word {
+                "wavefront" => {
+                    let _ = write!(text, " (bound {bound})");
+                }
+                "store" => text.push_str(&by(plan.store_instruction, word)),
+                "load" => text.push_str(&by(plan.load_instruction, word)),
+                _ => {}
             }
         }
     }
     text
+}
+
+/// The name of an instruction that is not the plain one.
+fn by(instruction: Option<&str>, plain: &str) -> String {
+    instruction
+        .filter(|name| *name != plain)
+        .map_or_else(String::new, |name| format!(" by {name}"))
 }
 
 fn shared(access: &Access) -> String {

@@ -51,6 +51,12 @@ pub struct PlanJson {
     pub shared_stores: u32,
     /// Instructions that read shared memory.
     pub shared_loads: u32,
+    /// The instruction that writes shared memory, such as `store` or `stmatrix`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_instruction: Option<&'static str>,
+    /// The instruction that reads shared memory, such as `load` or `ldmatrix`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_instruction: Option<&'static str>,
     /// Passes over the banks for the writes.
     pub store_wavefronts: u32,
     /// Passes over the banks for the reads.
@@ -69,8 +75,14 @@ pub struct PlanJson {
 
 impl From<&Plan> for PlanJson {
     fn from(plan: &Plan) -> Self {
+        let shared = match &plan.movement {
+            Movement::Shared(shared) => Some(shared),
+            Movement::Nothing | Movement::Registers { .. } | Movement::Shuffle(_) => None,
+        };
         Self {
             kind: plan.kind(),
+            store_instruction: shared.map(|shared| shared.store.instruction.name),
+            load_instruction: shared.map(|shared| shared.load.instruction.name),
             shuffles: plan.counts.shuffles,
             selects: plan.counts.selects,
             shared_stores: plan.counts.shared_stores,

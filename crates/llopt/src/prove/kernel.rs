@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use llopt_codegen::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
 use llopt_dialects::types::{MemDesc, Pointer, RankedTensor};
 use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
@@ -286,12 +287,17 @@ impl Maker {
         if blocks > 1 {
             return Err("the machine runs no clusters of blocks".to_owned());
         }
+        // What is asked for of the op decides which code is proven.
+        let requests: String = [CONVERSION_PLAN, GATHER_PLAN]
+            .into_iter()
+            .filter_map(|name| request_of(op, name).map(|plan| format!(", {name} = {plan:?}")))
+            .collect();
         Ok(Self {
             target,
             warps: warps as u32,
             attributes: format!(
                 "\"ttg.num-ctas\" = {blocks} : i32, \"ttg.num-warps\" = {warps} : i32, \
-                 ttg.target = \"{target}\", \"ttg.threads-per-warp\" = {} : i32",
+                 ttg.target = \"{target}\", \"ttg.threads-per-warp\" = {} : i32{requests}",
                 target.warp_size()
             ),
             body: String::new(),

@@ -146,7 +146,7 @@ pub(super) fn through_memory(
     through_memory_with(from, source, target, element_bits, machine, request)
 }
 
-fn through_memory_with(
+pub(super) fn through_memory_with(
     from: &LinearLayout,
     source: &Endpoint,
     target: &Endpoint,

@@ -1,0 +1,25 @@
+//! Options that ask for kinds of plans, for all commands that make code.
+
+use clap::Args;
+use llopt::{ConversionRequest, GatherRequest, Options};
+
+/// The kinds of plans asked for.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Plans {
+    /// How elements go from one layout to another [default: the cheapest way]: register, shuffle,
+    /// shared, or shared:STORE-LOAD, each one of vector, matrix, transposed, any
+    #[arg(long, value_name = "PLAN")]
+    conversion_plan: Option<ConversionRequest>,
+
+    /// How elements are gathered [default: the cheapest way]: thread, shuffle or shared
+    #[arg(long, value_name = "PLAN")]
+    gather_plan: Option<GatherRequest>,
+}
+
+impl Plans {
+    /// Puts them into the options of a compilation.
+    pub fn ask(self, options: &mut Options) {
+        options.conversion_plan = self.conversion_plan;
+        options.gather_plan = self.gather_plan;
+    }
+}
