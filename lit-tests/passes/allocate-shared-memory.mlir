@@ -4,16 +4,38 @@
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #smem = #ttg.shared_memory
 
-// Two buffers of which the first is dead when the second is made lie at the same place.
+// Two large buffers of which the first is dead when the second is made lie at the same place.
 
 // CHECK-LABEL: module
-// CHECK-SAME: ttg.shared = 512 : i32
+// CHECK-SAME: ttg.shared = 4096 : i32
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  tt.func public @in_turn(%x: tensor<128xf32, #blocked>) {
+  tt.func public @in_turn(%x: tensor<1024xf32, #blocked>) {
+    // CHECK: ttg.local_alloc {{.*}}allocation.offset = 0 : i32
+    %a = ttg.local_alloc %x : (tensor<1024xf32, #blocked>) -> !ttg.memdesc<1024xf32, #shared, #smem>
+    %y = ttg.local_load %a : !ttg.memdesc<1024xf32, #shared, #smem> -> tensor<1024xf32, #blocked>
+    // CHECK: ttg.local_alloc {{.*}}allocation.offset = 0 : i32
+    %b = ttg.local_alloc %y : (tensor<1024xf32, #blocked>) -> !ttg.memdesc<1024xf32, #shared, #smem>
+    %z = ttg.local_load %b : !ttg.memdesc<1024xf32, #shared, #smem> -> tensor<1024xf32, #blocked>
+    tt.return
+  }
+}
+
+// -----
+
+// Small ones do not: who writes the second one need not wait until all have read the first.
+
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+
+// CHECK-LABEL: module
+// CHECK-SAME: ttg.shared = 1024 : i32
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @small(%x: tensor<128xf32, #blocked>) {
     // CHECK: ttg.local_alloc {{.*}}allocation.offset = 0 : i32
     %a = ttg.local_alloc %x : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
     %y = ttg.local_load %a : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
-    // CHECK: ttg.local_alloc {{.*}}allocation.offset = 0 : i32
+    // CHECK: ttg.local_alloc {{.*}}allocation.offset = 512 : i32
     %b = ttg.local_alloc %y : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
     %z = ttg.local_load %b : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
     tt.return

@@ -147,6 +147,16 @@ impl Target {
         self.architecture.shared_memory_limit
     }
 
+    /// Bytes of shared memory for each warp when as many warps as possible are resident: a block that uses
+    /// no more keeps no other from running beside it. No multiprocessor (compute unit, work-group processor)
+    /// of the table holds more than 64 warps: CUDA C++ Programming Guide, "Technical Specifications per
+    /// Compute Capability"; 32 on CDNA, 64 on RDNA, which have the limit's memory for each 32 of them.
+    #[must_use]
+    pub fn shared_memory_per_warp(self) -> u32 {
+        const RESIDENT_WARPS: u32 = 64;
+        self.architecture.shared_memory_limit / RESIDENT_WARPS
+    }
+
     /// Largest number of threads in a block.
     #[must_use]
     pub fn max_threads_per_block(self) -> u32 {

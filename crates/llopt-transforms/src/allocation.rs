@@ -45,7 +45,7 @@ pub fn allocate(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Resul
     let mut total = 0;
     for function in symbols.callees_first()? {
         let buffers = FunctionBuffers::of(function, needs, &frames)?;
-        let placement = place(&buffers.requests());
+        let placement = place(&buffers.requests(), needs.plenty());
         for (buffer, offset) in buffers.list.iter().zip(&placement.offsets) {
             let offset = i32::try_from(*offset).map_err(|_| too_large(placement.bytes))?;
             let owner = buffer.operation;

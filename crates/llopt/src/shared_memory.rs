@@ -16,6 +16,7 @@ use melior::ir::OperationRef;
 /// What the code that is going to be emitted for a target needs.
 struct Needs {
     target: Target,
+    warps: u32,
 }
 
 impl Needs {
@@ -25,7 +26,11 @@ impl Needs {
         let written =
             written.ok_or("the module has no ttg.target, which decides what is needed")?;
         let target = Target::parse(written).map_err(|error| error.to_string())?;
-        Ok(Self { target })
+        let warps = module.attr("ttg.num-warps").and_then(AttributeExt::as_int);
+        Ok(Self {
+            target,
+            warps: warps.unwrap_or(1),
+        })
     }
 }
 
@@ -40,6 +45,12 @@ impl ScratchNeeds for Needs {
                 Readers::Block => Synchronization::Block,
             },
         })
+    }
+
+    /// A quarter of what a block can have while as many warps as ever are resident beside it. The rest is
+    /// left to the cache, which on NVIDIA's GPUs is the same memory.
+    fn plenty(&self) -> u64 {
+        u64::from(self.target.shared_memory_per_warp()) * u64::from(self.warps) / 4
     }
 }
 

@@ -50,6 +50,9 @@ pub enum Synchronization {
 pub trait ScratchNeeds {
     /// The scratch memory of an op; `None` if it needs none.
     fn scratch(&self, operation: OperationRef<'_, '_>) -> Option<Scratch>;
+
+    /// Bytes that a function may take without harm, so that buffers need not share them.
+    fn plenty(&self) -> u64;
 }
 
 /// What a buffer belongs to.

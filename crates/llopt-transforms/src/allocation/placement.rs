@@ -16,6 +16,14 @@
 //! once if the lower bound is attained. Everything is a function of the input: equal programs get
 //! equal offsets.
 //!
+//! # Memory that is shared costs barriers
+//!
+//! Whoever writes a buffer must wait until all have read what lay there before. Two reductions in a row,
+//! each through 32 bytes, need a barrier between them if these are the same 32 bytes and none if they are
+//! others. So where memory is plenty, [`place`] leaves the smallest buffers their memory to the end of the
+//! program: as many, smallest first, as fit into what is needed anyway or into a given number of bytes,
+//! whichever is more.
+//!
 //! Graph colouring of fixed-size slots, the road not taken, wastes memory where sizes differ, and
 //! they do: a tile of a matrix product beside the scratch of a reduction.
 
@@ -66,11 +74,41 @@ pub fn load(buffers: &[Buffer]) -> u64 {
         .unwrap_or(0)
 }
 
-/// Chooses an offset for each buffer.
+/// Chooses an offset for each buffer; buffers need not share memory as long as all take at most `plenty` bytes.
 ///
 /// Ensures: offsets are multiples of the alignments; buffers that are live at a common point do not
-/// overlap; the result depends on nothing but the argument.
-pub fn place(buffers: &[Buffer]) -> Placement {
+/// overlap; no more is needed than without `plenty`, or at most `plenty`; the result depends on nothing but
+/// the arguments.
+pub fn place(buffers: &[Buffer], plenty: u64) -> Placement {
+    let least = place_in_least(buffers);
+    let limit = least.bytes.max(plenty);
+    let mut smallest_first: Vec<usize> = (0..buffers.len())
+        .filter(|&index| !buffers[index].live.is_empty())
+        .collect();
+    smallest_first.sort_by_key(|&index| (buffers[index].bytes, index));
+    let points = buffers.iter().map(|buffer| buffer.live.end).max();
+    let with_kept = |count: usize| {
+        let mut apart = buffers.to_vec();
+        for &index in &smallest_first[..count] {
+            apart[index].live.end = points.unwrap_or(0);
+        }
+        Some(place_in_least(&apart)).filter(|placement| placement.bytes <= limit)
+    };
+    // The largest count that fits, found by halving: more buffers that keep their memory need more.
+    let (mut fits, mut too_many) = (0, smallest_first.len() + 1);
+    let mut best = least;
+    while too_many - fits > 1 {
+        let count = fits.midpoint(too_many);
+        match with_kept(count) {
+            Some(placement) => (fits, best) = (count, placement),
+            None => too_many = count,
+        }
+    }
+    best
+}
+
+/// Chooses offsets such that little memory is needed.
+fn place_in_least(buffers: &[Buffer]) -> Placement {
     let bound = load(buffers);
     let length = |buffer: &Buffer| buffer.live.len();
     let size = |buffer: &Buffer| buffer.bytes;
@@ -154,14 +192,26 @@ mod tests {
             offsets: vec![0, 0, 0],
             bytes: 512,
         };
-        assert_eq!(place(&buffers), expected);
+        assert_eq!(place(&buffers, 0), expected);
+    }
+
+    #[test]
+    fn small_buffers_lie_apart_where_memory_is_plenty() {
+        let reductions = [buffer(0..1, 32), buffer(1..2, 32), buffer(2..3, 32)];
+        assert_eq!(place(&reductions, 95).bytes, 64);
+        assert_eq!(place(&reductions, 96).offsets, [0, 32, 64]);
+        // A tile before and after makes room for them.
+        let tiles = [buffer(0..1, 512), buffer(1..2, 32), buffer(2..3, 32)];
+        let placement = place(&tiles, 0);
+        assert_eq!(placement.bytes, 512);
+        assert_ne!(placement.offsets[1], placement.offsets[2]);
     }
 
     #[test]
     fn a_scratch_buffer_lies_beside_what_is_live_around_it() {
         // A tile that lives through a reduction, and a second one that follows the reduction.
         let buffers = [buffer(0..9, 4096), buffer(3..4, 128), buffer(5..9, 1024)];
-        let placement = place(&buffers);
+        let placement = place(&buffers, 0);
         assert_eq!(placement.bytes, load(&buffers));
         assert_eq!(placement.offsets, [0, 4096, 4096]);
     }
@@ -176,13 +226,13 @@ mod tests {
             buffer(6..10, 32),
             buffer(0..1, 16),
         ];
-        assert_eq!(place(&buffers).bytes, load(&buffers));
+        assert_eq!(place(&buffers, 0).bytes, load(&buffers));
     }
 
     #[test]
     fn nothing_needs_nothing() {
-        assert_eq!(place(&[]).bytes, 0);
-        assert_eq!(place(&[buffer(3..3, 64)]).offsets, [0]);
+        assert_eq!(place(&[], 0).bytes, 0);
+        assert_eq!(place(&[buffer(3..3, 64)], 0).offsets, [0]);
     }
 
     fn buffers() -> impl Strategy<Value = Vec<Buffer>> {
@@ -198,9 +248,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn placements_are_aligned_and_disjoint(buffers in buffers()) {
-            let placement = place(&buffers);
+        fn placements_are_aligned_and_disjoint(buffers in buffers(), plenty in 0..20_000u64) {
+            let placement = place(&buffers, plenty);
             prop_assert!(placement.bytes >= load(&buffers));
+            prop_assert!(placement.bytes <= place_in_least(&buffers).bytes.max(plenty));
             for (i, a) in buffers.iter().enumerate() {
                 prop_assert_eq!(placement.offsets[i] % a.alignment, 0);
                 prop_assert!(placement.offsets[i] + a.bytes <= placement.bytes);
