@@ -6,6 +6,7 @@ text, which the driver then assembles itself.
 
 import ctypes
 import ctypes.util
+import math
 
 import numpy as np
 
@@ -98,6 +99,7 @@ class Kernel:
         if self.shared > 48 * 1024:
             # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.call("cuFuncSetAttribute", self.function, 8, self.shared)
+        self.scratch_memory, self.scratch_size = ctypes.c_uint64(0), 0
         if int(metadata.get("num_ctas", 1)) != 1:
             raise CudaError("clusters of blocks are not supported by this launcher")
 
@@ -110,10 +112,9 @@ class Kernel:
 
     def launch(self, grid, values):
         """Starts the kernel on ctypes values; the two scratch pointers are added here."""
-        for key in ("global_scratch_size", "profile_scratch_size"):
-            if self.metadata.get(key):
-                raise CudaError(f"{key} is not supported by this launcher")
-        values = [*values, ctypes.c_uint64(0), ctypes.c_uint64(0)]
+        if self.metadata.get("profile_scratch_size"):
+            raise CudaError("scratch memory for profiling is not supported by this launcher")
+        values = [*values, self.scratch(math.prod(grid)), ctypes.c_uint64(0)]
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         threads = 32 * int(self.metadata["num_warps"])
         x, y, z = (*grid, 1, 1)[:3]
@@ -122,7 +123,18 @@ class Kernel:
             self.shared, None, pointers, None,
         )  # fmt: skip
 
+    def scratch(self, blocks):
+        """The address of scratch memory for that many blocks, which is kept until the kernel is unloaded."""
+        size = int(self.metadata.get("global_scratch_size") or 0) * blocks
+        if size > self.scratch_size:
+            # The driver aligns to more than any kernel asks for.
+            self.driver.call("cuMemAlloc_v2", ctypes.byref(self.scratch_memory), ctypes.c_size_t(size))
+            self.scratch_size = size
+        return self.scratch_memory
+
     def unload(self):
+        if self.scratch_size:
+            self.driver.call("cuMemFree_v2", self.scratch_memory)
         self.driver.call("cuModuleUnload", self.module)
 
 

@@ -31,7 +31,7 @@ from cases import CASES, Array
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS_FOR_ONE_CASE = 600
 TARGETS = sorted(folder.name for folder in (ROOT / "examples").glob("*-*"))
-# What a machine that executes LLVM IR has no notion of.
+# The one has other buffers for each vendor, the other's results are lines of text.
 OUTSIDE = ("inline_assembly", "print_and_assert")
 
 

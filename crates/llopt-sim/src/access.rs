@@ -184,7 +184,7 @@ impl<const W: usize> Block<'_, W> {
         self.count_global(
             addresses,
             allowed,
-            access.bytes,
+            access.width,
             access.align,
             access.store,
             access.site,
@@ -212,7 +212,11 @@ impl<const W: usize> Block<'_, W> {
         }
         if !access.store && self.grid.sanitize {
             for lane in lanes(allowed) {
-                if !global.is_initialized(addresses[lane], access.bytes) {
+                let initialized = access.parts.iter().all(|part| {
+                    let at = addresses[lane] + u64::from(part.offset);
+                    global.is_initialized(at, part.bytes)
+                });
+                if !initialized {
                     self.find(
                         FindingKind::UninitializedRead,
                         warp.index,
@@ -333,7 +337,7 @@ impl<const W: usize> Block<'_, W> {
         self.count_shared(
             addresses,
             allowed,
-            access.bytes,
+            access.width,
             access.align,
             access.store,
             access.site,

@@ -217,8 +217,10 @@ pub(crate) struct Access {
     pub(crate) address: Address,
     pub(crate) space: Space,
     pub(crate) parts: Box<[Part]>,
-    /// Bytes from the first to past the last part.
+    /// Bytes from the address to past the last part.
     pub(crate) bytes: u32,
+    /// Bytes that the instruction moves: those, and what a constant mask leaves out.
+    pub(crate) width: u32,
     pub(crate) align: u32,
     /// Ordered against other accesses: exempt from race detection.
     pub(crate) synchronizing: bool,

@@ -339,20 +339,25 @@ impl<'t> Emitter<'t> {
         synchronizing: bool,
     ) {
         let bytes = parts.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0);
-        if bytes == 0 {
-            return;
-        }
-        let site = self.site();
-        self.push(Op::Access(Box::new(Access {
+        self.push_access(Access {
             store,
             address,
             space,
             parts: parts.into_boxed_slice(),
             bytes,
+            width: bytes,
             align,
             synchronizing,
-            site,
-        })));
+            site: 0,
+        });
+    }
+
+    /// A load or store, unless it has no parts; its site is set here.
+    pub(crate) fn push_access(&mut self, mut access: Access) {
+        if access.bytes != 0 {
+            access.site = self.site();
+            self.push(Op::Access(Box::new(access)));
+        }
     }
 
     /// Says that something reads and writes global memory in one step.

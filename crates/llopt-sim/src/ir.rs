@@ -11,11 +11,11 @@ use std::marker::PhantomData;
 use inkwell::llvm_sys::core::{
     LLVMConstIntGetZExtValue, LLVMConstRealGetDouble, LLVMCountIncoming, LLVMCountParams,
     LLVMCountStructElementTypes, LLVMDisposeMessage, LLVMGetAggregateElement, LLVMGetAlignment,
-    LLVMGetAllocatedType, LLVMGetArrayLength2, LLVMGetAtomicRMWBinOp, LLVMGetCalledValue,
-    LLVMGetConstOpcode, LLVMGetDebugLocColumn, LLVMGetDebugLocFilename, LLVMGetDebugLocLine,
-    LLVMGetElementType, LLVMGetEntryBasicBlock, LLVMGetEnumAttributeAtIndex,
-    LLVMGetEnumAttributeKindForName, LLVMGetFCmpPredicate, LLVMGetFirstFunction,
-    LLVMGetFirstGlobal, LLVMGetFirstInstruction, LLVMGetFunctionCallConv,
+    LLVMGetAllocatedType, LLVMGetArrayLength2, LLVMGetAtomicRMWBinOp, LLVMGetCallSiteEnumAttribute,
+    LLVMGetCalledValue, LLVMGetConstOpcode, LLVMGetDebugLocColumn, LLVMGetDebugLocFilename,
+    LLVMGetDebugLocLine, LLVMGetElementType, LLVMGetEntryBasicBlock, LLVMGetEnumAttributeAtIndex,
+    LLVMGetEnumAttributeKindForName, LLVMGetEnumAttributeValue, LLVMGetFCmpPredicate,
+    LLVMGetFirstFunction, LLVMGetFirstGlobal, LLVMGetFirstInstruction, LLVMGetFunctionCallConv,
     LLVMGetGEPSourceElementType, LLVMGetICmpPredicate, LLVMGetIncomingBlock, LLVMGetIncomingValue,
     LLVMGetIndices, LLVMGetInitializer, LLVMGetInlineAsmAsmString,
     LLVMGetInlineAsmConstraintString, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
@@ -397,6 +397,20 @@ impl<'m> Value<'m> {
             let attribute = LLVMGetEnumAttributeAtIndex(self.0, parameter + 1, kind);
             (!attribute.is_null()).then(|| Type(LLVMGetTypeAttributeValue(attribute), PhantomData))
         }
+    }
+    /// The alignment that a call states for an argument (0-based), in bytes; 0 when unstated.
+    pub(crate) fn argument_alignment(self, argument: u32) -> u32 {
+        let name = "align";
+        // SAFETY: callers ask calls; null when absent.
+        let bytes = unsafe {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            let attribute = LLVMGetCallSiteEnumAttribute(self.0, argument + 1, kind);
+            if attribute.is_null() {
+                return 0;
+            }
+            LLVMGetEnumAttributeValue(attribute)
+        };
+        u32::try_from(bytes).unwrap_or(u32::MAX)
     }
     pub(crate) fn entry(self) -> Block<'m> {
         // SAFETY: callers ask functions with a body.

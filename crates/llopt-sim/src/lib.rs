@@ -32,7 +32,7 @@
 //!
 //! # Layers
 //!
-//! `decode` turns LLVM IR into bytecode on rows, with `intrinsics` and `assembly` for what is not an LLVM
+//! `join` makes accesses as wide as they will be, `decode` turns LLVM IR into bytecode on rows, with `intrinsics` and `assembly` for what is not an LLVM
 //! instruction; `execute` runs it, with one file per kind of operation that needs more than rows (`access`,
 //! `collective`, `matrix`, `tiles`, `transfer`, `print`); `block` schedules warps, `launch` schedules blocks. The
 //! machine never learns what tensor or layout a value came from.
@@ -84,6 +84,7 @@ mod float;
 mod group_product;
 mod intrinsics;
 mod ir;
+mod join;
 mod launch;
 mod machine;
 mod matrix;

@@ -10,6 +10,7 @@ use llopt_target::Target;
 use crate::bytecode::Program;
 use crate::decode;
 use crate::error::Error;
+use crate::join::join_accesses;
 use crate::launch::{self, Launch, Options};
 use crate::report::Report;
 
@@ -26,7 +27,10 @@ impl Machine {
     /// [`Error::NoKernel`] if there is no such kernel; [`Error::Unsupported`] names anything in it, or in a function
     /// it calls, whose meaning the machine does not know.
     pub fn new(module: &Module<'_>, target: Target, kernel: Option<&str>) -> Result<Self, Error> {
-        let program = decode::decode(module, target, kernel)?;
+        // The module stays its owner's.
+        let module = module.clone();
+        join_accesses(&module, target)?;
+        let program = decode::decode(&module, target, kernel)?;
         Ok(Self { program, target })
     }
 

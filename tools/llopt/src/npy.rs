@@ -1,11 +1,12 @@
 //! NumPy's `.npy` files, as far as running kernels needs them: a header that is kept as it is, and the bytes behind it.
 //!
 //! The format is a magic word, a version, the header's length, and the header, a Python dictionary that ends in a
-//! newline. What the elements are does not matter to a kernel, which gets the bytes.
+//! newline. A kernel gets the bytes; what they are is compared with what it takes, as far as both say it.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use llopt::{Format, Pointee};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -73,13 +74,39 @@ pub fn doubles(numbers: &[f64]) -> Vec<u8> {
 }
 
 impl Array {
-    /// Bytes of an element, if the header says them: the number at the end of a simple type (`<f4`).
-    pub fn element_size(&self) -> Option<usize> {
+    /// The type of the elements, if it is a simple one: `<f4`.
+    pub fn descr(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.header);
         let (_, rest) = text.split_once("'descr': '")?;
         let (descr, _) = rest.split_once('\'')?;
+        Some(descr.to_owned())
+    }
+
+    /// Bytes of an element, if the header says them: the number at the end of a simple type.
+    pub fn element_size(&self) -> Option<usize> {
+        let descr = self.descr()?;
         let digits = descr.trim_start_matches(|c: char| !c.is_ascii_digit());
         digits.parse().ok().filter(|size| *size > 0)
+    }
+
+    /// Whether elements of this type are what a pointer of the kernel points to. Formats that NumPy
+    /// lacks (bf16, fp8) may come under any name of their size; for others the kind must be right too.
+    pub fn holds(&self, pointee: Pointee) -> bool {
+        let Some(descr) = self.descr() else {
+            return true;
+        };
+        let kind = descr
+            .trim_start_matches(['<', '|', '=', '>'])
+            .chars()
+            .next();
+        let kinds = match pointee.format {
+            Format::Integer => "iubV",
+            Format::Ieee => "fV",
+            Format::OtherFloat => "fiuV",
+        };
+        let one_order = !descr.starts_with('>') || pointee.bytes == 1;
+        let size = self.element_size() == Some(pointee.bytes as usize);
+        one_order && size && kind.is_some_and(|kind| kinds.contains(kind))
     }
 
     /// The extents, outermost first; `None` if the header does not say them, or the array is stored

@@ -1,6 +1,7 @@
 //! `llopt run`: executes a kernel on the simulated machine, on NumPy arrays.
 
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -83,6 +84,10 @@ pub struct Arguments {
     #[arg(long)]
     no_sanitizer: bool,
 
+    /// Threads that run blocks; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", conflicts_with = "reference")]
+    jobs: Option<NonZeroUsize>,
+
     /// Warp instructions after which a block counts as hung
     #[arg(long, value_name = "N", default_value_t = sim::Options::default().instruction_limit)]
     instruction_limit: u64,
@@ -137,10 +142,14 @@ struct Kernel {
 pub fn run(arguments: Arguments) -> Result<()> {
     let (name, contents) = input::read(&arguments.input)?;
     let (values, arrays) = read_arguments(&arguments.args)?;
+    let is_llvm = is_llvm(&name, &contents);
+    if !is_llvm {
+        check_arguments(&Source::new(&name, contents.clone()), &values, &arrays)?;
+    }
     if arguments.reference {
         return run_reference(&arguments, Source::new(name, contents), values, &arrays);
     }
-    let kernel = if is_llvm(&name, &contents) {
+    let kernel = if is_llvm {
         Kernel {
             ir: contents,
             warps: arguments
@@ -163,7 +172,14 @@ pub fn run(arguments: Arguments) -> Result<()> {
     )?;
 
     let mut values = values;
-    if values.len() + 2 == machine.parameters().len() {
+    let (takes, given) = (machine.parameters().len(), values.len());
+    ensure!(
+        // Those of tile IR are checked already.
+        !is_llvm || given == takes || given + 2 == takes,
+        "the kernel takes {takes} arguments, of which the last two may be left out if they are scratch \
+         pointers; {given} given"
+    );
+    if given + 2 == takes {
         let blocks = arguments
             .grid
             .iter()
@@ -196,8 +212,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let options = sim::Options {
         sanitize: !arguments.no_sanitizer,
         instruction_limit: arguments.instruction_limit,
+        threads: arguments.jobs.map(NonZeroUsize::get),
         progress: Some(&progress),
-        ..sim::Options::default()
     };
     let outcome = machine.run(&mut launch, &options);
     bar.finish_and_clear();
@@ -268,6 +284,41 @@ fn read_arguments(texts: &[String]) -> Result<(Vec<Argument>, Vec<Buffer>)> {
         });
     }
     Ok((values, buffers))
+}
+
+/// Checks the arguments against the parameters of a kernel in tile IR, which knows what its pointers
+/// point to.
+///
+/// # Errors
+/// The source is invalid, the number of arguments is wrong, or an array holds something else.
+fn check_arguments(source: &Source, values: &[Argument], arrays: &[Buffer]) -> Result<()> {
+    let parameters = match llopt::parameters(source) {
+        Ok(parameters) => parameters,
+        Err(error) => {
+            eprintln!("{}", error.with_source(source));
+            return Err(crate::Reported.into());
+        }
+    };
+    let (takes, given) = (parameters.len(), values.len());
+    ensure!(
+        // The two scratch pointers may be given too.
+        given == takes || given == takes + 2,
+        "the kernel takes {takes} arguments, {given} given"
+    );
+    for buffer in arrays {
+        let Some(parameter) = parameters.get(buffer.index) else {
+            continue;
+        };
+        ensure!(
+            parameter.pointee.is_none_or(|to| buffer.array.holds(to)),
+            "argument {} is '{}' with elements of type '{}', the kernel expects {}",
+            buffer.index,
+            buffer.path.display(),
+            buffer.array.descr().unwrap_or_default(),
+            parameter.ty
+        );
+    }
+    Ok(())
 }
 
 /// Writes the buffers as the kernel left them.

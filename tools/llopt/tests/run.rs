@@ -8,10 +8,14 @@ const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
 
 /// A `.npy` file of singles.
 fn npy(values: &[f32]) -> Vec<u8> {
-    let mut header = format!(
-        "{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}",
-        values.len()
-    );
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    npy_of("<f4", values.len(), &bytes)
+}
+
+/// A `.npy` file of any type.
+fn npy_of(descr: &str, count: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut header =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}");
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
     }
@@ -19,7 +23,7 @@ fn npy(values: &[f32]) -> Vec<u8> {
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
     file.extend((header.len() as u16).to_le_bytes());
     file.extend(header.bytes());
-    file.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    file.extend(bytes);
     file
 }
 
@@ -32,20 +36,17 @@ fn values(file: &[u8], count: usize) -> Vec<f32> {
 }
 
 fn run(folder: &Path, file: &Path, target: &str, arguments: &str, more: &[&str]) -> Output {
+    let more = [&["--grid", "1"], more].concat();
+    run_on(folder, file, target, arguments, &more)
+}
+
+/// As [`run`], with a grid among the options.
+fn run_on(folder: &Path, file: &Path, target: &str, arguments: &str, more: &[&str]) -> Output {
     Command::new(LLOPT)
         .current_dir(folder)
         .arg("run")
         .arg(file)
-        .args([
-            "--target",
-            target,
-            "--grid",
-            "1",
-            "--out-dir",
-            "out",
-            "--args",
-            arguments,
-        ])
+        .args(["--target", target, "--out-dir", "out", "--args", arguments])
         .args(more)
         .output()
         .expect("the command starts")
@@ -111,11 +112,77 @@ fn mistakes_are_explained() {
     for (arguments, message) in [
         ("missing.npy,1,2,3", "cannot read 'missing.npy'"),
         ("1,2,banana,4", "neither a .npy file nor a number"),
-        ("1,2", "arguments, 2 given"),
+        ("1,2", "the kernel takes 4 arguments, 2 given"),
+        (
+            "x.npy,double.npy,x.npy,4",
+            "argument 1 is 'double.npy' with elements of type '<f8', the kernel expects !tt.ptr<f32>",
+        ),
+        (
+            "x.npy,x.npy,word.npy,4",
+            "argument 2 is 'word.npy' with elements of type '<i4', the kernel expects !tt.ptr<f32>",
+        ),
+        (
+            "big.npy,x.npy,x.npy,4",
+            "argument 0 is 'big.npy' with elements of type '>f4', the kernel expects !tt.ptr<f32>",
+        ),
+        (
+            "x.npy,x.npy,4,4",
+            "argument 2 is an integer, the kernel expects",
+        ),
     ] {
-        let done = run(folder.path(), &file, "cuda:90", arguments, &[]);
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(!done.status.success() && said.contains(message), "{said}");
+        for (name, descr, size) in [
+            ("x", "<f4", 4),
+            ("double", "<f8", 8),
+            ("word", "<i4", 4),
+            ("big", ">f4", 4),
+        ] {
+            let file = npy_of(descr, 4, &vec![0; 4 * size]);
+            fs::write(folder.path().join(format!("{name}.npy")), file)
+                .expect("the input is written");
+        }
+        for more in [&[][..], &["--reference"]] {
+            let done = run(folder.path(), &file, "cuda:90", arguments, more);
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(!done.status.success() && said.contains(message), "{said}");
+        }
+    }
+    let ir =
+        "define ptx_kernel void @k(i32 %n, ptr addrspace(1) %s, ptr addrspace(1) %t) { ret void }";
+    fs::write(folder.path().join("k.ll"), ir).expect("the kernel is written");
+    let more = ["--num-warps", "1"];
+    let done = run(folder.path(), Path::new("k.ll"), "cuda:90", "1", &more);
+    assert!(done.status.success(), "{done:?}");
+    let done = run(folder.path(), Path::new("k.ll"), "cuda:90", "1,2", &more);
+    let said = String::from_utf8_lossy(&done.stderr);
+    let message = "the kernel takes 3 arguments, of which the last two may be left out";
+    assert!(!done.status.success() && said.contains(message), "{said}");
+}
+
+/// Results, counters and findings are the same however many threads run the blocks.
+#[test]
+fn jobs_change_nothing() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let x: Vec<f32> = (0..20_000).map(|i| (i as f32).sin()).collect();
+    fs::write(folder.path().join("x.npy"), npy(&x)).expect("the input is written");
+    // The last blocks reach beyond the buffer, which is found in one of them first.
+    fs::write(folder.path().join("short.npy"), npy(&x[..17_000])).expect("the input is written");
+    let file = examples.join("cuda-90/vecadd_fp32.ttgir");
+    for (arguments, succeeds) in [
+        ("x.npy,x.npy,x.npy,20000", true),
+        ("x.npy,short.npy,x.npy,20000", false),
+    ] {
+        let results = ["1", "2", "7"].map(|jobs| {
+            let more = ["--grid", "20", "--jobs", jobs, "--report", "report.json"];
+            let done = run_on(folder.path(), &file, "cuda:90", arguments, &more);
+            assert_eq!(done.status.success(), succeeds, "{done:?}");
+            let read = |name| fs::read(folder.path().join(name)).expect("the output is there");
+            (read("out/x.npy"), read("report.json"), done.stderr)
+        });
+        assert_eq!(results[0], results[1]);
+        assert_eq!(results[0], results[2]);
+        // No bar is drawn where nobody looks.
+        assert_eq!(results[0].2.is_empty(), succeeds);
     }
 }
 
@@ -125,10 +192,11 @@ fn kernels_print_and_assert() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |changed: i32| {
-        let numbers: Vec<f32> = (0..128)
-            .map(|i| f32::from_bits(if i == 17 { changed } else { i } as u32))
+        let bytes: Vec<u8> = (0..128)
+            .flat_map(|i| (if i == 17 { changed } else { i }).to_le_bytes())
             .collect();
-        fs::write(folder.path().join("x.npy"), npy(&numbers)).expect("the input is written");
+        fs::write(folder.path().join("x.npy"), npy_of("<i4", 128, &bytes))
+            .expect("the input is written");
     };
     for (target, directory) in [
         ("cuda:90", "cuda-90"),

@@ -69,18 +69,12 @@ pub fn load<'ctx>(
         text.push_str(&format!("@${predicate} "));
     }
     text.push_str("ld");
-    if access.caching.volatile {
-        text.push_str(".volatile");
-    }
-    text.push_str(".global");
-    match access.caching.cache {
-        Cache::All => text.push_str(".ca"),
-        Cache::Global => text.push_str(".cg"),
-        Cache::Streaming => text.push_str(".cs"),
-        Cache::Volatile => text.push_str(".cv"),
-        Cache::Default | Cache::WriteBack | Cache::WriteThrough => {}
-    }
-    push_eviction(&mut text, access.caching.eviction, policy.is_some());
+    push_caching(
+        &mut text,
+        access.caching,
+        load_operator(access.caching.cache),
+        policy.is_some(),
+    );
     push_width(&mut text, access.words);
     text.push_str(&format!(" {{ {} }}, [ ${address} + 0 ]", list(0, count)));
     if let Some(policy) = policy {
@@ -123,18 +117,12 @@ pub fn store<'ctx>(e: &Emitter<'ctx>, target: Target, access: &Access<'ctx>, wor
         text.push_str(&format!("@${predicate} "));
     }
     text.push_str("st");
-    if access.caching.volatile {
-        text.push_str(".volatile");
-    }
-    text.push_str(".global");
-    match access.caching.cache {
-        Cache::WriteBack => text.push_str(".wb"),
-        Cache::Global => text.push_str(".cg"),
-        Cache::Streaming => text.push_str(".cs"),
-        Cache::WriteThrough => text.push_str(".wt"),
-        Cache::Default | Cache::All | Cache::Volatile => {}
-    }
-    push_eviction(&mut text, access.caching.eviction, policy.is_some());
+    push_caching(
+        &mut text,
+        access.caching,
+        store_operator(access.caching.cache),
+        policy.is_some(),
+    );
     push_width(&mut text, access.words);
     text.push_str(&format!(" [ ${address} + 0 ], {{ {} }}", list(0, count)));
     if let Some(policy) = policy {
@@ -159,11 +147,42 @@ fn constraint(bits: u32) -> &'static str {
     }
 }
 
-fn push_eviction(text: &mut String, eviction: Eviction, with_policy: bool) {
-    match eviction {
-        Eviction::First => text.push_str(".L1::evict_first"),
-        Eviction::Last => text.push_str(".L1::evict_last"),
-        Eviction::Normal => {}
+/// The cache operator of a load.
+fn load_operator(cache: Cache) -> Option<&'static str> {
+    match cache {
+        Cache::All => Some(".ca"),
+        Cache::Global => Some(".cg"),
+        Cache::Streaming => Some(".cs"),
+        Cache::Volatile => Some(".cv"),
+        Cache::Default | Cache::WriteBack | Cache::WriteThrough => None,
+    }
+}
+
+/// The cache operator of a store.
+fn store_operator(cache: Cache) -> Option<&'static str> {
+    match cache {
+        Cache::WriteBack => Some(".wb"),
+        Cache::Global => Some(".cg"),
+        Cache::Streaming => Some(".cs"),
+        Cache::WriteThrough => Some(".wt"),
+        Cache::Default | Cache::All | Cache::Volatile => None,
+    }
+}
+
+/// The state space and what goes with it. An access has a cache operator or a priority in the first level,
+/// never both; the policy in the second level goes with either; a volatile access has none of them (PTX ISA,
+/// `ld` and `st`).
+fn push_caching(text: &mut String, caching: Caching, operator: Option<&str>, with_policy: bool) {
+    if caching.volatile {
+        text.push_str(".volatile.global");
+        return;
+    }
+    text.push_str(".global");
+    match (operator, caching.eviction) {
+        (Some(operator), _) => text.push_str(operator),
+        (None, Eviction::First) => text.push_str(".L1::evict_first"),
+        (None, Eviction::Last) => text.push_str(".L1::evict_last"),
+        (None, Eviction::Normal) => {}
     }
     if with_policy {
         text.push_str(".L2::cache_hint");
@@ -186,6 +205,9 @@ fn list(first: u32, count: u32) -> String {
 
 /// The L2 policy that goes with an eviction hint.
 fn cache_policy<'ctx>(e: &Emitter<'ctx>, target: Target, caching: Caching) -> Option<V<'ctx>> {
+    if caching.volatile {
+        return None;
+    }
     let kind = match caching.eviction {
         Eviction::Normal => return None,
         Eviction::First => "evict_first",

@@ -18,6 +18,7 @@ struct Flags<'a> {
     ty: Option<Type>,
     mode: Option<Rounding>,
     ftz: bool,
+    approximate: bool,
     sat: bool,
     relu: bool,
     nan: bool,
@@ -38,7 +39,8 @@ fn flags(i: &Instruction) -> Flags<'_> {
             "xorsign" => flags.xorsign = true,
             "abs" if flags.xorsign => {}
             "cc" => flags.carry_out = true,
-            "approx" | "full" | "noftz" => {}
+            "approx" => flags.approximate = true,
+            "full" | "noftz" => {}
             m => {
                 if let Some(mode) = rounding(m) {
                     flags.mode = Some(mode);
@@ -95,6 +97,7 @@ fn real(t: &mut Translator<'_, '_>, i: &Instruction, flags: &Flags<'_>, ty: Type
         real,
         mode: flags.mode.unwrap_or(Rounding::NearestEven),
         ftz: flags.ftz,
+        approximate: flags.approximate,
         nan: flags.nan,
         xorsign: flags.xorsign,
     };

@@ -1,6 +1,6 @@
 //! LLVM's accesses to memory: loads, stores, atomics, private memory.
 
-use crate::bytecode::{Address, Atomic, AtomicOp, Op, Part, Slot, Space};
+use crate::bytecode::{Access, Address, Atomic, AtomicOp, Op, Part, Slot, Space};
 use crate::error::{Decoded, Unknown};
 use crate::ir::{Ordering, RmwOp, Type, Value};
 use crate::memory;
@@ -137,6 +137,54 @@ impl<'m> Body<'_, '_, 'm> {
         self.emitter
             .access(true, space, address, parts, align, synchronizing);
         Ok(())
+    }
+
+    /// `llvm.masked.load` and `llvm.masked.store` with a constant mask, which stand for an access to the whole
+    /// vector of which some elements do not matter.
+    pub(super) fn masked_access(&mut self, inst: Value<'m>, store: bool) -> Decoded<Vec<Slot>> {
+        // Loads: pointer, mask, other. Stores: value, pointer, mask.
+        let first = u32::from(store);
+        let (pointer, mask) = (inst.operand(first), inst.operand(first + 1));
+        let vector = if store { inst.operand(0) } else { inst };
+        let leaves = self.decoder.types.leaves(vector.ty())?;
+        if leaves.iter().any(|leaf| leaf.bits % 8 != 0) {
+            let ty = vector.ty();
+            return Err(Unknown::new(format!(
+                "a masked access to memory of type {ty}"
+            )));
+        }
+        let wanted = self
+            .decoder
+            .constant(mask)
+            .map_err(|_| Unknown::new("a masked access with a variable mask"))?;
+        let others = self.value(inst.operand(if store { 0 } else { 2 }))?;
+        let mut slots = others.clone();
+        let mut parts = Vec::new();
+        for (i, leaf) in leaves.iter().enumerate().filter(|(i, _)| wanted[*i] != 0) {
+            if !store {
+                slots[i] = self.emitter.slot();
+            }
+            parts.push(Part {
+                slot: slots[i],
+                offset: leaf.offset as u32,
+                bytes: leaf.bits / 8,
+            });
+        }
+        let end = |offset: u64, bits: u32| offset as u32 + bits / 8;
+        let space = self.space(pointer)?;
+        let base = self.scalar(pointer)?;
+        self.emitter.push_access(Access {
+            store,
+            address: Address::Flat { base, offset: 0 },
+            space,
+            bytes: parts.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0),
+            parts: parts.into_boxed_slice(),
+            width: leaves.last().map_or(0, |l| end(l.offset, l.bits)),
+            align: inst.argument_alignment(first).max(1),
+            synchronizing: false,
+            site: 0,
+        });
+        Ok(if store { Vec::new() } else { slots })
     }
 
     pub(super) fn atomic_rmw(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {

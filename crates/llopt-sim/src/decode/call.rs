@@ -18,6 +18,12 @@ impl<'m> Body<'_, '_, 'm> {
                 if let Some(slots) = self.runtime_call(inst, &name)? {
                     return Ok(slots);
                 }
+                if name.starts_with("llvm.masked.load.") {
+                    return self.masked_access(inst, false);
+                }
+                if name.starts_with("llvm.masked.store.") {
+                    return self.masked_access(inst, true);
+                }
                 if callee.is_declaration() {
                     return self.intrinsic(inst, &name);
                 }

@@ -3,11 +3,13 @@
 //! Approximate functions (`ex2.approx`, `rsqrt.approx`, …) are computed accurately; hardware is allowed an error of
 //! about 2 ulp (`ex2`, `rcp`, `rsqrt`, `sqrt`, `div.full`), or 2^-21 to 2^-10 absolute or relative for `lg2`, `sin`,
 //! `cos`, `tanh` (PTX ISA, "Floating Point Instructions"). `.ftz` flushes subnormal singles on the way in and out.
+//! What the manual says beyond accuracy is kept: `div.approx` gives zero for divisors beyond 2^126, and the
+//! approximations of doubles see and give the upper halves alone.
 
 use crate::bytecode::Slot;
 use crate::emit::Emitter;
 use crate::error::Decoded;
-use crate::float::{BF16, E4M3, E5M2, F16, F32, Format, Rounding, TF32};
+use crate::float::{BF16, E4M3, E5M2, F16, F32, Format, Rounding, TF32, div_odd};
 use crate::row::{
     self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, f32_of, of_f32, row1, row2, row3,
 };
@@ -60,6 +62,7 @@ pub(super) fn translate(
         real,
         mode,
         ftz: has("ftz"),
+        approximate: has("approx"),
         nan: has("nan"),
         xorsign: has("xorsign"),
     };
@@ -141,6 +144,8 @@ pub(crate) struct Function<'a> {
     pub(crate) real: Real,
     pub(crate) mode: Rounding,
     pub(crate) ftz: bool,
+    /// The coarser of two approximations.
+    pub(crate) approximate: bool,
     /// NaN operands give NaN.
     pub(crate) nan: bool,
     /// The sign is the exclusive or of the operands', the magnitude that of the smaller (larger) one.
@@ -149,6 +154,12 @@ pub(crate) struct Function<'a> {
 
 impl Function<'_> {
     pub(crate) fn unary(&self) -> Option<Row1> {
+        match (self.op, self.real) {
+            ("ex2", Real::BF16) if self.ftz => return Some(EXP2_FLUSHED),
+            ("rcp", Real::F64) if self.approximate => return Some(RECIPROCAL_OF_HALF),
+            ("rsqrt", Real::F64) if self.approximate && self.ftz => return Some(RSQRT_OF_HALF),
+            _ => {}
+        }
         let function = match self.op {
             "ex2" => RealFunction::Exp2,
             "lg2" => RealFunction::Log2,
@@ -183,6 +194,13 @@ impl Function<'_> {
     }
 
     pub(crate) fn binary(&self) -> Option<Row2> {
+        if self.op == "div" && self.approximate {
+            return match self.real {
+                Real::F32 => Some(row2!(|a, b| divide(Real::F32, a, b))),
+                Real::F32Flush => Some(row2!(|a, b| divide(Real::F32Flush, a, b))),
+                _ => None,
+            };
+        }
         let op = match self.op {
             "add" => RealOp::Add,
             "sub" => RealOp::Sub,
@@ -245,6 +263,55 @@ impl Function<'_> {
             _ => None,
         }
     }
+}
+
+/// `div.approx`: a product with the divisor's reciprocal, which is flushed to zero where it is subnormal.
+fn divide(real: Real, a: u64, b: u64) -> u64 {
+    let (a, b) = (real.decode(a), real.decode(b));
+    let inverse_is_subnormal = b.abs() > 2f64.powi(126) && b.is_finite();
+    real.encode(if inverse_is_subnormal {
+        a * 0f64.copysign(b)
+    } else {
+        div_odd(a, b)
+    })
+}
+
+/// `ex2.approx.ftz.bf16`.
+const EXP2_FLUSHED: Row1 = row1!(|a| {
+    // The smallest normal number, which is that of singles too.
+    let flush = |x: f64| {
+        if x.abs() < f64::from(f32::MIN_POSITIVE) {
+            0f64.copysign(x)
+        } else {
+            x
+        }
+    };
+    Real::BF16.encode(flush(flush(Real::BF16.decode(a)).exp2()))
+});
+
+/// `rcp.approx.ftz.f64`.
+const RECIPROCAL_OF_HALF: Row1 = row1!(|a| of_upper_half(a, |a| 1.0 / a));
+
+/// `rsqrt.approx.ftz.f64`.
+const RSQRT_OF_HALF: Row1 = row1!(|a| of_upper_half(a, |a| 1.0 / a.sqrt()));
+
+/// A function of a double's upper half, with a result whose lower half is zero; subnormal numbers count as zero.
+fn of_upper_half(a: u64, function: impl Fn(f64) -> f64) -> u64 {
+    let upper = |bits: u64| bits & !0xffff_ffff;
+    let flush = |bits: u64| {
+        let sign = 1 << 63;
+        if f64::from_bits(bits).is_subnormal() {
+            bits & sign
+        } else {
+            bits
+        }
+    };
+    let result = function(f64::from_bits(flush(upper(a))));
+    if result.is_nan() || result.is_infinite() {
+        return result.to_bits();
+    }
+    // To the nearest of the upper halves.
+    flush(upper(result.to_bits() + 0x8000_0000))
 }
 
 fn integers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {

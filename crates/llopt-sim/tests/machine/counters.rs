@@ -2,7 +2,7 @@
 
 use llopt_sim::Argument;
 
-use crate::harness::{data_layout, run};
+use crate::harness::{data_layout, numbers, run};
 
 /// A warp writes and reads a 16x32 tile of singles in shared memory with a row pitch of `pitch` bytes: rows on the
 /// way in, columns on the way out, as a transposition does.
@@ -129,4 +129,71 @@ define amdgpu_kernel void @k(ptr addrspace(1) %in, ptr addrspace(1) %out) !dbg !
     }
     assert_eq!(json["global"]["load_sectors"], 32);
     assert!(json["findings"].as_array().unwrap().is_empty());
+}
+
+/// Each lane writes three words out of four and reads `words` of them one by one; (instructions, wavefronts) of the
+/// loads.
+fn neighbours(words: u32, triple: &str) -> (u64, u64) {
+    let loads: String = (0..words)
+        .map(|i| {
+            format!(
+                "%q{i} = getelementptr i8, ptr addrspace(3) %p, i32 {}
+                 %x{i} = load i32, ptr addrspace(3) %q{i}, align {}\n",
+                4 * i,
+                if i == 0 { 16 } else { 4 }
+            )
+        })
+        .collect();
+    let sums: String = (1..words)
+        .map(|i| {
+            let before = if i == 1 {
+                "x0".to_owned()
+            } else {
+                format!("s{}", i - 1)
+            };
+            format!("%s{i} = add i32 %{before}, %x{i}\n")
+        })
+        .collect();
+    let ir = format!(
+        "{}
+{triple}
+@s = external addrspace(3) global [0 x i8], align 16
+define ptx_kernel void @k(ptr addrspace(1) %out) {{
+  %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %at = shl i32 %i, 4
+  %p = getelementptr i8, ptr addrspace(3) @s, i32 %at
+  store <2 x i32> <i32 1, i32 2>, ptr addrspace(3) %p, align 16
+  %p8 = getelementptr i8, ptr addrspace(3) %p, i32 8
+  store i32 3, ptr addrspace(3) %p8, align 8
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  {loads}
+  {sums}
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %i
+  store i32 %s{}, ptr addrspace(1) %o
+  ret void
+}}",
+        data_layout("cuda:90"),
+        words - 1
+    );
+    let (arguments, report) = run("cuda:90", &ir, 32, vec![Argument::Buffer(vec![0; 128])]);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert!(
+        numbers(&arguments[0])
+            .iter()
+            .all(|&sum| sum == [3, 6][words as usize - 2])
+    );
+    (
+        report.shared.load_instructions,
+        report.shared.load_wavefronts,
+    )
+}
+
+#[test]
+fn neighbours_are_accessed_at_once_as_on_hardware() {
+    // Words 16 bytes apart conflict four ways, two words of 8 bytes take half a warp at once.
+    assert_eq!(neighbours(2, ""), (2, 8), "no target is named");
+    let triple = "target triple = \"nvptx64-nvidia-cuda\"";
+    assert_eq!(neighbours(2, triple), (1, 4));
+    // Of three words all four are fetched; that the fourth was never written is nothing to complain of.
+    assert_eq!(neighbours(3, triple), (1, 4));
 }

@@ -99,6 +99,41 @@ fn floating_point_rounds_as_named() {
     assert!(float("max.NaN.f32 $0, $1, 1.0;", f32::NAN).is_nan());
     assert_eq!(float("max.f32 $0, $1, 1.0;", f32::NAN), 1.0);
     assert_eq!(float("mul.rn.sat.f32 $0, $1, 2.0;", 5.0), 1.0);
+    // A divisor whose reciprocal is subnormal: 2^127.
+    assert_eq!(
+        float("div.full.f32 $0, $1, 0f7f000000;", 1e38),
+        1e38 / 2f32.powi(127)
+    );
+    assert_eq!(float("div.approx.f32 $0, $1, 0f7f000000;", 1e38), 0.0);
+    assert!(float("div.approx.f32 $0, $1, 0f7f000000;", f32::INFINITY).is_nan());
+}
+
+/// Approximations of doubles see the upper half, give the upper half, and take subnormal numbers for zeros.
+#[test]
+fn doubles_are_approximated_by_halves() {
+    let upper = |template: &str, low: u32, high: u32| {
+        let body = format!(
+            "%a = zext i32 %x to i64
+             %b = shl i64 %a, 32
+             %c = or i64 %b, {low}
+             %f = bitcast i64 %c to double
+             %r = call double asm \"{template}\", \"=d,d\"(double %f)
+             %g = bitcast double %r to i64
+             %h = lshr i64 %g, 32
+             %t = trunc i64 %h to i32
+             %l = trunc i64 %g to i32
+             %y = or i32 %t, %l"
+        );
+        lanes("cuda:90", &body, &[high])[0]
+    };
+    let one = 1f64.to_bits() >> 32;
+    for template in ["rcp.approx.ftz.f64 $0, $1;", "rsqrt.approx.ftz.f64 $0, $1;"] {
+        assert_eq!(u64::from(upper(template, 0, one as u32)), one);
+        assert_eq!(u64::from(upper(template, 77, one as u32)), one);
+        // The least number but one half is subnormal, and so is what begins like infinity and is NaN.
+        assert_eq!(upper(template, 7, 0x000f_ffff), 0x7ff0_0000);
+        assert_eq!(upper(template, 7, 0x7ff0_0000), 0);
+    }
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! What code generation does to memory accesses before it selects instructions: neighbours become one.
+//!
+//! LLVM's optimiser takes vectors of loads apart where only their elements are used, and the code generators of both
+//! vendors put them together again (`load-store-vectorizer`), so that the optimised IR does not show how wide the
+//! instructions are. Counters are to be those of the hardware; so the same pass runs here, with the target's own
+//! rules. A module that is not made for the target's triple stays as it is.
+
+use std::sync::Once;
+
+use inkwell::OptimizationLevel;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{
+    CodeModel, InitializationConfig, RelocMode, Target as Backend, TargetTriple,
+};
+use llopt_target::Target;
+
+use crate::error::Error;
+
+static INITIALIZE: Once = Once::new();
+
+/// Joins neighbouring accesses of `module` as the code generator of `target` will.
+///
+/// # Errors
+/// [`Error::InvalidModule`] with LLVM's words if its pass fails.
+pub(crate) fn join_accesses(module: &Module<'_>, target: Target) -> Result<(), Error> {
+    if module.get_triple().as_str().to_bytes() != target.triple().as_bytes() {
+        return Ok(());
+    }
+    INITIALIZE.call_once(|| {
+        Backend::initialize_nvptx(&InitializationConfig::default());
+        Backend::initialize_amd_gpu(&InitializationConfig::default());
+    });
+    let words = |text: String| Error::InvalidModule(text);
+    let triple = TargetTriple::create(target.triple());
+    let machine = Backend::from_triple(&triple)
+        .map_err(|error| words(error.to_string()))?
+        .create_target_machine(
+            &triple,
+            target.llvm_cpu(),
+            target.llvm_features(),
+            OptimizationLevel::Aggressive,
+            RelocMode::Default,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| words(format!("LLVM has no machine for {target}")))?;
+    module
+        .run_passes(
+            "function(load-store-vectorizer)",
+            &machine,
+            PassBuilderOptions::create(),
+        )
+        .map_err(|error| words(error.to_string()))
+}
