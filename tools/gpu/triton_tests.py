@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs Triton's own tests through the plugin, on a GPU or on the simulated machine.
 
-    python3 tools/gpu/triton_tests.py CHECKOUT [--simulate cuda:90] [--sample N] [--json FILE]
+    python3 tools/gpu/triton_tests.py CHECKOUT [--simulate cuda:90] [--sample N] [--jobs N] [--json FILE]
 
 CHECKOUT is the source tree of Triton 3.6.0 (the tests stay where they are, nothing is copied).
 Needed: triton==3.6.0, triton_llopt, PyTorch, pytest and NumPy. With `--simulate` no GPU is needed:
@@ -9,7 +9,7 @@ PyTorch's CPU tensors go to llopt's simulated machine, sanitizer on. Without `--
 run on the GPU that PyTorch sees.
 
 A test counts as one of a matrix product when a kernel that it compiles holds one, and is listed apart.
-Tests run in child processes that are replaced when one dies or hangs. `--sample N` takes every Nth
+Tests run in child processes, `--jobs` at a time, that are replaced when one dies or hangs. `--sample N` takes every Nth
 test of each test function, at least one. Printed are a line for each test function and every reason
 of a failure with how often it occurred.
 """
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FILES = ("python/test/unit/language/test_core.py", "python/test/gluon/test_lowerings.py")
@@ -204,9 +205,23 @@ def run_all(arguments, folder):
     if not collected:
         sys.exit("nothing was collected:\n" + (folder / "output").read_text()[-4000:])
     wanted = [t for t in collected if re.search(arguments.only, t)]
-    left = dict.fromkeys(sampled(wanted, arguments.sample))
-    print(f"{len(collected)} tests, {len(left)} of them to run", flush=True)
+    wanted = sampled(wanted, arguments.sample)
+    print(f"{len(collected)} tests, {len(wanted)} of them to run", flush=True)
     outcomes = {}
+
+    def run_share(job):
+        share = folder / str(job)
+        share.mkdir()
+        run_until_done(arguments, wanted[job :: arguments.jobs], share, outcomes)
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(run_share, range(arguments.jobs)))
+    return outcomes
+
+
+def run_until_done(arguments, wanted, folder, outcomes):
+    """Adds the outcomes of tests that run one after the other; a child that dies is replaced."""
+    left = dict.fromkeys(wanted)
     while left:
         running, progress = None, False
         for record in start(arguments, left, folder):
@@ -227,7 +242,6 @@ def run_all(arguments, folder):
         elif not progress:
             print((folder / "output").read_text()[-2000:])
             break
-    return outcomes
 
 
 def summary(outcomes):
@@ -259,6 +273,7 @@ def main():
     parser.add_argument("--files", default="", help="regular expression on the file")
     parser.add_argument("--only", default="", help="regular expression on the test")
     parser.add_argument("--sample", type=int, default=1, metavar="N")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="tests at a time")
     parser.add_argument("--json", type=Path, help="write every outcome here")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--results", type=Path, help=argparse.SUPPRESS)
