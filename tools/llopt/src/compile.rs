@@ -114,13 +114,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
     let (name, contents) = input::read(&arguments.input)?;
     let source = Source::new(name, contents);
-    let compilation = match Compiler::new(options).compile(&source, kind) {
-        Ok(compilation) => compilation,
-        Err(error) => {
-            eprintln!("{}", error.with_source(&source));
-            return Err(crate::Reported.into());
-        }
-    };
+    let compilation = Compiler::new(options)
+        .compile(&source, kind)
+        .map_err(|error| crate::kernel::report(error, &source))?;
     for warning in &compilation.warnings {
         eprintln!("{}", warning.with_source(&source));
     }

@@ -4,6 +4,7 @@
 mod compile;
 mod explain;
 mod input;
+mod kernel;
 mod layout;
 mod npy;
 mod opt;

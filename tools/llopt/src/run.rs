@@ -379,10 +379,7 @@ fn run_reference(
             write_buffers(arguments, &launch, buffers)?;
             write_bounds(arguments, &bounds, buffers)
         }
-        Err(ReferenceError::Source(error)) => {
-            eprintln!("{}", error.with_source(&source));
-            Err(crate::Reported.into())
-        }
+        Err(ReferenceError::Source(error)) => Err(crate::kernel::report(error, &source)),
         Err(ReferenceError::Run(error)) => Err(error.into()),
     }
 }
@@ -413,10 +410,7 @@ fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kerne
             tensor_descriptors: compilation.metadata.tensordesc_meta,
             ir: compilation.artifact.into_bytes(),
         }),
-        Err(error) => {
-            eprintln!("{}", error.with_source(&source));
-            Err(crate::Reported.into())
-        }
+        Err(error) => Err(crate::kernel::report(error, &source)),
     }
 }
 

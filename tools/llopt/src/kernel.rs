@@ -1,0 +1,49 @@
+//! What commands that make code of a kernel are told about it, and how they say what is wrong with it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use llopt::{Options, Source, Target};
+
+use crate::input;
+use crate::plans::Plans;
+
+/// A kernel and the code wanted of it.
+#[derive(Args, Debug)]
+pub struct Kernel {
+    /// Kernel in tile IR, as text or bytecode; `-` is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// GPU whose code it is about, such as cuda:90 or hip:gfx942
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
+    target: Target,
+
+    /// Warps of a block, for input without layouts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    num_warps: Option<u32>,
+
+    #[command(flatten)]
+    plans: Plans,
+}
+
+impl Kernel {
+    /// Reads the kernel.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(self) -> Result<(Source, Options)> {
+        let (name, contents) = input::read(&self.input)?;
+        let mut options = Options::new(self.target);
+        options.num_warps = self.num_warps;
+        self.plans.ask(&mut options);
+        Ok((Source::new(name, contents), options))
+    }
+}
+
+/// Says on standard error what is wrong with a source.
+pub fn report(error: llopt::Error, source: &Source) -> anyhow::Error {
+    eprintln!("{}", error.with_source(source));
+    crate::Reported.into()
+}
