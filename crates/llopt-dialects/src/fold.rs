@@ -8,7 +8,7 @@ use llopt_mlir::{
     dialect::Fold,
     ir::{AttributeExt, attr},
 };
-use melior::ir::{Attribute, AttributeLike, Type};
+use melior::ir::{Attribute, AttributeLike, Type, Value, ValueLike};
 
 /// The classes of integers.
 const INTEGERS: TypeSet = TypeSet::I1
@@ -65,6 +65,25 @@ pub fn poison<'c, 'a>(constants: Constants<'_, 'c>) -> Option<Fold<'c, 'a>> {
         .flatten()
         .find(|constant| is_poison(**constant))
         .map(|poison| Fold::attribute(*poison))
+}
+
+/// An operation that only copies or moves elements: nothing is left of it when the type stays, and a splat
+/// remains one.
+pub fn rearranged<'c, 'a>(
+    source: Value<'c, 'a>,
+    result: Value<'c, 'a>,
+    constants: Constants<'_, 'c>,
+) -> Fold<'c, 'a> {
+    if source.r#type() == result.r#type() {
+        return Fold::value(source);
+    }
+    if let Some(poison) = poison(constants) {
+        return poison;
+    }
+    at(constants, 0)
+        .and_then(bits)
+        .and_then(|bits| uniform(result.r#type(), bits))
+        .map_or(Fold::None, Fold::attribute)
 }
 
 /// Whether an attribute is `#ub.poison`.

@@ -5,7 +5,7 @@ use super::{
     MulhiUIOp, ReshapeOp, SplatOp, SplitOp, TransOp, UnsplatOp,
 };
 use crate::{
-    fold::{Constants, at, bits, is_zero, poison, retyped, uniform},
+    fold::{Constants, at, bits, is_zero, poison, rearranged, retyped, uniform},
     type_set::TypeSet,
     types::{class_of, element_or_self},
 };
@@ -184,15 +184,7 @@ pub fn broadcast<'c, 'a>(
     operation: BroadcastOp<'c, 'a>,
     constants: Constants<'_, 'c>,
 ) -> Fold<'c, 'a> {
-    let (source, result) = (operation.src(), operation.result());
-    if source.r#type() == result.r#type() {
-        return Fold::value(source);
-    }
-    if let Some(poison) = poison(constants) {
-        return poison;
-    }
-    let bits = at(constants, 0).and_then(bits);
-    constant(bits.and_then(|bits| uniform(result.r#type(), bits)))
+    rearranged(operation.src(), operation.result(), constants)
 }
 
 /// The two halves of a join, splats.

@@ -2,7 +2,7 @@
 
 use super::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp, MemDescReinterpretOp, MemDescTransOp};
 use crate::{
-    fold::{Constants, at, bits, poison, uniform},
+    fold::{Constants, rearranged},
     tt::fold::{compose, is_identity},
     types::MemDesc,
 };
@@ -14,16 +14,7 @@ pub fn convert_layout<'c, 'a>(
     operation: ConvertLayoutOp<'c, 'a>,
     constants: Constants<'_, 'c>,
 ) -> Fold<'c, 'a> {
-    let (source, result) = (operation.src(), operation.result());
-    if source.r#type() == result.r#type() {
-        return Fold::value(source);
-    }
-    if let Some(poison) = poison(constants) {
-        return poison;
-    }
-    let bits = at(constants, 0).and_then(bits);
-    let splat = bits.and_then(|bits| uniform(result.r#type(), bits));
-    splat.map_or(Fold::None, Fold::attribute)
+    rearranged(operation.src(), operation.result(), constants)
 }
 
 /// A buffer that nobody writes to and that holds what was just read from another one like it.
