@@ -201,15 +201,7 @@ pub(crate) fn run(
     let mut buffers = Vec::new();
     let arguments = place_arguments(program, launch, &mut memory, &mut buffers)?;
     let hidden_arguments = memory.add(&hidden_arguments(launch), false, true);
-    for mapping in &launch.mapped {
-        memory
-            .map(mapping.address, &mapping.contents)
-            .map_err(LaunchError::Mapping)?;
-    }
-    if let Some(address) = memory.misplaced_mapping() {
-        let message = format!("a mapping at {address:#x} lies where the machine puts buffers");
-        return Err(LaunchError::Mapping(message).into());
-    }
+    map_buffers(launch, &mut memory)?;
     let grid = Grid {
         target,
         blocks: launch.grid,
@@ -255,6 +247,24 @@ fn check_shape(target: Target, launch: &Launch) -> Result<(), LaunchError> {
         )));
     }
     Ok(())
+}
+
+/// Puts the launch's mappings where it wants them.
+///
+/// # Errors
+/// A mapping that overlaps another one or lies where the machine puts buffers.
+pub(crate) fn map_buffers(launch: &Launch, memory: &mut GlobalMemory) -> Result<(), LaunchError> {
+    for mapping in &launch.mapped {
+        memory
+            .map(mapping.address, &mapping.contents)
+            .map_err(LaunchError::Mapping)?;
+    }
+    match memory.misplaced_mapping() {
+        Some(address) => Err(LaunchError::Mapping(format!(
+            "a mapping at {address:#x} lies where the machine puts buffers"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Puts buffers into memory and evaluates the kernel's parameters.

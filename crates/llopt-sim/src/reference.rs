@@ -34,7 +34,7 @@ use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::ir::{BlockRef, Module, OperationRef, Value as Handle, ValueLike};
 
 use crate::error::{Error, LaunchError};
-use crate::launch::{Argument, Launch};
+use crate::launch::{Argument, Launch, map_buffers};
 use crate::memory::GlobalMemory;
 
 use bound::Doubts;
@@ -212,15 +212,7 @@ fn run_knowing(
         };
         arguments.push(Value::Tensor(Tensor::scalar(element, bits)));
     }
-    for mapping in &launch.mapped {
-        memory
-            .map(mapping.address, &mapping.contents)
-            .map_err(LaunchError::Mapping)?;
-    }
-    if let Some(address) = memory.misplaced_mapping() {
-        let message = format!("a mapping at {address:#x} lies where the machine puts buffers");
-        return Err(LaunchError::Mapping(message).into());
-    }
+    map_buffers(launch, &mut memory)?;
     let doubts = Doubts::knowing(contended);
     let mut outcome = Ok(());
     let [nx, ny, nz] = launch.grid;

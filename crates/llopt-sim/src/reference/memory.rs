@@ -2,7 +2,7 @@
 
 use llopt_dialects::{amdg, tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
-use melior::ir::{OperationRef, ValueLike};
+use melior::ir::{OperationRef, Value as Handle, ValueLike};
 
 use crate::access::combine;
 use crate::bytecode::AtomicOp;
@@ -34,11 +34,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }
         if let Some(load) = amdg::BufferLoadOp::of(op) {
             let element = element_of(op)?;
-            let pointers = self.offset(
-                &self.tensor(load.ptr())?,
-                &self.tensor(load.offsets())?,
-                element,
-            )?;
+            let pointers = self.in_buffer(load.ptr(), load.offsets(), element)?;
             let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
             return self
                 .load(&pointers, mask.as_ref(), other.as_ref(), element)
@@ -46,11 +42,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }
         if let Some(store) = amdg::BufferStoreOp::of(op) {
             let values = self.tensor(store.value())?;
-            let pointers = self.offset(
-                &self.tensor(store.ptr())?,
-                &self.tensor(store.offsets())?,
-                values.element,
-            )?;
+            let pointers = self.in_buffer(store.ptr(), store.offsets(), values.element)?;
             let mask = self.optional(store.mask())?;
             self.store(&pointers, &values, mask.as_ref())?;
             return Ok(Some(Vec::new()));
@@ -58,52 +50,30 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         if let Some(atomic) = tt::AtomicRmwOp::of(op) {
             let (pointers, values) = (self.tensor(atomic.ptr())?, self.tensor(atomic.val())?);
             let mask = self.optional(atomic.mask())?;
-            let what = atomic_op(atomic.atomic_rmw_op(), values.element)?;
             return self
-                .atomic(what, &pointers, &values, None, mask.as_ref())
-                .map(tensor);
-        }
-        if let Some(atomic) = tt::AtomicCasOp::of(op) {
-            let (pointers, compare) = (self.tensor(atomic.ptr())?, self.tensor(atomic.cmp())?);
-            let values = self.tensor(atomic.val())?;
-            return self
-                .atomic(
-                    AtomicOp::CompareExchange,
-                    &pointers,
-                    &values,
-                    Some(&compare),
-                    None,
-                )
+                .update(atomic.atomic_rmw_op(), &pointers, &values, mask.as_ref())
                 .map(tensor);
         }
         if let Some(atomic) = amdg::BufferAtomicRmwOp::of(op) {
             let values = self.tensor(atomic.value())?;
-            let pointers = self.offset(
-                &self.tensor(atomic.ptr())?,
-                &self.tensor(atomic.offsets())?,
-                values.element,
-            )?;
+            let pointers = self.in_buffer(atomic.ptr(), atomic.offsets(), values.element)?;
             let mask = self.optional(atomic.mask())?;
-            let what = atomic_op(atomic.atomic_rmw_op(), values.element)?;
             return self
-                .atomic(what, &pointers, &values, None, mask.as_ref())
+                .update(atomic.atomic_rmw_op(), &pointers, &values, mask.as_ref())
+                .map(tensor);
+        }
+        if let Some(atomic) = tt::AtomicCasOp::of(op) {
+            let (compare, values) = (self.tensor(atomic.cmp())?, self.tensor(atomic.val())?);
+            let pointers = self.tensor(atomic.ptr())?;
+            return self
+                .compare_and_swap(&pointers, &compare, &values)
                 .map(tensor);
         }
         if let Some(atomic) = amdg::BufferAtomicCasOp::of(op) {
             let (compare, values) = (self.tensor(atomic.cmp())?, self.tensor(atomic.val())?);
-            let pointers = self.offset(
-                &self.tensor(atomic.ptr())?,
-                &self.tensor(atomic.offsets())?,
-                values.element,
-            )?;
+            let pointers = self.in_buffer(atomic.ptr(), atomic.offsets(), values.element)?;
             return self
-                .atomic(
-                    AtomicOp::CompareExchange,
-                    &pointers,
-                    &values,
-                    Some(&compare),
-                    None,
-                )
+                .compare_and_swap(&pointers, &compare, &values)
                 .map(tensor);
         }
         if let Some(copy) = ttg::AsyncCopyGlobalToLocalOp::of(op) {
@@ -116,8 +86,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }
         if let Some(copy) = amdg::BufferLoadToLocalOp::of(op) {
             let view = self.view(copy.dest())?;
-            let (base, offsets) = (self.tensor(copy.ptr())?, self.tensor(copy.offsets())?);
-            let pointers = self.offset(&base, &offsets, view.element)?;
+            let pointers = self.in_buffer(copy.ptr(), copy.offsets(), view.element)?;
             let (mask, other) = (self.optional(copy.mask())?, self.optional(copy.other())?);
             let loaded = self.load(&pointers, mask.as_ref(), other.as_ref(), view.element)?;
             self.write_view(&view, &loaded);
@@ -214,8 +183,41 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }))
     }
 
+    /// An atomic update, after which the old values are known.
+    fn update(
+        &mut self,
+        what: tt::RmwOp,
+        pointers: &Tensor,
+        values: &Tensor,
+        mask: Option<&Tensor>,
+    ) -> Interpreted<Tensor> {
+        let what = atomic_op(what, values.element)?;
+        self.atomic(what, pointers, values, None, mask)
+    }
+
+    fn compare_and_swap(
+        &mut self,
+        pointers: &Tensor,
+        compare: &Tensor,
+        values: &Tensor,
+    ) -> Interpreted<Tensor> {
+        self.atomic(
+            AtomicOp::CompareExchange,
+            pointers,
+            values,
+            Some(compare),
+            None,
+        )
+    }
+
     /// Pointers at element offsets from one base.
-    fn offset(&self, base: &Tensor, offsets: &Tensor, element: Element) -> Interpreted<Tensor> {
+    fn in_buffer(
+        &self,
+        base: Handle<'c, 'a>,
+        offsets: Handle<'c, 'a>,
+        element: Element,
+    ) -> Interpreted<Tensor> {
+        let (base, offsets) = (self.tensor(base)?, self.tensor(offsets)?);
         let base = base.only()?;
         let data = offsets
             .data
