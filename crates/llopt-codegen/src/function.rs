@@ -574,18 +574,21 @@ fn block_key(block: BlockRef<'_, '_>) -> usize {
     block.to_raw().ptr as usize
 }
 
-/// The blocks reachable from `first`, each before the blocks it dominates.
+/// The blocks reachable from `first`, each before the blocks it dominates, and where there is a choice what the
+/// first successor leads to before the others. So the body of a loop stands before its exit, and the branch
+/// back can fall through to the exit: LLVM's NVPTX back end cannot turn conditions round, and would branch
+/// twice in each iteration.
 fn reverse_post_order<'c, 'a>(first: BlockRef<'c, 'a>) -> Vec<BlockRef<'c, 'a>> {
     let mut seen = std::collections::HashSet::from([block_key(first)]);
     let mut order = Vec::new();
-    let mut stack = vec![(first, 0)];
-    while let Some((block, next)) = stack.pop() {
-        if next < block.successor_count() {
-            stack.push((block, next + 1));
+    let mut stack = vec![(first, first.successor_count())];
+    while let Some((block, left)) = stack.pop() {
+        if let Some(next) = left.checked_sub(1) {
+            stack.push((block, next));
             if let Ok(successor) = block.successor(next)
                 && seen.insert(block_key(successor))
             {
-                stack.push((successor, 0));
+                stack.push((successor, successor.successor_count()));
             }
         } else {
             order.push(block);
