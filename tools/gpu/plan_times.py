@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Measures the kernels that `plans.py pack` made: the plans of each case in turns, on the GPU of this machine.
+
+    python3 plan_times.py FOLDER [--json FILE] [--seconds 200]
+
+Needed: Python, NumPy, the CUDA driver. The chosen plan counts as the cheapest if its time is within TOLERANCE of the
+fastest plan's, each the median of ROUNDS rounds in turns; SPREAD is what one plan's rounds differ by among
+themselves (half of them against the other half).
+"""
+
+import argparse
+import ctypes
+import json
+import math
+import statistics
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+
+TOLERANCE = 0.03
+ROUNDS = 8
+# Repetitions of an op in one launch.
+REPETITIONS = 400
+# Blocks for each multiprocessor: as many as hide each other's waiting (by these the plans are judged), and one.
+BLOCKS = {"times": 4, "alone": 1}
+# CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+MULTIPROCESSORS = 16
+NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+ELEMENTS = 1 << 16
+
+
+class Clock:
+    """The time of one launch, in microseconds."""
+
+    def __init__(self, driver):
+        self.driver = driver
+        self.events = [ctypes.c_void_p() for _ in range(2)]
+        for event in self.events:
+            driver.call("cuEventCreate", ctypes.byref(event), 0)
+
+    def time(self, work):
+        self.driver.call("cuEventRecord", self.events[0], None)
+        work()
+        self.driver.call("cuEventRecord", self.events[1], None)
+        self.driver.call("cuEventSynchronize", self.events[1])
+        elapsed = ctypes.c_float()
+        self.driver.call("cuEventElapsedTime", ctypes.byref(elapsed), *self.events)
+        return elapsed.value * 1000
+
+
+def element_of(case):
+    return case["case"][2] if case["of"] == "conversion" else case["case"][0]
+
+
+def measure(driver, clock, packed, case):
+    """The times of each plan, registers, and whether all plans leave the same."""
+    import cuda_driver
+
+    rng = np.random.default_rng(0)
+    of = NUMPY[element_of(case)]
+    limits = np.iinfo(of)
+    source = rng.integers(limits.min, limits.max, ELEMENTS, dtype=of, endpoint=True)
+    kernels, results = {}, {}
+    source = cuda_driver.Buffer(driver, source)
+    for plan, stem in case["kernels"].items():
+        kernel = cuda_driver.Kernel(driver, packed.read(f"{stem}.ptx"), json.loads(packed.read(f"{stem}.json")))
+        kernels[plan] = kernel
+        output = cuda_driver.Buffer(driver, np.zeros(ELEMENTS, of))
+        kernel.launch((1,), [source.address, output.address, ctypes.c_int32(3)])
+        driver.synchronize()
+        results[plan] = output.read()
+        output.free()
+    output = cuda_driver.Buffer(driver, np.zeros(ELEMENTS, of))
+    values = [source.address, output.address, ctypes.c_int32(REPETITIONS)]
+    none = [*values[:2], ctypes.c_int32(0)]
+    first = next(iter(results.values()))
+    # Cycles would need the clock: nanoseconds of a repetition on one multiprocessor, all its blocks together.
+    report = {
+        name: in_turns(clock, kernels, driver.attribute(MULTIPROCESSORS) * blocks, values, none)
+        for name, blocks in BLOCKS.items()
+    }
+    report |= {
+        "registers": {plan: kernel.registers() for plan, kernel in kernels.items()},
+        "agree": all((other == first).all() for other in results.values()) if case["same"] else None,
+    }
+    for kernel in kernels.values():
+        kernel.unload()
+    for buffer in (source, output):
+        buffer.free()
+    return report
+
+
+def in_turns(clock, kernels, blocks, values, none):
+    """Nanoseconds of a repetition, for each kernel those of each round."""
+    def launch(kernel, values):
+        return clock.time(lambda: kernel.launch((blocks,), values))
+
+    times, base = {plan: [] for plan in kernels}, {}
+    for plan, kernel in kernels.items():
+        launch(kernel, values)
+        base[plan] = min(launch(kernel, none) for _ in range(3))
+    for turn in range(ROUNDS):
+        for plan in list(kernels) if turn % 2 == 0 else list(reversed(kernels)):
+            times[plan].append((launch(kernels[plan], values) - base[plan]) * 1000 / REPETITIONS)
+    return times
+
+
+def medians(case, of="times"):
+    return {plan: statistics.median(all) for plan, all in case[of].items()}
+
+
+def spread(case):
+    """The largest relative difference of the halves of one plan's rounds."""
+    halves = [(statistics.median(all[::2]), statistics.median(all[1::2])) for all in case["times"].values()]
+    return max(abs(a - b) / min(a, b) for a, b in halves)
+
+
+def loss(case, of="times"):
+    """How much longer the chosen plan takes than the fastest one."""
+    times = medians(case, of)
+    return times[case["chosen"]] / min(times.values()) - 1
+
+
+def report(run):
+    print(f"{run['device']}, driver {run['driver']}")
+    for of in ("conversion", "gather"):
+        cases = [case for case in run["cases"] if case["of"] == of and "times" in case]
+        if of == "gather":
+            with_choice = [case for case in cases if len(case["plans"]) > 1]
+        else:
+            with_choice = [case for case in cases if case["chosen"]]
+        hits = [case for case in with_choice if loss(case) <= TOLERANCE]
+        if not with_choice:
+            continue
+        geometric = math.exp(statistics.mean(math.log1p(loss(case)) for case in with_choice))
+        print(
+            f"\n{of}s: {len(cases)} measured, {len(with_choice)} with a choice; the chosen plan is the cheapest within "
+            f"{TOLERANCE:.0%} in {len(hits)} ({len(hits) / len(with_choice):.1%}); it takes {geometric:.4f} times the "
+            f"fastest's time (geometric mean), at worst {1 + max(map(loss, with_choice)):.2f}; spread of a repeated "
+            f"measurement: median {statistics.median(map(spread, cases)):.2%}, largest {max(map(spread, cases)):.2%}"
+        )
+        alone = [loss(case, "alone") for case in with_choice if "alone" in case]
+        if alone:
+            print(
+                f"with one block on a multiprocessor: the cheapest in {sum(one <= TOLERANCE for one in alone)}, "
+                f"{math.exp(statistics.mean(map(math.log1p, alone))):.4f} times the fastest's time"
+            )
+        wrong = [case["name"] for case in cases if case["agree"] is False]
+        if wrong:
+            print("plans leave different results: " + ", ".join(wrong))
+        for case in sorted((case for case in with_choice if case not in hits), key=loss, reverse=True):
+            times = medians(case)
+            ways = ", ".join(
+                f"{'*' if plan == case['chosen'] else ''}{plan} {times[plan]:.0f} ns (model {case['plans'][plan]['cost']:.1f})"
+                for plan in sorted(times, key=times.get)
+            )
+            print(f"  {'/'.join(map(str, case['case']))}: +{loss(case):.0%}: {ways}")
+    failed = [case for case in run["cases"] if "error" in case]
+    for case in failed:
+        print(f"{case['name']}: {case['error']}")
+    skipped = sum("times" not in case and "error" not in case for case in run["cases"])
+    if skipped:
+        print(f"{skipped} cases were not reached in time")
+
+
+def main():
+    import cuda_driver
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--json", type=Path, help="write every time here")
+    parser.add_argument("--seconds", type=float, default=200, help="stop after so many")
+    arguments = parser.parse_args()
+    driver = cuda_driver.Driver()
+    clock = Clock(driver)
+    cases = json.loads((arguments.folder / "cases.json").read_text())
+    end = time.monotonic() + arguments.seconds
+    with zipfile.ZipFile(arguments.folder / "kernels.zip") as packed:
+        for case in cases:
+            if time.monotonic() > end:
+                break
+            try:
+                case.update(measure(driver, clock, packed, case))
+            except cuda_driver.CudaError as error:
+                case["error"] = str(error)
+    run = {"device": driver.name, "driver": driver.version, "cases": cases}
+    if arguments.json:
+        arguments.json.write_text(json.dumps(run))
+    report(run)
+
+
+if __name__ == "__main__":
+    main()
