@@ -89,7 +89,9 @@ fn make(target: Target) -> Result<TargetMachine, CodegenError> {
             &triple,
             target.llvm_cpu(),
             target.llvm_features(),
-            OptimizationLevel::Aggressive,
+            // The next level adds hardly more than two runs of GVN, whose work the optimiser has done: a third of
+            // the back end's time, for the same instructions.
+            OptimizationLevel::Default,
             relocation,
             CodeModel::Default,
         )

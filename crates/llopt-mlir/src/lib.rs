@@ -122,6 +122,7 @@ mod ffi;
 pub mod ir;
 pub mod pass;
 pub mod rewrite;
+pub mod shelf;
 mod tool;
 
 pub use tool::{lsp_main, opt_main, parse_module, register_upstream_dialects};

@@ -116,7 +116,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     let mut kept = Vec::new();
     let keep = |form: ArtifactKind| form != kind && options.keep.contains(&form);
 
-    let context = time.phase("context", session::context)?;
+    let context = time.phase("context", session::shared_context)?;
     let module = time.phase("parse", || module::parse(&context, source))?;
     if kind == ArtifactKind::Ttir {
         return Ok(module::printed(&module, kind, options, time));

@@ -1,6 +1,7 @@
 //! MLIR set up for our dialects and passes.
 
 use llopt_mlir::dialect::RegisterError;
+use llopt_mlir::shelf::{Shelf, Taken};
 use melior::Context;
 use melior::dialect::DialectRegistry;
 
@@ -13,6 +14,15 @@ pub(crate) fn context() -> Result<Context, Error> {
     context.enable_multi_threading(false);
     context.append_dialect_registry(&registry);
     Ok(context)
+}
+
+/// The contexts of compilations. A context grows with each by what its kernel's locations and constants take,
+/// mostly less than a megabyte.
+static COMPILATIONS: Shelf = Shelf::new(32);
+
+/// A context like [`context`]'s, made for this or used before, for the use of one compilation.
+pub(crate) fn shared_context() -> Result<Taken<'static>, Error> {
+    COMPILATIONS.take(context)
 }
 
 fn registry() -> Result<DialectRegistry, RegisterError> {

@@ -1,0 +1,133 @@
+//! Contexts kept from one use to the next.
+//!
+//! A context that is made for one small module costs more than the module: dialects register hundreds of
+//! operations in it, and all of them go with it. So a context goes back to a [`Shelf`] after use, and whoever
+//! needs one next takes it from there, in whatever thread. There are never more of them than were in use at
+//! once.
+//!
+//! What a context remembers is what is the same for every module: dialects, and attributes, types and
+//! locations, each of which is made once and never freed. It would grow for ever; after a number of uses it
+//! is dropped instead of kept.
+
+use melior::Context;
+use std::{
+    ops::Deref,
+    sync::{Mutex, PoisonError},
+};
+
+/// Where contexts wait, all made in the same way.
+pub struct Shelf {
+    waiting: Mutex<Vec<Kept>>,
+    /// How often a context is used before it is dropped.
+    uses: u32,
+}
+
+/// A context, and how often it may still be used.
+struct Kept {
+    context: Context,
+    left: u32,
+}
+
+// SAFETY: a context without threads of its own has no state of a thread, and only one owner uses it at a time.
+unsafe impl Send for Kept {}
+
+impl Shelf {
+    /// An empty shelf for contexts that are used `uses` times, at least once.
+    pub const fn new(uses: u32) -> Self {
+        Self {
+            waiting: Mutex::new(Vec::new()),
+            uses,
+        }
+    }
+
+    /// A context that has been used before, or what `make` makes.
+    ///
+    /// Requires: `make` answers equal contexts, with multi-threading disabled.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn take<E>(&self, make: impl FnOnce() -> Result<Context, E>) -> Result<Taken<'_>, E> {
+        let kept = self.lock().pop();
+        let kept = match kept {
+            Some(kept) => kept,
+            None => Kept {
+                context: make()?,
+                left: self.uses,
+            },
+        };
+        Ok(Taken {
+            shelf: self,
+            kept: Some(kept),
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A context in use. It goes back when this is dropped.
+pub struct Taken<'s> {
+    shelf: &'s Shelf,
+    kept: Option<Kept>,
+}
+
+impl Deref for Taken<'_> {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        let kept = self.kept.as_ref();
+        &kept
+            .expect("bug in llopt: a context leaves only when it is dropped")
+            .context
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        // Whatever went wrong may have left it half way.
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(mut kept) = self.kept.take() {
+            kept.left = kept.left.saturating_sub(1);
+            if kept.left > 0 {
+                self.shelf.lock().push(kept);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn make() -> Result<Context, Infallible> {
+        let context = Context::new();
+        context.enable_multi_threading(false);
+        Ok(context)
+    }
+
+    #[test]
+    fn a_context_is_used_again_but_not_for_ever() {
+        let shelf = Shelf::new(2);
+        let mut made = 0;
+        for expected in [1, 1, 2, 2] {
+            let taken = shelf.take(|| {
+                made += 1;
+                make()
+            });
+            drop(taken);
+            assert_eq!(made, expected);
+        }
+    }
+
+    #[test]
+    fn contexts_in_use_at_once_are_different() -> Result<(), Infallible> {
+        let shelf = Shelf::new(8);
+        let (one, other) = (shelf.take(make)?, shelf.take(make)?);
+        assert!(*one != *other);
+        Ok(())
+    }
+}
