@@ -16,29 +16,42 @@ use inkwell::llvm_sys::core::{
 };
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
 
-/// Collects the errors that LLVM reports on a context, for as long as it lives.
+/// Collects the errors and warnings that LLVM reports on a context, for as long as it lives.
 pub struct Diagnostics<'ctx> {
     context: &'ctx Context,
-    errors: Box<RefCell<Vec<String>>>,
+    said: Box<RefCell<Said>>,
+}
+
+/// What was reported, in the order in which it was.
+#[derive(Default)]
+struct Said {
+    errors: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl<'ctx> Diagnostics<'ctx> {
     /// Begins to listen. What was attached to the context before is replaced.
     #[must_use]
     pub fn of(context: &'ctx Context) -> Self {
-        let errors: Box<RefCell<Vec<String>>> = Box::default();
-        let address = std::ptr::from_ref(&*errors).cast_mut().cast::<c_void>();
+        let said: Box<RefCell<Said>> = Box::default();
+        let address = std::ptr::from_ref(&*said).cast_mut().cast::<c_void>();
         // SAFETY: the list lives on the heap until `drop`, which detaches the handler first.
         unsafe {
             LLVMContextSetDiagnosticHandler(context.as_ctx_ref(), Some(listen), address);
         }
-        Self { context, errors }
+        Self { context, said }
     }
 
     /// The errors so far, which are forgotten.
     #[must_use]
     pub fn take_errors(&self) -> Vec<String> {
-        self.errors.take()
+        std::mem::take(&mut self.said.borrow_mut().errors)
+    }
+
+    /// The warnings so far, which are forgotten.
+    #[must_use]
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.said.borrow_mut().warnings)
     }
 }
 
@@ -51,21 +64,24 @@ impl Drop for Diagnostics<'_> {
     }
 }
 
-extern "C" fn listen(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
+extern "C" fn listen(info: LLVMDiagnosticInfoRef, said: *mut c_void) {
     // SAFETY: LLVM passes a live diagnostic and the address given above; the description is a
-    // string of ours to free. Nothing here panics: the list is borrowed for the push alone.
+    // string of ours to free. Nothing here panics: the lists are borrowed for the push alone.
     unsafe {
-        if !matches!(
-            LLVMGetDiagInfoSeverity(info),
-            LLVMDiagnosticSeverity::LLVMDSError
-        ) {
-            return;
-        }
+        let is_error = match LLVMGetDiagInfoSeverity(info) {
+            LLVMDiagnosticSeverity::LLVMDSError => true,
+            LLVMDiagnosticSeverity::LLVMDSWarning => false,
+            LLVMDiagnosticSeverity::LLVMDSRemark | LLVMDiagnosticSeverity::LLVMDSNote => return,
+        };
         let description = LLVMGetDiagInfoDescription(info);
         let text = CStr::from_ptr(description).to_string_lossy().into_owned();
         LLVMDisposeMessage(description);
-        if let Ok(mut errors) = (*errors.cast::<RefCell<Vec<String>>>()).try_borrow_mut() {
-            errors.push(text);
+        if let Ok(mut said) = (*said.cast::<RefCell<Said>>()).try_borrow_mut() {
+            let list = match is_error {
+                true => &mut said.errors,
+                false => &mut said.warnings,
+            };
+            list.push(text);
         }
     }
 }

@@ -10,6 +10,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, Value};
 
 use crate::arithmetic::high_product;
+use crate::assembly_constraints;
 use crate::element::Element;
 use crate::emitter::{AsmEffect, V, bit_width};
 use crate::function::{FunctionLowering, Lowered, Registers, operand, result};
@@ -213,6 +214,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             };
             types.extend(std::iter::repeat_n(register, pack / per));
         }
+        let inputs = operands
+            .iter()
+            .map(|values| pack.div_ceil(per_register(bit_width(values[0].get_type()))))
+            .sum();
+        assembly_constraints::check(op.constraints(), types.len(), inputs)
+            .map_err(|wrong| self.invalid(operation, &wrong))?;
         let effect = if op.pure() {
             AsmEffect::Pure
         } else {

@@ -15,6 +15,7 @@
 pub mod access;
 pub mod amdgpu;
 mod arithmetic;
+mod assembly_constraints;
 mod atomic;
 mod bulk_copy;
 mod casts;

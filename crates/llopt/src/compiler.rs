@@ -16,8 +16,8 @@ use melior::ir::Module;
 use crate::contain::contained;
 use crate::facts::Facts;
 use crate::{
-    Artifact, ArtifactKind, Diagnostic, Error, ErrorClass, Metadata, Options, Source, Timings,
-    code_object, module, session, toolchain,
+    Artifact, ArtifactKind, Diagnostic, Error, ErrorClass, Metadata, Options, Severity, Source,
+    Timings, code_object, module, session, toolchain,
 };
 
 /// Compiles modules, one call each. It has no state but its options: any number of threads may use
@@ -39,7 +39,7 @@ pub struct Compilation {
     pub metadata: Metadata,
     /// How long each phase took.
     pub timings: Timings,
-    /// Warnings and remarks.
+    /// What LLVM warned of, such as inline assembly that overwrites a reserved register.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -177,12 +177,16 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             Artifact::new(kind, linked)
         }
     };
+    let warnings = said.take_warnings();
     Ok(Compilation {
         artifact,
         kept,
         metadata,
         timings: time,
-        warnings: Vec::new(),
+        warnings: warnings
+            .iter()
+            .map(|text| Diagnostic::from_llvm(Severity::Warning, text))
+            .collect(),
     })
 }
 

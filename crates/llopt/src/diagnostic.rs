@@ -85,6 +85,25 @@ impl Diagnostic {
         }
     }
 
+    /// What LLVM reported: a text that may begin with a place.
+    pub(crate) fn from_llvm(severity: Severity, text: &str) -> Self {
+        let (location, message) = match text.split_once(": ") {
+            Some((place, message)) if place.matches(':').count() >= 2 => (place, message),
+            _ => ("", text),
+        };
+        let mut diagnostic = Self {
+            severity,
+            location: location.to_owned(),
+            message: message.to_owned(),
+            notes: Vec::new(),
+        };
+        if !location.is_empty() && diagnostic.position().is_none() {
+            diagnostic.location.clear();
+            diagnostic.message = text.to_owned();
+        }
+        diagnostic
+    }
+
     /// The line and the column, counted from one, if the place is known.
     pub fn position(&self) -> Option<(usize, usize)> {
         let mut parts = self.location.rsplitn(3, ':');
