@@ -6,9 +6,10 @@
 //!
 //! The shared library comes from rustc as it is. A static one does not: an archive of all of LLVM's
 //! objects is larger than a gigabyte, has no end of symbols that meet those of another LLVM, and leaves
-//! a list of libraries to name after it. So the linker combines the objects that are used into a
-//! single one (`ld -r`), with duplicate sections of C++ already merged (`--force-group-allocation`), and
-//! `llvm-objcopy` makes all but the interface's symbols local (GNU's takes minutes for so many).
+//! a list of libraries to name after it. So the linker combines the sections that are used
+//! (`--gc-sections`) into a single object (`ld -r`), with duplicate sections of C++ already merged
+//! (`--force-group-allocation`), and `llvm-objcopy` makes all but the interface's symbols local (GNU's takes
+//! minutes for so many).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,8 @@ fn install_static(built: &Path, archives: &Path, lib: &Path) -> Result<()> {
     let (all, shown) = (work.join("all.o"), work.join("llopt.o"));
     process::run(
         Command::new("ld")
-            .args(["--relocatable", "--force-group-allocation", "--strip-debug"])
+            .args(["--relocatable", "--gc-sections"])
+            .args(["--force-group-allocation", "--strip-debug"])
             .args(functions.iter().map(|name| format!("--undefined={name}")))
             .arg("-o")
             .arg(&all)
@@ -125,6 +127,7 @@ fn install_static(built: &Path, archives: &Path, lib: &Path) -> Result<()> {
     fs::write(&names, functions.join("\n"))?;
     process::run(
         Command::new(prefix.join("bin/llvm-objcopy"))
+            .arg("--strip-unneeded")
             .arg(format!("--keep-global-symbols={}", names.display()))
             .args([&all, &shown]),
     )?;
@@ -132,7 +135,12 @@ fn install_static(built: &Path, archives: &Path, lib: &Path) -> Result<()> {
     if archive.exists() {
         fs::remove_file(&archive)?;
     }
-    process::run(Command::new("ar").arg("rcs").args([&archive, &shown]))?;
+    // GNU's hands each object to the plugins that are installed, of which those of other LLVMs fail.
+    process::run(
+        Command::new(prefix.join("bin/llvm-ar"))
+            .arg("rcs")
+            .args([&archive, &shown]),
+    )?;
     fs::remove_dir_all(&work)?;
     Ok(())
 }
