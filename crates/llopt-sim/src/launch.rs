@@ -69,6 +69,13 @@ pub struct TensorArgument {
 }
 
 impl TensorArgument {
+    /// The machine's descriptor object of such a tensor at an address of [mapped memory](Launch::mapped), to be
+    /// given as [`Argument::Bytes`]. The contents are not looked at.
+    #[must_use]
+    pub fn object_at(&self, address: u64) -> Vec<u8> {
+        self.map(address).encode().to_vec()
+    }
+
     /// The description of the tensor at an address.
     fn map(&self, address: u64) -> TensorMap {
         let bytes = u64::from(self.element_bytes);

@@ -1,7 +1,7 @@
 //! Kernels on the simulated machine.
 
 use llopt::Target;
-use llopt::sim::{self, Argument, Launch, Machine, Mapping};
+use llopt::sim::{self, Argument, Launch, Machine, Mapping, TensorArgument};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,6 +12,41 @@ use crate::failure;
 #[pyclass(frozen, module = "triton_llopt._llopt")]
 pub(crate) struct Kernel {
     machine: Machine,
+}
+
+/// The descriptor object of a tensor in mapped memory, as a kernel takes it by value: extents and elements from
+/// one to the next, outermost first, and numbers as `tensordesc_meta` has them.
+#[pyfunction]
+#[pyo3(signature = (address, shape, strides, *, elem_size, elem_type, swizzle, block_size, fill_nan))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn tensor_descriptor<'py>(
+    py: Python<'py>,
+    address: u64,
+    shape: Vec<u32>,
+    strides: Vec<u64>,
+    elem_size: u32,
+    elem_type: u32,
+    swizzle: u32,
+    block_size: Vec<u32>,
+    fill_nan: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let rank = shape.len();
+    if !(1..=5).contains(&rank) || strides.len() != rank || block_size.len() != rank {
+        let message =
+            "a tensor has one to five dimensions, each with an extent, a stride and a box";
+        return Err(PyValueError::new_err(message));
+    }
+    let tensor = TensorArgument {
+        contents: Vec::new(),
+        shape,
+        strides,
+        element_bytes: elem_size,
+        element_type: elem_type,
+        swizzle_mode: swizzle,
+        box_shape: block_size,
+        fill_nan,
+    };
+    Ok(PyBytes::new(py, &tensor.object_at(address)))
 }
 
 /// An argument as Python gives it.

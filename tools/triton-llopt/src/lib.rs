@@ -2,7 +2,8 @@
 //!
 //! The extension knows nothing of Triton. It has one function, `compile`, from tile IR to every
 //! form of a kernel at once, and one class, `Kernel`, a kernel on the simulated
-//! machine. Both release Python's interpreter lock while they work. Errors become exceptions of
+//! machine, with `tensor_descriptor` for what it takes by value. Compiling and running release Python's
+//! interpreter lock. Errors become exceptions of
 //! `triton_llopt.errors`.
 //!
 //! It is built against Python's stable ABI, so one library serves every Python from 3.10 on.
@@ -18,7 +19,7 @@ mod _llopt {
     #[pymodule_export]
     use super::compile::{Compiled, compile, describe_target};
     #[pymodule_export]
-    use super::launch::{Kernel, Outcome};
+    use super::launch::{Kernel, Outcome, tensor_descriptor};
 
     /// The version of llopt.
     #[pymodule_export]

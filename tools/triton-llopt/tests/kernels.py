@@ -23,6 +23,12 @@ def softmax(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def moved(source, target, row, column, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    block = source.load([row, column])
+    target.store([0, 0], block + tl.full((ROWS, COLUMNS), 1, block.dtype))
+
+
+@triton.jit
 def beyond(x, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(x + i, i)
@@ -42,6 +48,46 @@ def specialized(x, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def untyped(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), x + x)
+
+
+@triton.jit
+def demanding(x, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK == 7, "a block has seven elements")
+
+
+@triton.jit
+def misshapen(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), tl.arange(0, 2 * BLOCK) + tl.arange(0, BLOCK))
+
+
+@triton.jit
+def uneven(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK - 1), 1)
+
+
+@triton.jit
+def changeable(x, BLOCK: tl.constexpr):
+    value = 1.0
+    for _ in range(BLOCK):
+        value = tl.zeros((4,), tl.float32)
+    tl.store(x, value)
+
+
+@triton.jit
+def endless(x, BLOCK: tl.constexpr):
+    endless(x, BLOCK)
+
+
+@triton.jit
+def miscounted(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.inline_asm_elementwise("add.s32 $0, $1;", "=r,r,r", [i], tl.int32, True, 1)
+    tl.store(x + i, v)
+
+
+@triton.jit
 def talking(x):
     tl.device_print("seen", tl.load(x))
 
@@ -56,6 +102,15 @@ def scaled(x, factor, BLOCK: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
     i = gl.arange(0, BLOCK, layout=layout)
     gl.store(x + i, gl.load(x + i) * factor)
+
+
+@gluon.jit
+def greedy(x, BLOCK: gl.constexpr, LANES: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([4], [LANES], [4], [0])
+    shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+    i = gl.arange(0, BLOCK, layout=layout)
+    memory = gl.allocate_shared_memory(gl.float32, [BLOCK], shared, gl.load(x + i))
+    gl.store(x + i, memory.load(layout) + 1)
 
 
 tuned = triton.autotune(

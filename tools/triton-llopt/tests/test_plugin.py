@@ -22,6 +22,7 @@ import triton
 import triton_llopt
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_llopt import Array
 
 HERE = Path(__file__).parent
@@ -113,19 +114,49 @@ class Compilation(Switched):
 
 
 class Errors(Switched):
-    def failure(self, kernel, **constants):
+    def failure(self, kernel, target=CUDA, options=None, **constants):
         try:
-            triton.compile(source(kernel, **constants), target=CUDA)
+            triton.compile(source(kernel, **constants), target=target, options=options)
         except Exception as error:
             return error
         self.fail("it compiled")
 
     def test_the_frontends_errors_are_tritons(self):
-        theirs = self.failure(kernels.specialized, BLOCK=128)
-        triton_llopt.enable()
-        ours = self.failure(kernels.specialized, BLOCK=128)
-        self.assertIs(type(ours), type(theirs))
-        self.assertEqual(str(ours), str(theirs))
+        mistakes = [
+            (kernels.specialized, {}),  # a name that is not there
+            (kernels.untyped, {}),
+            (kernels.demanding, {}),
+            (kernels.misshapen, {}),
+            (kernels.uneven, {}),
+            (kernels.changeable, {}),
+            (kernels.endless, {}),
+            (kernels.add, {"num_warps": 3}),
+        ]
+        for target in (CUDA, HIP):
+            for kernel, options in mistakes:
+                with self.subTest(kernel=kernel.fn.__name__, target=target):
+                    theirs = self.failure(kernel, target, options, BLOCK=128)
+                    for form in ("ttgir", "ttir"):
+                        with triton_llopt.enabled(form):
+                            ours = self.failure(kernel, target, options, BLOCK=128)
+                        self.assertIs(type(ours), type(theirs))
+                        self.assertEqual(str(ours), str(theirs))
+
+    def test_miscounted_constraints_are_explained(self):
+        """Triton's process ends at them."""
+        for form in ("ttgir", "ttir"):
+            with triton_llopt.enabled(form):
+                error = self.failure(kernels.miscounted, BLOCK=128)
+            self.assertIsInstance(error, triton_llopt.InvalidKernelError)
+            self.assertRegex(str(error), r"kernels\.py:\d+:\d+: .*'=r,r,r' list 2 inputs, not 1")
+
+    def test_too_much_shared_memory_is_out_of_resources(self):
+        for target, lanes in (("cuda:90", 32), ("hip:gfx942", 64)):
+            triton_llopt.simulate(target)
+            x = Array(np.zeros(131072, np.float32))
+            with self.assertRaises(triton.runtime.errors.OutOfResources) as caught:
+                kernels.greedy[(1,)](x, BLOCK=131072, LANES=lanes)
+            self.assertIn("Required: 524288", str(caught.exception))
 
     def test_refused_assembly_is_ptxas_error_under_both(self):
         theirs = self.failure(kernels.inline, BLOCK=128)
@@ -185,6 +216,23 @@ class Simulation(Switched):
         before = x.contents.copy()
         kernels.scaled[(1,)](x, 2.0, BLOCK=512)
         np.testing.assert_array_equal(x.contents, 2 * before)
+
+    def test_descriptors_of_the_host(self):
+        """By value where there is a copy unit, as pointers elsewhere. What lies outside is not written, and reads
+        as zero."""
+        whole = np.arange(100 * 80, dtype=np.float32).reshape(100, 80)
+        for target in ("cuda:80", "cuda:90", "hip:gfx942"):
+            for form in ("ttgir", "ttir"):
+                triton_llopt.enable(form)
+                triton_llopt.simulate(target)
+                result = Array(np.full((30, 24), -1, np.float32))
+                a, b = (
+                    TensorDescriptor.from_tensor(array, [32, 32]) for array in (Array(whole), result)
+                )
+                kernels.moved[(1,)](a, b, 80, 64, ROWS=32, COLUMNS=32)
+                expected = np.ones((30, 24), np.float32)
+                expected[:20, :16] += whole[80:, 64:]
+                np.testing.assert_array_equal(result.contents, expected)
 
     def test_views_share_memory(self):
         triton_llopt.simulate("cuda:90")

@@ -19,7 +19,7 @@ from triton.backends.nvidia.driver import ty_to_cpp
 from triton.runtime import driver as _driver
 
 from triton_llopt import _llopt
-from triton_llopt.errors import NotSimulatedError, SanitizerError, SanitizerWarning, SimulationError
+from triton_llopt.errors import SanitizerError, SanitizerWarning, SimulationError
 
 
 # Bytes of the smallest unit that a GPU allocates and that its atomics work on.
@@ -40,11 +40,16 @@ def allocation(tensor):
 
 
 class _Arguments:
-    """The arguments of one launch, as the machine takes them."""
+    """The arguments of one launch, as the machine takes them.
 
-    def __init__(self):
+    ``descriptors`` says of each tensor descriptor what its object is to hold; without, all of them were lowered
+    to pointers.
+    """
+
+    def __init__(self, descriptors=()):
         self.values = []
         self.allocations = {}
+        self.descriptors = iter(descriptors)
 
     def add(self, type, value):
         """Adds an argument of a type of Triton's signature."""
@@ -67,17 +72,41 @@ class _Arguments:
         if value is None or isinstance(value, int):
             self.values.append(("pointer", value or 0))
             return
+        self.note(value)
+        self.values.append(("pointer", value.data_ptr()))
+
+    def note(self, value):
+        """Remembers the memory that a tensor lies in."""
         place = allocation(value)
         if place is not None and place[1] > 0:
             self.allocations[place[0]] = max(place[1], self.allocations.get(place[0], 0))
-        self.values.append(("pointer", value.data_ptr()))
 
     def add_descriptor(self, type, value):
-        """A tensor descriptor that was lowered to a pointer, sizes and strides, each given twice."""
+        """An object by value, then sizes and strides; or, where there are no objects, a pointer, these, whether
+        NaN fills up, and these again."""
         rank = re.fullmatch(r"tensordesc<[^\[]*\[([^\]]*)\].*", type)[1].count(",") + 1
-        sizes = [*value.shape[:rank], *value.strides[:rank]]
-        self.add_pointer(value.base)
-        self.values += [*sizes, int(value.padding == "nan"), *sizes]
+        shape, strides = list(value.shape[:rank]), list(value.strides[:rank])
+        about = next(self.descriptors, None)
+        fill_nan = value.padding == "nan"
+        if about is None:
+            self.add_pointer(value.base)
+            self.values += [*shape, *strides, int(fill_nan), *shape, *strides]
+            return
+        if about["fp4_padded"]:
+            # The object counts 4-bit values.
+            shape[-1] *= 2
+        self.note(value.base)
+        object = _llopt.tensor_descriptor(
+            value.base.data_ptr(),
+            shape,
+            strides,
+            elem_size=about["elem_size"],
+            elem_type=about["elem_type"],
+            swizzle=about["swizzle"],
+            block_size=about["block_size"],
+            fill_nan=fill_nan,
+        )
+        self.values += [object, *shape, *strides]
 
     def sizes(self):
         """Bytes by address; allocations that share some are one."""
@@ -112,11 +141,6 @@ class Launcher:
     def __init__(self, source, metadata):
         self.signature = list(source.signature.values())
         self.metadata = metadata
-        if any(getattr(metadata, "tensordesc_meta", None) or ()):
-            raise _described(
-                NotSimulatedError("the simulated machine takes no TMA descriptors of the host"),
-                metadata,
-            )
 
     def __call__(self, x, y, z, stream, function, packed, launch_metadata, enter, exit, *arguments):
         if enter is not None:
@@ -128,7 +152,7 @@ class Launcher:
 
     def launch(self, grid, kernel, arguments):
         metadata, device = self.metadata, _driver.active
-        given = _Arguments()
+        given = _Arguments(getattr(metadata, "tensordesc_meta", None) or ())
         for type, value in zip(self.signature, arguments):
             given.add(type, value)
         x, y, z = grid
