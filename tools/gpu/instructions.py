@@ -108,8 +108,8 @@ APPROXIMATE = [
     *approximate(["tanh.approx.f16"], "fp16", np.tanh, (-5, 5), absolute(-10.987)),
     *approximate(["ex2.approx.ftz.bf16"], "bf16", np.exp2, (-130, 129), relative(-7)),
     *approximate(["tanh.approx.bf16"], "bf16", np.tanh, (-5, 5), absolute(-8)),
-    *approximate(["rcp.approx.ftz.f64"], "fp64", reciprocal, (-100, 100), relative(-19)),
-    *approximate(["rsqrt.approx.ftz.f64"], "fp64", inverse_root, (0, 100), relative(-19)),
+    *approximate(["rcp.approx.ftz.f64"], "fp64", reciprocal, (-100, 100), relative(-20)),
+    *approximate(["rsqrt.approx.ftz.f64"], "fp64", inverse_root, (0, 100), relative(-20)),
 ]  # fmt: skip
 
 
@@ -184,7 +184,15 @@ def inputs(instruction):
     # Few enough streams that packing them together is small.
     rng = np.random.default_rng(zlib.crc32(repr((instruction.types, instruction.usual)).encode()))
     found = [numbers(rng, type, instruction.usual) for type in instruction.types]
-    return [found[0], *(rng.permutation(more) for more in found[1:])]
+    found = [found[0], *(rng.permutation(more) for more in found[1:])]
+    if instruction.types[:2] == ("fp32", "fp32"):
+        # Products and quotients at the border of the normal numbers, which rounding takes across.
+        below, least = np.nextafter(np.float32(1), np.float32(0)), np.float32(2.0**-126)
+        found[0][:6] = [below, -below, least, least, least * (1 + 2.0**-23), 1.5]
+        found[1][:6] = [least, least, below, 1 + 2.0**-23, 1 + 2.0**-22, least / 1.5 * 2]
+        for more in found[2:]:
+            more[:6] = 0
+    return found
 
 
 def text(instruction):

@@ -86,10 +86,7 @@ impl Format {
     fn nan(self) -> u64 {
         let sign_bit = 1u64 << (self.exponent + self.mantissa);
         match self.special {
-            Special::Ieee => {
-                (((1u64 << self.exponent) - 1) << self.mantissa) | (1u64 << (self.mantissa - 1))
-            }
-            Special::NanOnly => sign_bit - 1,
+            Special::Ieee | Special::NanOnly => sign_bit - 1,
             Special::Fnuz => sign_bit,
         }
     }
@@ -274,11 +271,12 @@ pub(crate) fn half_to_f32(code: u64) -> f32 {
 #[inline]
 pub(crate) fn f32_to_half(value: f32) -> u64 {
     let bits = value.to_bits();
-    let sign = bits >> 16 & 0x8000;
     let magnitude = bits & 0x7fff_ffff;
-    let code = if magnitude > 0x7f80_0000 {
-        0x7e00 | (magnitude >> 13 & 0x3ff)
-    } else if magnitude >= 0x4780_0000 {
+    if magnitude > 0x7f80_0000 {
+        return F16.nan();
+    }
+    let sign = bits >> 16 & 0x8000;
+    let code = if magnitude >= 0x4780_0000 {
         0x7c00
     } else if magnitude < 0x3880_0000 {
         // Subnormal halves: adding 0.5 in a single makes the hardware round at 2^-24.
@@ -301,7 +299,7 @@ pub(crate) fn bf16_to_f32(code: u64) -> f32 {
 pub(crate) fn f32_to_bf16(value: f32) -> u64 {
     let bits = value.to_bits();
     if value.is_nan() {
-        return u64::from(bits >> 16 | 0x40);
+        return BF16.nan();
     }
     u64::from((bits.wrapping_add(0x7fff + (bits >> 16 & 1))) >> 16)
 }

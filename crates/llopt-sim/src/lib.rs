@@ -75,6 +75,7 @@ mod bytecode;
 mod collective;
 mod counters;
 mod decode;
+mod directed;
 mod dominance;
 mod emit;
 mod error;

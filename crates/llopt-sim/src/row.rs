@@ -7,9 +7,11 @@
 //!
 //! What LLVM calls poison or undefined has one fixed meaning here: shifts by too much give 0 (or the sign), division
 //! by zero gives all ones, conversions of floating point out of range saturate, NaN gives 0; the same on both vendors.
+//! LLVM leaves the bits of NaN open: arithmetic in 16 and 32 bits gives those of an H200, all ones but the sign; in 64
+//! bits it keeps the operand's, as the host does.
 
 use crate::float::{
-    self, BF16, F16, Rounding, add_odd, bf16_to_f32, div_odd, f32_to_bf16, f32_to_half, fma_odd,
+    BF16, F16, Rounding, add_odd, bf16_to_f32, div_odd, f32_to_bf16, f32_to_half, fma_odd,
     half_to_f32, sqrt_odd,
 };
 use crate::ir::{IntPredicate, RealPredicate};
@@ -81,8 +83,15 @@ pub(crate) fn f32_of(bits: u64) -> f32 {
 /// The row's element of a single.
 #[inline]
 pub(crate) fn of_f32(value: f32) -> u64 {
-    u64::from(value.to_bits())
+    if value.is_nan() {
+        NAN_F32
+    } else {
+        u64::from(value.to_bits())
+    }
 }
+
+/// What arithmetic in single precision gives where there is no number.
+pub(crate) const NAN_F32: u64 = 0x7fff_ffff;
 /// Replaces a subnormal single by a zero of its sign.
 #[inline]
 pub(crate) fn flush(value: f32) -> f32 {
@@ -282,10 +291,17 @@ impl Real {
             Real::F16 => F16.nearest(value),
             Real::BF16 => BF16.nearest(value),
             Real::F32 => of_f32(value as f32),
-            Real::F32Flush => of_f32(flush(value as f32)),
+            Real::F32Flush if is_tiny(value) => of_f32(0f32.copysign(value as f32)),
+            Real::F32Flush => of_f32(value as f32),
             Real::F64 => value.to_bits(),
         }
     }
+}
+
+/// Whether a result is flushed where singles are: before it is rounded, as an H200 does, so that what rounds up to the
+/// least normal number is flushed too.
+pub(crate) fn is_tiny(value: f64) -> bool {
+    value.abs() < f64::from(f32::MIN_POSITIVE)
 }
 
 /// Floating-point operations of two operands.
@@ -364,8 +380,8 @@ macro_rules! arithmetic {
                 of_f32($e)
             }),
             Real::F32Flush => row2!(|x, y| {
-                let ($a, $b) = (flush(f32_of(x)), flush(f32_of(y)));
-                of_f32(flush($e))
+                let ($a, $b) = (Real::F32Flush.decode(x), Real::F32Flush.decode(y));
+                Real::F32Flush.encode($odd)
             }),
             Real::F64 => row2!(|x, y| {
                 let ($a, $b) = (f64::from_bits(x), f64::from_bits(y));
@@ -456,8 +472,8 @@ pub(crate) fn real_fma(real: Real) -> Row3 {
         }),
         Real::F32 => row3!(|a, b, c| of_f32(f32_of(a).mul_add(f32_of(b), f32_of(c)))),
         Real::F32Flush => row3!(|a, b, c| {
-            let (x, y, z) = (flush(f32_of(a)), flush(f32_of(b)), flush(f32_of(c)));
-            of_f32(flush(x.mul_add(y, z)))
+            let [x, y, z] = [a, b, c].map(|bits| Real::F32Flush.decode(bits));
+            Real::F32Flush.encode(fma_odd(x, y, z))
         }),
         Real::F64 => row3!(|a, b, c| {
             f64::from_bits(a)
@@ -601,7 +617,10 @@ pub(crate) fn real_function(function: RealFunction, real: Real) -> Row1 {
             _ => function!(|a| sqrt_odd(a)),
         },
         R::Rsqrt => function!(|a| 1.0 / a.sqrt()),
-        R::Reciprocal => function!(|a| div_odd(1.0, a)),
+        R::Reciprocal => match real {
+            Real::F64 => row1!(|a| (1.0 / f64::from_bits(a)).to_bits()),
+            _ => function!(|a| div_odd(1.0, a)),
+        },
         R::Exp => function!(|a| a.exp()),
         R::Exp2 => function!(|a| a.exp2()),
         R::Log => function!(|a| a.ln()),
@@ -634,11 +653,15 @@ pub(crate) fn real_convert(from: Real, to: Real) -> Row1 {
                 (Real::BF16, Real::F32) => row1!(|a| (a & 0xffff) << 16),
                 (Real::F32, Real::F16) => row1!(|a| f32_to_half(f32_of(a))),
                 (Real::F32, Real::BF16) => row1!(|a| f32_to_bf16(f32_of(a))),
+                // NaN keeps the upper bits of what it says.
+                (Real::F64, Real::F32) => {
+                    row1!(|a| u64::from((f64::from_bits(a) as f32).to_bits()))
+                }
                 _ => COPY,
             }
         };
     }
-    convert!(F16 F64, BF16 F64, F32 F64, F64 F16, F64 BF16, F64 F32, F16 BF16, BF16 F16)
+    convert!(F16 F64, BF16 F64, F32 F64, F64 F16, F64 BF16, F16 BF16, BF16 F16)
 }
 
 /// A signed or unsigned integer (already extended to 64 bits) to floating point, to nearest even.
@@ -704,57 +727,4 @@ pub(crate) fn real_to_int(real: Real, signed: bool, rounding: Rounding) -> Row3 
         Real::F32Flush => by_rounding!(Real::F32Flush),
         Real::F64 => by_rounding!(Real::F64),
     }
-}
-
-/// Single precision arithmetic in a given direction of rounding.
-pub(crate) fn directed_f32(op: RealOp, rounding: Rounding, ftz: bool) -> Option<Row2> {
-    macro_rules! directed {
-        ($mode:expr, $flush:expr, |$a:ident, $b:ident| $e:expr) => {
-            row2!(|x, y| {
-                let ($a, $b) = ($flush.decode(x), $flush.decode(y));
-                $flush.encode(f64::from(f32_of(float::F32.encode($e, $mode, false))))
-            })
-        };
-    }
-    macro_rules! by_mode {
-        (|$a:ident, $b:ident| $e:expr) => {
-            match (rounding, ftz) {
-                (Rounding::Zero, false) => directed!(Rounding::Zero, Real::F32, |$a, $b| $e),
-                (Rounding::Zero, true) => directed!(Rounding::Zero, Real::F32Flush, |$a, $b| $e),
-                (Rounding::Up, false) => directed!(Rounding::Up, Real::F32, |$a, $b| $e),
-                (Rounding::Up, true) => directed!(Rounding::Up, Real::F32Flush, |$a, $b| $e),
-                (Rounding::Down, false) => directed!(Rounding::Down, Real::F32, |$a, $b| $e),
-                (Rounding::Down, true) => directed!(Rounding::Down, Real::F32Flush, |$a, $b| $e),
-                _ => return None,
-            }
-        };
-    }
-    Some(match op {
-        RealOp::Add => by_mode!(|a, b| add_odd(a, b)),
-        RealOp::Sub => by_mode!(|a, b| add_odd(a, -b)),
-        RealOp::Mul => by_mode!(|a, b| a * b),
-        RealOp::Div => by_mode!(|a, b| div_odd(a, b)),
-        _ => return None,
-    })
-}
-
-/// Single precision fused multiply-add in a given direction of rounding.
-pub(crate) fn directed_fma_f32(rounding: Rounding, ftz: bool) -> Option<Row3> {
-    macro_rules! directed {
-        ($mode:expr, $real:expr) => {
-            row3!(|a, b, c| {
-                let exact = fma_odd($real.decode(a), $real.decode(b), $real.decode(c));
-                $real.encode(f64::from(f32_of(float::F32.encode(exact, $mode, false))))
-            })
-        };
-    }
-    Some(match (rounding, ftz) {
-        (Rounding::Zero, false) => directed!(Rounding::Zero, Real::F32),
-        (Rounding::Zero, true) => directed!(Rounding::Zero, Real::F32Flush),
-        (Rounding::Up, false) => directed!(Rounding::Up, Real::F32),
-        (Rounding::Up, true) => directed!(Rounding::Up, Real::F32Flush),
-        (Rounding::Down, false) => directed!(Rounding::Down, Real::F32),
-        (Rounding::Down, true) => directed!(Rounding::Down, Real::F32Flush),
-        _ => return None,
-    })
 }

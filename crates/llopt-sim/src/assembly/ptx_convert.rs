@@ -6,7 +6,8 @@
 use crate::bytecode::Slot;
 use crate::error::Decoded;
 use crate::float::{BF16, E4M3, E5M2, F16, F32, Format, Rounding};
-use crate::intrinsics::{PERMUTE_BYTES, ROUND_TF32, clamp_to_unit, rectify, rounding};
+use crate::intrinsics::{PERMUTE_BYTES, ROUND_TF32, clamp_to_unit, rectify, rounding, to_integer};
+use crate::ir::RealPredicate;
 use crate::row::{self, Real, Row1, mask, row1};
 
 use super::ptx::{Kind, Translator, Type, unknown};
@@ -236,9 +237,7 @@ fn convert(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> D
             }
             let signed = to.is_signed();
             let direction = mode.map_or(Rounding::Zero, |m| m.0);
-            let max = t.e.constant(mask(to.bits - u32::from(signed)));
-            let low = t.e.constant(mask(to.bits));
-            t.e.map3(row::real_to_int(real, signed, direction), a, max, low)
+            to_integer(t.e, real, signed, to.bits, direction, a)
         }
         (None, Some(real)) => {
             if mode.is_some_and(|m| m.0 != Rounding::NearestEven) {
@@ -254,6 +253,18 @@ fn convert(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> D
         (Some(source), Some(target)) => {
             let to_integral = mode.is_some_and(|m| m.1);
             let mut value = a;
+            if source == Real::F64 && target == Real::F32Flush {
+                // What is tiny among singles is flushed before it is rounded.
+                let flush = row1!(|a| {
+                    let x = f64::from_bits(a);
+                    if x.abs() < f64::from(f32::MIN_POSITIVE) {
+                        0f64.copysign(x).to_bits()
+                    } else {
+                        a
+                    }
+                });
+                value = t.e.map1(flush, value);
+            }
             if to_integral {
                 let function = match mode.map(|m| m.0) {
                     Some(Rounding::Zero) => row::RealFunction::Trunc,
@@ -280,7 +291,15 @@ fn convert(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> D
                 };
                 let direction = mode.filter(|m| !m.1).map_or(Rounding::NearestEven, |m| m.0);
                 let f = narrow(source, format, direction, satfinite).ok_or_else(error)?;
-                t.e.map1(f, value)
+                let narrowed = t.e.map1(f, value);
+                if source == Real::F64 && target.bits() == 32 {
+                    let unordered = row::real_compare(RealPredicate::LLVMRealUNO, source);
+                    let is_nan = t.e.map2(unordered, value, value);
+                    let kept = t.e.map1(row::real_convert(source, Real::F32), value);
+                    t.e.select(is_nan, kept, narrowed)
+                } else {
+                    narrowed
+                }
             };
             let converted = if sat {
                 clamp_to_unit(t.e, target, converted)

@@ -7,9 +7,11 @@
 //! approximations of doubles see and give the upper halves alone.
 
 use crate::bytecode::Slot;
+use crate::directed;
 use crate::emit::Emitter;
 use crate::error::Decoded;
 use crate::float::{BF16, E4M3, E5M2, F16, F32, Format, Rounding, TF32, div_odd};
+use crate::ir::RealPredicate;
 use crate::row::{
     self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, f32_of, of_f32, row1, row2, row3,
 };
@@ -174,6 +176,10 @@ impl Function<'_> {
             "trunc" => RealFunction::Trunc,
             "round" => RealFunction::RoundEven,
             "fabs" | "abs" => return Some(self.absolute()),
+            "neg" if self.real == Real::F32 => return Some(row1!(|a| of_f32(-f32_of(a)))),
+            "neg" if self.real == Real::F32Flush => {
+                return Some(row1!(|a| of_f32(-row::flush(f32_of(a)))));
+            }
             "neg" => return Some(row::real_negate(self.real)),
             "saturate" => {
                 return Some(match self.real {
@@ -188,6 +194,7 @@ impl Function<'_> {
 
     fn absolute(&self) -> Row1 {
         match self.real {
+            Real::F32 => row1!(|a| of_f32(f32_of(a).abs())),
             Real::F32Flush => row1!(|a| of_f32(row::flush(f32_of(a)).abs())),
             real => row::real_abs(real),
         }
@@ -210,7 +217,7 @@ impl Function<'_> {
                 return Some(match self.real {
                     Real::F32 | Real::F32Flush => row2!(|a, b| {
                         let sign = (a ^ b) & 0x8000_0000;
-                        of_f32(f32_of(a).abs().min(f32_of(b).abs())) | sign
+                        signed_magnitude(f32_of(a).abs().min(f32_of(b).abs()), sign)
                     }),
                     _ => return None,
                 });
@@ -219,7 +226,7 @@ impl Function<'_> {
                 return Some(match self.real {
                     Real::F32 | Real::F32Flush => row2!(|a, b| {
                         let sign = (a ^ b) & 0x8000_0000;
-                        of_f32(f32_of(a).abs().max(f32_of(b).abs())) | sign
+                        signed_magnitude(f32_of(a).abs().max(f32_of(b).abs()), sign)
                     }),
                     _ => return None,
                 });
@@ -244,7 +251,7 @@ impl Function<'_> {
         let arithmetic = matches!(op, RealOp::Add | RealOp::Sub | RealOp::Mul | RealOp::Div);
         if arithmetic && self.mode != Rounding::NearestEven {
             return match self.real {
-                Real::F32 | Real::F32Flush => row::directed_f32(op, self.mode, self.ftz),
+                Real::F32 | Real::F32Flush => directed::binary(op, self.mode, self.ftz),
                 _ => None,
             };
         }
@@ -259,10 +266,15 @@ impl Function<'_> {
             return Some(row::real_fma(self.real));
         }
         match self.real {
-            Real::F32 | Real::F32Flush => row::directed_fma_f32(self.mode, self.ftz),
+            Real::F32 | Real::F32Flush => directed::fma(self.mode, self.ftz),
             _ => None,
         }
     }
+}
+
+/// A magnitude with a sign; NaN has none.
+fn signed_magnitude(magnitude: f32, sign: u64) -> u64 {
+    of_f32(magnitude) | if magnitude.is_nan() { 0 } else { sign }
 }
 
 /// `div.approx`: a product with the divisor's reciprocal, which is flushed to zero where it is subnormal.
@@ -307,11 +319,11 @@ fn of_upper_half(a: u64, function: impl Fn(f64) -> f64) -> u64 {
         }
     };
     let result = function(f64::from_bits(flush(upper(a))));
-    if result.is_nan() || result.is_infinite() {
-        return result.to_bits();
+    if result.is_nan() {
+        return row::NAN_F32 << 32;
     }
-    // To the nearest of the upper halves.
-    flush(upper(result.to_bits() + 0x8000_0000))
+    // An H200 is within one unit of this.
+    flush(upper(result.to_bits()))
 }
 
 fn integers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
@@ -430,6 +442,27 @@ fn encode_saturated(format: Format, value: f64) -> u64 {
     format.encode(value, Rounding::NearestEven, true)
 }
 
+/// `cvt` from floating point to an integer: saturating; NaN gives zero, or the top bit alone if the source or the result
+/// has 64 bits (PTX ISA, `cvt`).
+pub(crate) fn to_integer(
+    e: &mut Emitter<'_>,
+    real: Real,
+    signed: bool,
+    bits: u32,
+    mode: Rounding,
+    a: Slot,
+) -> Slot {
+    let max = e.constant(row::mask(bits - u32::from(signed)));
+    let low = e.constant(row::mask(bits));
+    let result = e.map3(row::real_to_int(real, signed, mode), a, max, low);
+    if real != Real::F64 && bits != 64 {
+        return result;
+    }
+    let is_nan = e.map2(row::real_compare(RealPredicate::LLVMRealUNO, real), a, a);
+    let top = e.constant(1 << (bits - 1));
+    e.select(is_nan, top, result)
+}
+
 fn conversions(
     e: &mut Emitter<'_>,
     name: &str,
@@ -458,14 +491,7 @@ fn conversions(
     {
         let real = if has("ftz") { Real::F32Flush } else { real };
         let a = call.scalar(0)?;
-        let max = e.constant(row::mask(bits - u32::from(signed)));
-        let low = e.constant(row::mask(bits));
-        return Ok(Some(vec![e.map3(
-            row::real_to_int(real, signed, mode),
-            a,
-            max,
-            low,
-        )]));
+        return Ok(Some(vec![to_integer(e, real, signed, bits, mode, a)]));
     }
     let from_int = match parts[0] {
         "i2f" => Some((true, 32, Real::F32)),
@@ -592,7 +618,7 @@ fn narrowing<const F: usize>(zero: bool, saturate: bool) -> Row1 {
 /// Rounds a single to the ten bits of mantissa that the matrix unit reads, ties away from zero.
 pub(crate) const ROUND_TF32: Row1 = row1!(|a| {
     if a & 0x7f80_0000 == 0x7f80_0000 {
-        a
+        a & 0xffff_e000
     } else {
         (a + 0x1000) & 0xffff_e000
     }

@@ -106,6 +106,74 @@ fn floating_point_rounds_as_named() {
     );
     assert_eq!(float("div.approx.f32 $0, $1, 0f7f000000;", 1e38), 0.0);
     assert!(float("div.approx.f32 $0, $1, 0f7f000000;", f32::INFINITY).is_nan());
+    // NaN says nothing: all ones but the sign.
+    for template in [
+        "add.f32 $0, $1, $1;",
+        "sqrt.rn.f32 $0, $1;",
+        "neg.f32 $0, $1;",
+    ] {
+        let payload = f32::from_bits(0xffc0_1234);
+        assert_eq!(
+            float(template, payload).to_bits(),
+            0x7fff_ffff,
+            "{template}"
+        );
+    }
+    // What is tiny before it is rounded is flushed: 2^-126 (1 - 2^-24).
+    let below_one = 1f32.next_down();
+    assert_eq!(
+        float("mul.rn.f32 $0, $1, 0f00800000;", below_one),
+        f32::MIN_POSITIVE
+    );
+    assert_eq!(float("mul.rn.ftz.f32 $0, $1, 0f00800000;", below_one), 0.0);
+    assert_eq!(
+        float("neg.ftz.f32 $0, $1;", 1e-40).to_bits(),
+        (-0f32).to_bits()
+    );
+    // Nothing, rounded downwards, is negative.
+    assert_eq!(
+        float("add.rm.f32 $0, $1, 0fbf800000;", 1.0).to_bits(),
+        (-0f32).to_bits()
+    );
+    assert_eq!(
+        float("fma.rm.f32 $0, $1, $1, 0fbf800000;", 1.0).to_bits(),
+        (-0f32).to_bits()
+    );
+    assert_eq!(float("add.rm.f32 $0, $1, 0f00000000;", 0.0).to_bits(), 0);
+}
+
+/// NaN becomes the top bit alone where the source or the result has 64 bits.
+#[test]
+fn numbers_that_are_none_become_integers() {
+    let integer = |template: &str| {
+        let body = format!("%y = call i32 asm \"{template}\", \"=r,r\"(i32 %x)");
+        lanes("cuda:90", &body, &[f32::NAN.to_bits()])[0]
+    };
+    assert_eq!(
+        integer("{ .reg .f32 a; mov.b32 a, $1; cvt.rzi.s32.f32 $0, a; }"),
+        0
+    );
+    let wide =
+        "{ .reg .f32 a; .reg .f64 d; mov.b32 a, $1; cvt.f64.f32 d, a; cvt.rzi.s32.f64 $0, d; }";
+    assert_eq!(integer(wide), 1 << 31);
+    let long = "{ .reg .f32 a; .reg .b64 d; mov.b32 a, $1; cvt.rzi.u64.f32 d, a; shr.u64 d, d, 32; cvt.u32.u64 $0, d; }";
+    assert_eq!(integer(long), 1 << 31);
+}
+
+/// `rcp.rn` of a double rounds once.
+#[test]
+fn reciprocals_of_doubles_round_once() {
+    let body = "%a = uitofp i32 %x to double
+             %r = call double asm \"rcp.rn.f64 $0, $1;\", \"=d,d\"(double %a)
+             %g = bitcast double %r to i64
+             %y = trunc i64 %g to i32";
+    for (x, low) in
+        [3u32, 7, 10, 49, 1_000_003]
+            .iter()
+            .zip(lanes("cuda:90", body, &[3, 7, 10, 49, 1_000_003]))
+    {
+        assert_eq!(low, (1.0 / f64::from(*x)).to_bits() as u32, "{x}");
+    }
 }
 
 /// Approximations of doubles see the upper half, give the upper half, and take subnormal numbers for zeros.
