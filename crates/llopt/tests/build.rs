@@ -205,6 +205,24 @@ fn mistakes_in_bodies_are_explained() {
 }
 
 #[test]
+fn mistakes_in_calls_are_explained() {
+    let said = mistakes(|k| {
+        let (narrow, wide) = (k.range(0..64), k.range(0..128));
+        let double = k.function("double", [narrow], |[x]| [x + x]);
+        let [_] = double.call([wide]);
+        let broken = k.function("broken", [narrow], |[x]| [x + wide]);
+        let [_] = broken.call([narrow]);
+    });
+    assert_eq!(
+        said,
+        [
+            "a call of 'double' gives (tensor<128xi32>) and must give (tensor<64xi32>)",
+            "the shapes of tensor<64xi32> and tensor<128xi32> do not meet",
+        ]
+    );
+}
+
+#[test]
 fn values_of_another_kernel_are_refused() {
     let context = Context::new().unwrap();
     let other = KernelBuilder::new(&context, "other");

@@ -136,7 +136,7 @@ impl<'k> KernelBuilder<'k> {
             r#type = Pointer::get(r#type, 1);
         }
         let place = Location::name(self.mlir(), name, self.place(at));
-        let entry = self.function().and_then(entry_of);
+        let entry = self.entry_function().and_then(entry_of);
         self.arguments.borrow_mut().push(argument);
         let raw = entry.map(|entry| entry.append_argument(r#type, place));
         Value::new(self, raw)
@@ -253,7 +253,7 @@ impl<'k> KernelBuilder<'k> {
 
     /// Writes the arguments into the function's type and attributes.
     fn set_signature(&self) {
-        let function = self.function();
+        let function = self.entry_function();
         let (Some(entry), Some(function)) = (
             function.and_then(entry_of),
             function.and_then(tt::FuncOp::of),
@@ -280,7 +280,7 @@ impl<'k> KernelBuilder<'k> {
         function.set_arg_attrs(Some(attr::array(context, &attributes)));
     }
 
-    fn function(&self) -> Option<OperationRef<'k, '_>> {
+    fn entry_function(&self) -> Option<OperationRef<'k, '_>> {
         self.insertion.module().body().first_operation()
     }
 
@@ -329,6 +329,11 @@ impl<'k> KernelBuilder<'k> {
     /// Appends an operation.
     pub(super) fn append(&'k self, operation: Operation<'k>) -> OperationRef<'k, 'k> {
         self.insertion.append(operation)
+    }
+
+    /// Where functions are.
+    pub(super) fn module_body(&'k self) -> BlockRef<'k, 'k> {
+        self.insertion.module().body()
     }
 
     /// While `body` runs, operations go to a block.

@@ -77,6 +77,7 @@ mod arithmetic;
 mod context;
 mod control_flow;
 mod element;
+mod function;
 mod kernel;
 mod layout;
 mod memory;
@@ -87,6 +88,7 @@ mod value;
 
 pub use context::Context;
 pub use element::Element;
+pub use function::Function;
 pub use kernel::{Argument, KernelBuilder};
 pub use layout::{blocked, linear, sliced};
 pub use llopt_dialects::encoding::Encoding;

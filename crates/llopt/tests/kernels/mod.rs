@@ -62,6 +62,21 @@ pub fn all() -> Vec<Case> {
             expected: (0..64 * 32).map(|i| i % 64 * 32 + i / 64).bytes(),
         },
         Case {
+            name: "calls",
+            build: calls,
+            grid: 1,
+            arguments: vec![
+                Passed::Uninitialized(4 * 256),
+                Passed::Buffer(numbers(256).bytes()),
+                Passed::Int(40),
+            ],
+            expected: numbers(256)
+                .into_iter()
+                .zip(0..)
+                .map(|(x, i)| x.clamp(3, 40) + i.clamp(3, 40))
+                .bytes(),
+        },
+        Case {
             name: "argmax",
             build: argmax,
             grid: 1,
@@ -175,6 +190,23 @@ fn masked_add(_: Target) -> Result<Source, Error> {
 }
 
 /// Reads rows and writes columns, each in the layout that is good for it.
+fn calls(_: Target) -> Result<Source, Error> {
+    let context = Context::new()?;
+    let k = KernelBuilder::new(&context, "calls");
+    let out = k.argument("out", Argument::pointer(Element::I32));
+    let x = k.argument("x", Argument::pointer(Element::I32));
+    let most = k.argument("most", Argument::scalar(Element::I32));
+    let index = k.range(0..256);
+    // A tensor, and a scalar that is none.
+    let clamp = k.function("clamp", [index, most], |[x, most]| {
+        [x.minimum(most).maximum(3), most]
+    });
+    let [place, most] = clamp.call([index, most]);
+    let [value, _] = clamp.call([(x + index).load(), most]);
+    (out + index).store(value + place);
+    k.finish()
+}
+
 fn transpose(target: Target) -> Result<Source, Error> {
     let context = Context::new()?;
     let k = KernelBuilder::with_layouts(&context, "transpose", target, 4);
