@@ -55,6 +55,8 @@ COUNTERS = re.compile(
     r"|smsp__inst_executed_op_(shared\w*|ldsm|ldgsts\w*|global_(ld|st))"
     r"|l1tex__t_sectors_pipe_lsu_mem_global_op_(ld|st|atom|red))$"
 )
+# Wavefronts that the GPU counts more or less from run to run, in larger kernels.
+WAVER = 2
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global"
 
@@ -419,7 +421,7 @@ def report(outcomes):
         print(f"{word}: {len(equal)} of {len(chosen)} kernels equal bit for bit, {elements} elements")
         for o in chosen:
             if o["values"] or o["bits"] or o["undefined"]:
-                good &= not (exact and o["values"])
+                good &= not (exact and (o["values"] or o["bits"] and o["kind"] == "instruction"))
                 print(
                     f"  {o['case']}: {o['values']} values differ (by up to {o['furthest']:.0f} ulp), "
                     f"{o['bits']} only in the bits of NaN, {o['undefined']} undefined. {o['where']}"
@@ -436,12 +438,13 @@ def report(outcomes):
         for column in columns:
             pairs = [o["traffic"][column] for o in counters if column in o["traffic"]]
             alike = [p for p in pairs if p[2]]
+            patterns_off = [o["case"] for o in counters if o["kind"] == "pattern" and len(set(o["traffic"][column][:2])) > 1]
             same, same_alike = (sum(p[0] == p[1] for p in some) for some in (pairs, alike))
             print(
                 f"{column}: {same} of {len(pairs)} kernels equal; "
                 f"of those that executed as many instructions {same_alike} of {len(alike)}"
             )
-            good &= same_alike == len(alike)
+            good &= not patterns_off and all(abs(p[0] - p[1]) <= WAVER for p in alike)
     approximate = [o for o in ran if o["kind"] == "approximation"]
     if approximate:
         print("\n| instruction | limit | GPU ulp (of limit) | machine ulp | apart ulp | one alone NaN |\n|---|---|---:|---:|---:|---:|")

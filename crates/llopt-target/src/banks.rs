@@ -12,8 +12,9 @@
 //! say, 4,400 of 4,400. Among them is what the guide does not mention: a wide *load* joins two
 //! phases when all lanes `l` and `l ^ 1`, or all lanes `l` and `l ^ 2`, read the same address. 800
 //! patterns of `ldmatrix`, plain and transposed, took the cycles of the rows within an eighth, which
-//! is the resolution of that loop. A part of the measurements is in `tests/banks_h200.txt`, and a
-//! test holds the rows to it.
+//! is the resolution of that loop; the GPU's counters of its wavefronts agree with the rows, as they
+//! do for the other accesses (`tools/gpu/hardware.py`). A part of the measurements is in
+//! `tests/banks_h200.txt`, and a test holds the rows to it.
 //!
 //! **AMD CDNA.** 32 banks on gfx90a and gfx942 (CDNA3 ISA, "Data Share"), 64 on gfx950 (CDNA4 ISA).
 //! `ds_write_b128` serves eight consecutive lanes, `ds_read_b128` lanes 0-3 with 20-23, and so on
