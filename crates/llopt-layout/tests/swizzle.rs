@@ -500,7 +500,7 @@ fn plans_read_well() {
     };
     assert_eq!(
         text("shuffle"),
-        "shuffle (cost 5.0, 1 shuffle, 4 selects, 4 byte permutes)
+        "shuffle (cost 4.0, 1 shuffle, 4 selects, 2 byte permutes)
   pack 2 elements into each word
   where parity of lane & 16 is odd, words i and i ^ 1 trade places
   word 0: word 0 of the own lane
@@ -509,7 +509,7 @@ fn plans_read_well() {
     );
     assert_eq!(
         text("shared"),
-        "shared (cost 8.8, 2 stores, 1 load, 4 wavefronts, 1 barrier, 256 bytes)
+        "shared (cost 9.8, 2 byte permutes, 2 stores, 1 load, 4 wavefronts, 1 barrier, 256 bytes)
   2 x store of 32 bits per lane, 2 wavefronts (bound 2)
   barrier of the warp
   1 x load of 64 bits per lane, 2 wavefronts (bound 2)"

@@ -25,7 +25,9 @@ pub struct Machine<'a> {
 /// Prices, in cycles of the shared-memory pipe of a multiprocessor per instruction of a warp.
 ///
 /// One wavefront is the unit: it occupies that pipe for one cycle. What runs elsewhere is priced
-/// by its throughput relative to it, what waits by the cycles that a warp cannot hide.
+/// by its throughput relative to it, what waits by the cycles that a warp cannot hide. Arithmetic
+/// (selects, byte permutes) has a pipe of its own; with other warps at hand the two pipes work at the
+/// same time, and the longer one decides ([`Costs::together`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A shuffle of one 32-bit register between lanes.
@@ -48,6 +50,17 @@ pub struct Costs {
     pub cluster_barrier: f32,
     /// Holding one more 32-bit register during the conversion.
     pub register: f32,
+    /// The part of the time of the less busy pipe that the other one does not hide: 0 if they work at the
+    /// same time, 1 if one after the other.
+    pub exposed: f32,
+}
+
+impl Costs {
+    /// The time of a conversion that keeps the pipe of shared memory and shuffles busy for `memory` cycles
+    /// and that of arithmetic for `arithmetic`.
+    pub fn together(&self, memory: f32, arithmetic: f32) -> f32 {
+        memory.max(arithmetic) + self.exposed * memory.min(arithmetic)
+    }
 }
 
 impl Default for Costs {
@@ -65,6 +78,7 @@ impl Default for Costs {
             block_barrier: 30.0,
             cluster_barrier: 200.0,
             register: 0.02,
+            exposed: 1.0,
         }
     }
 }

@@ -24,6 +24,7 @@
 
 mod endpoint;
 mod machine;
+mod packing;
 mod padding;
 mod request;
 mod shared;
@@ -349,12 +350,13 @@ fn priced(
         },
         _ => (0.0, 0.0),
     };
-    let cost = counts.shuffles as f32 * prices.shuffle
-        + counts.selects as f32 * prices.select
-        + counts.permutes as f32 * prices.permute
+    let memory = counts.shuffles as f32 * prices.shuffle
         + (counts.shared_stores + counts.shared_loads) as f32 * prices.issue
         + counts.store_wavefronts as f32 * prices.wavefront
-        + counts.load_wavefronts as f32 * wavefront
+        + counts.load_wavefronts as f32 * wavefront;
+    let arithmetic =
+        counts.selects as f32 * prices.select + counts.permutes as f32 * prices.permute;
+    let cost = prices.together(memory, arithmetic)
         + counts.barriers as f32 * barrier
         + counts.extra_registers as f32 * prices.register;
     Plan {

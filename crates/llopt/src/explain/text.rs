@@ -204,6 +204,7 @@ fn plan(plan: &PlanJson) -> String {
     for (count, word) in [
         (plan.shuffles, "shuffle"),
         (plan.selects, "select"),
+        (plan.permutes, "byte permute"),
         (plan.shared_stores, "store"),
         (plan.shared_loads, "load"),
         (plan.store_wavefronts + plan.load_wavefronts, "wavefront"),

@@ -47,6 +47,8 @@ pub struct PlanJson {
     pub shuffles: u32,
     /// Selects of 32-bit registers.
     pub selects: u32,
+    /// Byte permutes that bring narrow elements into the words that move, or out of them.
+    pub permutes: u32,
     /// Instructions that write shared memory.
     pub shared_stores: u32,
     /// Instructions that read shared memory.
@@ -85,6 +87,7 @@ impl From<&Plan> for PlanJson {
             load_instruction: shared.map(|shared| shared.load.instruction.name),
             shuffles: plan.counts.shuffles,
             selects: plan.counts.selects,
+            permutes: plan.counts.permutes,
             shared_stores: plan.counts.shared_stores,
             shared_loads: plan.counts.shared_loads,
             store_wavefronts: plan.counts.store_wavefronts,

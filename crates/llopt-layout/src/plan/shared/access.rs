@@ -7,6 +7,7 @@ use crate::f2::{Echelon, Matrix, WORD, low_mask, ones};
 use crate::instruction::{Bit, Instruction, InstructionKind, MAX_INSTRUCTION_BITS};
 use crate::layout::{Dims, LinearLayout};
 use crate::plan::endpoint::{Endpoint, Vectors};
+use crate::plan::packing::instruction_permutes;
 use crate::plan::shared::space::{End, Located};
 use crate::plan::{Machine, PlanError};
 use crate::{Dim, InlineList, LayoutError, Side};
@@ -36,6 +37,13 @@ pub struct SharedAccess {
 }
 
 impl SharedAccess {
+    /// The byte permutes that bring narrow elements into the words of all instructions, or out of them.
+    pub(in crate::plan) fn permutes(&self) -> u32 {
+        instruction_permutes(self.instruction.element_bits, &self.registers)
+            .times(self.instructions)
+            .count()
+    }
+
     /// The dimension of [`SharedAccess::address`] that counts instructions.
     pub const REPEAT: Dim = match Dim::new("repeat") {
         Some(dim) => dim,
@@ -261,6 +269,17 @@ impl Assignment {
 
     pub fn instructions(&self) -> u32 {
         1 << self.repeats.len()
+    }
+
+    /// The byte permutes of all instructions.
+    pub fn permutes(&self, end: &End) -> u32 {
+        let index = |&coordinates: &u32| {
+            ones(coordinates).fold(0, |index, i| index ^ end.masks[i as usize])
+        };
+        let registers: Vectors = self.registers.iter().map(index).collect();
+        instruction_permutes(self.instruction.element_bits, &registers)
+            .times(self.instructions())
+            .count()
     }
 
     /// The passes of one instruction.

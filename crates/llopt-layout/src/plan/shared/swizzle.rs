@@ -28,12 +28,21 @@ pub(super) struct Candidate {
     cost: f32,
 }
 
+impl Candidate {
+    /// Whether no access has a conflict.
+    fn is_free(&self) -> bool {
+        [&self.store, &self.load]
+            .into_iter()
+            .all(|side| side.wavefronts == side.instruction.phases())
+    }
+}
+
 /// The vectors of a chunk.
 type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
 
 impl Problem<'_> {
-    /// The cheapest candidate without conflicts: the first one, when pairs of instructions are tried
-    /// in the order of what they cost without. If all have conflicts, the cheapest of these.
+    /// The cheapest candidate without conflicts, or of all if all have some. Pairs of instructions are tried in
+    /// the order of what they cost at least, and no further than to where that is more than what has been found.
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
         let spans = (self.store.span(), self.load.span());
         let stores = options(&self.store, self.element_bits, self.machine, request.store);
@@ -50,7 +59,7 @@ impl Problem<'_> {
                 count,
             )
         };
-        // Price, number of instructions, and the pair.
+        // The least price, without conflicts and permutes, the number of instructions, and the pair.
         let mut pairs: Vec<(f32, u32, u8, u8)> = Vec::with_capacity(stores.len() * loads.len());
         for (i, store) in (0u8..).zip(&stores) {
             let own = price(store, self.store.registers.len(), costs.wavefront);
@@ -62,21 +71,28 @@ impl Problem<'_> {
         let rest = |pair: &(f32, u32, u8, u8)| (pair.1, pair.2, pair.3);
         pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(rest(a).cmp(&rest(b))));
         let mut best: Option<Candidate> = None;
-        for &(_, _, i, j) in &pairs {
+        for &(least, _, i, j) in &pairs {
+            if best
+                .as_ref()
+                .is_some_and(|best| best.is_free() && best.cost <= least)
+            {
+                break;
+            }
             let (store, load) = (&stores[usize::from(i)], &loads[usize::from(j)]);
             let Some(mut candidate) = self.evaluate(store, load, &spans) else {
                 continue;
             };
-            let total = |side: &Assignment, wavefront: f32| {
+            let memory = |side: &Assignment, wavefront: f32| {
                 side.instructions() as f32 * (costs.issue + side.wavefronts as f32 * wavefront)
             };
-            candidate.cost =
-                total(&candidate.store, costs.wavefront) + total(&candidate.load, load_wavefront);
-            let free = |side: &Assignment| side.wavefronts == side.instruction.phases();
-            if free(&candidate.store) && free(&candidate.load) {
-                return Some(candidate);
-            }
-            if best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
+            let (store, load) = (&candidate.store, &candidate.load);
+            let permutes = store.permutes(&self.store) + load.permutes(&self.load);
+            candidate.cost = costs.together(
+                memory(store, costs.wavefront) + memory(load, load_wavefront),
+                permutes as f32 * costs.permute,
+            );
+            let key = |one: &Candidate| (!one.is_free(), one.cost);
+            if best.as_ref().is_none_or(|best| key(&candidate) < key(best)) {
                 best = Some(candidate);
             }
         }

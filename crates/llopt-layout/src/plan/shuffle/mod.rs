@@ -41,12 +41,14 @@ mod fetch;
 mod rounds;
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Counts, Endpoint, Movement};
 use crate::InlineList;
 use crate::f2::{Matrix, WORD, low_mask, ones};
 use crate::plan::endpoint::Vectors;
+use crate::plan::packing::permutes;
 use fetch::Fetch;
 
 /// A condition on a thread: the parity of some bits of its lane, warp and block is odd.
@@ -150,15 +152,44 @@ impl ShufflePlan {
         self.packing.apply(word | slot << self.words_log2)
     }
 
+    /// The byte permutes that pack and unpack words, seen from words that hold elements in the order of
+    /// their registers.
+    fn permutes(&self, element_bits: u32) -> u32 {
+        let full = (32 / element_bits.max(1)).max(1).trailing_zeros() as usize;
+        let slots = self.packing.columns().iter().skip(self.words_log2 as usize);
+        let packed: Vectors = slots.take(self.slots_log2 as usize).copied().collect();
+        // From the side of the result: the places of the elements that make one of its words.
+        let rounds = self.steps.len() as u32;
+        let word_bits = rounds.trailing_zeros();
+        let place = |&place: &u32| place >> word_bits | (place & low_mask(word_bits)) << full;
+        let parts: Vectors = self
+            .unpacking
+            .columns()
+            .iter()
+            .take(full)
+            .map(place)
+            .collect();
+        let words = (1u32 << self.words_log2).min(rounds);
+        let results = ((rounds << self.slots_log2) >> full).max(1);
+        permutes(element_bits, &packed).times(words).count()
+            + permutes(element_bits, &parts).times(results).count()
+    }
+
     pub(super) fn counts(&self, element_bits: u32) -> Counts {
         let parts = element_bits.div_ceil(32);
         let moving = self.steps.iter().filter(|step| step.moves).count() as u32;
         let (words, rounds) = (1u32 << self.words_log2, self.steps.len() as u32);
-        let per_word = (1 << self.slots_log2) - 1;
+        let mut wanted = vec![true; self.steps.len()];
+        let mut selects = selects_for(&self.after, &mut wanted);
+        let mut offered = vec![false; words as usize];
+        for (step, _) in self.steps.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
+            offered[step.word as usize] = true;
+        }
+        selects += selects_for(&self.before, &mut offered);
         Counts {
             shuffles: moving * parts,
-            selects: (self.before.len() as u32 * words + self.after.len() as u32 * rounds) * parts,
-            permutes: per_word * (words.min(rounds) + rounds),
+            selects: selects * parts,
+            permutes: self.permutes(element_bits),
             extra_registers: if moving > 0 {
                 words.min(rounds) * parts
             } else {
@@ -167,6 +198,22 @@ impl ShufflePlan {
             ..Counts::default()
         }
     }
+}
+
+/// The selects that exchanges take if the words marked are wanted after them; then the words that these are
+/// made of are marked.
+fn selects_for(exchanges: &[Exchange], wanted: &mut [bool]) -> u32 {
+    let mut selects = 0;
+    for exchange in exchanges.iter().rev() {
+        selects += wanted.iter().filter(|wanted| **wanted).count() as u32;
+        let after = wanted.to_vec();
+        for (word, is_wanted) in after.into_iter().enumerate() {
+            if is_wanted && let Some(other) = wanted.get_mut(word ^ exchange.xor as usize) {
+                *other = true;
+            }
+        }
+    }
+    selects
 }
 
 /// More registers than any machine has: a plan that names each would only take memory.
