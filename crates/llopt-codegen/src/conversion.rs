@@ -59,7 +59,7 @@ fn other_plans(from: &TensorType, to: &TensorType, target: Target, followed: &Pl
 ///
 /// Where each warp reads what it has written itself, such warps get memory of their own: otherwise a warp
 /// could read while another writes, if only the same bits.
-fn repeating_warps(from: &TensorType) -> Vec<u32> {
+pub(crate) fn repeating_warps(from: &TensorType) -> Vec<u32> {
     let layout = from.layout();
     let mut held = Echelon::of(layout.flat_bases_of(Dim::REGISTER));
     for lane in layout.flat_bases_of(Dim::LANE) {

@@ -9,7 +9,10 @@
 //! An index outside of the axis has no meaning; its high bits are dropped, so that nothing outside of the
 //! source is read.
 
+use std::collections::HashMap;
+
 use llopt_dialects::tt;
+use llopt_layout::plan::Scope;
 use melior::ir::OperationRef;
 
 use crate::conversion::moved_bits;
@@ -20,6 +23,15 @@ use crate::gather_plan::{Frame, GatherPlan, SharedGather, WarpGather};
 use crate::hooks::Words;
 use crate::tensor::{TensorType, ValueType};
 use crate::threads::linear_in;
+
+/// The register that `first` becomes by the choices whose bits `number` has.
+fn chosen_register(plan: &WarpGather, first: u32, number: u32) -> u32 {
+    plan.choices
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| number >> i & 1 == 1)
+        .fold(first, |register, (_, choice)| register ^ choice)
+}
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.gather`.
@@ -89,6 +101,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .map(|holder| chosen(holder.register))
                 .collect()
         };
+        let words = self.packed_words(plan, from, values);
+        let slot_bits = moved_bits(from.element).trailing_zeros();
         let choice_of_thread = self.linear(&choices(&plan.threads), &choices(&plan.blocks));
         let choice_of_index = choices(&plan.axis);
         wanted
@@ -97,24 +111,24 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let fixed = plan.registers[*register];
                 let lane = e.xor(lane_of_thread, e.i32(i64::from(fixed.lane)));
                 let lane = e.xor(lane, linear_in(e, *index, &lane_of_index));
-                let mut candidates: Vec<V<'ctx>> = (0..1u32 << plan.choices.len())
+                let group = plan.group(fixed.register);
+                let mut candidates: Vec<V<'ctx>> = (0..1u32
+                    << (plan.choices.len() as u32 - plan.packed))
                     .map(|number| {
-                        let place = plan
-                            .choices
-                            .iter()
-                            .enumerate()
-                            .filter(|(i, _)| number >> i & 1 == 1)
-                            .fold(fixed.register, |place, (_, choice)| place ^ choice);
-                        let value = values[place as usize];
+                        let word = words[&chosen_register(plan, group, number << plan.packed)];
                         if plan.is_local {
-                            return value;
+                            word
+                        } else {
+                            self.shuffle_word(word, Some(lane), 0)
                         }
-                        let word = self.to_memory(from.element, value);
-                        self.to_register(from.element, self.shuffle_word(word, Some(lane), 0))
                     })
                     .collect();
                 let choice = e.xor(choice_of_thread, linear_in(e, *index, &choice_of_index));
-                for bit in 0..plan.choices.len() {
+                let choice = match chosen(fixed.register) {
+                    0 => choice,
+                    own => e.xor(choice, e.i32(i64::from(own))),
+                };
+                for bit in plan.packed..plan.choices.len() as u32 {
                     let taken = e.and(choice, e.i32(1 << bit));
                     let taken = e.icmp(inkwell::IntPredicate::NE, taken, e.i32(0));
                     candidates = candidates
@@ -122,9 +136,56 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                         .map(|pair| e.select(taken, pair[1], pair[0]))
                         .collect();
                 }
-                candidates[0]
+                let mut value = candidates[0];
+                if plan.packed > 0 {
+                    let slot = e.and(choice, e.i32(i64::from((1u32 << plan.packed) - 1)));
+                    let distance = e.shl(slot, e.i32(i64::from(slot_bits)));
+                    let bits = e.int(moved_bits(from.element)).into();
+                    let shifted = e.trunc(e.lshr(self.in_32_bits(value), distance), bits);
+                    value = e.bitcast(shifted, self.memory_type(from.element));
+                }
+                self.to_register(from.element, value)
             })
             .collect()
+    }
+
+    /// The words that readers may ask for, by the first register that each holds.
+    fn packed_words(
+        &self,
+        plan: &WarpGather,
+        from: &TensorType,
+        values: &Registers<'ctx>,
+    ) -> HashMap<u32, V<'ctx>> {
+        let e = self.e;
+        let mut words = HashMap::new();
+        for holder in &plan.registers {
+            let group = plan.group(holder.register);
+            for number in 0..1u32 << (plan.choices.len() as u32 - plan.packed) {
+                let first = chosen_register(plan, group, number << plan.packed);
+                words.entry(first).or_insert_with(|| {
+                    let parts: Vec<V<'ctx>> = (0..1u32 << plan.packed)
+                        .map(|slot| chosen_register(plan, first, slot))
+                        .map(|register| self.to_memory(from.element, values[register as usize]))
+                        .collect();
+                    match plan.packed {
+                        0 => parts[0],
+                        packed => e.bitcast(
+                            e.pack(&parts),
+                            e.int(moved_bits(from.element) << packed).into(),
+                        ),
+                    }
+                });
+            }
+        }
+        words
+    }
+
+    /// A word of at most 32 bits, with zeros above.
+    fn in_32_bits(&self, word: V<'ctx>) -> V<'ctx> {
+        match crate::emitter::bit_width(word.get_type()) {
+            0..32 => self.e.zext(word, self.e.int(32).into()),
+            _ => word,
+        }
     }
 
     /// One element for each wanted register and index, through shared memory.
@@ -153,11 +214,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
         let mut gathered: Vec<Option<V<'ctx>>> = vec![None; wanted.len()];
         for round in 0..1u32 << plan.rounds.len() {
-            if round > 0 {
-                self.hooks().barrier(e);
+            // Within a warp no barrier of the block has seen to what was read here last.
+            if round > 0 || plan.scope == Scope::Warp {
+                self.wait(plan.scope);
             }
             self.store_round(plan, from, values, base, round);
-            self.hooks().barrier(e);
+            self.wait(plan.scope);
             for ((register, index), known) in wanted.iter().zip(&mut gathered) {
                 // Element numbers with coordinate 0: rounds that the axis decides come from the index.
                 let element = frame.embed(to.element_in(*register));

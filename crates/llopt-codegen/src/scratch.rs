@@ -17,7 +17,7 @@ use crate::gather_plan::GatherPlan;
 use crate::histogram::histogram_bytes;
 use crate::reduction::{ReductionPlan, operand_bytes};
 use crate::regroup::Passage;
-use crate::request::{CONVERSION_PLAN, request_of};
+use crate::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
 use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
 use crate::types::Types;
@@ -104,7 +104,13 @@ fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
         GatherPlan::Shared(plan) => Some(Scratch {
             bytes: u64::from(plan.bytes),
             alignment: VECTOR_ALIGNMENT,
-            readers: Readers::Block,
+            readers: match plan.scope {
+                // Who reads what depends on the axis as well.
+                Scope::Warp => Readers::Warp {
+                    parts: parts_of(gather.operation()).rotate_left(gather.axis() as u32),
+                },
+                Scope::Block | Scope::Cluster => Readers::Block,
+            },
         }),
     }
 }
@@ -165,10 +171,11 @@ fn parts_of(op: OperationRef<'_, '_>) -> u64 {
     let from = address(access::operand_at(op, 0));
     let to = address(access::result_at(op, 0));
     // FNV-1a over the names.
-    let asked = request_of(op, CONVERSION_PLAN).unwrap_or_default();
+    let requests =
+        [CONVERSION_PLAN, GATHER_PLAN].map(|name| request_of(op, name).unwrap_or_default());
     let kind = name(op)
         .bytes()
-        .chain(asked.bytes())
+        .chain(requests.into_iter().flat_map(str::bytes))
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
