@@ -200,6 +200,21 @@ fn replace(t: &mut Translator<'_, '_>, i: &Instruction, name: &str, space: &str)
         });
     }
     let (base, offset) = t.address(address)?;
+    if space == Space::Shared && !matches!(name, "global_address" | "global_dim") {
+        // The field has a part of a word, which the hardware reads, changes and writes: what NVIDIA's assembler makes
+        // of it for sm_90.
+        let slot = t.e.slot();
+        let word = Address::Flat {
+            base,
+            offset: offset + i64::from(parts[0].offset),
+        };
+        let part = Part {
+            slot,
+            offset: 0,
+            bytes: field.bytes,
+        };
+        t.e.access(false, space, word, vec![part], field.bytes, false);
+    }
     for part in parts {
         let address = Address::Flat {
             base,
