@@ -458,6 +458,31 @@ def report(outcomes):
     return good
 
 
+def excerpt(arguments):
+    """Writes a part of what the GPU computed for exact instructions, for the tests of the machine."""
+    lines = [
+        "# What an NVIDIA H200 computes: after the name of an instruction and the types of its operands, the result",
+        "# last, a line for each case, in hexadecimal. Written by tools/gpu/hardware.py excerpt.",
+    ]
+    for file in sorted((arguments.folder / "cases").glob("*.json")):
+        about = json.loads(file.read_text())
+        if about["kind"] != "instruction":
+            continue
+        instruction = instructions.find(about["case"])
+        result = np.load(arguments.results / f"{file.stem}.npz")[f"gpu{len(instruction.types)}"]
+        columns = [*instructions.inputs(instruction), result]
+        typed = zip(columns, (*instruction.types, instruction.result))
+        strange = [np.isnan(formats.values(c, t)) for c, t in typed if formats.is_float(t)]
+        columns = [column.view(np.dtype(f"u{column.dtype.itemsize}")) for column in columns]
+        # The first are chosen by hand; then some from each third of the inputs, and some with NaN.
+        third = instructions.COUNT // 3
+        rows = [*range(8), *range(third, third + 3), *range(2 * third, 2 * third + 12)]
+        rows += [int(row) for row in np.flatnonzero(np.any(strange, axis=0))[:5]] if strange else []
+        lines.append(" ".join([instruction.opcode, *instruction.types, instruction.result]))
+        lines += [" ".join(f"{int(column[row]):x}" for column in columns) for row in rows]
+    arguments.file.write_text("\n".join(lines) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
@@ -476,6 +501,11 @@ def main():
     comparing.add_argument("--json", type=Path, help="write all results here")
     comparing.add_argument("--results", type=Path, help="keep the buffers of the GPU in this folder")
     comparing.set_defaults(action=compare)
+    excerpting = commands.add_parser("excerpt", help="write results of single instructions for the machine's tests")
+    excerpting.add_argument("folder", type=Path)
+    excerpting.add_argument("results", type=Path, help="what `compare --results` kept")
+    excerpting.add_argument("file", type=Path)
+    excerpting.set_defaults(action=excerpt)
     launching = commands.add_parser("launch", help="run kernels one after the other, without comparing")
     launching.add_argument("folder", type=Path)
     launching.add_argument("--cases", required=True)

@@ -8,6 +8,7 @@ mod control_flow;
 mod counters;
 mod exchange;
 mod group_products;
+mod hardware;
 mod harness;
 mod launches;
 mod matrices;
