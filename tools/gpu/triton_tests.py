@@ -65,6 +65,9 @@ def stand_in_for_cuda():
             return False
 
     OnTheCpu().__enter__()
+    if device.target.backend == "hip":
+        # Some tests ask PyTorch for the vendor.
+        torch.version.hip = "simulated"
     torch.cuda.get_device_capability = device.get_device_capability
     torch.cuda.get_device_name = lambda *_: f"simulated {device.utils.name}"
     torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(
