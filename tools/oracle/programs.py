@@ -35,7 +35,10 @@ from cases import Array
 from program import PROGRAMS
 from sweep import Failed, execute, kind_of
 
-TARGETS = ("cuda:80", "cuda:90", "hip:gfx90a", "hip:gfx942", "hip:gfx950", "hip:gfx1100", "hip:gfx1200")
+TARGETS = (
+    *("cuda:70", "cuda:75", "cuda:80", "cuda:90"),
+    *("hip:gfx90a", "hip:gfx942", "hip:gfx950", "hip:gfx1100", "hip:gfx1200"),
+)
 STORED = HERE / "kernels/ttgir"
 MODULES = ("elementwise", "reductions", "shapes", "memory", "control", "layouts")
 
