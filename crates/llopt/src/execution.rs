@@ -52,7 +52,7 @@ pub struct Outcomes {
 }
 
 /// Runs the kernel of a module with layouts under the given engines, once for each list of arguments, `grid`
-/// blocks each, with the sanitizer on and on one thread of the host.
+/// programs (clusters of blocks, where the module has such) each, with the sanitizer on and on one thread of the host.
 ///
 /// # Errors
 /// Those of a [compilation](crate::Compiler::compile). What an engine says about a run is in its outcome.
@@ -164,7 +164,9 @@ impl Kernel<'_> {
         // Scratch memory of the kernel and of the profiler.
         arguments.extend([Argument::Null, Argument::Null]);
         let threads = self.metadata.num_warps * self.metadata.warp_size;
-        let mut launch = Launch::new(self.grid, threads, arguments);
+        let [programs, y, z] = self.grid;
+        let grid = [programs * self.metadata.num_ctas, y, z];
+        let mut launch = Launch::new(grid, threads, arguments);
         launch.dynamic_shared = self.metadata.shared.into();
         let options = llopt_sim::Options {
             threads: Some(1),

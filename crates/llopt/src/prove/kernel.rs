@@ -115,8 +115,8 @@ impl Tensor {
         self.shape.iter().product()
     }
 
-    /// One element for each register, in order.
-    fn plain(shape: &[u64], element: Element, target: Target, warps: u32) -> Self {
+    /// One element for each register, in order; every block of a cluster has all.
+    fn plain(shape: &[u64], element: Element, target: Target, warps: u32, blocks: u32) -> Self {
         let rank = shape.len();
         let list = |last: u32| -> String {
             let mut all = vec!["1".to_owned(); rank];
@@ -124,12 +124,19 @@ impl Tensor {
             all.join(", ")
         };
         let order: Vec<String> = (0..rank).rev().map(|dim| dim.to_string()).collect();
+        let nowhere = format!("[{}]", vec!["0"; rank].join(", "));
+        let copies = vec![nowhere; blocks.max(1).ilog2() as usize];
+        let cluster = if copies.is_empty() {
+            String::new()
+        } else {
+            format!(", CGALayout = [{}]", copies.join(", "))
+        };
         Self {
             shape: shape.to_vec(),
             element,
             encoding: format!(
                 "#ttg.blocked<{{sizePerThread = [{}], threadsPerWarp = [{}], warpsPerCTA = [{}], \
-                 order = [{}]}}>",
+                 order = [{}]{cluster}}}>",
                 list(1),
                 list(target.warp_size()),
                 list(warps),
@@ -263,6 +270,7 @@ fn random(number: u64, seed: u64) -> u64 {
 struct Maker {
     target: Target,
     warps: u32,
+    blocks: u32,
     attributes: String,
     body: String,
     names: usize,
@@ -284,9 +292,6 @@ impl Maker {
         };
         let warps = number("ttg.num-warps", 4);
         let blocks = number("ttg.num-ctas", 1);
-        if blocks > 1 {
-            return Err("the machine runs no clusters of blocks".to_owned());
-        }
         // What is asked for of the op decides which code is proven.
         let requests: String = [CONVERSION_PLAN, GATHER_PLAN]
             .into_iter()
@@ -295,6 +300,7 @@ impl Maker {
         Ok(Self {
             target,
             warps: warps as u32,
+            blocks: blocks as u32,
             attributes: format!(
                 "\"ttg.num-ctas\" = {blocks} : i32, \"ttg.num-warps\" = {warps} : i32, \
                  ttg.target = \"{target}\", \"ttg.threads-per-warp\" = {} : i32{requests}",
@@ -342,6 +348,7 @@ impl Maker {
                 .get(usize::try_from(gather.axis()).ok()?)
                 .copied()
         });
+        let token = ttg::LocalLoadOp::of(op).and_then(|load| load.token());
         let mut operands = Vec::new();
         let mut types = Vec::new();
         for (i, value) in op.operand_values().enumerate() {
@@ -349,6 +356,10 @@ impl Maker {
                 let (buffer, text) = self.filled(value)?;
                 operands.push(buffer);
                 types.push(text);
+                continue;
+            }
+            // A token says that a copy has ended; here the buffer was stored to.
+            if Some(value) == token {
                 continue;
             }
             let mut tensor = Tensor::of(value.r#type())?;
@@ -442,7 +453,7 @@ impl Maker {
     }
 
     fn plain(&self, shape: &[u64], element: Element) -> Tensor {
-        Tensor::plain(shape, element, self.target, self.warps)
+        Tensor::plain(shape, element, self.target, self.warps, self.blocks)
     }
 
     /// A buffer full of tags, seen as `of`.
