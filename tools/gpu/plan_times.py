@@ -24,8 +24,9 @@ import numpy as np
 
 TOLERANCE = 0.03
 ROUNDS = 8
-# Repetitions of an op in one launch.
-REPETITIONS = 400
+# Repetitions of an op in one launch: some hundred microseconds at least, as starting a kernel takes some, and not
+# always the same.
+REPETITIONS = 4000
 # Blocks for each multiprocessor: as many as hide each other's waiting (by these the plans are judged), and one.
 BLOCKS = {"times": 4, "alone": 1}
 # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT

@@ -349,14 +349,21 @@ impl WarpGather {
         let results = frame.distinct_results() as f32;
         let shuffles = if self.is_local { 0.0 } else { words * parts };
         let selects = (words - 1.0) * parts;
-        // The lane, a condition for each choice between words, the distance of the shift, the shift.
-        let conditions = (self.choices.len() as u32 - self.packed) as f32
-            + if self.is_local { 0.0 } else { 1.0 }
-            + if self.packed > 0 { 2.0 } else { 0.0 };
+        // A bit of the index for each choice between words, of which two become conditions at once; the lane's
+        // bits, shifted and added; the slot's bits, scaled, the shift by them, and the element out of the word.
+        let conditions = (self.choices.len() as u32 - self.packed) as f32 / 2.0
+            + if self.is_local { 0.0 } else { 2.0 }
+            + if self.packed > 0 { 4.0 } else { 0.0 };
+        // A word of less than 32 bits is widened for its shuffle.
+        let widened = if moved_bits(frame.from.element) << self.packed < 32 {
+            shuffles
+        } else {
+            0.0
+        };
         let permutes = groups.len() as f32 * words * ((1u32 << self.packed) - 1) as f32;
         costs.together(
             results * shuffles * costs.shuffle,
-            results * (selects + conditions) * costs.select + permutes * costs.permute,
+            results * (selects + conditions + widened) * costs.select + permutes * costs.permute,
         )
     }
 }

@@ -288,22 +288,22 @@ const WAVE_32_COLUMNS: &[MatrixInstruction] = &[
 ];
 
 /// Cycles of one multiprocessor per instruction of a warp, *measured* on an H200 with 16 warps:
-/// shuffle 1.0, select and `prmt` 0.5, `bar.sync` 12 and 2 for each warp, `bar.warp.sync` 0.3; a
-/// wavefront is one cycle, and the instructions of shared memory take hardly more than their wavefronts
-/// (0.98 to 1.03 cycles for each over 189 conversions). Arithmetic runs beside them. A barrier costs besides
+/// shuffle 1.1, select and `prmt` 0.5, `bar.sync` 12 and 2 for each warp, `bar.warp.sync` 0.3; a
+/// wavefront is one cycle, and an instruction of shared memory hardly takes more than its wavefronts.
+/// Arithmetic runs beside them. A barrier costs besides
 /// what the last store before it and the first load after it wait, of which other warps hide a part.
 const NVIDIA_COSTS: Costs = Costs {
-    shuffle: 1.0,
+    shuffle: 1.1,
     select: 0.5,
     permute: 0.5,
     issue: 0.05,
     wavefront: 1.0,
     remote_wavefront: 4.0,
-    warp_barrier: 1.0,
+    warp_barrier: 0.3,
     block_barrier: 30.0,
     cluster_barrier: 200.0,
     register: 0.02,
-    exposed: 0.25,
+    exposed: 0.05,
 };
 
 /// A wave of 64 takes one cycle of a compute unit for a vector instruction and two of the LDS for a
