@@ -99,13 +99,16 @@ fn plans_are_counted_for_each_warp_and_sorted() {
             "cost",
             "kind",
             "load_bound",
+            "load_instruction",
             "load_wavefronts",
+            "permutes",
             "selects",
             "shared_bytes",
             "shared_loads",
             "shared_stores",
             "shuffles",
             "store_bound",
+            "store_instruction",
             "store_wavefronts"
         ]
     );

@@ -25,7 +25,8 @@ pub(super) struct Candidate {
     pub store: Assignment,
     pub load: Assignment,
     pub swizzle: Swizzle,
-    cost: f32,
+    /// The price of the accesses, then that of the byte permutes.
+    price: (f32, f32),
 }
 
 impl Candidate {
@@ -41,8 +42,10 @@ impl Candidate {
 type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
 
 impl Problem<'_> {
-    /// The cheapest candidate without conflicts, or of all if all have some. Pairs of instructions are tried in
-    /// the order of what they cost at least, and no further than to where that is more than what has been found.
+    /// The candidate without conflicts, or of all if all have some, whose accesses are cheapest, and of equals
+    /// the one with the fewest byte permutes. Wider accesses come first even where they cost more permutes: there
+    /// are never more wavefronts than need be. Pairs of instructions are tried in the order of what they cost at
+    /// least, and no further than to where that is more than what has been found.
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
         let spans = (self.store.span(), self.load.span());
         let stores = options(&self.store, self.element_bits, self.machine, request.store);
@@ -74,7 +77,7 @@ impl Problem<'_> {
         for &(least, _, i, j) in &pairs {
             if best
                 .as_ref()
-                .is_some_and(|best| best.is_free() && best.cost <= least)
+                .is_some_and(|best| best.is_free() && best.price.0 < least)
             {
                 break;
             }
@@ -87,11 +90,11 @@ impl Problem<'_> {
             };
             let (store, load) = (&candidate.store, &candidate.load);
             let permutes = store.permutes(&self.store) + load.permutes(&self.load);
-            candidate.cost = costs.together(
+            candidate.price = (
                 memory(store, costs.wavefront) + memory(load, load_wavefront),
                 permutes as f32 * costs.permute,
             );
-            let key = |one: &Candidate| (!one.is_free(), one.cost);
+            let key = |one: &Candidate| (!one.is_free(), one.price);
             if best.as_ref().is_none_or(|best| key(&candidate) < key(best)) {
                 best = Some(candidate);
             }
@@ -204,7 +207,7 @@ impl Problem<'_> {
             store: store_registers,
             load: load_registers,
             swizzle,
-            cost: 0.0,
+            price: (0.0, 0.0),
         };
         candidate.store.wavefronts = candidate.store.count(
             &self.store,
