@@ -67,12 +67,18 @@ pub fn poison<'c, 'a>(constants: Constants<'_, 'c>) -> Option<Fold<'c, 'a>> {
         .map(|poison| Fold::attribute(*poison))
 }
 
-/// An operation that only copies or moves elements: nothing is left of it when the type stays, and a splat
-/// remains one.
-pub fn rearranged<'c, 'a>(
+/// The elements of a constant that are all the same, as a constant of another shape.
+pub fn resized<'c>(constant: Attribute<'c>, r#type: Type<'c>) -> Option<Attribute<'c>> {
+    uniform(r#type, bits(constant)?)
+}
+
+/// An operation of one operand that does nothing when the type stays: a poison remains one, and
+/// `constant` says what becomes of another constant as one of the result's type.
+pub fn changed_type<'c, 'a>(
     source: Value<'c, 'a>,
     result: Value<'c, 'a>,
     constants: Constants<'_, 'c>,
+    constant: impl FnOnce(Attribute<'c>, Type<'c>) -> Option<Attribute<'c>>,
 ) -> Fold<'c, 'a> {
     if source.r#type() == result.r#type() {
         return Fold::value(source);
@@ -81,8 +87,7 @@ pub fn rearranged<'c, 'a>(
         return poison;
     }
     at(constants, 0)
-        .and_then(bits)
-        .and_then(|bits| uniform(result.r#type(), bits))
+        .and_then(|value| constant(value, result.r#type()))
         .map_or(Fold::None, Fold::attribute)
 }
 

@@ -317,6 +317,7 @@ impl<'m> Decoder<'m> {
         let mut body = Body {
             decoder: self,
             emitter,
+            texts: function.print_instructions(),
             values,
             first: HashMap::new(),
             edges: Vec::new(),
@@ -361,6 +362,7 @@ impl<'m> Decoder<'m> {
 pub(crate) struct Body<'d, 'e, 'm> {
     decoder: &'d mut Decoder<'m>,
     pub(crate) emitter: Emitter<'e>,
+    texts: HashMap<Value<'m>, String>,
     /// Slots of every value's leaves.
     values: HashMap<Value<'m>, Vec<Slot>>,
     /// First bytecode block of each LLVM block.
@@ -380,7 +382,7 @@ impl<'m> Body<'_, '_, 'm> {
                     .decoder
                     .types
                     .leaves(phi.ty())
-                    .map_err(|e| (e, phi.print()))?;
+                    .map_err(|e| (e, self.text(phi)))?;
                 let slots = self.emitter.slots(leaves.len());
                 self.values.insert(phi, slots);
             }
@@ -399,13 +401,13 @@ impl<'m> Body<'_, '_, 'm> {
                     None => 0,
                 };
                 let text = if instruction::needs_text(instruction) {
-                    without_metadata(&instruction.print())
+                    self.text(instruction)
                 } else {
                     String::new()
                 };
                 self.emitter.at(line, text);
                 self.instruction(block, instruction)
-                    .map_err(|e| (e, without_metadata(&instruction.print())))?;
+                    .map_err(|e| (e, self.text(instruction)))?;
             }
         }
         for (edge, from, to) in std::mem::take(&mut self.edges) {
@@ -414,7 +416,7 @@ impl<'m> Body<'_, '_, 'm> {
                 let Some((value, _)) = phi.incoming().into_iter().find(|(_, b)| *b == from) else {
                     continue;
                 };
-                let sources = self.value(value).map_err(|e| (e, phi.print()))?;
+                let sources = self.value(value).map_err(|e| (e, self.text(phi)))?;
                 let targets = &self.values[&phi];
                 moves.extend(
                     targets
@@ -427,6 +429,12 @@ impl<'m> Body<'_, '_, 'm> {
             self.emitter.set_moves(edge, moves);
         }
         Ok(())
+    }
+
+    /// An instruction's text without trailing metadata.
+    fn text(&self, instruction: Value<'m>) -> String {
+        let text = self.texts.get(&instruction).map_or("", String::as_str);
+        text.split(", !").next().unwrap_or(text).trim().to_owned()
     }
 
     /// An edge from the LLVM block `from` to `to`.
@@ -488,9 +496,4 @@ fn reverse_post_order(entry: Block<'_>) -> Vec<Block<'_>> {
     }
     order.reverse();
     order
-}
-
-/// An instruction's text without trailing metadata.
-fn without_metadata(text: &str) -> String {
-    text.split(", !").next().unwrap_or(text).trim().to_owned()
 }

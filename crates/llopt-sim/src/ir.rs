@@ -5,6 +5,7 @@
 //! handles: [`Type`], [`Value`] and [`Block`]. Each borrows the module for `'m`: LLVM never frees or moves a value
 //! of a module that nobody changes, and nothing here changes it.
 
+use std::collections::HashMap;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
@@ -15,18 +16,18 @@ use inkwell::llvm_sys::core::{
     LLVMGetCalledValue, LLVMGetConstOpcode, LLVMGetDebugLocColumn, LLVMGetDebugLocFilename,
     LLVMGetDebugLocLine, LLVMGetElementType, LLVMGetEntryBasicBlock, LLVMGetEnumAttributeAtIndex,
     LLVMGetEnumAttributeKindForName, LLVMGetEnumAttributeValue, LLVMGetFCmpPredicate,
-    LLVMGetFirstFunction, LLVMGetFirstGlobal, LLVMGetFirstInstruction, LLVMGetFunctionCallConv,
-    LLVMGetGEPSourceElementType, LLVMGetICmpPredicate, LLVMGetIncomingBlock, LLVMGetIncomingValue,
-    LLVMGetIndices, LLVMGetInitializer, LLVMGetInlineAsmAsmString,
-    LLVMGetInlineAsmConstraintString, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
-    LLVMGetMaskValue, LLVMGetNextFunction, LLVMGetNextGlobal, LLVMGetNextInstruction,
-    LLVMGetNumIndices, LLVMGetNumMaskElements, LLVMGetNumOperands, LLVMGetNumSuccessors,
-    LLVMGetOperand, LLVMGetOrdering, LLVMGetParam, LLVMGetPointerAddressSpace, LLVMGetReturnType,
-    LLVMGetStringAttributeAtIndex, LLVMGetStringAttributeValue, LLVMGetSuccessor,
-    LLVMGetSwitchCaseValue, LLVMGetTypeAttributeValue, LLVMGetTypeKind, LLVMGetValueKind,
-    LLVMGetValueName2, LLVMGetVectorSize, LLVMGetVolatile, LLVMGlobalGetValueType,
-    LLVMIsDeclaration, LLVMPrintTypeToString, LLVMPrintValueToString, LLVMStructGetTypeAtIndex,
-    LLVMTypeOf,
+    LLVMGetFirstBasicBlock, LLVMGetFirstFunction, LLVMGetFirstGlobal, LLVMGetFirstInstruction,
+    LLVMGetFunctionCallConv, LLVMGetGEPSourceElementType, LLVMGetICmpPredicate,
+    LLVMGetIncomingBlock, LLVMGetIncomingValue, LLVMGetIndices, LLVMGetInitializer,
+    LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetInstructionOpcode,
+    LLVMGetIntTypeWidth, LLVMGetMaskValue, LLVMGetNextBasicBlock, LLVMGetNextFunction,
+    LLVMGetNextGlobal, LLVMGetNextInstruction, LLVMGetNumIndices, LLVMGetNumMaskElements,
+    LLVMGetNumOperands, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetOrdering, LLVMGetParam,
+    LLVMGetPointerAddressSpace, LLVMGetReturnType, LLVMGetStringAttributeAtIndex,
+    LLVMGetStringAttributeValue, LLVMGetSuccessor, LLVMGetSwitchCaseValue,
+    LLVMGetTypeAttributeValue, LLVMGetTypeKind, LLVMGetValueKind, LLVMGetValueName2,
+    LLVMGetVectorSize, LLVMGetVolatile, LLVMGlobalGetValueType, LLVMIsDeclaration,
+    LLVMPrintTypeToString, LLVMPrintValueToString, LLVMStructGetTypeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMTypeRef, LLVMValueRef};
 use inkwell::llvm_sys::target::{
@@ -415,6 +416,42 @@ impl<'m> Value<'m> {
     pub(crate) fn entry(self) -> Block<'m> {
         // SAFETY: callers ask functions with a body.
         Block(unsafe { LLVMGetEntryBasicBlock(self.0) }, PhantomData)
+    }
+    /// The blocks of a function, in the order in which they are printed.
+    fn blocks(self) -> Vec<Block<'m>> {
+        let mut all = Vec::new();
+        // SAFETY: callers ask functions; the list ends with null.
+        unsafe {
+            let mut next = LLVMGetFirstBasicBlock(self.0);
+            while !next.is_null() {
+                all.push(Block(next, PhantomData));
+                next = LLVMGetNextBasicBlock(next);
+            }
+        }
+        all
+    }
+    /// Every instruction of a function as LLVM prints it.
+    ///
+    /// LLVM numbers a whole function to print one instruction, so it prints all of them at once here: an
+    /// instruction starts on a line of its own, indented by two spaces; a `switch` goes on in lines that are
+    /// indented further, or close a bracket.
+    pub(crate) fn print_instructions(self) -> HashMap<Value<'m>, String> {
+        let printed = self.print();
+        let starts = |line: &&str| {
+            let rest = line.strip_prefix("  ");
+            rest.is_some_and(|rest| !rest.starts_with([' ', ']']))
+        };
+        let lines: Vec<&str> = printed.lines().filter(starts).collect();
+        let instructions: Vec<Value<'m>> = self
+            .blocks()
+            .into_iter()
+            .flat_map(Block::instructions)
+            .collect();
+        if lines.len() != instructions.len() {
+            return instructions.into_iter().map(|i| (i, i.print())).collect();
+        }
+        let texts = lines.into_iter().map(|line| line.trim().to_owned());
+        instructions.into_iter().zip(texts).collect()
     }
     /// (file, line, column) of an instruction's debug location.
     pub(crate) fn debug_location(self) -> Option<(String, u32, u32)> {

@@ -5,7 +5,7 @@ use super::{
     MulhiUIOp, ReshapeOp, SplatOp, SplitOp, TransOp, UnsplatOp,
 };
 use crate::{
-    fold::{Constants, at, bits, is_zero, poison, rearranged, retyped, uniform},
+    fold::{Constants, at, bits, changed_type, is_zero, poison, resized, retyped, uniform},
     type_set::TypeSet,
     types::{class_of, element_or_self},
 };
@@ -13,60 +13,33 @@ use llopt_mlir::{
     dialect::{Fold, FoldResult},
     ir::OperationExt,
 };
-use melior::ir::{Attribute, Type, Value, ValueLike};
+use melior::ir::{Attribute, AttributeLike, Type, ValueLike};
 
 /// A constant of the type of a value, or no fold.
 fn constant<'c, 'a>(attribute: Option<Attribute<'c>>) -> Fold<'c, 'a> {
     attribute.map_or(Fold::None, Fold::attribute)
 }
 
-/// An operation that keeps the elements and their order: nothing is left of it when the type
-/// stays, and a constant remains one.
-fn view<'c, 'a>(
-    source: Value<'c, 'a>,
-    result: Value<'c, 'a>,
-    constants: Constants<'_, 'c>,
-) -> Fold<'c, 'a> {
-    if source.r#type() == result.r#type() {
-        return Fold::value(source);
-    }
-    if let Some(poison) = poison(constants) {
-        return poison;
-    }
-    constant(at(constants, 0).and_then(|value| retyped(value, result.r#type())))
-}
-
 /// The same type; constants.
 pub fn bitcast<'c, 'a>(operation: BitcastOp<'c, 'a>, constants: Constants<'_, 'c>) -> Fold<'c, 'a> {
-    view(operation.src(), operation.result(), constants)
+    changed_type(operation.src(), operation.result(), constants, retyped)
 }
 
 /// The same type; zeros.
 pub fn fp_to_fp<'c, 'a>(operation: FpToFpOp<'c, 'a>, constants: Constants<'_, 'c>) -> Fold<'c, 'a> {
-    let (source, result) = (operation.src(), operation.result());
-    if source.r#type() == result.r#type() {
-        return Fold::value(source);
-    }
-    if let Some(poison) = poison(constants) {
-        return poison;
-    }
-    let Some(bits) = at(constants, 0).and_then(bits) else {
-        return Fold::None;
-    };
-    let from = element_or_self(source.r#type());
-    let to = element_or_self(result.r#type());
-    let (Some(from), Some(to)) = (zeros(from), zeros(to)) else {
-        return Fold::None;
-    };
-    let zero = if bits == 0 {
-        Some(0)
-    } else if Some(bits) == from.negative_zero {
+    changed_type(operation.src(), operation.result(), constants, zero)
+}
+
+/// A zero in another format, with its sign where that has one.
+fn zero<'c>(constant: Attribute<'c>, r#type: Type<'c>) -> Option<Attribute<'c>> {
+    let from = zeros(element_or_self(constant.r#type()))?;
+    let to = zeros(element_or_self(r#type))?;
+    match bits(constant)? {
+        0 => uniform(r#type, 0),
         // A format without a negative zero has one zero for both.
-        Some(to.negative_zero.unwrap_or(0))
-    } else {
-        None
-    };
-    constant(zero.and_then(|bits| uniform(result.r#type(), bits)))
+        bits if Some(bits) == from.negative_zero => uniform(r#type, to.negative_zero.unwrap_or(0)),
+        _ => None,
+    }
 }
 
 /// The zeros of a floating-point format.
@@ -143,11 +116,7 @@ pub fn make_range<'c, 'a>(
 
 /// A constant.
 pub fn splat<'c, 'a>(operation: SplatOp<'c, 'a>, constants: Constants<'_, 'c>) -> Fold<'c, 'a> {
-    if let Some(poison) = poison(constants) {
-        return poison;
-    }
-    let bits = at(constants, 0).and_then(bits);
-    constant(bits.and_then(|bits| uniform(operation.result().r#type(), bits)))
+    changed_type(operation.src(), operation.result(), constants, resized)
 }
 
 /// A splat, a constant.
@@ -155,11 +124,7 @@ pub fn unsplat<'c, 'a>(operation: UnsplatOp<'c, 'a>, constants: Constants<'_, 'c
     if let Some(splat) = SplatOp::defining(operation.src()) {
         return Fold::value(splat.src());
     }
-    if let Some(poison) = poison(constants) {
-        return poison;
-    }
-    let bits = at(constants, 0).and_then(bits);
-    constant(bits.and_then(|bits| uniform(operation.result().r#type(), bits)))
+    changed_type(operation.src(), operation.result(), constants, resized)
 }
 
 /// A constant.
@@ -167,7 +132,7 @@ pub fn expand_dims<'c, 'a>(
     operation: ExpandDimsOp<'c, 'a>,
     constants: Constants<'_, 'c>,
 ) -> Fold<'c, 'a> {
-    view(operation.src(), operation.result(), constants)
+    changed_type(operation.src(), operation.result(), constants, retyped)
 }
 
 /// The same type unless elements may move, constants.
@@ -176,7 +141,7 @@ pub fn reshape<'c, 'a>(operation: ReshapeOp<'c, 'a>, constants: Constants<'_, 'c
     if operation.allow_reorder() && source.r#type() == result.r#type() {
         return Fold::None;
     }
-    view(source, result, constants)
+    changed_type(source, result, constants, retyped)
 }
 
 /// The same type, splats.
@@ -184,7 +149,7 @@ pub fn broadcast<'c, 'a>(
     operation: BroadcastOp<'c, 'a>,
     constants: Constants<'_, 'c>,
 ) -> Fold<'c, 'a> {
-    rearranged(operation.src(), operation.result(), constants)
+    changed_type(operation.src(), operation.result(), constants, resized)
 }
 
 /// The two halves of a join, splats.
@@ -220,8 +185,7 @@ pub fn trans<'c, 'a>(operation: TransOp<'c, 'a>, constants: Constants<'_, 'c>) -
     if let Some(poison) = poison(constants) {
         return poison;
     }
-    let bits = at(constants, 0).and_then(bits);
-    constant(bits.and_then(|bits| uniform(result.r#type(), bits)))
+    constant(at(constants, 0).and_then(|value| resized(value, result.r#type())))
 }
 
 /// Whether a permutation moves nothing.

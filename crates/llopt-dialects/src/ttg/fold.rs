@@ -2,7 +2,7 @@
 
 use super::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp, MemDescReinterpretOp, MemDescTransOp};
 use crate::{
-    fold::{Constants, rearranged},
+    fold::{Constants, changed_type, resized},
     tt::fold::{compose, is_identity},
     types::MemDesc,
 };
@@ -14,7 +14,7 @@ pub fn convert_layout<'c, 'a>(
     operation: ConvertLayoutOp<'c, 'a>,
     constants: Constants<'_, 'c>,
 ) -> Fold<'c, 'a> {
-    rearranged(operation.src(), operation.result(), constants)
+    changed_type(operation.src(), operation.result(), constants, resized)
 }
 
 /// A buffer that nobody writes to and that holds what was just read from another one like it.

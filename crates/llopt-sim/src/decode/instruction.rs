@@ -412,11 +412,10 @@ impl<'m> Body<'_, '_, 'm> {
             for i in 1..inst.num_operands() {
                 let index = inst.operand(i);
                 let width = self.int_width(index.ty())?;
-                let constant = self
-                    .decoder
-                    .constant(index)
-                    .ok()
-                    .filter(|_| !self.values.contains_key(&index))
+                // Computed indices are asked first: refusing one as a constant prints it.
+                let constant = (!self.values.contains_key(&index))
+                    .then(|| self.decoder.constant(index).ok())
+                    .flatten()
                     .map(|bits| {
                         row::sext(bits[if bits.len() == 1 { 0 } else { element }], width) as u64
                     });
