@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
 use llopt_fuzz::case::Case;
 use llopt_fuzz::check::{Failure, Verdict, check};
 use llopt_fuzz::generate::generate;
@@ -122,6 +123,9 @@ fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
     let next = AtomicU64::new(0);
     let tally = Mutex::new(Tally::default());
     let begun = Instant::now();
+    // Hidden where standard error is no terminal.
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len}, {per_sec}, {eta} left")?;
+    let progress = ProgressBar::new(total).with_style(style);
     let work = || -> Result<()> {
         let mut speller = Speller::new()?;
         let mut own = 0u32;
@@ -157,32 +161,23 @@ fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
                 Verdict::Failed(failure) => {
                     *tally.failures.entry(failure.kind()).or_default() += 1;
                     if let Some(path) = kept.flatten() {
-                        println!(
-                            "{target} seed {seed}: {failure}\n  kept as {}",
-                            path.display()
-                        );
+                        progress.suspend(|| {
+                            println!(
+                                "{target} seed {seed}: {failure}\n  kept as {}",
+                                path.display()
+                            );
+                        });
                     }
                 }
             }
+            drop(tally);
+            progress.inc(1);
         }
     };
     std::thread::scope(|scope| -> Result<()> {
         let threads: Vec<_> = (0..arguments.jobs.max(1))
             .map(|_| scope.spawn(work))
             .collect();
-        while !threads
-            .iter()
-            .all(std::thread::ScopedJoinHandle::is_finished)
-        {
-            std::thread::sleep(Duration::from_millis(200));
-            let done = next.load(Ordering::Relaxed).min(total);
-            let seconds = begun.elapsed().as_secs_f64();
-            eprint!(
-                "\r{done} of {total}, {:.0} per second ",
-                done as f64 / seconds
-            );
-        }
-        eprintln!();
         for thread in threads {
             thread
                 .join()
@@ -190,6 +185,7 @@ fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
         }
         Ok(())
     })?;
+    progress.finish_and_clear();
     let tally = tally
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
