@@ -15,7 +15,7 @@ use crate::memory::{
 };
 use crate::report::FindingKind;
 use crate::row::{Real, RealOp, mask as low_bits, sext};
-use crate::shadow::{Problem, Stamp};
+use crate::shadow::{Kind, Problem, Stamp};
 use crate::warp::{Row, Warp, lanes};
 
 /// The address of each lane, and the lanes that access memory at all.
@@ -403,11 +403,11 @@ impl<const W: usize> Block<'_, W> {
         allowed
     }
 
-    fn stamp(&self, warp: usize, lane: usize, atomic: bool, site: SiteId) -> Stamp {
+    pub(crate) fn stamp(&self, warp: usize, lane: usize, kind: Kind, site: SiteId) -> Stamp {
         Stamp {
             warp: warp as u16,
             lane: lane as u8,
-            atomic,
+            kind,
             tick: self.clocks.tick(warp),
             site,
             sequence: self.sequence,
@@ -424,7 +424,8 @@ impl<const W: usize> Block<'_, W> {
         atomic: bool,
         site: SiteId,
     ) -> u64 {
-        let stamp = self.stamp(warp, lane, atomic, site);
+        let kind = if atomic { Kind::AtomicRead } else { Kind::Read };
+        let stamp = self.stamp(warp, lane, kind, site);
         let mut problem = None;
         if let Some(shadow) = &mut self.shadow {
             for byte in at..at + length {
@@ -449,7 +450,12 @@ impl<const W: usize> Block<'_, W> {
         atomic: bool,
         site: SiteId,
     ) {
-        let stamp = self.stamp(warp, lane, atomic, site);
+        let kind = if atomic {
+            Kind::AtomicWrite
+        } else {
+            Kind::Write
+        };
+        let stamp = self.stamp(warp, lane, kind, site);
         let bytes = value.to_le_bytes();
         let mut problem = None;
         if let Some(shadow) = &mut self.shadow {

@@ -13,6 +13,14 @@
 //! Two unordered accesses of a byte, one of them a write, race, unless both are atomic. Writes that do not change the
 //! byte are let pass: duplicated lanes and warps store the same value on purpose.
 //!
+//! Of a byte's past it is enough to keep the last plain write and what came since, the latest of each kind by each
+//! warp: what races with something before the write races with the write too, or the write has raced itself. The same
+//! cannot be said of an atomic update. It races neither with the updates before it nor with those after, which may
+//! well race with the write before.
+//!
+//! An asynchronous copy writes from when it is issued until somebody waits for it. It has to come after all earlier
+//! accesses when it is issued, and whatever touches its bytes before they have arrived is reported.
+//!
 //! One more clock, past the last warp's, belongs to the engine that performs bulk copies. Each of its copies is a
 //! tick of its own, and knows what the thread that issued it knew; who waits for a copy learns of that tick.
 //!
@@ -26,12 +34,36 @@
 
 use crate::bytecode::SiteId;
 
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    AtomicRead,
+    AtomicWrite,
+}
+
+impl Kind {
+    fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::AtomicWrite)
+    }
+
+    fn is_atomic(self) -> bool {
+        matches!(self, Self::AtomicRead | Self::AtomicWrite)
+    }
+
+    /// Whether two such accesses have to be ordered.
+    fn conflicts(self, other: Self) -> bool {
+        (self.writes() || other.writes()) && !(self.is_atomic() && other.is_atomic())
+    }
+}
+
 /// An access in a byte's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) warp: u16,
     pub(crate) lane: u8,
-    pub(crate) atomic: bool,
+    pub(crate) kind: Kind,
     pub(crate) tick: u32,
     pub(crate) site: SiteId,
     /// Number of the instruction among the block's accesses.
@@ -41,19 +73,20 @@ pub(crate) struct Stamp {
 /// "Several lanes of the warp."
 const MANY: u8 = u8::MAX;
 
-/// Reads since the last write.
+/// Reads and atomic updates since the last plain write.
 #[derive(Clone, Copy, Debug)]
-enum Readers {
+enum Since {
     None,
     One(Stamp),
-    /// Index of a list with one stamp per warp.
+    /// Index of a list with one stamp per warp and kind.
     List(u32),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Byte {
+    /// The last plain write.
     write: Option<Stamp>,
-    readers: Readers,
+    since: Since,
     initialized: bool,
     /// Site of an asynchronous copy into this byte that has not completed.
     pending: Option<SiteId>,
@@ -225,7 +258,7 @@ impl Shadow {
     pub(crate) fn new(size: usize) -> Self {
         let byte = Byte {
             write: None,
-            readers: Readers::None,
+            since: Since::None,
             initialized: false,
             pending: None,
         };
@@ -237,36 +270,15 @@ impl Shadow {
 
     /// Records a read of a byte; answers what is wrong with it.
     pub(crate) fn read(&mut self, at: usize, stamp: Stamp, clocks: &Clocks) -> Option<Problem> {
-        let byte = &mut self.bytes[at];
-        let mut problem = None;
-        if let Some(site) = byte.pending {
-            problem = Some(Problem::Pending(site));
+        let byte = &self.bytes[at];
+        let problem = if let Some(site) = byte.pending {
+            Some(Problem::Pending(site))
         } else if !byte.initialized {
-            problem = Some(Problem::Uninitialized);
-        } else if let Some(write) = &byte.write
-            && !(write.atomic && stamp.atomic)
-        {
-            problem = if clocks.before(write, stamp.warp.into(), stamp.lane, stamp.sequence) {
-                clocks.unfenced(write, stamp.warp)
-            } else {
-                Some(Problem::WithWrite(*write))
-            };
-        }
-        match &mut byte.readers {
-            Readers::None => byte.readers = Readers::One(stamp),
-            Readers::One(reader) if reader.warp == stamp.warp => merge(reader, stamp),
-            Readers::One(reader) => {
-                self.lists.push(vec![*reader, stamp]);
-                byte.readers = Readers::List((self.lists.len() - 1) as u32);
-            }
-            Readers::List(list) => {
-                let list = &mut self.lists[*list as usize];
-                match list.iter_mut().find(|r| r.warp == stamp.warp) {
-                    Some(reader) => merge(reader, stamp),
-                    None => list.push(stamp),
-                }
-            }
-        }
+            Some(Problem::Uninitialized)
+        } else {
+            self.against_past(at, &stamp, clocks)
+        };
+        self.remember(at, stamp);
         problem
     }
 
@@ -278,47 +290,85 @@ impl Shadow {
         changes: bool,
         clocks: &Clocks,
     ) -> Option<Problem> {
-        let byte = &mut self.bytes[at];
-        let mut problem = None;
-        let (warp, lane) = (usize::from(stamp.warp), stamp.lane);
-        let ordered = |other: &Stamp| {
-            other.atomic && stamp.atomic || clocks.before(other, warp, lane, stamp.sequence)
-        };
-        if let Some(site) = byte.pending {
-            problem = Some(Problem::Pending(site));
+        let byte = &self.bytes[at];
+        let problem = if let Some(site) = byte.pending {
+            Some(Problem::Pending(site))
         } else if changes {
-            if let Some(write) = &byte.write {
-                problem = if ordered(write) {
-                    clocks.unfenced(write, stamp.warp)
-                } else {
-                    Some(Problem::WithWrite(*write))
-                };
-            }
-            let racing = match &byte.readers {
-                Readers::None => None,
-                Readers::One(reader) => (!ordered(reader)).then_some(*reader),
-                Readers::List(list) => self.lists[*list as usize]
-                    .iter()
-                    .find(|r| !ordered(r))
-                    .copied(),
-            };
-            if let (None, Some(reader)) = (problem, racing) {
-                problem = Some(Problem::WithRead(reader));
-            }
-        }
-        if changes || byte.write.is_none() {
+            self.against_past(at, &stamp, clocks)
+        } else {
+            None
+        };
+        if stamp.kind.is_atomic() {
+            self.remember(at, stamp);
+        } else if changes || byte.write.is_none() {
+            let byte = &mut self.bytes[at];
             byte.write = Some(stamp);
-            byte.readers = Readers::None;
+            byte.since = Since::None;
         }
-        byte.initialized = true;
+        self.bytes[at].initialized = true;
         problem
     }
 
-    /// Marks a byte as the target of a copy in flight.
-    pub(crate) fn begin_copy(&mut self, at: usize, site: SiteId) {
-        if let Some(byte) = self.bytes.get_mut(at) {
-            byte.pending = Some(site);
+    /// What a byte's history says against an access: a race first, then a missing fence.
+    fn against_past(&self, at: usize, stamp: &Stamp, clocks: &Clocks) -> Option<Problem> {
+        let byte = &self.bytes[at];
+        let since = match &byte.since {
+            Since::None => &[],
+            Since::One(one) => std::slice::from_ref(one),
+            Since::List(list) => &self.lists[*list as usize][..],
+        };
+        let past = || {
+            let all = byte.write.iter().chain(since);
+            all.filter(|past| past.kind.conflicts(stamp.kind))
+        };
+        let ordered =
+            |past: &&Stamp| clocks.before(past, stamp.warp.into(), stamp.lane, stamp.sequence);
+        if let Some(race) = past().find(|past| !ordered(past)) {
+            return Some(match race.kind.writes() {
+                true => Problem::WithWrite(*race),
+                false => Problem::WithRead(*race),
+            });
         }
+        past()
+            .filter(|past| past.kind.writes())
+            .find_map(|write| clocks.unfenced(write, stamp.warp))
+    }
+
+    /// Adds an access to what came since the last plain write.
+    fn remember(&mut self, at: usize, stamp: Stamp) {
+        let same = |past: &Stamp| (past.warp, past.kind) == (stamp.warp, stamp.kind);
+        let byte = &mut self.bytes[at];
+        match &mut byte.since {
+            Since::None => byte.since = Since::One(stamp),
+            Since::One(past) if same(past) => merge(past, stamp),
+            Since::One(past) => {
+                self.lists.push(vec![*past, stamp]);
+                byte.since = Since::List((self.lists.len() - 1) as u32);
+            }
+            Since::List(list) => {
+                let list = &mut self.lists[*list as usize];
+                match list.iter_mut().find(|past| same(past)) {
+                    Some(past) => merge(past, stamp),
+                    None => list.push(stamp),
+                }
+            }
+        }
+    }
+
+    /// Marks a byte as the target of a copy in flight; `changes` says whether the copy alters it. Answers what
+    /// is wrong with a write from here on.
+    pub(crate) fn begin_copy(
+        &mut self,
+        at: usize,
+        stamp: Stamp,
+        changes: bool,
+        clocks: &Clocks,
+    ) -> Option<Problem> {
+        let problem = changes
+            .then(|| self.against_past(at, &stamp, clocks))
+            .flatten();
+        self.bytes[at].pending = Some(stamp.site);
+        problem
     }
 
     /// The copy has arrived.
@@ -329,25 +379,25 @@ impl Shadow {
     }
 }
 
-/// Adds a read to an earlier one of the same warp.
-fn merge(reader: &mut Stamp, stamp: Stamp) {
-    let lane = if reader.tick == stamp.tick && reader.lane != stamp.lane {
+/// Adds an access to an earlier one of the same kind by the same warp.
+fn merge(past: &mut Stamp, stamp: Stamp) {
+    let lane = if past.tick == stamp.tick && past.lane != stamp.lane {
         MANY
     } else {
         stamp.lane
     };
-    *reader = Stamp { lane, ..stamp };
+    *past = Stamp { lane, ..stamp };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stamp(clocks: &Clocks, warp: u16, lane: u8, sequence: u32) -> Stamp {
+    fn stamp(clocks: &Clocks, kind: Kind, warp: u16, lane: u8, sequence: u32) -> Stamp {
         Stamp {
             warp,
             lane,
-            atomic: false,
+            kind,
             tick: clocks.tick(warp.into()),
             site: 0,
             sequence,
@@ -369,23 +419,26 @@ mod tests {
         let mut clocks = Clocks::new(2, false);
         let mut shadow = Shadow::new(4);
         assert_eq!(
-            shadow.read(0, stamp(&clocks, 0, 0, 0), &clocks),
+            shadow.read(0, stamp(&clocks, Kind::Read, 0, 0, 0), &clocks),
             Some(Problem::Uninitialized)
         );
-        let write = stamp(&clocks, 0, 0, 1);
+        let write = stamp(&clocks, Kind::Write, 0, 0, 1);
         assert_eq!(shadow.write(1, write, true, &clocks), None);
         assert_eq!(
-            shadow.read(1, stamp(&clocks, 1, 3, 2), &clocks),
+            shadow.read(1, stamp(&clocks, Kind::Read, 1, 3, 2), &clocks),
             Some(Problem::WithWrite(write))
         );
         assert_eq!(
-            shadow.write(2, stamp(&clocks, 0, 0, 3), true, &clocks),
+            shadow.write(2, stamp(&clocks, Kind::Write, 0, 0, 3), true, &clocks),
             None
         );
         barrier(&mut clocks, &[0, 1]);
-        assert_eq!(shadow.read(2, stamp(&clocks, 1, 3, 4), &clocks), None);
+        assert_eq!(
+            shadow.read(2, stamp(&clocks, Kind::Read, 1, 3, 4), &clocks),
+            None
+        );
         let Some(Problem::WithRead(reader)) =
-            shadow.write(2, stamp(&clocks, 0, 0, 5), true, &clocks)
+            shadow.write(2, stamp(&clocks, Kind::Write, 0, 0, 5), true, &clocks)
         else {
             panic!("a write after an unordered read must race");
         };
@@ -397,15 +450,16 @@ mod tests {
         for lockstep in [false, true] {
             let mut clocks = Clocks::new(1, lockstep);
             let mut shadow = Shadow::new(1);
-            shadow.write(0, stamp(&clocks, 0, 0, 0), true, &clocks);
-            let problem = shadow.read(0, stamp(&clocks, 0, 1, 1), &clocks);
+            shadow.write(0, stamp(&clocks, Kind::Write, 0, 0, 0), true, &clocks);
+            let problem = shadow.read(0, stamp(&clocks, Kind::Read, 0, 1, 1), &clocks);
             assert_eq!(problem.is_some(), !lockstep);
             clocks.advance(0);
             assert_eq!(
-                shadow.write(0, stamp(&clocks, 0, 2, 2), true, &clocks),
+                shadow.write(0, stamp(&clocks, Kind::Write, 0, 2, 2), true, &clocks),
                 None
             );
-            let same_instruction = shadow.write(0, stamp(&clocks, 0, 3, 2), true, &clocks);
+            let same_instruction =
+                shadow.write(0, stamp(&clocks, Kind::Write, 0, 3, 2), true, &clocks);
             assert!(matches!(same_instruction, Some(Problem::WithWrite(_))));
         }
     }
@@ -415,29 +469,29 @@ mod tests {
         let mut clocks = Clocks::new(2, false);
         let mut shadow = Shadow::new(2);
         let engine = clocks.engine();
-        let write = stamp(&clocks, 0, 0, 0);
+        let write = stamp(&clocks, Kind::Write, 0, 0, 0);
         shadow.write(0, write, true, &clocks);
         barrier(&mut clocks, &[0, 1]);
         clocks.begin_copy(1);
-        let copy = stamp(&clocks, engine as u16, 0, 1);
+        let copy = stamp(&clocks, Kind::Read, engine as u16, 0, 1);
         assert_eq!(
             shadow.read(0, copy, &clocks),
             Some(Problem::Unfenced(write))
         );
         clocks.fence(1);
         clocks.begin_copy(1);
-        let copy = stamp(&clocks, engine as u16, 0, 2);
+        let copy = stamp(&clocks, Kind::Read, engine as u16, 0, 2);
         assert_eq!(shadow.read(0, copy, &clocks), None);
         // Nobody has waited for the copy that reads.
-        let rewrite = stamp(&clocks, 0, 0, 3);
+        let rewrite = stamp(&clocks, Kind::Write, 0, 0, 3);
         assert!(matches!(
             shadow.write(0, rewrite, true, &clocks),
             Some(Problem::WithRead(_))
         ));
         clocks.begin_copy(1);
-        let copy = stamp(&clocks, engine as u16, 0, 4);
+        let copy = stamp(&clocks, Kind::Write, engine as u16, 0, 4);
         shadow.write(1, copy, true, &clocks);
-        let read = stamp(&clocks, 0, 0, 5);
+        let read = stamp(&clocks, Kind::Read, 0, 0, 5);
         assert_eq!(
             shadow.read(1, read, &clocks),
             Some(Problem::WithWrite(copy))
@@ -445,5 +499,52 @@ mod tests {
         let arrived = clocks.latest_copy();
         clocks.learn(0, &arrived);
         assert_eq!(shadow.read(1, read, &clocks), None);
+    }
+
+    #[test]
+    fn an_update_hides_neither_the_write_before_it_nor_other_updates() {
+        let clocks = Clocks::new(3, true);
+        let mut shadow = Shadow::new(1);
+        let cleared = stamp(&clocks, Kind::Write, 0, 0, 0);
+        assert_eq!(shadow.write(0, cleared, true, &clocks), None);
+        let mut update = |warp: u16, sequence: u32| {
+            let read = stamp(&clocks, Kind::AtomicRead, warp, 0, sequence);
+            let write = stamp(&clocks, Kind::AtomicWrite, warp, 0, sequence);
+            let problem = shadow.read(0, read, &clocks);
+            problem.or(shadow.write(0, write, true, &clocks))
+        };
+        assert_eq!(update(0, 1), None);
+        assert_eq!(update(1, 2), Some(Problem::WithWrite(cleared)));
+        assert_eq!(update(0, 3), None);
+        // The last update is of the same warp as the read, an earlier one is not.
+        let read = stamp(&clocks, Kind::Read, 0, 0, 4);
+        let Some(Problem::WithWrite(other)) = shadow.read(0, read, &clocks) else {
+            panic!("a read races with an update");
+        };
+        assert_eq!((other.warp, other.kind), (1, Kind::AtomicWrite));
+    }
+
+    #[test]
+    fn a_copy_comes_after_the_reads_before_it_when_it_is_issued() {
+        let mut clocks = Clocks::new(2, true);
+        let mut shadow = Shadow::new(1);
+        let write = stamp(&clocks, Kind::Write, 0, 0, 0);
+        shadow.write(0, write, true, &clocks);
+        barrier(&mut clocks, &[0, 1]);
+        let read = stamp(&clocks, Kind::Read, 1, 0, 1);
+        assert_eq!(shadow.read(0, read, &clocks), None);
+        let copy = stamp(&clocks, Kind::Write, 0, 0, 2);
+        assert_eq!(
+            shadow.begin_copy(0, copy, true, &clocks),
+            Some(Problem::WithRead(read))
+        );
+        barrier(&mut clocks, &[0, 1]);
+        let copy = stamp(&clocks, Kind::Write, 0, 0, 3);
+        assert_eq!(shadow.begin_copy(0, copy, true, &clocks), None);
+        let read = stamp(&clocks, Kind::Read, 0, 0, 4);
+        assert_eq!(
+            shadow.read(0, read, &clocks),
+            Some(Problem::Pending(copy.site))
+        );
     }
 }

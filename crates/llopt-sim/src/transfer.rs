@@ -10,7 +10,7 @@ use crate::execute::{Flow, bit_mask};
 use crate::memory::SHARED_WINDOW;
 use crate::report::FindingKind;
 use crate::row::mask as low_bits;
-use crate::shadow::Knowledge;
+use crate::shadow::{Kind, Knowledge};
 use crate::warp::{Path, PendingCopy, Row, State, Warp, lanes};
 
 /// A barrier in shared memory that counts arrivals and bytes (PTX `mbarrier`).
@@ -375,10 +375,17 @@ impl<const W: usize> Block<'_, W> {
         bytes: Vec<u8>,
         site: SiteId,
     ) {
+        let stamp = self.stamp(warp.index, lane, Kind::Write, site);
+        let mut problem = None;
         if let Some(shadow) = &mut self.shadow {
-            for i in 0..bytes.len() {
-                shadow.begin_copy(shared as usize + i, site);
+            for (byte, &new) in (shared as usize..).zip(&bytes) {
+                let changes = self.shared[byte] != new;
+                let found = shadow.begin_copy(byte, stamp, changes, &self.clocks);
+                problem = problem.or(found.map(|problem| (problem, byte)));
             }
+        }
+        if let Some((problem, byte)) = problem {
+            self.report_problem(problem, true, warp.index, lane, byte, site);
         }
         warp.copies.push(PendingCopy {
             lane: lane as u8,
