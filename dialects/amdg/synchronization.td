@@ -40,7 +40,8 @@ def AMDG_AsyncTDMWaitOp : AMDG_Op<"async_tdm_wait"> {
 def AMDG_AsyncWaitOp : AMDG_Op<"async_wait"> {
   let summary = "Waits until at most `num_inst` asynchronous instructions are pending";
   let description = [{
-    As `ttg.async_wait`, counted in instructions instead of groups.
+    As `ttg.async_wait`, counted in instructions instead of groups: those that
+    the copies become here. What tokens name has arrived in any case.
   }];
   let arguments = (ins Variadic<TTG_AsyncToken>:$asyncToken, I32Attr:$num_inst);
   let results = (outs TTG_AsyncToken:$retToken);

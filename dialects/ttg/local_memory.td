@@ -204,7 +204,13 @@ def TTG_AsyncCommitGroupOp : TTG_Op<"async_commit_group"> {
 
 def TTG_AsyncWaitOp : TTG_Op<"async_wait"> {
   let summary = "Waits until at most `num` groups of copies are pending";
-  let description = "";
+  let description = [{
+    On targets whose hardware counts instructions instead of groups (AMD),
+    tokens, where there are any, say alone what is waited for: the groups or
+    copies that made them. Triton's pipelines for AMD give tokens and a `num`
+    of 0. There each wait becomes one for a number of instructions, the
+    smallest that follow what is waited for on any way through the function.
+  }];
   let arguments = (ins Variadic<TTG_AsyncToken>:$asyncToken, I32Attr:$num);
   let results = (outs TTG_AsyncToken:$retToken);
   let assemblyFormat = "($asyncToken^)? attr-dict";

@@ -6,6 +6,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, OperationRef, Value};
 
 use crate::bulk_copy::GLOBAL_SCRATCH_OFFSET;
+use crate::copy_count::Event;
 use crate::emitter::V;
 use crate::function::{
     FunctionLowering, Lowered, Registers, integer_attribute, name, operand, result,
@@ -101,6 +102,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             self.hidden.profile_scratch,
         ]);
         let call = self.e.call(function, &arguments);
+        self.copies.happens(Event::Call);
         let types: Vec<ValueType> = (0..operation.result_count())
             .map(|i| self.type_of(result(operation, i)))
             .collect::<Lowered<_>>()?;

@@ -178,7 +178,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::BufferAtomicRmw(op) => self.buffer_atomic_update(op),
             Op::BufferAtomicCas(op) => self.buffer_compare_and_swap(op),
             Op::BufferLoadToLocal(op) => self.buffer_load_to_local(op),
-            Op::AsyncWait(_) => self.wait_for_copies(operation),
+            Op::AsyncWait(op) => self.wait_for_copies(op),
             Op::MaskedLoad(_)
             | Op::MaskedStore(_)
             | Op::ExtractSlice(_)

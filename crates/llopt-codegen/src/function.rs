@@ -14,6 +14,7 @@ use melior::ir::{
 };
 
 use crate::access::AccessFacts;
+use crate::copy_wait::CopyLog;
 use crate::decision::{Choice, Journal};
 use crate::emitter::{Emitter, V};
 use crate::error::CodegenError;
@@ -69,6 +70,8 @@ pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) hidden: HiddenArguments<'ctx>,
     /// Whether this is the entry point.
     pub(crate) is_kernel: bool,
+    /// Copies that run beside the program, and waits for them.
+    pub(crate) copies: CopyLog<'ctx>,
     lines: Option<(&'r mut LineTable<'ctx>, DISubprogram<'ctx>)>,
     values: HashMap<usize, Registers<'ctx>>,
     blocks: HashMap<usize, Block<'ctx>>,
@@ -107,6 +110,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             threads,
             hidden,
             is_kernel,
+            copies: CopyLog::default(),
             lines,
             values: HashMap::new(),
             blocks: HashMap::new(),
@@ -332,6 +336,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             },
         );
         self.walk_blocks(first, true)?;
+        self.settle_waits();
         // The entry block, where the threads' numbers are computed, leads into the body.
         self.e.enter(entry);
         self.set_location(None);
@@ -342,12 +347,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// Emits the blocks that are reachable from `first`, for which a block exists already if `is_entered`.
     fn walk_blocks(&mut self, first: BlockRef<'c, 'a>, first_exists: bool) -> Lowered {
         let order = reverse_post_order(first);
+        self.copies.expect(&order);
         for block in order.iter().skip(usize::from(first_exists)) {
             self.open_block(*block)?;
         }
         for block in order {
             let llvm = self.blocks[&block_key(block)].llvm;
             self.e.enter(llvm);
+            self.copies.enter(block);
             let mut next = block.first_operation();
             while let Some(op) = next {
                 next = op.next_in_block();
@@ -417,6 +424,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         to: BlockRef<'c, 'a>,
         arguments: &[Value<'c, 'a>],
     ) -> Lowered<BasicBlock<'ctx>> {
+        self.copies.branch(to, arguments);
         let from = self.e.block();
         let target = self.blocks[&block_key(to)].clone();
         for (phis, value) in target.phis.iter().zip(arguments) {
@@ -472,7 +480,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             to: end,
             arrivals: Vec::new(),
         });
+        let place = self.copies.place();
         self.walk_blocks(first, true)?;
+        self.copies.go_back(place);
         let exit = self
             .exits
             .pop()
@@ -566,11 +576,13 @@ pub(crate) fn integer_attribute(op: OperationRef<'_, '_>, name: &str) -> Option<
         .map(|integer| integer.value())
 }
 
-fn key(value: Value<'_, '_>) -> usize {
+/// What names a value.
+pub(crate) fn key(value: Value<'_, '_>) -> usize {
     value.to_raw().ptr as usize
 }
 
-fn block_key(block: BlockRef<'_, '_>) -> usize {
+/// What names a block.
+pub(crate) fn block_key(block: BlockRef<'_, '_>) -> usize {
     block.to_raw().ptr as usize
 }
 

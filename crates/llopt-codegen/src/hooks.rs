@@ -5,6 +5,7 @@
 
 mod bulk;
 
+use inkwell::values::InstructionValue;
 use llopt_target::Target;
 
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
@@ -330,11 +331,16 @@ pub trait Hooks {
         false
     }
 
-    /// Makes a group of the copies started so far.
+    /// Makes a group of the copies started so far, where waits count groups.
     fn async_commit(&self, _e: &Emitter<'_>) {}
 
-    /// Waits until at most so many groups are under way.
+    /// Waits until at most so many groups are under way, where waits count groups.
     fn async_wait(&self, _e: &Emitter<'_>, _groups: u32) {}
+
+    /// Copies that are waited for by counting instructions, where waits do not count groups.
+    fn counted_copies(&self) -> Option<&dyn CountedCopies> {
+        None
+    }
 
     /// Loads 32-bit registers by a matrix instruction; `None` when the target has no such.
     fn load_matrix<'ctx>(
@@ -475,6 +481,22 @@ pub trait Hooks {
     fn buffers(&self) -> Option<&dyn BufferHooks> {
         None
     }
+}
+
+/// Copies from global to shared memory that complete in order, and waits that count their instructions.
+pub trait CountedCopies {
+    /// Keeps the copies before and after this place in their order: what is counted is how many follow.
+    fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
+
+    /// Waits until none is under way, unless [`CountedCopies::set_wait`] has more to say.
+    fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
+
+    /// Lets so many be under way when a wait is over.
+    fn set_wait<'ctx>(&self, e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, instructions: u32);
+
+    /// Nothing but its waits orders the copies of the current function and its other accesses of shared
+    /// memory: tells LLVM, which would wait for all copies before each.
+    fn keep_apart(&self, e: &Emitter<'_>);
 }
 
 /// Access to memory through buffer descriptors: a uniform base with a range, and an offset per lane.

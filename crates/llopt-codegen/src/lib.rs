@@ -7,7 +7,8 @@
 //! the same names.
 //!
 //! This crate never runs an analysis of its own over the source IR: what it wants to know about a value
-//! (how contiguous addresses are, say) it asks through [`access::AccessFacts`], which its user implements.
+//! (how contiguous addresses are, say) it asks through [`access::AccessFacts`], which its user implements. What
+//! it has emitted it may ask itself: how many instructions of copies follow others, for one.
 //!
 //! The stages, in order: [`lower::lower`], [`device_library::link`], [`optimize::optimize`], then
 //! [`emit::assembly`] or [`emit::object`] and [`emit::link_code_object`].
@@ -22,6 +23,8 @@ mod casts;
 mod constants;
 mod control_flow;
 mod conversion;
+mod copy_count;
+mod copy_wait;
 mod debug;
 pub mod decision;
 pub mod device_library;

@@ -23,6 +23,7 @@ use inkwell::llvm_sys::core::{
     LLVMSetOperand, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
+use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMMetadataRef};
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
@@ -82,6 +83,57 @@ pub fn disable_licm(context: &Context, branch: InstructionValue<'_>) {
         LLVMMetadataReplaceAllUsesWith(itself, node);
         let kind = LLVMGetMDKindIDInContext(c, KIND.as_ptr().cast(), KIND.len() as u32);
         LLVMSetMetadata(branch.as_value_ref(), kind, LLVMMetadataAsValue(c, node));
+    }
+}
+
+/// A scope of accesses that no access outside of it meets (LLVM language reference, "`noalias` and
+/// `alias.scope` metadata").
+pub struct AliasScope {
+    context: LLVMContextRef,
+    /// The list that has this scope alone.
+    list: LLVMMetadataRef,
+}
+
+impl AliasScope {
+    /// A scope in a domain of its own.
+    pub fn new(context: &Context) -> Self {
+        let context = context.as_ctx_ref();
+        // SAFETY: arrays outlive the calls, which copy them; a temporary node is replaced, and thereby
+        // freed, before the node that refers to it is used.
+        unsafe {
+            // Nodes of domains and scopes name themselves first.
+            let distinct = |more: Option<LLVMMetadataRef>| {
+                let itself = LLVMTemporaryMDNode(context, std::ptr::null_mut(), 0);
+                let mut operands: Vec<LLVMMetadataRef> =
+                    std::iter::once(itself).chain(more).collect();
+                let node = LLVMMDNodeInContext2(context, operands.as_mut_ptr(), operands.len());
+                LLVMMetadataReplaceAllUsesWith(itself, node);
+                node
+            };
+            let mut scope = distinct(Some(distinct(None)));
+            let list = LLVMMDNodeInContext2(context, &mut scope, 1);
+            Self { context, list }
+        }
+    }
+
+    /// The instruction accesses memory in this scope only.
+    pub fn contain(&self, instruction: InstructionValue<'_>) {
+        self.attach(instruction, "alias.scope");
+    }
+
+    /// The instruction meets no access in this scope.
+    pub fn exclude(&self, instruction: InstructionValue<'_>) {
+        self.attach(instruction, "noalias");
+    }
+
+    fn attach(&self, instruction: InstructionValue<'_>, kind: &str) {
+        // SAFETY: the name is passed with its length; the list belongs to the instruction's context.
+        unsafe {
+            let kind =
+                LLVMGetMDKindIDInContext(self.context, kind.as_ptr().cast(), kind.len() as u32);
+            let list = LLVMMetadataAsValue(self.context, self.list);
+            LLVMSetMetadata(instruction.as_value_ref(), kind, list);
+        }
     }
 }
 

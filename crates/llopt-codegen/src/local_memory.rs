@@ -12,7 +12,6 @@ use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
 use llopt_layout::{Dim, LinearLayout};
-use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::conversion::moved_bits;
@@ -103,6 +102,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         let token = self.e.zero(self.e.int(1).into());
         self.bind_result(operation, vec![token]);
+        let instructions = self.emit_copy(op)?;
+        self.copied(operation, instructions);
+        Ok(())
+    }
+
+    /// Emits a copy; how many instructions of it run beside the program.
+    fn emit_copy(&mut self, op: ttg::AsyncCopyGlobalToLocalOp<'c, 'a>) -> Lowered<u32> {
+        let operation = op.operation();
         let source = operand(operation, 0);
         let of = self.type_of(source)?;
         let ValueType::Tensor(tensor) = &of else {
@@ -166,7 +173,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 self.hooks().async_copy(self.e, &copy)
             });
             if done {
-                return Ok(());
+                return Ok(registers.len() as u32);
             }
         }
         // There is no such copy: load and store.
@@ -183,7 +190,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         let values: Registers<'ctx> = self.load_groups(&of, &groups, &load).into();
         let access = self.access_to(operation, tensor, &narrow, Access::Store, None)?;
-        self.store_where_acting(operation, tensor, &access, &narrow, &values)
+        self.store_where_acting(operation, tensor, &access, &narrow, &values)?;
+        Ok(0)
     }
 
     /// `amdg.buffer_load_to_local`: a load and a store.
@@ -212,33 +220,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         let values: Registers<'ctx> = self.load_from_buffer(operation, &of, &load)?.into();
         let access = self.access_to(operation, tensor, &view, Access::Store, None)?;
-        self.store_where_acting(operation, tensor, &access, &view, &values)
-    }
-
-    /// `amdg.async_wait`: waits for the copies to shared memory.
-    pub(crate) fn wait_for_copies(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        self.hooks().async_wait(self.e, 0);
-        if op.result_count() > 0 {
-            let token = self.e.zero(self.e.int(1).into());
-            self.bind_result(op, vec![token]);
-        }
-        Ok(())
-    }
-
-    /// `ttg.async_commit_group`.
-    pub(crate) fn async_commit(&mut self, op: ttg::AsyncCommitGroupOp<'c, 'a>) -> Lowered {
-        self.hooks().async_commit(self.e);
-        let token = self.e.zero(self.e.int(1).into());
-        self.bind_result(op.operation(), vec![token]);
-        Ok(())
-    }
-
-    /// `ttg.async_wait`.
-    pub(crate) fn async_wait(&mut self, op: ttg::AsyncWaitOp<'c, 'a>) -> Lowered {
-        let groups = u32::try_from(op.num()).unwrap_or(0);
-        self.hooks().async_wait(self.e, groups);
-        let token = self.e.zero(self.e.int(1).into());
-        self.bind_result(op.operation(), vec![token]);
+        self.store_where_acting(operation, tensor, &access, &view, &values)?;
+        self.copied(operation, 0);
         Ok(())
     }
 

@@ -176,6 +176,31 @@ fn copies_to_shared_memory_that_are_waited_for() {
 }
 
 #[test]
+fn a_loop_with_two_buffers() {
+    let files = [("x.npy", singles(&[5 * 1024])), ("o.npy", singles(&[1024]))];
+    let pristine = fs::read_to_string(data("double_buffer.ttgir")).expect("the kernel is there");
+    for (target, lanes) in [
+        ("cuda:80", 32),
+        ("hip:gfx90a", 64),
+        ("hip:gfx942", 64),
+        ("hip:gfx950", 64),
+        ("hip:gfx1200", 32),
+    ] {
+        for (width, wait) in [(1, "%g {num = 1"), (4, "%g {num = 1"), (4, "%g {num = 0")] {
+            let text = pristine
+                .replace("LANES", &lanes.to_string())
+                .replace("WIDTH", &width.to_string())
+                .replace("TARGET", target)
+                .replace("%g {num = 1", wait);
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let kernel = folder.path().join("double_buffer.ttgir");
+            fs::write(&kernel, text).expect("the kernel is written");
+            agree(&kernel, target, "1", "x.npy,o.npy,4", &files);
+        }
+    }
+}
+
+#[test]
 fn copies_through_buffers_to_shared_memory() {
     let files = [("x.npy", singles(&[1024])), ("o.npy", singles(&[1024]))];
     for target in ["hip:gfx90a", "hip:gfx942", "hip:gfx950"] {

@@ -1,18 +1,20 @@
 //! AMD: emission for LLVM's AMDGPU back end.
 
 mod atomic;
+mod copy;
 mod elementwise;
 mod kernel;
 mod memory;
 mod shared;
 
+use inkwell::values::InstructionValue;
 use llopt_target::{Feature, Target};
 
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
-    Access, AsyncCopy, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math,
-    MatrixAccess, Rounding, SourcePlace, Update,
+    Access, AsyncCopy, Atomic, BufferAccess, BufferHooks, BufferPlace, CountedCopies, Hooks,
+    Launch, Math, MatrixAccess, Rounding, SourcePlace, Update,
 };
 use crate::llvm_c::{FenceOrdering, fence};
 
@@ -88,13 +90,13 @@ impl Hooks for Amdgpu {
     }
 
     fn async_copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
-        self.async_copy_bytes().contains(&copy.bytes) && shared::async_copy(e, copy)
+        self.async_copy_bytes().contains(&copy.bytes) && copy::start(e, copy)
     }
 
-    fn async_wait(&self, e: &Emitter<'_>, _groups: u32) {
-        // The counter counts instructions, not groups: all that are under way are waited for.
-        if self.target.has(Feature::DirectToLds) {
-            shared::wait_for_loads(e);
+    fn counted_copies(&self) -> Option<&dyn CountedCopies> {
+        match self.target.has(Feature::DirectToLds) {
+            true => Some(self),
+            false => None,
         }
     }
 
@@ -263,6 +265,24 @@ impl Hooks for Amdgpu {
 
     fn buffers(&self) -> Option<&dyn BufferHooks> {
         Some(self)
+    }
+}
+
+impl CountedCopies for Amdgpu {
+    fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx> {
+        copy::end_group(e)
+    }
+
+    fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx> {
+        copy::wait(e)
+    }
+
+    fn set_wait<'ctx>(&self, e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, instructions: u32) {
+        copy::set_wait(e, wait, instructions);
+    }
+
+    fn keep_apart(&self, e: &Emitter<'_>) {
+        copy::keep_apart(e);
     }
 }
 

@@ -4,11 +4,10 @@
 //! from another lane. It reaches lanes at some distances only; the others go through the LDS crossbar
 //! (`ds_swizzle`, `ds_bpermute`), which touches no memory.
 
-use inkwell::values::InstructionOpcode;
 use llopt_target::{Feature, Target};
 
 use crate::emitter::{Emitter, V};
-use crate::hooks::{AsyncCopy, MatrixAccess};
+use crate::hooks::MatrixAccess;
 use crate::llvm_c::{FenceOrdering, fence};
 
 /// Lanes of a wavefront run in step; only the compiler has to keep the order.
@@ -137,34 +136,4 @@ pub fn store_matrix<'ctx>(
     _registers: &[V<'ctx>],
 ) -> bool {
     false
-}
-
-/// A load that writes to LDS: the wave gives one address, and the lanes' data follow each other from there.
-/// A lane that is masked off would write nothing, and a copy says what is written then: no such copies.
-pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
-    if !copy.consecutive || copy.mask.is_some() || copy.acts.is_some() {
-        return false;
-    }
-    let word = e.int(32).into();
-    let address = e.cast(InstructionOpcode::PtrToInt, copy.to, word);
-    let first = e.intrinsic("llvm.amdgcn.readfirstlane", &[word], &[address]);
-    let to = e.cast(
-        InstructionOpcode::IntToPtr,
-        first,
-        e.ptr(crate::emitter::space::SHARED),
-    );
-    let bytes = e.i32(i64::from(copy.bytes));
-    e.intrinsic_call(
-        "llvm.amdgcn.global.load.lds",
-        &[],
-        &[copy.from, to, bytes, e.i32(0), e.i32(0)],
-    );
-    true
-}
-
-/// `s_waitcnt vmcnt(0)`: all loads of the wave are complete, those to LDS too.
-pub fn wait_for_loads(e: &Emitter<'_>) {
-    // Everything but the counter of loads (bits 0-3 and 14-15) stays at its largest value.
-    const LOADS: i64 = 0x0f70;
-    e.intrinsic_call("llvm.amdgcn.s.waitcnt", &[], &[e.i32(LOADS)]);
 }

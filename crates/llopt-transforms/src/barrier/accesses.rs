@@ -131,7 +131,12 @@ fn ends_concurrency(operation: OperationRef<'_, '_>) -> bool {
     operation.is_named("ttg.warp_return")
 }
 
-/// Whether an op starts a copy to shared memory that a later `ttg.async_wait` waits for.
+/// Whether an op waits for copies to shared memory.
+fn is_wait(operation: OperationRef<'_, '_>) -> bool {
+    matches!(operation.name_str(), "ttg.async_wait" | "amdg.async_wait")
+}
+
+/// Whether an op starts a copy to shared memory that a later op waits for.
 fn is_copy(operation: OperationRef<'_, '_>) -> bool {
     matches!(
         operation.name_str(),
@@ -163,7 +168,7 @@ fn effects(
     operation: OperationRef<'_, '_>,
     arrived: &[Access],
 ) -> Result<Vec<Access>, Complaint> {
-    if operation.is_named("ttg.async_wait") {
+    if is_wait(operation) {
         return Ok(arrived.to_vec());
     }
     let mut accesses = Vec::new();
