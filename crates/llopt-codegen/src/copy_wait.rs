@@ -1,7 +1,7 @@
 //! Groups of copies that run beside the program, and waits for them.
 //!
 //! Where the hardware counts groups, the ops are its instructions. Where it counts instructions
-//! ([`CountedCopies`]), what is emitted is written down, with the branches between, until the function is
+//! ([`WarpCopies`]), what is emitted is written down, with the branches between, until the function is
 //! complete: then it is known how many instructions each wait may leave under way ([`copy_count`]).
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use melior::ir::{BlockRef, OperationRef, Value};
 
 use crate::copy_count::{Block, Edge, Event, NOTHING, allowed_at_waits};
 use crate::function::{FunctionLowering, Lowered, argument, block_key, key, result};
-use crate::hooks::CountedCopies;
+use crate::hooks::WarpCopies;
 
 /// What a function does with copies whose instructions are counted.
 #[derive(Default)]
@@ -96,7 +96,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// `ttg.async_commit_group`.
     pub(crate) fn async_commit(&mut self, op: ttg::AsyncCommitGroupOp<'c, 'a>) -> Lowered {
-        match self.hooks().counted_copies() {
+        match self.hooks().warp_copies() {
             Some(counted) => self.copies.commits.push(counted.end_group(self.e)),
             None => self.hooks().async_commit(self.e),
         }
@@ -109,7 +109,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `ttg.async_wait`.
     pub(crate) fn async_wait(&mut self, op: ttg::AsyncWaitOp<'c, 'a>) -> Lowered {
         let groups = u32::try_from(op.num()).unwrap_or(0);
-        match self.hooks().counted_copies() {
+        match self.hooks().warp_copies() {
             Some(counted) => self.wait_for_count(counted, op.operation(), groups, None),
             None => self.hooks().async_wait(self.e, groups),
         }
@@ -120,7 +120,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `amdg.async_wait`: it counts instructions, and waits for what its tokens name if that is more.
     pub(crate) fn wait_for_copies(&mut self, op: amdg::AsyncWaitOp<'c, 'a>) -> Lowered {
         let most = u32::try_from(op.num_inst()).unwrap_or(0);
-        match self.hooks().counted_copies() {
+        match self.hooks().warp_copies() {
             Some(counted) => self.wait_for_count(counted, op.operation(), 0, Some(most)),
             None => self.hooks().async_wait(self.e, 0),
         }
@@ -130,7 +130,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     fn wait_for_count(
         &mut self,
-        counted: &dyn CountedCopies,
+        counted: &dyn WarpCopies,
         op: OperationRef<'c, 'a>,
         groups: u32,
         most: Option<u32>,
@@ -148,14 +148,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         });
     }
 
-    fn bind_token(&mut self, op: OperationRef<'c, 'a>) {
+    /// A token is nothing but a name.
+    pub(crate) fn bind_token(&mut self, op: OperationRef<'c, 'a>) {
         let token = self.e.zero(self.e.int(1).into());
         self.bind_result(op, vec![token]);
     }
 
     /// The function is complete: now it is known how long each wait has to take.
     pub(crate) fn settle_waits(&mut self) {
-        let Some(counted) = self.hooks().counted_copies() else {
+        let Some(counted) = self.hooks().warp_copies() else {
             return;
         };
         let log = std::mem::take(&mut self.copies);

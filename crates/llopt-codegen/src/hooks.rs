@@ -194,7 +194,7 @@ pub struct Atomic<'ctx> {
     pub scope: Scope,
 }
 
-/// A copy from global to shared memory that runs beside the program.
+/// A copy of a lane from global to shared memory that runs beside the program.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncCopy<'ctx> {
     /// Where in shared memory.
@@ -203,12 +203,38 @@ pub struct AsyncCopy<'ctx> {
     pub from: V<'ctx>,
     /// How many bytes.
     pub bytes: u32,
-    /// Whether the lanes of a warp write one after the other, each as many bytes.
-    pub consecutive: bool,
     /// Whether this thread copies; always when absent.
     pub acts: Option<V<'ctx>>,
     /// Whether there is anything to read; where not, zeros are written.
     pub mask: Option<V<'ctx>>,
+}
+
+/// Where a lane reads what a warp copies.
+#[derive(Clone, Copy, Debug)]
+pub enum CopySource<'ctx> {
+    /// In global memory.
+    Pointer(V<'ctx>),
+    /// In a buffer.
+    Buffer {
+        /// The descriptor, from [`BufferHooks::descriptor`].
+        descriptor: V<'ctx>,
+        /// Bytes from the base.
+        offset: V<'ctx>,
+    },
+}
+
+/// A copy of a whole warp from global to shared memory that runs beside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpCopy<'ctx> {
+    /// Where in shared memory the first lane writes, in that lane. The others write where it says, one
+    /// after the other.
+    pub to: V<'ctx>,
+    /// Where this lane reads.
+    pub from: CopySource<'ctx>,
+    /// How many bytes each lane copies.
+    pub bytes: u32,
+    /// Cache hints.
+    pub caching: Caching,
 }
 
 /// One matrix instruction that moves data between registers and shared memory.
@@ -337,8 +363,8 @@ pub trait Hooks {
     /// Waits until at most so many groups are under way, where waits count groups.
     fn async_wait(&self, _e: &Emitter<'_>, _groups: u32) {}
 
-    /// Copies that are waited for by counting instructions, where waits do not count groups.
-    fn counted_copies(&self) -> Option<&dyn CountedCopies> {
+    /// Copies of whole warps that are waited for by counting instructions, where these are what there is.
+    fn warp_copies(&self) -> Option<&dyn WarpCopies> {
         None
     }
 
@@ -483,12 +509,16 @@ pub trait Hooks {
     }
 }
 
-/// Copies from global to shared memory that complete in order, and waits that count their instructions.
-pub trait CountedCopies {
+/// Copies from global to shared memory for which a warp gives one address: what its lanes copy follows from
+/// there in their order. They complete in order, and waits count their instructions.
+pub trait WarpCopies {
+    /// Starts a copy of as many bytes as [`Hooks::async_copy_bytes`] allows.
+    fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>);
+
     /// Keeps the copies before and after this place in their order: what is counted is how many follow.
     fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
 
-    /// Waits until none is under way, unless [`CountedCopies::set_wait`] has more to say.
+    /// Waits until none is under way, unless [`WarpCopies::set_wait`] has more to say.
     fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
 
     /// Lets so many be under way when a wait is over.
@@ -503,6 +533,14 @@ pub trait CountedCopies {
 pub trait BufferHooks {
     /// A descriptor for the memory behind `base`.
     fn descriptor<'ctx>(&self, e: &Emitter<'ctx>, base: V<'ctx>) -> V<'ctx>;
+
+    /// An offset at which nothing is written and zero is read where the mask is false.
+    fn masked_offset<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        mask: Option<V<'ctx>>,
+        offset: V<'ctx>,
+    ) -> V<'ctx>;
 
     /// Loads words through a descriptor; lanes without mask get zero.
     fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>>;

@@ -1,13 +1,12 @@
-//! Buffers in shared memory that the program itself makes: `ttg.local_*`, views of them, and copies from
-//! global memory that run beside the program.
+//! Buffers in shared memory that the program itself makes: `ttg.local_*` and views of them.
 //!
 //! A buffer is its address; its layout is in its type. A view of a part of a buffer has the address of the
 //! whole, since the layout of the whole says where its elements are; where it begins is known from the ops
 //! that made the view.
 
 use llopt_dialects::encoding::{self, Encoding};
+use llopt_dialects::ttg;
 use llopt_dialects::types::MemDesc;
-use llopt_dialects::{amdg, ttg};
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
@@ -19,10 +18,8 @@ use crate::decision::Choice;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, operand};
-use crate::global_memory::{BufferLoad, PointerLoad, cache, eviction, groups};
-use crate::hooks::{AsyncCopy, Caching};
-use crate::shared_memory::{Place, registers_in_order};
-use crate::tensor::{TensorType, ValueType};
+use crate::shared_memory::Place;
+use crate::tensor::TensorType;
 use crate::types;
 
 /// A buffer, or a view of one, ready to be accessed.
@@ -97,134 +94,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    /// `ttg.async_copy_global_to_local`.
-    pub(crate) fn async_copy(&mut self, op: ttg::AsyncCopyGlobalToLocalOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let token = self.e.zero(self.e.int(1).into());
-        self.bind_result(operation, vec![token]);
-        let instructions = self.emit_copy(op)?;
-        self.copied(operation, instructions);
-        Ok(())
-    }
-
-    /// Emits a copy; how many instructions of it run beside the program.
-    fn emit_copy(&mut self, op: ttg::AsyncCopyGlobalToLocalOp<'c, 'a>) -> Lowered<u32> {
-        let operation = op.operation();
-        let source = operand(operation, 0);
-        let of = self.type_of(source)?;
-        let ValueType::Tensor(tensor) = &of else {
-            return Err(self.invalid(operation, "it copies a tensor"));
-        };
-        let view = self.view(operation, op.result())?;
-        let pointers = self.registers(source);
-        let masks = op.mask().map(|mask| self.registers(mask));
-        let zero = op.other().is_none_or(|other| {
-            self.registers(other)
-                .iter()
-                .all(|value| self.e.is_zero(*value))
-        });
-        let limit = self.pointer_limit(view.element, source, op.mask());
-        let widest = (view.max_bits / moved_bits(view.element)).max(1);
-        let found = groups(&of, widest, &limit);
-        // The widest copy that there is, or else the widest load.
-        let width = found.width as u32 * moved_bits(view.element) / 8;
-        let copied = self.hooks().async_copy_bytes();
-        let groups = match copied.iter().find(|bytes| **bytes <= width) {
-            Some(bytes) if *bytes < width && *bytes >= moved_bits(view.element) / 8 => {
-                groups(&of, bytes * 8 / moved_bits(view.element), &limit)
-            }
-            _ => found,
-        };
-        let narrow = View {
-            max_bits: groups.width as u32 * moved_bits(view.element),
-            ..view
-        };
-        let vector = Some(InstructionKind::Vector);
-        let access = self.access_to(operation, tensor, &narrow, Access::Store, vector)?;
-        let registers: Vec<Vec<usize>> = (0..access.instructions)
-            .map(|repeat| registers_in_order(&access, repeat))
-            .collect();
-        let together = registers.iter().all(|chunk| {
-            groups
-                .groups
-                .iter()
-                .any(|group| group.windows(chunk.len()).any(|part| part == chunk))
-        });
-        let bytes = (moved_bits(narrow.element) << access.instruction.registers_log2()) / 8;
-        if zero && together {
-            let addresses = self.shared_addresses(&access, narrow.element, &narrow.place);
-            let acts = self.acting_thread(&of);
-            let consecutive = narrow.place.pads.is_empty()
-                && access
-                    .address
-                    .flat_bases_of(Dim::LANE)
-                    .iter()
-                    .enumerate()
-                    .all(|(bit, basis)| basis * (moved_bits(narrow.element) / 8) == bytes << bit);
-            let done = registers.iter().zip(addresses).all(|(chunk, to)| {
-                let copy = AsyncCopy {
-                    to,
-                    from: pointers[chunk[0]],
-                    bytes,
-                    consecutive,
-                    acts,
-                    mask: masks.as_ref().map(|masks| masks[chunk[0]]),
-                };
-                self.hooks().async_copy(self.e, &copy)
-            });
-            if done {
-                return Ok(registers.len() as u32);
-            }
-        }
-        // There is no such copy: load and store.
-        let load = PointerLoad {
-            element: narrow.element,
-            caching: Caching {
-                cache: cache(op.cache()),
-                eviction: eviction(op.evict()),
-                volatile: op.is_volatile(),
-            },
-            pointers,
-            masks,
-            other: op.other().map(|other| self.registers(other)),
-        };
-        let values: Registers<'ctx> = self.load_groups(&of, &groups, &load).into();
-        let access = self.access_to(operation, tensor, &narrow, Access::Store, None)?;
-        self.store_where_acting(operation, tensor, &access, &narrow, &values)?;
-        Ok(0)
-    }
-
-    /// `amdg.buffer_load_to_local`: a load and a store.
-    pub(crate) fn buffer_load_to_local(
-        &mut self,
-        op: amdg::BufferLoadToLocalOp<'c, 'a>,
-    ) -> Lowered {
-        let operation = op.operation();
-        let token = self.e.zero(self.e.int(1).into());
-        self.bind_result(operation, vec![token]);
-        let of = self.type_of(op.offsets())?;
-        let ValueType::Tensor(tensor) = &of else {
-            return Err(self.invalid(operation, "it copies a tensor"));
-        };
-        let view = self.view(operation, op.dest())?;
-        let load = BufferLoad {
-            element: view.element,
-            caching: Caching {
-                cache: cache(op.cache()),
-                ..Caching::default()
-            },
-            base: op.ptr(),
-            offsets: op.offsets(),
-            mask: op.mask(),
-            other: op.other(),
-        };
-        let values: Registers<'ctx> = self.load_from_buffer(operation, &of, &load)?.into();
-        let access = self.access_to(operation, tensor, &view, Access::Store, None)?;
-        self.store_where_acting(operation, tensor, &access, &view, &values)?;
-        self.copied(operation, 0);
-        Ok(())
-    }
-
     fn store_to_buffer(
         &mut self,
         op: OperationRef<'c, 'a>,
@@ -275,8 +144,37 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         emitted
     }
 
-    /// How a tensor of this layout is moved between registers and a buffer.
+    /// How a tensor of this layout is moved between registers and a buffer, written down.
     pub(crate) fn access_to(
+        &self,
+        op: OperationRef<'c, 'a>,
+        tensor: &TensorType,
+        view: &View<'ctx>,
+        access: Access,
+        kind: Option<InstructionKind>,
+    ) -> Lowered<SharedAccess> {
+        let found = self.find_access(op, tensor, view, access, kind)?;
+        self.record_shared(op, access, view, &found);
+        Ok(found)
+    }
+
+    /// Writes down how an op accesses a buffer.
+    pub(crate) fn record_shared(
+        &self,
+        op: OperationRef<'c, 'a>,
+        access: Access,
+        view: &View<'ctx>,
+        found: &SharedAccess,
+    ) {
+        self.record(op, || Choice::SharedAccess {
+            is_store: access == Access::Store,
+            element_bits: moved_bits(view.element),
+            access: Box::new(found.clone()),
+        });
+    }
+
+    /// How a tensor of this layout is moved between registers and a buffer.
+    pub(crate) fn find_access(
         &self,
         op: OperationRef<'c, 'a>,
         tensor: &TensorType,
@@ -324,11 +222,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .sublayout(&ins, &[Dim::OFFSET])
                 .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
         }
-        self.record(op, || Choice::SharedAccess {
-            is_store: access == Access::Store,
-            element_bits: bits,
-            access: Box::new(found.clone()),
-        });
         Ok(found)
     }
 

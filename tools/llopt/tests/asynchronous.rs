@@ -215,6 +215,38 @@ fn copies_through_buffers_to_shared_memory() {
 }
 
 #[test]
+fn copies_into_swizzled_and_padded_buffers() {
+    const SWIZZLE: &str =
+        "#ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
+    const PADS: &str = "#ttg.padded_shared<[256:+4] {order = [1, 0], shape = [ROWS, COLUMNS]}>";
+    let files = [("x.npy", singles(&[2048])), ("o.npy", singles(&[2048]))];
+    let pristine = fs::read_to_string(data("copy_order.ttgir")).expect("the kernel is there");
+    for target in ["hip:gfx90a", "hip:gfx942", "hip:gfx950"] {
+        // The bits of a row are warps, lanes, both; in the last, warps are side by side.
+        for (rows, columns, lanes, warps) in [
+            (8, 256, "1, 64", "4, 1"),
+            (64, 32, "8, 8", "4, 1"),
+            (32, 64, "4, 16", "4, 1"),
+            (16, 128, "8, 8", "1, 4"),
+        ] {
+            for shared in [SWIZZLE, PADS] {
+                let text = pristine
+                    .replace("SHARED", shared)
+                    .replace("ROWS", &rows.to_string())
+                    .replace("COLUMNS", &columns.to_string())
+                    .replace("LANES", lanes)
+                    .replace("WARPS", warps)
+                    .replace("TARGET", target);
+                let folder = tempfile::tempdir().expect("a temporary folder");
+                let kernel = folder.path().join("copy_order.ttgir");
+                fs::write(&kernel, text).expect("the kernel is written");
+                agree(&kernel, target, "1", "x.npy,o.npy,2000", &files);
+            }
+        }
+    }
+}
+
+#[test]
 fn four_bit_floats_in_bytes() {
     let bytes = npy("|u1", &[1024], |i| vec![(i % 256) as u8]);
     let files = [("x.npy", bytes), ("o.npy", singles(&[4096]))];

@@ -18,12 +18,15 @@
 use inkwell::values::{
     AnyValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
 };
+use llopt_target::Target;
 
+use super::memory;
 use crate::emitter::{Emitter, space};
-use crate::hooks::AsyncCopy;
+use crate::hooks::{CopySource, WarpCopy};
 use crate::llvm_c::AliasScope;
 
-const COPY: &str = "llvm.amdgcn.global.load.lds";
+const GLOBAL_COPY: &str = "llvm.amdgcn.global.load.lds";
+const BUFFER_COPY: &str = "llvm.amdgcn.raw.ptr.buffer.load.lds";
 const BARRIER: &str = "llvm.amdgcn.s.barrier";
 const WAIT: &str = "llvm.amdgcn.s.waitcnt";
 
@@ -48,18 +51,22 @@ mod counters {
 }
 
 /// A load that writes to LDS: the wave gives one address, and the lanes' data follow each other from there.
-/// A lane that is masked off would write nothing, and a copy says what is written then: no such copies.
-pub fn start<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
-    if !copy.consecutive || copy.mask.is_some() || copy.acts.is_some() {
-        return false;
-    }
+pub fn start<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &WarpCopy<'ctx>) {
     let word = e.int(32).into();
     let address = e.cast(InstructionOpcode::PtrToInt, copy.to, word);
     let first = e.intrinsic("llvm.amdgcn.readfirstlane", &[word], &[address]);
     let to = e.cast(InstructionOpcode::IntToPtr, first, e.ptr(space::SHARED));
-    let bytes = e.i32(i64::from(copy.bytes));
-    e.intrinsic_call(COPY, &[], &[copy.from, to, bytes, e.i32(0), e.i32(0)]);
-    true
+    let (bytes, zero) = (e.i32(i64::from(copy.bytes)), e.i32(0));
+    let cache = e.i32(memory::cache_bits(target, copy.caching, true));
+    match copy.from {
+        CopySource::Pointer(from) => {
+            e.intrinsic_call(GLOBAL_COPY, &[], &[from, to, bytes, zero, cache])
+        }
+        CopySource::Buffer { descriptor, offset } => {
+            let arguments = [descriptor, to, bytes, offset, zero, zero, cache];
+            e.intrinsic_call(BUFFER_COPY, &[], &arguments)
+        }
+    };
 }
 
 /// No load or store of global memory is moved over this place when instructions are scheduled.
@@ -92,7 +99,7 @@ pub fn keep_apart(e: &Emitter<'_>) {
         while let Some(instruction) = next {
             next = instruction.get_next_instruction();
             match called(instruction).as_deref() {
-                Some(COPY) => copies.contain(instruction),
+                Some(GLOBAL_COPY | BUFFER_COPY) => copies.contain(instruction),
                 Some(BARRIER) => wait_for_lds_alone(e, instruction),
                 _ if accesses_lds(instruction) => copies.exclude(instruction),
                 _ => {}

@@ -188,7 +188,7 @@ pub fn buffer_store<'ctx>(
 
 /// The auxiliary word of a buffer access. gfx942 and gfx950 have bits for the coherence scope (sc0, sc1)
 /// and for nontemporal data (nt).
-fn cache_bits(target: Target, caching: Caching, is_load: bool) -> i64 {
+pub(super) fn cache_bits(target: Target, caching: Caching, is_load: bool) -> i64 {
     const SC0: i64 = 1;
     const NT: i64 = 1 << 1;
     const SC1: i64 = 1 << 4;

@@ -13,8 +13,8 @@ use llopt_target::{Feature, Target};
 use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
-    Access, AsyncCopy, Atomic, BufferAccess, BufferHooks, BufferPlace, CountedCopies, Hooks,
-    Launch, Math, MatrixAccess, Rounding, SourcePlace, Update,
+    Access, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math, MatrixAccess,
+    Rounding, SourcePlace, Update, WarpCopies, WarpCopy,
 };
 use crate::llvm_c::{FenceOrdering, fence};
 
@@ -89,11 +89,7 @@ impl Hooks for Amdgpu {
         }
     }
 
-    fn async_copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
-        self.async_copy_bytes().contains(&copy.bytes) && copy::start(e, copy)
-    }
-
-    fn counted_copies(&self) -> Option<&dyn CountedCopies> {
+    fn warp_copies(&self) -> Option<&dyn WarpCopies> {
         match self.target.has(Feature::DirectToLds) {
             true => Some(self),
             false => None,
@@ -268,7 +264,11 @@ impl Hooks for Amdgpu {
     }
 }
 
-impl CountedCopies for Amdgpu {
+impl WarpCopies for Amdgpu {
+    fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>) {
+        copy::start(e, self.target, copy);
+    }
+
     fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx> {
         copy::end_group(e)
     }
@@ -289,6 +289,15 @@ impl CountedCopies for Amdgpu {
 impl BufferHooks for Amdgpu {
     fn descriptor<'ctx>(&self, e: &Emitter<'ctx>, base: V<'ctx>) -> V<'ctx> {
         memory::descriptor(e, self.target, base)
+    }
+
+    fn masked_offset<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        mask: Option<V<'ctx>>,
+        offset: V<'ctx>,
+    ) -> V<'ctx> {
+        memory::masked_offset(e, mask, offset)
     }
 
     fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>> {
