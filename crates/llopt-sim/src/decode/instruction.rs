@@ -364,15 +364,12 @@ impl<'m> Body<'_, '_, 'm> {
             }
             return Ok(result);
         }
-        if bits > 128 || a.len() != 2 {
-            return Err(Unknown::new("a comparison of integers of this width"));
+        if a.len() != bits.div_ceil(64) as usize {
+            return Err(Unknown::new(
+                "a comparison of vectors of such wide integers",
+            ));
         }
-        let e = &mut self.emitter;
-        let (mut high_a, mut high_b) = (a[1], b[1]);
-        if signed {
-            high_a = e.sign_extend(high_a, bits - 64);
-            high_b = e.sign_extend(high_b, bits - 64);
-        }
+        // In words, the lowest first: a higher one decides unless it is equal. Only the highest has a sign.
         let unsigned = match predicate {
             P::LLVMIntSGT => P::LLVMIntUGT,
             P::LLVMIntSGE => P::LLVMIntUGE,
@@ -380,16 +377,28 @@ impl<'m> Body<'_, '_, 'm> {
             P::LLVMIntSLE => P::LLVMIntULE,
             other => other,
         };
-        let low = e.map2(wide(unsigned)?, a[0], b[0]);
-        let high = e.map2(wide(predicate)?, high_a, high_b);
-        Ok(vec![match predicate {
-            P::LLVMIntEQ => e.map2(row::AND, low, high),
-            P::LLVMIntNE => e.map2(row::OR, low, high),
-            _ => {
-                let same = e.map2(wide(P::LLVMIntEQ)?, high_a, high_b);
-                e.select(same, low, high)
+        let e = &mut self.emitter;
+        let mut result = e.map2(wide(unsigned)?, a[0], b[0]);
+        for word in 1..a.len() {
+            let (mut x, mut y, mut by) = (a[word], b[word], unsigned);
+            if word + 1 == a.len() {
+                by = predicate;
+                if signed {
+                    x = e.sign_extend(x, bits - 64 * word as u32);
+                    y = e.sign_extend(y, bits - 64 * word as u32);
+                }
             }
-        }])
+            let decided = e.map2(wide(by)?, x, y);
+            result = match predicate {
+                P::LLVMIntEQ => e.map2(row::AND, result, decided),
+                P::LLVMIntNE => e.map2(row::OR, result, decided),
+                _ => {
+                    let same = e.map2(wide(P::LLVMIntEQ)?, x, y);
+                    e.select(same, result, decided)
+                }
+            };
+        }
+        Ok(vec![result])
     }
 
     fn gep(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {

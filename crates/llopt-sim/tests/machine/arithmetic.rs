@@ -80,6 +80,21 @@ fn integers_of_128_bits() {
 }
 
 #[test]
+fn comparisons_of_integers_of_many_words() {
+    let compared = |with: &str, to: fn(i64) -> bool| {
+        let code = format!("%w = sext i32 %x to i200\n %c = icmp {with}\n %y = zext i1 %c to i32");
+        agrees(&code, |x| u32::from(to(i64::from(x as i32))));
+    };
+    compared("eq i200 %w, -1", |x| x == -1);
+    compared("ne i200 %w, 7", |x| x != 7);
+    compared("slt i200 %w, -7", |x| x < -7);
+    compared("sge i200 %w, -7", |x| x >= -7);
+    // Seen without a sign, what is negative is more than any other.
+    compared("ugt i200 %w, 7", |x| !(0..=7).contains(&x));
+    compared("ule i200 %w, -7", |x| x >= 0 || x <= -7);
+}
+
+#[test]
 fn bits_and_saturation() {
     agrees(
         "%a = call i32 @llvm.ctpop.i32(i32 %x)\n %b = call i32 @llvm.ctlz.i32(i32 %x, i1 false)\n %c = call i32 @llvm.cttz.i32(i32 %x, i1 false)\n %d = add i32 %a, %b\n %y = add i32 %d, %c",
