@@ -64,7 +64,9 @@ def main():
                 if one["verdict"] == "proven":
                     proven[kernel.target] += 1
                 else:
-                    missing.append(f"{kernel.target} {kernel.name} {one['location']} {one['op']}: {one['verdict']}")
+                    place = ":".join(one["location"].split(":")[-2:])
+                    why = one.get("reason") or one.get("message")
+                    missing.append(f"{kernel.target} {kernel.name} {place} {one['op']}: {one['verdict']}: {why}")
     print("| target | kernels | without an answer | ops that move data | proven |\n|---|---:|---:|---:|---:|")
     for target in sorted({kernel.target for kernel in kernels}):
         count = sum(kernel.target == target for kernel in kernels)

@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 
 use llopt_codegen::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
+use llopt_dialects::encoding::{self, Encoding, Linear};
 use llopt_dialects::types::{MemDesc, Pointer, RankedTensor};
 use llopt_dialects::{tt, ttg};
+use llopt_layout::Dim;
+use llopt_layout::f2::Echelon;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use llopt_target::Target;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
@@ -115,34 +118,61 @@ impl Tensor {
         self.shape.iter().product()
     }
 
-    /// One element for each register, in order; every block of a cluster has all.
-    fn plain(shape: &[u64], element: Element, target: Target, warps: u32, blocks: u32) -> Self {
+    /// The elements of a buffer in row-major order, first over lanes, then warps, then registers. Each block of a
+    /// cluster has what the buffer's layout gives it: threads reach no other block's memory.
+    fn plain(buffer: Type<'_>, target: Target, warps: u32, blocks: u32) -> Result<Self, String> {
+        let (shape, element) = memory(buffer)?;
         let rank = shape.len();
-        let list = |last: u32| -> String {
-            let mut all = vec!["1".to_owned(); rank];
-            all[rank - 1] = last.to_string();
-            all.join(", ")
+        let layout = encoding::layout_of(buffer).map_err(|error| error.to_string())?;
+        let blocks: Vec<Vec<u32>> = (0..blocks.max(1).ilog2())
+            .map(|bit| {
+                let basis = layout.basis(Dim::BLOCK, bit);
+                basis.map_or_else(|| vec![0; rank], |basis| basis.to_vec())
+            })
+            .collect();
+        let outside = |basis: &Vec<u32>| {
+            basis
+                .iter()
+                .zip(&shape)
+                .any(|(at, end)| u64::from(*at) >= *end)
         };
-        let order: Vec<String> = (0..rank).rev().map(|dim| dim.to_string()).collect();
-        let nowhere = format!("[{}]", vec!["0"; rank].join(", "));
-        let copies = vec![nowhere; blocks.max(1).ilog2() as usize];
-        let cluster = if copies.is_empty() {
-            String::new()
-        } else {
-            format!(", CGALayout = [{}]", copies.join(", "))
-        };
-        Self {
-            shape: shape.to_vec(),
-            element,
-            encoding: format!(
-                "#ttg.blocked<{{sizePerThread = [{}], threadsPerWarp = [{}], warpsPerCTA = [{}], \
-                 order = [{}]{cluster}}}>",
-                list(1),
-                list(target.warp_size()),
-                list(warps),
-                order.join(", ")
-            ),
+        if blocks
+            .iter()
+            .any(|basis| basis.len() != rank || outside(basis))
+        {
+            return Err(
+                "blocks of the cluster hold parts of the buffer outside of the view".to_owned(),
+            );
         }
+        let mut bits = Vec::new();
+        for dim in (0..rank).rev() {
+            // What blocks tell apart, threads need not.
+            let mut held = Echelon::of(&blocks.iter().map(|basis| basis[dim]).collect::<Vec<_>>());
+            for bit in 0..shape[dim].trailing_zeros() {
+                if held.insert(1 << bit).is_none() {
+                    let mut basis = vec![0; rank];
+                    basis[dim] = 1 << bit;
+                    bits.push(basis);
+                }
+            }
+        }
+        let mut rest = bits.into_iter();
+        let mut take = |count: u32| -> Vec<Vec<u32>> {
+            let mut taken: Vec<Vec<u32>> = rest.by_ref().take(count as usize).collect();
+            taken.resize(count as usize, vec![0; rank]);
+            taken
+        };
+        let (lanes, warps) = (take(target.warp_size().ilog2()), take(warps.max(1).ilog2()));
+        let registers: Vec<Vec<u32>> = rest.collect();
+        let linear = Linear::from_bases(rank, &registers, &lanes, &warps, &blocks)
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            shape,
+            element,
+            encoding: Encoding::Linear(linear)
+                .to_attribute(buffer.ctx())
+                .to_string(),
+        })
     }
 }
 
@@ -441,8 +471,7 @@ impl Maker {
 
     /// Loads a buffer in a plain layout as the result.
     fn read_back(&mut self, buffer: &str, of: Value<'_, '_>) -> Result<(), String> {
-        let memory = memory(of.r#type())?;
-        let plain = self.plain(&memory.0, memory.1.clone());
+        let plain = self.plain(of.r#type())?;
         let text = mutable(of.r#type())?;
         let name = self.make(&format!(
             "ttg.local_load {buffer} : {text} -> {}",
@@ -452,8 +481,8 @@ impl Maker {
         Ok(())
     }
 
-    fn plain(&self, shape: &[u64], element: Element) -> Tensor {
-        Tensor::plain(shape, element, self.target, self.warps, self.blocks)
+    fn plain(&self, buffer: Type<'_>) -> Result<Tensor, String> {
+        Tensor::plain(buffer, self.target, self.warps, self.blocks)
     }
 
     /// A buffer full of tags, seen as `of`.
@@ -492,10 +521,9 @@ impl Maker {
         if !memory_type.alloc_shape().ends_with(&memory_type.shape()) {
             return Err("where in its buffer the view begins is not known here".to_owned());
         }
-        let (shape, element) = memory(of.r#type())?;
         let buffer = self.make(&format!("ttg.local_alloc : () -> {text}"));
         if let Some(fill) = fill {
-            let plain = self.plain(&shape, element);
+            let plain = self.plain(of.r#type())?;
             let value = self.load(&plain, fill);
             self.line(&format!(
                 "ttg.local_store {value}, {buffer} : {} -> {text}",
