@@ -8,7 +8,6 @@
 
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
-use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{
     Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan, cheapest, plan, plan_as,
 };
@@ -288,10 +287,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     ) -> Lowered<Registers<'ctx>> {
         if plan.scope == Scope::Cluster {
             self.bulk(op, Feature::Cluster)?;
-            if plan.load.instruction.kind != InstructionKind::Vector {
-                let reason = "matrix instructions read the shared memory of their own block only";
-                return Err(self.unsupported(op, Some(reason.to_owned())));
-            }
         }
         let place = Place::from(base);
         let poison = self.e.poison(element.llvm(self.e.context));

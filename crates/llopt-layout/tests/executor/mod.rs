@@ -198,6 +198,9 @@ fn follow_shared(
     if offsets * (element_bits / 8) != plan.bytes || plan.bytes > machine.shared_bytes {
         return Err(format!("{} bytes for {offsets} offsets", plan.bytes));
     }
+    if plan.scope == Scope::Cluster && plan.load.instruction.kind != InstructionKind::Vector {
+        return Err("a matrix instruction reads the memory of another block".to_owned());
+    }
     for access in [&plan.store, &plan.load] {
         check_wavefronts(access, element_bits, machine, plan.scope != Scope::Cluster)?;
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::f2::{Echelon, Subspace, ones};
-use crate::instruction::{Bit, Instruction, MAX_INSTRUCTION_BITS};
+use crate::instruction::{Bit, Instruction, InstructionKind, MAX_INSTRUCTION_BITS};
 use crate::layout::Dims;
 use crate::plan::endpoint::Vectors;
 use crate::plan::shared::SwizzleRequest;
@@ -49,7 +49,9 @@ impl Problem<'_> {
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
         let spans = (self.store.span(), self.load.span());
         let stores = options(&self.store, self.element_bits, self.machine, request.store);
-        let loads = options(&self.load, self.element_bits, self.machine, request.load);
+        let mut loads = options(&self.load, self.element_bits, self.machine, request.load);
+        // Matrix instructions reach the memory of their own block only.
+        loads.retain(|load| scope != Scope::Cluster || load.kind == InstructionKind::Vector);
         let costs = &self.machine.costs;
         let load_wavefront = match scope {
             Scope::Cluster => costs.remote_wavefront,
