@@ -78,3 +78,30 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return %second : i32
   }
 }
+
+// -----
+
+#clustered = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0], CGALayout = [[1]]}>
+
+// A reduction across blocks meets the cluster before it writes and before it reads: no barrier of the block is
+// needed around it, nor in a loop.
+
+module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK-LABEL: tt.func public @across_blocks
+  tt.func public @across_blocks(%x: tensor<1024xi32, #clustered>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    // CHECK-NOT: ttg.local_barrier
+    // CHECK: tt.return
+    %last = scf.for %i = %zero to %n step %one iter_args(%v = %x) -> (tensor<1024xi32, #clustered>) : i32 {
+      %s = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+      ^bb0(%a: i32, %b: i32):
+        %t = arith.addi %a, %b : i32
+        tt.reduce.return %t : i32
+      }) : (tensor<1024xi32, #clustered>) -> i32
+      %all = tt.splat %s : i32 -> tensor<1024xi32, #clustered>
+      scf.yield %all : tensor<1024xi32, #clustered>
+    }
+    tt.return
+  }
+}

@@ -97,6 +97,8 @@ pub enum Choice {
         lane_steps: u32,
         /// Partial results of each element that warps leave in shared memory; 1 if none are.
         partial_results: u32,
+        /// Blocks of the cluster that these come from.
+        blocks: u32,
         /// Bytes of shared memory.
         shared_bytes: u32,
     },

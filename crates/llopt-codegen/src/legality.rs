@@ -4,6 +4,7 @@ use llopt_dialects::{access, tt};
 use llopt_layout::{Dim, LinearLayout};
 use melior::ir::{OperationRef, ValueLike};
 
+use crate::reduction::Axis;
 use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
 use crate::types::Types;
@@ -25,24 +26,43 @@ pub fn wanted_layout(op: OperationRef<'_, '_>) -> Option<LinearLayout> {
 }
 
 /// The layout in which coordinates count along the axis first and then along the others, through registers,
-/// lanes and warps; the bits that lanes and warps have no room for are registers', the lowest ones.
+/// lanes and warps; the bits that lanes and warps have no room for are registers', the lowest ones. Blocks keep
+/// what they split of the other dimensions; in place of a part of the axis they get another bit, or a copy.
 fn in_order(tensor: &TensorType, axis: usize) -> Option<LinearLayout> {
     let layout = tensor.layout();
-    if layout.in_dim_size_log2(Dim::BLOCK) != 0 {
-        return None;
-    }
     let rank = tensor.shape.len();
     let others = (0..rank).rev().filter(|&dim| dim != axis);
-    let mut bits = Vec::new();
-    for dim in std::iter::once(axis).chain(others) {
-        for bit in 0..tensor.shape[dim].trailing_zeros() {
-            let mut vector = vec![0; rank];
-            vector[dim] = 1 << bit;
-            bits.push(vector);
-        }
+    let unit = |dim: usize, bit: u32| {
+        let mut vector = vec![0; rank];
+        vector[dim] = 1 << bit;
+        vector
+    };
+    let bits_of = |dim: usize| (0..tensor.shape[dim].trailing_zeros()).map(move |bit| (dim, bit));
+    let mut free: Vec<(usize, u32)> = others.flat_map(bits_of).collect();
+    let mut blocks = Vec::new();
+    for basis in tensor.block_bases() {
+        let kept = free.iter().position(|&(dim, bit)| {
+            let (low, _) = tensor.bits_of_dim(dim);
+            *basis == 1 << (low + bit)
+        });
+        blocks.push(kept.map(|at| free.remove(at)));
     }
+    let splits_axis = |basis: &u32| Axis::of(tensor, axis).along(*basis) != 0;
+    let blocks: Vec<Vec<u32>> = blocks
+        .into_iter()
+        .zip(tensor.block_bases())
+        .map(|(kept, basis)| {
+            let given = kept.or_else(|| if splits_axis(basis) { free.pop() } else { None });
+            given.map_or_else(|| vec![0; rank], |(dim, bit)| unit(dim, bit))
+        })
+        .collect();
+
     let lanes = layout.in_dim_size_log2(Dim::LANE) as usize;
     let warps = layout.in_dim_size_log2(Dim::WARP) as usize;
+    let bits: Vec<Vec<u32>> = bits_of(axis)
+        .chain(free)
+        .map(|(dim, bit)| unit(dim, bit))
+        .collect();
     let registers = bits.len().saturating_sub(lanes + warps);
     let mut rest = bits.into_iter();
     let mut take = |count: usize| -> Vec<Vec<u32>> {
@@ -59,7 +79,7 @@ fn in_order(tensor: &TensorType, axis: usize) -> Option<LinearLayout> {
             (Dim::REGISTER, &register[..]),
             (Dim::LANE, &lane[..]),
             (Dim::WARP, &warp[..]),
-            (Dim::BLOCK, &[]),
+            (Dim::BLOCK, &blocks[..]),
         ],
         &outs,
     )

@@ -1,7 +1,12 @@
-//! The last step of a reduction: partial results of different warps meet in shared memory.
+//! The last step of a reduction: partial results of different warps, and of different blocks of a cluster,
+//! meet in shared memory.
 //!
-//! Write `2^p` for the partial results of each element of the result, `2^r` for these elements, and let the
-//! partial results lie at `rest * 2^p + q`. After a barrier there are two ways on.
+//! Write `2^p` for the partial results of each element of the result, `2^r` for the elements that a block
+//! holds, and let the partial results lie at `rest * 2^p + q`. A block writes its own to the memory of every
+//! block that needs them ([`crate::reduction`] says which), so that from then on each block reads its own memory
+//! only. Who writes to others' memory meets them before, when all have read what was there, and after, when
+//! all is written; no block's memory is touched by others later than that, so any block may end then. After
+//! the barrier there are two ways on.
 //!
 //! * *Everyone*: each thread reads the `2^p` partial results of each element that it needs, next to each
 //!   other, and combines them itself. One trip through memory; as many combinations as the thread has
@@ -15,6 +20,7 @@
 //! combination divides, the work is worth a second trip. The prices are those of conversions
 //! ([`llopt_layout::plan::Costs`]).
 
+use llopt_layout::plan::Scope;
 use llopt_target::Target;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
@@ -58,7 +64,7 @@ fn combination(region: RegionRef<'_, '_>) -> f32 {
 struct Work {
     /// log2 of the partial results of each element.
     partial_bits: u32,
-    /// log2 of the elements of the result.
+    /// log2 of the elements of the result that a block holds.
     rest_bits: u32,
     /// log2 of the threads of the block, and of a warp.
     thread_bits: u32,
@@ -101,7 +107,7 @@ impl Work {
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// The elements of the result that each thread needs, from the partial results of `plan`.
-    pub(crate) fn reduce_across_warps(
+    pub(crate) fn reduce_in_memory(
         &mut self,
         op: OperationRef<'c, 'a>,
         region: RegionRef<'c, 'a>,
@@ -121,22 +127,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             bases.push(e.byte_offset(self.hidden.shared, at));
             at += i64::from(operand_bytes(count, *element));
         }
-        let own = self.linear(&plan.thread_places, &[]);
-        let acts = self
-            .threads
-            .acts_under(e, self.hooks(), plan.repeated_threads);
-        self.only_if(acts, || {
-            for (place, tuple) in plan.key_places.iter().zip(values) {
-                let index = e.xor(own, e.i32(i64::from(*place)));
-                self.store_tuple(elements, &bases, index, tuple);
-            }
-        });
-        self.hooks().barrier(e);
+        self.leave_partial_results(plan, values, elements, &bases);
 
         let places: Vec<V<'ctx>> = match shape {
             ValueType::Scalar(_) => vec![e.i32(0)],
             ValueType::Tensor(to) => {
-                let all = self.threads.elements(e, self.hooks(), to);
+                let of_element = |element| plan.first_place(element);
+                let all = self.threads.numbers(e, self.hooks(), to, of_element);
                 self.distinct_registers(shape)
                     .map(|register| all[register])
                     .collect()
@@ -155,13 +152,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .sum(),
             combination: combination(region),
         };
-        let first = |place: V<'ctx>| e.shl(place, e.i32(i64::from(plan.partial_bits)));
         if work.is_better_spread(self.hooks().target()) {
             self.combine_spread(op, region, work, elements, &bases)?;
             self.hooks().barrier(e);
             return Ok(places
                 .into_iter()
-                .map(|place| self.load_tuple(elements, &bases, first(place)))
+                .map(|place| self.load_tuple(elements, &bases, place))
                 .collect());
         }
         let partials = 1usize << plan.partial_bits;
@@ -170,9 +166,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let columns: Vec<Vec<V<'ctx>>> = bases
                 .iter()
                 .zip(elements)
-                .map(|(base, element)| {
-                    self.load_consecutive(*element, *base, first(place), partials)
-                })
+                .map(|(base, element)| self.load_consecutive(*element, *base, place, partials))
                 .collect();
             let mut level: Vec<Tuple<'ctx>> = (0..partials)
                 .map(|i| columns.iter().map(|column| column[i]).collect())
@@ -180,6 +174,50 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             distinct.push(self.combine_all(op, region, &mut level)?);
         }
         Ok(distinct)
+    }
+
+    /// Writes the thread's partial results where the threads that need them read them, and waits for all
+    /// threads to have done so.
+    fn leave_partial_results(
+        &self,
+        plan: &ReductionPlan,
+        values: &[Tuple<'ctx>],
+        elements: &[Element],
+        bases: &[V<'ctx>],
+    ) {
+        let e = self.e;
+        let own = self.linear(&plan.thread_places, &plan.block_places);
+        let acts = self
+            .threads
+            .acts_under(e, self.hooks(), plan.repeated_threads);
+        let leave_at = |bases: &[V<'ctx>]| {
+            for (place, tuple) in plan.key_places.iter().zip(values) {
+                let index = e.xor(own, e.i32(i64::from(*place)));
+                self.store_tuple(elements, bases, index, tuple);
+            }
+        };
+        let others = self.hooks().bulk().filter(|_| !plan.exchanges.is_empty());
+        if let Some(cluster) = others {
+            cluster.cluster_wait(e);
+        }
+        self.only_if(acts, || {
+            leave_at(bases);
+            if let Some(cluster) = others {
+                let block = self.threads.block(e, self.hooks());
+                for distance in plan.distances().skip(1) {
+                    let other = e.xor(block, e.i32(i64::from(distance)));
+                    let there: Vec<V<'ctx>> = bases
+                        .iter()
+                        .map(|base| cluster.in_other_block(e, *base, other))
+                        .collect();
+                    leave_at(&there);
+                }
+            }
+        });
+        self.wait(match others {
+            Some(_) => Scope::Cluster,
+            None => Scope::Block,
+        });
     }
 
     /// Combines the partial results of each element in neighbouring lanes, and writes what comes out where

@@ -11,13 +11,31 @@
 //! 2. *In the warp*: a mask `m` of lane bits is useful if lane `t ^ m` holds the same keys (`rest(L(m))` is
 //!    the `rest` of some registers) with other coordinates along the axis. Then key `k` is combined with
 //!    key `k ^ rest(L(m))` of that lane, and `S` grows by a dimension.
-//! 3. *In the block*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in
-//!    different warps. They meet in shared memory ([`crate::partial_results`]): one thread of those that
-//!    hold it writes each of them at `rest * 2^p + q`, where `q` numbers the cosets.
+//! 3. *In memory*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in
+//!    different warps, or in different blocks of a cluster. They meet in shared memory
+//!    ([`crate::partial_results`]): one thread of those that hold it writes each of them at `rest * 2^p + q`,
+//!    where `q` numbers the cosets.
+//!
+//! # Blocks of a cluster
+//!
+//! Blocks whose numbers differ by a mask `d` hold the same `rest`s if `rest(L(d))` is the `rest` of some
+//! registers, lanes and warps; these masks form a space `D`. Among them are those that only repeat what the
+//! blocks hold (`L(d)` has the place of registers, lanes and warps); `E` is a complement of these in `D`. So in
+//! the blocks `b ^ e` for `e` in `E` together lies every partial result of the `rest`s of block `b`, each
+//! once, and each block writes what it holds to the memory of exactly these blocks, its own among them. Every
+//! block then finishes by itself what it needs, and repeated blocks never speak to each other.
+//!
+//! Writing to other blocks instead of reading from them has two merits. A store waits for nothing, where a
+//! load from another block's memory takes several times what one from the own takes, and each partial result
+//! crosses once instead of once for each reader. And the meeting of the cluster that has to come first (no block
+//! may write where another still reads) is begun before the steps in the thread and in the warp, and waited
+//! for after them. Rejected: to finish in each block first, and exchange one value for each block. It writes
+//! fewer values to other blocks, by the number of warps, and takes a barrier and a trip through memory more.
 
 use llopt_dialects::tt;
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
+use llopt_target::Feature;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionRef};
 
@@ -42,15 +60,22 @@ pub(crate) struct ReductionPlan {
     /// The keys, each with the registers that are combined for it.
     keys: Vec<(u32, Vec<usize>)>,
     lane_steps: Vec<LaneStep>,
-    /// log2 of the partial results per element that different warps hold.
+    /// log2 of the partial results per element that different warps and blocks hold.
     pub(crate) partial_bits: u32,
-    /// log2 of the elements of the result.
+    /// log2 of the elements of the result that a block holds.
     pub(crate) rest_bits: u32,
-    /// What each key, and each bit of the thread's number, adds to the place of a partial result.
+    /// The bits of an element's number in the result that tell it from the others of its block.
+    told_by: u32,
+    /// What each key, and each bit of the thread's and the block's number, adds to the place of a partial
+    /// result.
     pub(crate) key_places: Vec<u32>,
     pub(crate) thread_places: Vec<u32>,
+    pub(crate) block_places: Vec<u32>,
     /// Bits of the thread's number that change no place: threads that repeat others.
     pub(crate) repeated_threads: u32,
+    /// Generators of the distances in the cluster (masks of the block's number) at which a partial result is
+    /// wanted; empty if every block needs its own only.
+    pub(crate) exchanges: Vec<u32>,
 }
 
 /// The axis as a field of row-major numbers.
@@ -84,14 +109,9 @@ impl Axis {
 }
 
 impl ReductionPlan {
-    /// The plan for reducing `tensor` along `axis`; `None` when blocks of a cluster would have to work
-    /// together.
-    pub(crate) fn new(tensor: &TensorType, axis: usize) -> Option<Self> {
+    /// The plan for reducing `tensor` along `axis`.
+    pub(crate) fn new(tensor: &TensorType, axis: usize) -> Self {
         let axis = Axis::of(tensor, axis);
-        let blocks = tensor.block_bases();
-        if blocks.iter().any(|basis| axis.along(*basis) != 0) {
-            return None;
-        }
         let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
         for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
             let rest = axis.rest(tensor.element_in(register));
@@ -144,46 +164,77 @@ impl ReductionPlan {
             }
         }
 
-        let partial_bits = axis.bits - combined.rank();
-        let free: Vec<u32> = (0..axis.bits)
-            .filter(|bit| combined.pivots() >> bit & 1 == 0)
+        let thread_bases = tensor.thread_bases();
+        let within: Vec<u32> = (0..tensor.registers().trailing_zeros())
+            .map(|bit| tensor.element_in(1 << bit))
+            .chain(thread_bases.iter().copied())
             .collect();
+        let mut rests = Echelon::of(&[]);
+        for element in &within {
+            rests.insert(axis.rest(*element));
+        }
+        let partial_bits = axis.bits - combined.rank();
+        let free = only_axis & !combined.pivots();
         let place = |element: u32| {
             let coset = combined.reduce(axis.along(element));
-            let number = free
-                .iter()
-                .enumerate()
-                .fold(0, |number, (i, bit)| number | (coset >> bit & 1) << i);
-            axis.rest(element) << partial_bits | number
+            together(axis.rest(element), rests.pivots()) << partial_bits | together(coset, free)
         };
-        let key_places: Vec<u32> = keys
-            .iter()
-            .map(|(_, registers)| place(tensor.element_in(registers[0])))
-            .collect();
-        let thread_places: Vec<u32> = tensor.thread_bases().into_iter().map(place).collect();
+
+        let (in_register, in_thread) = within.split_at(within.len() - thread_bases.len());
         let mut seen = Echelon::of(&[]);
-        for bit in 0..tensor.registers().trailing_zeros() {
-            seen.insert(place(tensor.element_in(1 << bit)));
+        for element in in_register {
+            seen.insert(place(*element));
         }
         let mut repeated_threads = 0;
-        for (bit, basis) in thread_places.iter().enumerate() {
-            if seen.insert(*basis).is_some() {
+        for (bit, element) in in_thread.iter().enumerate() {
+            if seen.insert(place(*element)).is_some() {
                 repeated_threads |= 1 << bit;
             }
         }
-        let all_bits: u32 = tensor
-            .shape
-            .iter()
-            .map(|extent| extent.trailing_zeros())
-            .sum();
-        Some(Self {
+        // D: the relations among what blocks add to the rests; of these, what adds to the places.
+        let blocks = tensor.block_bases();
+        let mut foreign = Echelon::of(&[]);
+        let mut exchanges = Vec::new();
+        for basis in blocks {
+            let Some(distance) = foreign.insert(rests.reduce(axis.rest(*basis))) else {
+                continue;
+            };
+            let element = (0..blocks.len())
+                .filter(|bit| distance >> bit & 1 == 1)
+                .fold(0, |all, bit| all ^ blocks[bit]);
+            if seen.insert(place(element)).is_none() {
+                exchanges.push(distance);
+            }
+        }
+        Self {
+            key_places: keys
+                .iter()
+                .map(|(_, registers)| place(tensor.element_in(registers[0])))
+                .collect(),
+            thread_places: in_thread.iter().copied().map(place).collect(),
+            block_places: blocks.iter().copied().map(place).collect(),
             keys,
             lane_steps,
             partial_bits,
-            rest_bits: all_bits - axis.bits,
-            key_places,
-            thread_places,
+            rest_bits: rests.rank(),
+            told_by: rests.pivots(),
             repeated_threads,
+            exchanges,
+        }
+    }
+
+    /// Where the partial results of an element of the result begin. Linear in the element's number.
+    pub(crate) fn first_place(&self, rest: u32) -> u32 {
+        together(rest, self.told_by) << self.partial_bits
+    }
+
+    /// The distances in the cluster at which a partial result is wanted; the first is none.
+    pub(crate) fn distances(&self) -> impl Iterator<Item = u32> {
+        (0..1u32 << self.exchanges.len()).map(|chosen| {
+            let generators = self.exchanges.iter().enumerate();
+            generators
+                .filter(|(i, _)| chosen >> i & 1 == 1)
+                .fold(0, |all, (_, distance)| all ^ distance)
         })
     }
 
@@ -195,6 +246,14 @@ impl ReductionPlan {
             1 << (self.rest_bits + self.partial_bits)
         }
     }
+}
+
+/// The bits of `word` at `positions`, moved next to each other.
+fn together(word: u32, positions: u32) -> u32 {
+    (0..u32::BITS)
+        .filter(|bit| positions >> bit & 1 == 1)
+        .enumerate()
+        .fold(0, |all, (i, bit)| all | (word >> bit & 1) << i)
 }
 
 /// Vectors in echelon form by their highest bit.
@@ -251,18 +310,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operands: Vec<Registers<'ctx>> =
             sources.iter().map(|value| self.registers(*value)).collect();
         let region = op.combine_op();
-        let plan = ReductionPlan::new(&tensor, axis).ok_or_else(|| {
-            self.unsupported(
-                operation,
-                Some("it reduces across the blocks of a cluster".to_owned()),
-            )
-        })?;
+        let plan = ReductionPlan::new(&tensor, axis);
+        if !plan.exchanges.is_empty() {
+            // This block has read what was in its memory; the others wait for that before they write there.
+            self.bulk(operation, Feature::Cluster)?
+                .cluster_arrive(self.e, false);
+        }
 
         self.record(operation, || Choice::Reduction {
             in_thread: plan.keys.iter().map(|(_, all)| all.len() as u32 - 1).sum(),
             values: (plan.keys.len() * elements.len()) as u32,
             lane_steps: plan.lane_steps.len() as u32,
             partial_results: 1 << plan.partial_bits,
+            blocks: 1 << plan.exchanges.len(),
             shared_bytes: elements
                 .iter()
                 .map(|element| operand_bytes(plan.scratch_elements(), *element))
@@ -303,7 +363,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let distinct: Vec<Tuple<'ctx>> = if plan.partial_bits == 0 {
             self.pick_keys(operation, &plan, &values, shape)?
         } else {
-            self.reduce_across_warps(operation, region, &plan, &values, &elements, shape)?
+            self.reduce_in_memory(operation, region, &plan, &values, &elements, shape)?
         };
         for (i, of) in results.iter().enumerate() {
             let column: Vec<V<'ctx>> = distinct.iter().map(|tuple| tuple[i]).collect();
@@ -330,7 +390,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Some("its result would have to move between threads".to_owned()),
             )
         };
-        if to.thread_bases() != plan.thread_places {
+        let places: Vec<u32> = to
+            .thread_bases()
+            .into_iter()
+            .map(|rest| plan.first_place(rest))
+            .collect();
+        if places != plan.thread_places {
             return Err(moves());
         }
         self.distinct_registers(shape)
@@ -429,133 +494,236 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use llopt_layout::LinearLayout;
+    use std::collections::HashMap;
 
-    /// Follows a plan on sets of elements: every key must end with its whole row, each element once.
-    fn check(shape: &[u32], axis: usize, registers: &[u32], lanes: &[u32], warps: &[u32]) {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bases as row-major numbers.
+    #[derive(Clone, Debug)]
+    struct Places {
+        registers: Vec<u32>,
+        lanes: Vec<u32>,
+        warps: Vec<u32>,
+        blocks: Vec<u32>,
+    }
+
+    /// The sum of the chosen vectors.
+    fn sum(vectors: &[u32], chosen: u32) -> u32 {
+        (0..vectors.len())
+            .filter(|i| chosen >> i & 1 == 1)
+            .fold(0, |all, i| all ^ vectors[i])
+    }
+
+    /// Follows a plan on sets of elements: in the memory of every block each row that the block holds must end
+    /// whole, each element once.
+    fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
         let bits: u32 = shape.iter().map(|extent| extent.trailing_zeros()).sum();
-        let split = |number: &u32| -> Vec<u32> {
-            let mut rest = *number;
-            let mut coordinates: Vec<u32> = shape
-                .iter()
-                .rev()
-                .map(|extent| {
-                    let coordinate = rest & (extent - 1);
-                    rest >>= extent.trailing_zeros();
-                    coordinate
-                })
-                .collect();
-            coordinates.reverse();
-            coordinates
-        };
-        let vectors = |list: &[u32]| list.iter().map(split).collect::<Vec<_>>();
-        let (r, l, w) = (vectors(registers), vectors(lanes), vectors(warps));
-        let bases: [(Dim, &[Vec<u32>]); 4] = [
-            (Dim::REGISTER, &r),
-            (Dim::LANE, &l),
-            (Dim::WARP, &w),
-            (Dim::BLOCK, &[]),
+        let numbers = [
+            (Dim::REGISTER, places.registers.clone()),
+            (Dim::LANE, places.lanes.clone()),
+            (Dim::WARP, places.warps.clone()),
+            (Dim::BLOCK, places.blocks.clone()),
         ];
-        let outs: Vec<_> = shape
-            .iter()
-            .enumerate()
-            .map(|(i, size)| (Dim::tensor(i), *size))
-            .collect();
-        let layout = LinearLayout::from_bases(&bases, &outs).unwrap();
-        let tensor = TensorType::new(Element::F32, shape.to_vec(), &layout).unwrap();
-        let plan = ReductionPlan::new(&tensor, axis).unwrap();
+        let tensor = TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap();
+        let plan = ReductionPlan::new(&tensor, axis);
         let axis = Axis::of(&tensor, axis);
 
-        let threads = 1u32 << (lanes.len() + warps.len());
-        let lane_mask = (1u32 << lanes.len()) - 1;
-        let of_thread = |bases: &[u32], thread: u32| {
-            (0..bases.len())
-                .filter(|i| thread >> i & 1 == 1)
-                .fold(0, |all, i| all ^ bases[i])
-        };
+        let threads = 1u32 << (places.lanes.len() + places.warps.len());
+        let lane_mask = (1u32 << places.lanes.len()) - 1;
         let thread_bases = tensor.thread_bases();
-        let mut held: Vec<Vec<Vec<u32>>> = (0..threads)
-            .map(|t| {
-                let own = of_thread(&thread_bases, t);
-                plan.keys
-                    .iter()
-                    .map(|(_, registers)| {
+        // Of every block, of every thread in it, the elements in each key.
+        let held_by = |block: u32| -> Vec<Vec<Vec<u32>>> {
+            let mut held: Vec<Vec<Vec<u32>>> = (0..threads)
+                .map(|t| {
+                    let own = sum(&thread_bases, t) ^ sum(&places.blocks, block);
+                    let of_key = |registers: &Vec<usize>| {
                         registers
                             .iter()
                             .map(|r| tensor.element_in(*r) ^ own)
                             .collect()
-                    })
-                    .collect()
-            })
-            .collect();
-        for step in &plan.lane_steps {
-            assert_eq!(step.lanes & !lane_mask, 0);
-            held = (0..threads)
-                .map(|t| {
-                    (0..plan.keys.len())
-                        .map(|i| {
-                            let other = plan
-                                .keys
-                                .iter()
-                                .position(|(key, _)| *key == plan.keys[i].0 ^ step.rest)
-                                .unwrap();
-                            let mut all = held[t as usize][i].clone();
-                            all.extend(&held[(t ^ step.lanes) as usize][other]);
-                            all
-                        })
-                        .collect()
+                    };
+                    plan.keys.iter().map(|(_, all)| of_key(all)).collect()
                 })
                 .collect();
-        }
-        let mut memory: HashMapOfSets = HashMapOfSets::new();
-        for t in (0..threads).filter(|t| t & plan.repeated_threads == 0) {
-            for (place, set) in plan.key_places.iter().zip(&held[t as usize]) {
-                let at = place ^ of_thread(&plan.thread_places, t);
-                assert!(
-                    memory.insert(at, set.clone()).is_none(),
-                    "two threads write one place"
-                );
+            for step in &plan.lane_steps {
+                assert_eq!(step.lanes & !lane_mask, 0);
+                let of_key = |t: u32, i: usize| {
+                    let wanted = plan.keys[i].0 ^ step.rest;
+                    let other = plan.keys.iter().position(|(key, _)| *key == wanted);
+                    let mut all = held[t as usize][i].clone();
+                    all.extend(&held[(t ^ step.lanes) as usize][other.unwrap()]);
+                    all
+                };
+                held = (0..threads)
+                    .map(|t| (0..plan.keys.len()).map(|i| of_key(t, i)).collect())
+                    .collect();
+            }
+            held
+        };
+        let blocks = 1u32 << places.blocks.len();
+        let mut memories: Vec<HashMap<u32, Vec<u32>>> = vec![HashMap::new(); blocks as usize];
+        for block in 0..blocks {
+            let held = held_by(block);
+            for t in (0..threads).filter(|t| t & plan.repeated_threads == 0) {
+                let own = sum(&plan.thread_places, t) ^ sum(&plan.block_places, block);
+                for (place, set) in plan.key_places.iter().zip(&held[t as usize]) {
+                    for distance in plan.distances() {
+                        let memory = &mut memories[(block ^ distance) as usize];
+                        let before = memory.insert(place ^ own, set.clone());
+                        assert!(before.is_none(), "two threads write one place");
+                    }
+                }
             }
         }
-        assert_eq!(memory.len(), 1 << (plan.rest_bits + plan.partial_bits));
-        for rest in 0..1u32 << plan.rest_bits {
-            let mut all: Vec<u32> = (0..1u32 << plan.partial_bits)
-                .flat_map(|q| memory[&(rest << plan.partial_bits | q)].clone())
+        for (block, memory) in (0u32..).zip(&memories) {
+            assert_eq!(memory.len(), 1 << (plan.rest_bits + plan.partial_bits));
+            let own = sum(&places.blocks, block);
+            let mut rests: Vec<u32> = (0..threads)
+                .flat_map(|t| {
+                    let own = own ^ sum(&thread_bases, t);
+                    (0..1u32 << places.registers.len())
+                        .map(move |r| own ^ sum(&places.registers, r))
+                })
+                .map(|element| axis.rest(element))
                 .collect();
-            all.sort_unstable();
-            let wanted: Vec<u32> = (0..1u32 << bits)
-                .filter(|element| axis.rest(*element) == rest)
-                .collect();
-            assert_eq!(all, wanted, "{shape:?} {registers:?} {lanes:?} {warps:?}");
+            rests.sort_unstable();
+            rests.dedup();
+            assert_eq!(rests.len(), 1 << plan.rest_bits);
+            for rest in rests {
+                let first = plan.first_place(rest);
+                let mut all: Vec<u32> = (0..1u32 << plan.partial_bits)
+                    .flat_map(|q| memory[&(first | q)].clone())
+                    .collect();
+                all.sort_unstable();
+                let wanted: Vec<u32> = (0..1u32 << bits)
+                    .filter(|element| axis.rest(*element) == rest)
+                    .collect();
+                assert_eq!(all, wanted, "{shape:?} {places:?}, block {block}");
+            }
         }
+        plan
     }
 
-    type HashMapOfSets = std::collections::HashMap<u32, Vec<u32>>;
+    fn in_one_block(registers: &[u32], lanes: &[u32], warps: &[u32]) -> Places {
+        in_blocks(registers, lanes, warps, &[])
+    }
+
+    fn in_blocks(registers: &[u32], lanes: &[u32], warps: &[u32], blocks: &[u32]) -> Places {
+        Places {
+            registers: registers.to_vec(),
+            lanes: lanes.to_vec(),
+            warps: warps.to_vec(),
+            blocks: blocks.to_vec(),
+        }
+    }
 
     #[test]
     fn blocked_layouts_reduce_each_element_once() {
         // 8 x 16, two columns in registers, four lanes along the row, two along the column, two warps.
         for axis in 0..2 {
-            check(&[8, 16], axis, &[1, 2], &[4, 8, 16], &[32, 64]);
-            check(&[8, 16], axis, &[16, 1], &[2, 32, 4], &[8, 64]);
+            let columns = in_one_block(&[1, 2], &[4, 8, 16], &[32, 64]);
+            check(&[8, 16], axis, &columns);
+            let mixed = in_one_block(&[16, 1], &[2, 32, 4], &[8, 64]);
+            check(&[8, 16], axis, &mixed);
         }
     }
 
     #[test]
     fn repeated_registers_lanes_and_warps_count_once() {
         for axis in 0..2 {
-            check(&[4, 8], axis, &[0, 1, 8], &[0, 2, 4], &[16, 0]);
-            check(&[4, 8], axis, &[1, 1], &[2, 4, 8, 3], &[16, 8]);
+            check(
+                &[4, 8],
+                axis,
+                &in_one_block(&[0, 1, 8], &[0, 2, 4], &[16, 0]),
+            );
+            check(
+                &[4, 8],
+                axis,
+                &in_one_block(&[1, 1], &[2, 4, 8, 3], &[16, 8]),
+            );
         }
     }
 
     #[test]
     fn vectors_that_mix_both_dimensions_are_fine() {
         for axis in 0..2 {
-            check(&[8, 8], axis, &[9, 2], &[1, 20, 36], &[32]);
-            check(&[8, 8], axis, &[1 | 8, 2 | 16, 4 | 32], &[8, 16], &[32]);
-            check(&[2, 32], axis, &[33], &[1, 2, 4 | 32, 8], &[16]);
+            check(&[8, 8], axis, &in_one_block(&[9, 2], &[1, 20, 36], &[32]));
+            let diagonal = [1 | 8, 2 | 16, 4 | 32];
+            check(&[8, 8], axis, &in_one_block(&diagonal, &[8, 16], &[32]));
+            check(
+                &[2, 32],
+                axis,
+                &in_one_block(&[33], &[1, 2, 4 | 32, 8], &[16]),
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_exchange_along_the_axis_only() {
+        // 8 x 16 on four blocks that halve both dimensions.
+        let places = in_blocks(&[1, 2], &[4, 16], &[32], &[64, 8]);
+        assert_eq!(check(&[8, 16], 0, &places).exchanges, [1]);
+        let along_rows = check(&[8, 16], 1, &places);
+        assert_eq!(along_rows.exchanges, [2]);
+        // Each block holds half of the rows, and has memory for these.
+        assert_eq!(along_rows.rest_bits, 2);
+        assert_eq!(along_rows.scratch_elements(), 8);
+    }
+
+    #[test]
+    fn blocks_that_repeat_others_exchange_apart() {
+        // Blocks 0 and 1 share the row, 2 and 3 hold the same.
+        let places = in_blocks(&[1], &[2, 4], &[0], &[8, 0]);
+        assert_eq!(check(&[16], 0, &places).exchanges, [1]);
+        // Each block holds all of it.
+        let places = in_blocks(&[1], &[2, 4], &[8], &[0, 0]);
+        assert_eq!(check(&[16], 0, &places).exchanges, [0u32; 0]);
+        // Blocks 1 and 2 hold the same.
+        let places = in_blocks(&[1], &[2, 4], &[], &[8, 8]);
+        assert_eq!(check(&[16], 0, &places).exchanges, [1]);
+    }
+
+    /// A shape, an axis of it, and places that reach every element, each in any way.
+    fn arrangement() -> impl Strategy<Value = (Vec<u32>, usize, Places)> {
+        (prop::collection::vec(0..4u32, 1..4), any::<usize>()).prop_flat_map(|(extents, axis)| {
+            let bits: u32 = extents.iter().sum();
+            let shape: Vec<u32> = extents.iter().map(|bits| 1 << bits).collect();
+            let axis = axis % shape.len();
+            let below = prop::collection::vec(0..1u32 << bits, (bits + 3) as usize);
+            let owners = prop::collection::vec(0..4usize, (bits + 3) as usize);
+            (below, owners).prop_map(move |(vectors, owners)| {
+                // Unit vectors, each with lower bits, are a basis; then some that repeat.
+                let all = vectors.iter().enumerate().map(|(i, vector)| {
+                    if (i as u32) < bits {
+                        1 << i | vector & ((1 << i) - 1)
+                    } else {
+                        *vector
+                    }
+                });
+                let mut lists: [Vec<u32>; 4] = Default::default();
+                for (vector, owner) in all.zip(owners) {
+                    // At most eight blocks and sixteen warps.
+                    let full = owner >= 2 && lists[owner].len() > 5 - owner;
+                    lists[if full { 0 } else { owner }].push(vector);
+                }
+                let [registers, lanes, warps, blocks] = lists;
+                let places = Places {
+                    registers,
+                    lanes,
+                    warps,
+                    blocks,
+                };
+                (shape.clone(), axis, places)
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_arrangement_reduces_each_element_once((shape, axis, places) in arrangement()) {
+            check(&shape, axis, &places);
         }
     }
 }

@@ -32,6 +32,10 @@ pub enum Readers {
     },
     /// The warps of the block, after a barrier.
     Block,
+    /// The warps of all blocks of the cluster, which meet before and once more after they read.
+    ClusterReads,
+    /// The warps of the block; but all blocks of the cluster write, which meet before and once more after.
+    ClusterWrites,
 }
 
 /// Scratch memory of one op.
@@ -62,14 +66,16 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
         of_conversion(op, target)
     } else if let Some(reduce) = tt::ReduceOp::of(op) {
         let axis = usize::try_from(reduce.axis()).ok()?;
-        of_partial_results(op, |tensor| {
-            ReductionPlan::new(tensor, axis).map(|plan| plan.scratch_elements())
-        })
+        let plan = ReductionPlan::new(&*tensor(*reduce.srcs().first()?)?, axis);
+        let readers = match plan.exchanges.is_empty() {
+            true => Readers::Block,
+            false => Readers::ClusterWrites,
+        };
+        of_partial_results(op, plan.scratch_elements(), readers)
     } else if let Some(scan) = tt::ScanOp::of(op) {
         let axis = usize::try_from(scan.axis()).ok()?;
-        of_partial_results(op, |tensor| {
-            ScanPlan::new(tensor, axis, scan.reverse()).map(|plan| plan.scratch_elements())
-        })
+        let plan = ScanPlan::new(&*tensor(*scan.srcs().first()?)?, axis, scan.reverse())?;
+        of_partial_results(op, plan.scratch_elements(), Readers::Block)
     } else if let Some(gather) = tt::GatherOp::of(op) {
         of_gather(gather, target)
     } else if let Some(histogram) = tt::HistogramOp::of(op) {
@@ -109,7 +115,8 @@ fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
                 Scope::Warp => Readers::Warp {
                     parts: parts_of(gather.operation()).rotate_left(gather.axis() as u32),
                 },
-                Scope::Block | Scope::Cluster => Readers::Block,
+                Scope::Block => Readers::Block,
+                Scope::Cluster => Readers::ClusterReads,
             },
         }),
     }
@@ -159,7 +166,8 @@ fn of_movement(
             Scope::Warp => Readers::Warp {
                 parts: parts_of(op),
             },
-            Scope::Block | Scope::Cluster => Readers::Block,
+            Scope::Block => Readers::Block,
+            Scope::Cluster => Readers::ClusterReads,
         },
     })
 }
@@ -185,17 +193,18 @@ fn parts_of(op: OperationRef<'_, '_>) -> u64 {
 /// Partial results of each operand, one operand after the other.
 fn of_partial_results(
     op: OperationRef<'_, '_>,
-    elements: impl Fn(&TensorType) -> Option<u32>,
+    elements: u32,
+    readers: Readers,
 ) -> Option<Scratch> {
     let mut bytes = 0;
     for i in 0..op.operand_count() {
         let tensor = tensor(access::operand_at(op, i))?;
-        bytes += u64::from(operand_bytes(elements(&tensor)?, tensor.element));
+        bytes += u64::from(operand_bytes(elements, tensor.element));
     }
     (bytes > 0).then_some(Scratch {
         bytes,
         alignment: VECTOR_ALIGNMENT,
-        readers: Readers::Block,
+        readers,
     })
 }
 

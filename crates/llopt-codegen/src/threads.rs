@@ -168,7 +168,9 @@ impl<'ctx> Threads<'ctx> {
         dim: usize,
     ) -> Vec<V<'ctx>> {
         let (low, bits) = tensor.bits_of_dim(dim);
-        self.fields(e, hooks, tensor, low, bits)
+        self.numbers(e, hooks, tensor, |element| {
+            element >> low & ((1 << bits) - 1)
+        })
     }
 
     /// The row-major numbers of the elements of all registers.
@@ -178,25 +180,24 @@ impl<'ctx> Threads<'ctx> {
         hooks: &dyn Hooks,
         tensor: &TensorType,
     ) -> Vec<V<'ctx>> {
-        self.fields(e, hooks, tensor, 0, 31)
+        self.numbers(e, hooks, tensor, |element| element)
     }
 
-    fn fields(
+    /// `number` of the elements of all registers, a linear function over F2 of the row-major number.
+    pub fn numbers(
         &self,
         e: &Emitter<'ctx>,
         hooks: &dyn Hooks,
         tensor: &TensorType,
-        low: u32,
-        bits: u32,
+        number: impl Fn(u32) -> u32,
     ) -> Vec<V<'ctx>> {
-        let cut = |basis: u32| basis >> low & ((1 << bits) - 1);
-        let thread_bases = tensor.thread_bases().into_iter().map(cut).collect();
-        let block_bases = tensor.block_bases().iter().copied().map(cut).collect();
+        let thread_bases = tensor.thread_bases().into_iter().map(&number).collect();
+        let block_bases = tensor.block_bases().iter().copied().map(&number).collect();
         let part = self.part(e, hooks, thread_bases, block_bases);
         let mut known: HashMap<u32, V<'ctx>> = HashMap::new();
         (0..tensor.registers())
             .map(|register| {
-                let constant = cut(tensor.element_in(register));
+                let constant = number(tensor.element_in(register));
                 *known.entry(constant).or_insert_with(|| {
                     sum(
                         e,

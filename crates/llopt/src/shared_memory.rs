@@ -43,6 +43,8 @@ impl ScratchNeeds for Needs {
             synchronization: match scratch.readers {
                 Readers::Warp { parts } => Synchronization::Warp { parts },
                 Readers::Block => Synchronization::Block,
+                Readers::ClusterReads => Synchronization::ClusterReads,
+                Readers::ClusterWrites => Synchronization::ClusterWrites,
             },
         })
     }

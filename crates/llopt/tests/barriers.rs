@@ -112,12 +112,60 @@ const BODIES: [(&str, &str); 9] = [
     ),
 ];
 
-fn module(body: &str, target: Target) -> String {
+/// Bodies for clusters: in layouts `#a` and `#b` every block has a part of the elements. That a block may not end
+/// while others read its memory, the machine does not see: so here what crosses blocks last is in a loop.
+const CLUSTER_BODIES: [(&str, &str); 2] = [
+    (
+        "a reduction across blocks in a loop",
+        "%zero = arith.constant 0 : i32
+         %one = arith.constant 1 : i32
+         %three = arith.constant 3 : i32
+         %last = scf.for %i = %zero to %three step %one iter_args(%v = %x) -> (tensor<1024xi32, #a>) : i32 {
+           %s = \"tt.reduce\"(%v) <{axis = 0 : i32}> ({
+           ^bb0(%l: i32, %r: i32):
+             %t = arith.addi %l, %r : i32
+             tt.reduce.return %t : i32
+           }) : (tensor<1024xi32, #a>) -> i32
+           %all = tt.splat %s : i32 -> tensor<1024xi32, #a>
+           %y = arith.xori %all, %v : tensor<1024xi32, #a>
+           scf.yield %y : tensor<1024xi32, #a>
+         }
+         tt.store %p, %last : tensor<1024x!tt.ptr<i32>, #a>",
+    ),
+    (
+        "a conversion between blocks in a loop",
+        "%zero = arith.constant 0 : i32
+         %one = arith.constant 1 : i32
+         %three = arith.constant 3 : i32
+         %n0 = arith.constant dense<0> : tensor<1024xi32, #b>
+         %e, %last = scf.for %i = %zero to %three step %one iter_args(%s = %n0, %v = %x) -> (tensor<1024xi32, #b>, tensor<1024xi32, #a>) : i32 {
+           %b = ttg.convert_layout %v : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+           %c = arith.addi %s, %b : tensor<1024xi32, #b>
+           %d = arith.muli %v, %x : tensor<1024xi32, #a>
+           scf.yield %c, %d : tensor<1024xi32, #b>, tensor<1024xi32, #a>
+         }
+         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>",
+    ),
+];
+
+fn module(body: &str, target: Target, blocks: u32) -> String {
     let lanes = target.warp_size();
     let blocked = |size: u32| {
+        // In one of the layouts blocks deal the elements out, in the other they take turns.
+        let cluster: Vec<String> = match (blocks.ilog2(), size) {
+            (bits, 1) => (0..bits).map(|bit| format!("[{}]", 1 << bit)).collect(),
+            (bits, _) => (0..bits)
+                .rev()
+                .map(|bit| format!("[{}]", 1 << bit))
+                .collect(),
+        };
+        let cluster = match cluster.is_empty() {
+            true => String::new(),
+            false => format!(", CGALayout = [{}]", cluster.join(", ")),
+        };
         format!(
             "#ttg.blocked<{{sizePerThread = [{size}], threadsPerWarp = [{lanes}], \
-             warpsPerCTA = [{WARPS}], order = [0]}}>"
+             warpsPerCTA = [{WARPS}], order = [0]{cluster}}}>"
         )
     };
     format!(
@@ -125,7 +173,7 @@ fn module(body: &str, target: Target) -> String {
 #b = {}
 #s = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
 #smem = #ttg.shared_memory
-module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {WARPS} : i32, ttg.target = \"{target}\", \"ttg.threads-per-warp\" = {lanes} : i32}} {{
+module attributes {{\"ttg.num-ctas\" = {blocks} : i32, \"ttg.num-warps\" = {WARPS} : i32, ttg.target = \"{target}\", \"ttg.threads-per-warp\" = {lanes} : i32}} {{
   tt.func public @kernel(%in: !tt.ptr<i32>, %out: !tt.ptr<i32>) {{
     %n = tt.make_range {{end = 1024 : i32, start = 0 : i32}} : tensor<1024xi32, #a>
     %is = tt.splat %in : !tt.ptr<i32> -> tensor<1024x!tt.ptr<i32>, #a>
@@ -146,12 +194,26 @@ module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {WARPS} : i3
     )
 }
 
-fn is_barrier(line: &str) -> bool {
-    let names = ["@llvm.nvvm.barrier.cta.sync", "@llvm.amdgcn.s.barrier"];
-    line.contains("call ") && names.iter().any(|name| line.contains(name))
+/// The lines of each barrier: one, or where the cluster meets two, since arriving and waiting are apart.
+fn barriers(lines: &[&str]) -> Vec<Vec<usize>> {
+    let calling = |names: &[&str]| -> Vec<usize> {
+        let is_call =
+            |line: &str| line.contains("call ") && names.iter().any(|name| line.contains(name));
+        (0..lines.len()).filter(|&i| is_call(lines[i])).collect()
+    };
+    let of_block = calling(&["@llvm.nvvm.barrier.cta.sync", "@llvm.amdgcn.s.barrier"]);
+    let arrivals = calling(&["@llvm.nvvm.barrier.cluster.arrive"]);
+    let waits = calling(&["@llvm.nvvm.barrier.cluster.wait"]);
+    assert_eq!(arrivals.len(), waits.len());
+    let of_cluster = arrivals.into_iter().zip(waits);
+    of_block
+        .into_iter()
+        .map(|line| vec![line])
+        .chain(of_cluster.map(|(arrival, wait)| vec![arrival, wait]))
+        .collect()
 }
 
-fn run(ir: &str, target: Target, shared: u32) -> Report {
+fn run(ir: &str, target: Target, blocks: u32, shared: u32) -> Report {
     let machine = Machine::from_ir(ir.as_bytes(), target, None).unwrap();
     let data: Vec<u8> = (0..ELEMENTS as u32)
         .flat_map(|i| (i.wrapping_mul(0x9e37_79b9) >> 3).to_le_bytes())
@@ -162,31 +224,31 @@ fn run(ir: &str, target: Target, shared: u32) -> Report {
         Argument::Null,
         Argument::Null,
     ];
-    let mut launch = Launch::new([1; 3], WARPS * target.warp_size(), arguments);
+    let mut launch = Launch::new([blocks, 1, 1], WARPS * target.warp_size(), arguments);
     launch.dynamic_shared = shared.into();
     machine
         .run(&mut launch, &llopt::sim::Options::default())
         .unwrap()
 }
 
-fn check(name: &str) {
+fn check(name: &str, blocks: u32, bodies: &[(&str, &str)]) {
     let target = Target::parse(name).unwrap();
     let mut options = Options::new(target);
     options.optimize = false;
     let compiler = Compiler::new(options);
-    for (what, body) in BODIES {
-        let source = Source::new("kernel.ttgir", module(body, target));
+    for (what, body) in bodies {
+        let source = Source::new("kernel.ttgir", module(body, target, blocks));
         let compiled = compiler.compile(&source, ArtifactKind::Llvm).unwrap();
         let (text, shared) = (compiled.artifact.text().unwrap(), compiled.metadata.shared);
-        let whole = run(text, target, shared);
+        let whole = run(text, target, blocks, shared);
         assert_eq!(whole.findings, [], "{what} on {name}");
         let lines: Vec<&str> = text.lines().collect();
-        let barriers: Vec<usize> = (0..lines.len()).filter(|&i| is_barrier(lines[i])).collect();
+        let barriers = barriers(&lines);
         assert!(!barriers.is_empty(), "{what} on {name} has no barrier");
-        for &barrier in &barriers {
-            let mut fewer = lines.clone();
-            fewer.remove(barrier);
-            let report = run(&fewer.join("\n"), target, shared);
+        for barrier in &barriers {
+            let kept = (0..lines.len()).filter(|line| !barrier.contains(line));
+            let fewer: Vec<&str> = kept.map(|line| lines[line]).collect();
+            let report = run(&fewer.join("\n"), target, blocks, shared);
             let races = |kind| {
                 matches!(
                     kind,
@@ -196,8 +258,8 @@ fn check(name: &str) {
             assert!(
                 report.findings.iter().any(|finding| races(finding.kind)),
                 "{what} on {name} needs no barrier at line {}: {}",
-                barrier + 1,
-                lines[barrier]
+                barrier[0] + 1,
+                lines[barrier[0]]
             );
         }
     }
@@ -205,15 +267,25 @@ fn check(name: &str) {
 
 #[test]
 fn every_barrier_is_needed_on_nvidia() {
-    check("cuda:80");
-    check("cuda:90");
+    check("cuda:80", 1, &BODIES);
+    check("cuda:90", 1, &BODIES);
 }
 
 #[test]
 fn every_barrier_is_needed_on_amd() {
-    check("hip:gfx90a");
-    check("hip:gfx942");
-    check("hip:gfx950");
-    check("hip:gfx1100");
-    check("hip:gfx1200");
+    for name in [
+        "hip:gfx90a",
+        "hip:gfx942",
+        "hip:gfx950",
+        "hip:gfx1100",
+        "hip:gfx1200",
+    ] {
+        check(name, 1, &BODIES);
+    }
+}
+
+#[test]
+fn every_barrier_of_a_cluster_is_needed() {
+    check("cuda:90", 2, &CLUSTER_BODIES);
+    check("cuda:90", 4, &CLUSTER_BODIES);
 }

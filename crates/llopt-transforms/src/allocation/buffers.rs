@@ -44,6 +44,12 @@ pub enum Synchronization {
     },
     /// All warps of the block, by a barrier.
     Block,
+    /// All warps of the cluster, by a barrier of the cluster. It reads the memory of other blocks, and so waits
+    /// again after that.
+    ClusterReads,
+    /// All warps of the cluster, by a barrier of the cluster. It writes to the memory of other blocks, and so
+    /// waits before that as well.
+    ClusterWrites,
 }
 
 /// What allocation and barriers must know of code generation.

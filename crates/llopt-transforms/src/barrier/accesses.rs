@@ -32,7 +32,8 @@ pub(super) fn frame(buffers: &FunctionBuffers<'_, '_>) -> Result<u64, Complaint>
 /// The graph of a function, and for each of its nodes the program point that it belongs to.
 ///
 /// An op with scratch memory for the whole block has two nodes: it writes, and after its own
-/// barrier it reads.
+/// barrier it reads. Where it reaches the memory of other blocks it has one more barrier, before it writes there or
+/// after it has read there.
 ///
 /// # Errors
 /// A buffer without an offset.
@@ -68,16 +69,31 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
         if let Some(index) = scratch[number] {
             let range = bytes(buffers, index)?;
             match buffers.list[index].owner {
-                BufferOwner::Scratch(Synchronization::Block) => {
+                BufferOwner::Scratch(
+                    synchronization @ (Synchronization::Block
+                    | Synchronization::ClusterReads
+                    | Synchronization::ClusterWrites),
+                ) => {
+                    node.is_barrier |= synchronization == Synchronization::ClusterWrites;
                     node.accesses
                         .push(Access::new(AccessKind::Write, range.clone()));
-                    graph.nodes.push(node);
-                    owners.push(number);
-                    node = Node {
+                    let reads = Node {
                         accesses: vec![Access::new(AccessKind::Read, range)],
                         is_barrier: true,
                         ..Node::default()
                     };
+                    let written = std::mem::replace(&mut node, reads);
+                    graph.nodes.push(written);
+                    owners.push(number);
+                    if synchronization == Synchronization::ClusterReads {
+                        let meets = Node {
+                            is_barrier: true,
+                            ..Node::default()
+                        };
+                        let read = std::mem::replace(&mut node, meets);
+                        graph.nodes.push(read);
+                        owners.push(number);
+                    }
                 }
                 BufferOwner::Scratch(Synchronization::Warp { parts }) => {
                     node.accesses

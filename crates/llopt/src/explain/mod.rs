@@ -95,6 +95,8 @@ pub enum Kind {
         lane_steps: u32,
         /// Partial results of each element that go through shared memory; 1 if none do.
         partial_results: u32,
+        /// Blocks of the cluster that these come from.
+        blocks: u32,
         /// Bytes of shared memory.
         shared_bytes: u32,
     },
@@ -246,12 +248,14 @@ fn kind(choice: &Choice) -> Kind {
             values,
             lane_steps,
             partial_results,
+            blocks,
             shared_bytes,
         } => Kind::Reduction {
             in_thread: *in_thread,
             values: *values,
             lane_steps: *lane_steps,
             partial_results: *partial_results,
+            blocks: *blocks,
             shared_bytes: *shared_bytes,
         },
         Choice::Scan {

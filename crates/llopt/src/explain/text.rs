@@ -76,6 +76,7 @@ impl fmt::Display for Explained {
                 values,
                 lane_steps,
                 partial_results,
+                blocks,
                 shared_bytes,
             } => {
                 ends(&mut row, self)?;
@@ -94,9 +95,13 @@ impl fmt::Display for Explained {
                 row(
                     "block",
                     &if *partial_results > 1 {
+                        let others = match blocks {
+                            1 => String::new(),
+                            _ => format!(" of each of {blocks} blocks"),
+                        };
                         format!(
                             "{partial_results} partial results of each element through {shared_bytes} bytes of \
-                         shared memory"
+                             shared memory{others}"
                         )
                     } else {
                         "nothing: each warp has all of the axis".to_owned()
