@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use llopt_codegen::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
-use llopt_dialects::encoding::{self, Encoding, Linear};
-use llopt_dialects::types::{MemDesc, Pointer, RankedTensor};
+use llopt_dialects::types::{MemDesc, RankedTensor};
 use llopt_dialects::{tt, ttg};
-use llopt_layout::Dim;
-use llopt_layout::f2::Echelon;
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_target::Target;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
+
+use super::tensor::{Element, Kind, Tensor, extents};
 
 /// Bits of random tags that fingerprints are made of, for each element.
 const FINGERPRINT_BITS: u32 = 128;
@@ -28,156 +27,6 @@ pub(super) fn moves_data(op: OperationRef<'_, '_>) -> bool {
         || ttg::LocalLoadOp::of(op).is_some()
         || ttg::LocalStoreOp::of(op).is_some()
         || ttg::LocalAllocOp::of(op).is_some_and(|alloc| alloc.src().is_some())
-}
-
-/// A tensor's type in parts.
-#[derive(Clone, Debug, PartialEq)]
-struct Tensor {
-    shape: Vec<u64>,
-    element: Element,
-    encoding: String,
-}
-
-/// How elements are handled: as what, and through memory as what.
-#[derive(Clone, Debug, PartialEq)]
-struct Element {
-    name: String,
-    bits: u32,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Integer,
-    Real,
-    Pointer,
-}
-
-impl Element {
-    fn of(of: Type<'_>) -> Result<Self, String> {
-        let name = of.to_string();
-        if Pointer::of(of).is_some() {
-            return Ok(Self {
-                name,
-                bits: 64,
-                kind: Kind::Pointer,
-            });
-        }
-        let bits = of
-            .bit_width()
-            .ok_or_else(|| format!("elements of type {name}"))?;
-        let kind = if of.float_kind().is_some() {
-            Kind::Real
-        } else {
-            Kind::Integer
-        };
-        Ok(Self { name, bits, kind })
-    }
-
-    fn integer(bits: u32) -> Self {
-        Self {
-            name: format!("i{bits}"),
-            bits,
-            kind: Kind::Integer,
-        }
-    }
-
-    /// The integer type that stands for it in memory.
-    fn in_memory(&self) -> String {
-        format!("i{}", self.memory_bits())
-    }
-
-    fn memory_bits(&self) -> u32 {
-        self.bits.max(8)
-    }
-}
-
-impl Tensor {
-    fn of(of: Type<'_>) -> Result<Self, String> {
-        let tensor = RankedTensor::of(of).ok_or_else(|| format!("a value of type {of}"))?;
-        let encoding = tensor
-            .encoding()
-            .ok_or_else(|| "a tensor without a layout".to_owned())?;
-        Ok(Self {
-            shape: extents(&tensor.shape()),
-            element: Element::of(tensor.element())?,
-            encoding: encoding.to_string(),
-        })
-    }
-
-    fn text(&self) -> String {
-        self.with(&self.element.name)
-    }
-
-    fn with(&self, element: &str) -> String {
-        let extents: String = self.shape.iter().map(|e| format!("{e}x")).collect();
-        format!("tensor<{extents}{element}, {}>", self.encoding)
-    }
-
-    fn count(&self) -> u64 {
-        self.shape.iter().product()
-    }
-
-    /// The elements of a buffer in row-major order, first over lanes, then warps, then registers. Each block of a
-    /// cluster has what the buffer's layout gives it: threads reach no other block's memory.
-    fn plain(buffer: Type<'_>, target: Target, warps: u32, blocks: u32) -> Result<Self, String> {
-        let (shape, element) = memory(buffer)?;
-        let rank = shape.len();
-        let layout = encoding::layout_of(buffer).map_err(|error| error.to_string())?;
-        let blocks: Vec<Vec<u32>> = (0..blocks.max(1).ilog2())
-            .map(|bit| {
-                let basis = layout.basis(Dim::BLOCK, bit);
-                basis.map_or_else(|| vec![0; rank], |basis| basis.to_vec())
-            })
-            .collect();
-        let outside = |basis: &Vec<u32>| {
-            basis
-                .iter()
-                .zip(&shape)
-                .any(|(at, end)| u64::from(*at) >= *end)
-        };
-        if blocks
-            .iter()
-            .any(|basis| basis.len() != rank || outside(basis))
-        {
-            return Err(
-                "blocks of the cluster hold parts of the buffer outside of the view".to_owned(),
-            );
-        }
-        let mut bits = Vec::new();
-        for dim in (0..rank).rev() {
-            // What blocks tell apart, threads need not.
-            let mut held = Echelon::of(&blocks.iter().map(|basis| basis[dim]).collect::<Vec<_>>());
-            for bit in 0..shape[dim].trailing_zeros() {
-                if held.insert(1 << bit).is_none() {
-                    let mut basis = vec![0; rank];
-                    basis[dim] = 1 << bit;
-                    bits.push(basis);
-                }
-            }
-        }
-        let mut rest = bits.into_iter();
-        let mut take = |count: u32| -> Vec<Vec<u32>> {
-            let mut taken: Vec<Vec<u32>> = rest.by_ref().take(count as usize).collect();
-            taken.resize(count as usize, vec![0; rank]);
-            taken
-        };
-        let (lanes, warps) = (take(target.warp_size().ilog2()), take(warps.max(1).ilog2()));
-        let registers: Vec<Vec<u32>> = rest.collect();
-        let linear = Linear::from_bases(rank, &registers, &lanes, &warps, &blocks)
-            .map_err(|error| error.to_string())?;
-        Ok(Self {
-            shape,
-            element,
-            encoding: Encoding::Linear(linear)
-                .to_attribute(buffer.ctx())
-                .to_string(),
-        })
-    }
-}
-
-fn extents(shape: &[i64]) -> Vec<u64> {
-    shape.iter().map(|&extent| extent.unsigned_abs()).collect()
 }
 
 /// What a buffer of inputs holds.
@@ -537,7 +386,7 @@ impl Maker {
     fn load(&mut self, tensor: &Tensor, fill: Fill) -> String {
         let buffer = self.inputs.len();
         self.inputs
-            .push((tensor.element.memory_bits_of(fill), tensor.count(), fill));
+            .push((tensor.element.bits, tensor.count(), fill));
         let loaded = self.access(tensor, &format!("%in{buffer}"), None);
         self.decode(tensor, &loaded)
     }
@@ -732,13 +581,6 @@ impl Maker {
     }
 }
 
-impl Element {
-    /// The width of tags: of narrow elements only what they hold.
-    fn memory_bits_of(&self, _fill: Fill) -> u32 {
-        self.bits
-    }
-}
-
 fn parameter(name: &str, bits: u32) -> String {
     format!("%{name}: !tt.ptr<i{bits}> {{tt.divisibility = 16 : i32}}")
 }
@@ -771,14 +613,6 @@ fn addition(op: &str, results: &[(String, Tensor)]) -> String {
         returned.join(", "),
         types.join(", ")
     )
-}
-
-/// Shape and element of a buffer.
-fn memory(of: Type<'_>) -> Result<(Vec<u64>, Element), String> {
-    let memory = MemDesc::of(of)
-        .filter(|memory| memory.is_shared())
-        .ok_or_else(|| format!("a value of type {of}"))?;
-    Ok((extents(&memory.shape()), Element::of(memory.element())?))
 }
 
 /// The type of a view, which can be stored to.

@@ -22,6 +22,7 @@
 //!   combination is by the region's own code is a matter of ordinary tests.
 
 mod kernel;
+mod tensor;
 
 use std::collections::HashMap;
 
