@@ -14,7 +14,8 @@ be tried.
 A kernel repeats its conversion in a loop. The registers that come out in the second layout are the next round's in
 the first: named registers of PTX connect the two, with one multiply-add for each as in a kernel that computes
 something between conversions. So there is a true dependence that no compiler can fold, no other memory is touched,
-and little runs beside the instructions of the plan. Elements of less than 32 bits lie in words of 32 bits in the
+and little runs beside the instructions of the plan. ptxas is told not to unroll the loop: it would unroll that of one
+plan and not of another, by how long they happen to be. Elements of less than 32 bits lie in words of 32 bits in the
 order of registers, as loads and matrix units leave them. A gather's result, with a different number added to each
 element, is its next source and gives its next indices.
 """
@@ -45,6 +46,8 @@ GATHER_PLANS = ["thread", "shuffle", "shared"]
 # What makes two plans the same.
 COUNTS = ("kind", "shuffles", "selects", "shared_stores", "shared_loads", "store_wavefronts", "load_wavefronts",
           "barriers", "store_instruction", "load_instruction")  # fmt: skip
+# Where a module's directives end, and one for all of its loops.
+SIZE, NOT_UNROLLED = ".address_size 64\n", '.pragma "nounroll";\n'
 
 
 class Refused(Exception):
@@ -260,7 +263,7 @@ def pack(arguments):
             metadata = sources / f"{stem}.json"
             text = llopt(arguments.llopt, "compile", sources / f"{case['name']}.ttgir", "--target", TARGET,
                          "--no-line-info", option, plan, "--metadata", metadata)  # fmt: skip
-            return stem, text, metadata.read_text()
+            return stem, text.replace(SIZE, SIZE + NOT_UNROLLED, 1), metadata.read_text()
 
         jobs = [(case, plan) for case in cases for plan in case["plans"]]
         with zipfile.ZipFile(folder / "kernels.zip", "w", zipfile.ZIP_DEFLATED) as packed:

@@ -21,6 +21,7 @@ use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, o
 use crate::request::conversion_request;
 use crate::shared_memory::Place;
 use crate::tensor::TensorType;
+use crate::words;
 
 /// The bits of an element on its way: whole bytes.
 pub(crate) fn moved_bits(element: Element) -> u32 {
@@ -165,71 +166,63 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         values: &[V<'ctx>],
         registers: usize,
     ) -> Vec<V<'ctx>> {
-        let e = self.e;
-        let slots = 1u32 << plan.slots_log2;
-        let memory = self.memory_type(element);
-        let bits = moved_bits(element);
-        let word_type = e.int(bits * slots).into();
-        let vector_type = if slots == 1 {
-            memory
-        } else {
-            e.vector(memory, slots).into()
-        };
-        let mut words: Vec<V<'ctx>> = (0..1u32 << plan.words_log2)
-            .map(|word| {
-                let parts: Vec<V<'ctx>> = (0..slots)
-                    .map(|slot| values[plan.source(word, slot) as usize])
-                    .collect();
-                e.bitcast(e.pack(&parts), word_type)
-            })
+        let slots = 1usize << plan.slots_log2;
+        let sources: Vec<V<'ctx>> = (0..1u32 << plan.words_log2)
+            .flat_map(|word| (0..slots as u32).map(move |slot| (word, slot)))
+            .map(|(word, slot)| values[plan.source(word, slot) as usize])
             .collect();
-        words = self.exchange(words, &plan.before);
+        let words = self.exchange(self.shuffled_words(element, &sources, slots), &plan.before);
 
-        // Rounds often read the same word from the same lane in different slots: one shuffle serves them.
         let start = (!plan.is_butterfly())
             .then(|| self.linear(&[&plan.lanes[..], &plan.warps[..]].concat(), &plan.blocks));
-        let mut done: Vec<((u32, u32), V<'ctx>)> = Vec::new();
-        let rotate = !plan.after.is_empty();
-        let mut slot_xors = Vec::with_capacity(plan.steps.len());
         let mut results: Vec<V<'ctx>> = Vec::with_capacity(plan.steps.len());
-        for step in &plan.steps {
-            let key = (step.word, step.lane_xor);
-            let known = done
-                .iter()
-                .find(|(known, _)| *known == key)
-                .map(|(_, value)| *value);
-            let mut word = known.unwrap_or_else(|| {
-                let word = words[step.word as usize];
-                if step.moves {
-                    self.shuffle_word(word, start, step.lane_xor)
-                } else {
-                    word
-                }
+        for (step, first) in plan.steps.iter().zip(plan.shuffled()) {
+            let word = words[step.word as usize];
+            results.push(match results.get(first as usize) {
+                Some(known) => *known,
+                None if step.moves => self.shuffle_word(word, start, step.lane_xor),
+                None => word,
             });
-            if known.is_none() {
-                done.push((key, word));
-            }
-            if rotate && step.slot_xor != 0 {
-                let parts = e.unpack(e.bitcast(word, vector_type));
-                let turned: Vec<V<'ctx>> = (0..slots)
-                    .map(|slot| parts[(slot ^ step.slot_xor) as usize])
-                    .collect();
-                word = e.bitcast(e.pack(&turned), word_type);
-            }
-            slot_xors.push(if rotate { 0 } else { step.slot_xor });
-            results.push(word);
         }
-        results = self.exchange(results, &plan.after);
-        let unpacked: Vec<Vec<V<'ctx>>> = results
-            .into_iter()
-            .map(|word| e.unpack(e.bitcast(word, vector_type)))
-            .collect();
+        let elements = |words: &[V<'ctx>]| -> Vec<Vec<V<'ctx>>> {
+            let of = |word: &V<'ctx>| self.elements_of(element, *word, slots);
+            words.iter().map(of).collect()
+        };
+        let mut unpacked = elements(&results);
+        for (step, slots) in plan.steps.iter().zip(&mut unpacked) {
+            let turned = |slot: usize| slots[slot ^ step.slot_xor as usize];
+            *slots = (0..slots.len()).map(turned).collect();
+        }
+        if plan.turns_words() {
+            let turned = self.shuffled_words(element, &unpacked.concat(), slots);
+            unpacked = elements(&self.exchange(turned, &plan.after));
+        }
         (0..registers as u32)
             .map(|register| {
                 let (word, slot) = plan.target(register);
-                unpacked[word as usize][(slot ^ slot_xors[word as usize]) as usize]
+                unpacked[word as usize][slot as usize]
             })
             .collect()
+    }
+
+    /// The words that travel: each has the next `slots` elements, and 32 bits or one wider element.
+    fn shuffled_words(&self, element: Element, elements: &[V<'ctx>], slots: usize) -> Vec<V<'ctx>> {
+        if moved_bits(element) < 32 {
+            return words::packed(self.e, self.hooks(), elements, slots);
+        }
+        elements.to_vec()
+    }
+
+    /// The elements of such a word.
+    fn elements_of(&self, element: Element, word: V<'ctx>, slots: usize) -> Vec<V<'ctx>> {
+        let bits = moved_bits(element);
+        if bits >= 32 {
+            return vec![word];
+        }
+        let of = self.e.vector(self.memory_type(element), 32 / bits).into();
+        let mut elements = self.e.unpack(self.e.bitcast(word, of));
+        elements.truncate(slots);
+        elements
     }
 
     /// Where a condition on the thread holds, registers change places.

@@ -16,6 +16,7 @@ use crate::emitter::{AsmEffect, V, bit_width};
 use crate::function::{FunctionLowering, Lowered, Registers, operand, result};
 use crate::hooks::{Math, Rounding};
 use crate::tensor::ValueType;
+use crate::words;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.addptr`: the offset counts elements and is signed.
@@ -237,7 +238,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 };
                 let all: Vec<V<'ctx>> = (0..pack).map(at).collect();
                 let per = per_register(bit_width(values[0].get_type()));
-                packed.extend(all.chunks(per).map(|chunk| e.pack(chunk)));
+                if per == 1 {
+                    packed.extend(all);
+                    continue;
+                }
+                let register = e.vector(all[0].get_type(), per as u32).into();
+                let words = words::packed(e, self.hooks(), &all, per);
+                packed.extend(
+                    words
+                        .into_iter()
+                        .map(|word| words::as_type(e, word, register)),
+                );
             }
             let outputs = e.inline_asm(op.asm_string(), op.constraints(), &types, &packed, effect);
             let mut outputs = outputs.into_iter();

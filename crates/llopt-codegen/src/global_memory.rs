@@ -449,19 +449,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         words: Words,
         values: &[V<'ctx>],
     ) -> Vec<V<'ctx>> {
-        let e = self.e;
-        let per_word = values.len() / words.count as usize;
-        let word = e.int(words.bits).into();
-        values
-            .chunks(per_word)
-            .map(|chunk| {
-                let stored: Vec<V<'ctx>> = chunk
-                    .iter()
-                    .map(|value| self.to_memory(element, *value))
-                    .collect();
-                e.bitcast(e.pack(&stored), word)
-            })
-            .collect()
+        let stored: Vec<V<'ctx>> = values
+            .iter()
+            .map(|value| self.to_memory(element, *value))
+            .collect();
+        self.memory_words(words, &stored)
     }
 
     /// The elements in memory words.

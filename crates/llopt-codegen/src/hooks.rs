@@ -343,6 +343,16 @@ pub trait Hooks {
     /// What lane `lane` has in a 32-bit word.
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx>;
 
+    /// A word of 32 bits made of any bytes of two: for each byte of the result, the lowest first, 0 to 3 takes a
+    /// byte of `low`, 4 to 7 one of `high`.
+    fn permute_bytes<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        low: V<'ctx>,
+        high: V<'ctx>,
+        selector: [u8; 4],
+    ) -> V<'ctx>;
+
     /// LLVM's name of the synchronisation scope of a block.
     fn block_scope(&self) -> &'static str;
 

@@ -66,6 +66,7 @@ pub mod tensor;
 mod threads;
 mod transaction_barrier;
 mod types;
+mod words;
 
 // Links LLVM: inkwell is built to use the copy that mlir-sys brings.
 use mlir_sys as _;

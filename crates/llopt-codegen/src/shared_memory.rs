@@ -5,7 +5,7 @@
 
 use inkwell::types::BasicTypeEnum;
 use llopt_layout::Dim;
-use llopt_layout::instruction::{Bit, InstructionKind};
+use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
 use melior::ir::OperationRef;
 
@@ -155,28 +155,32 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     ) -> Lowered {
         let addresses = self.addresses(access, element, place);
         let slots = 1u32 << access.instruction.registers_log2();
-        for repeat in 0..access.instructions {
+        let words = match access.instruction.kind {
+            InstructionKind::Vector => Words::of(moved_bits(element), slots),
+            InstructionKind::Matrix | InstructionKind::MatrixTransposed => Words {
+                bits: 32,
+                count: matrix_access(access).registers,
+            },
+        };
+        // The words of all instructions at once: what gathers them is shared.
+        let values: Vec<V<'ctx>> = (0..access.instructions)
+            .flat_map(|repeat| registers_in_order(access, repeat))
+            .map(|register| self.to_memory(element, value(register as u32)))
+            .collect();
+        let all = Words {
+            count: words.count * access.instructions,
+            ..words
+        };
+        let data = self.memory_words(all, &values);
+        for (repeat, data) in (0..).zip(data.chunks(words.count as usize)) {
             let address = self.address(&addresses, repeat);
-            let values: Vec<V<'ctx>> = (0..slots)
-                .map(|slot| self.to_memory(element, value(access.register(repeat, slot))))
-                .collect();
             match access.instruction.kind {
                 InstructionKind::Vector => {
-                    let ordered = in_chunk_order(access, &values);
-                    let words = Words::of(moved_bits(element), slots);
-                    let data = self.memory_words(words, &ordered);
-                    self.e.store(self.e.pack(&data), address, words.bytes());
+                    self.e.store(self.e.pack(data), address, words.bytes());
                 }
                 InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
                     let matrix = matrix_access(access);
-                    let data = self.memory_words(
-                        Words {
-                            bits: 32,
-                            count: matrix.registers,
-                        },
-                        &values,
-                    );
-                    if !self.hooks().store_matrix(self.e, &matrix, address, &data) {
+                    if !self.hooks().store_matrix(self.e, &matrix, address, data) {
                         return Err(self.unsupported(
                             op,
                             Some(format!("no code for {}", access.instruction.name)),
@@ -202,15 +206,24 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let slots = 1u32 << access.instruction.registers_log2();
         let memory = self.memory_type(element);
         let split = |words: Vec<V<'ctx>>, bits: u32| -> Vec<V<'ctx>> {
-            let per_word = bits / moved_bits(element);
-            let of: BasicTypeEnum<'ctx> = if per_word == 1 {
+            // Less than a word is the beginning of one: elements are gathered from words.
+            let per_word = (bits / moved_bits(element)) as usize;
+            let whole = bits.max(32) / moved_bits(element);
+            let of: BasicTypeEnum<'ctx> = if whole == 1 {
                 memory
             } else {
-                e.vector(memory, per_word).into()
+                e.vector(memory, whole).into()
             };
             words
                 .into_iter()
-                .flat_map(|word| e.unpack(e.bitcast(word, of)))
+                .map(|word| {
+                    if bits < 32 {
+                        e.zext(word, e.int(32).into())
+                    } else {
+                        word
+                    }
+                })
+                .flat_map(|word| e.unpack(e.bitcast(word, of)).into_iter().take(per_word))
                 .collect()
         };
         for repeat in 0..access.instructions {
@@ -225,7 +238,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                         e.vector(word, words.count).into()
                     };
                     let data = e.unpack(e.load(of, address, words.bytes()));
-                    from_chunk_order(access, &split(data, words.bits))
+                    split(data, words.bits)
                 }
                 InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
                     let matrix = matrix_access(access);
@@ -262,59 +275,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .map(|repeat| self.address(&addresses, repeat))
             .collect()
     }
-
-    /// Memory-typed values as words.
-    pub(crate) fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
-        let per_word = values.len() / words.count as usize;
-        let word = self.e.int(words.bits).into();
-        values
-            .chunks(per_word)
-            .map(|chunk| self.e.bitcast(self.e.pack(chunk), word))
-            .collect()
-    }
 }
 
-/// The registers that instruction `repeat` moves, in the order of memory.
+/// The registers that instruction `repeat` moves, in the order of its words; for a vector that is the order of
+/// memory.
 pub(crate) fn registers_in_order(access: &SharedAccess, repeat: u32) -> Vec<usize> {
-    let bits = chunk_bits(access);
-    let slots = 1usize << access.instruction.registers_log2();
+    let slots = 1u32 << access.instruction.registers_log2();
     (0..slots)
-        .map(|position| access.register(repeat, slot_at(&bits, position) as u32) as usize)
+        .map(|slot| access.register(repeat, slot) as usize)
         .collect()
-}
-
-/// The instruction's register bit that each bit of the position in the chunk is.
-fn chunk_bits(access: &SharedAccess) -> Vec<u32> {
-    let bit = |bit: &Bit| match bit {
-        Bit::Register(register) => u32::from(*register),
-        // Vectors take no lane bits into their chunks.
-        Bit::Lane(_) => 0,
-    };
-    access.instruction.chunk.iter().map(bit).collect()
-}
-
-fn slot_at(bits: &[u32], position: usize) -> usize {
-    bits.iter()
-        .enumerate()
-        .fold(0, |slot, (i, bit)| slot | (position >> i & 1) << bit)
-}
-
-/// The values of a vector by their positions in memory.
-fn in_chunk_order<'ctx>(access: &SharedAccess, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
-    let bits = chunk_bits(access);
-    (0..values.len())
-        .map(|position| values[slot_at(&bits, position)])
-        .collect()
-}
-
-/// The values of a vector by register slot.
-fn from_chunk_order<'ctx>(access: &SharedAccess, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
-    let bits = chunk_bits(access);
-    let mut slots = values.to_vec();
-    for (position, value) in values.iter().enumerate() {
-        slots[slot_at(&bits, position)] = *value;
-    }
-    slots
 }
 
 fn matrix_access(access: &SharedAccess) -> MatrixAccess {

@@ -26,6 +26,7 @@ mod layout;
 mod list;
 mod permutation;
 pub mod plan;
+pub mod words;
 
 /// The theory with worked examples.
 #[doc = include_str!("../../../docs/linear-layouts.md")]

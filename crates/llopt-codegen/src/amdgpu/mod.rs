@@ -79,6 +79,16 @@ impl Hooks for Amdgpu {
         shared::shuffle_from(e, word, lane)
     }
 
+    fn permute_bytes<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        low: V<'ctx>,
+        high: V<'ctx>,
+        selector: [u8; 4],
+    ) -> V<'ctx> {
+        shared::permute_bytes(e, low, high, selector)
+    }
+
     fn async_copy_bytes(&self) -> &'static [u32] {
         if self.target.has(Feature::DirectToLdsWide) {
             &[16, 4]

@@ -104,6 +104,17 @@ pub fn shuffle_from<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<
     )
 }
 
+/// `v_perm_b32`: a byte of the selector for each byte; its first operand has the high bytes.
+pub fn permute_bytes<'ctx>(
+    e: &Emitter<'ctx>,
+    low: V<'ctx>,
+    high: V<'ctx>,
+    selector: [u8; 4],
+) -> V<'ctx> {
+    let selector = e.i32(i64::from(u32::from_le_bytes(selector)));
+    e.intrinsic("llvm.amdgcn.perm", &[], &[high, low, selector])
+}
+
 /// Loads that transpose.
 pub fn load_matrix<'ctx>(
     e: &Emitter<'ctx>,

@@ -78,6 +78,16 @@ impl Hooks for Nvptx {
         shared::shuffle_from(e, word, lane)
     }
 
+    fn permute_bytes<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        low: V<'ctx>,
+        high: V<'ctx>,
+        selector: [u8; 4],
+    ) -> V<'ctx> {
+        shared::permute_bytes(e, low, high, selector)
+    }
+
     fn block_scope(&self) -> &'static str {
         "block"
     }

@@ -38,6 +38,20 @@ pub fn shuffle_from<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<
     )
 }
 
+/// `prmt`: a digit of the selector for each byte.
+pub fn permute_bytes<'ctx>(
+    e: &Emitter<'ctx>,
+    low: V<'ctx>,
+    high: V<'ctx>,
+    selector: [u8; 4],
+) -> V<'ctx> {
+    let digits = selector
+        .iter()
+        .rev()
+        .fold(0, |digits, byte| digits << 4 | i64::from(*byte));
+    e.intrinsic("llvm.nvvm.prmt", &[], &[low, high, e.i32(digits)])
+}
+
 /// The intrinsic of a matrix access with `registers` 32-bit registers.
 fn name(access: &MatrixAccess) -> Option<&'static str> {
     Some(match (access.name, access.registers) {

@@ -7,7 +7,7 @@ use crate::f2::{Echelon, Matrix, WORD, low_mask, ones};
 use crate::instruction::{Bit, Instruction, InstructionKind, MAX_INSTRUCTION_BITS};
 use crate::layout::{Dims, LinearLayout};
 use crate::plan::endpoint::{Endpoint, Vectors};
-use crate::plan::packing::instruction_permutes;
+use crate::plan::packing;
 use crate::plan::shared::space::{End, Located};
 use crate::plan::{Machine, PlanError};
 use crate::{Dim, InlineList, LayoutError, Side};
@@ -37,11 +37,18 @@ pub struct SharedAccess {
 }
 
 impl SharedAccess {
-    /// The byte permutes that bring narrow elements into the words of all instructions, or out of them.
-    pub(in crate::plan) fn permutes(&self) -> u32 {
-        instruction_permutes(self.instruction.element_bits, &self.registers)
-            .times(self.instructions)
-            .count()
+    /// The byte permutes that bring narrow elements into the words of all instructions of all rounds, or
+    /// out of them; `rounds` are what the bits of the index of a round add to the index of a register.
+    pub(in crate::plan) fn permutes(&self, rounds: impl Iterator<Item = u32>) -> u32 {
+        let mut repeats: Vec<u32> = self.repeats.to_vec();
+        repeats.extend(rounds);
+        packing::Side {
+            instruction: &self.instruction,
+            registers: &self.registers,
+            repeats: &repeats,
+            fold: &self.fold,
+        }
+        .permutes()
     }
 
     /// The dimension of [`SharedAccess::address`] that counts instructions.
@@ -277,9 +284,14 @@ impl Assignment {
             ones(coordinates).fold(0, |index, i| index ^ end.masks[i as usize])
         };
         let registers: Vectors = self.registers.iter().map(index).collect();
-        instruction_permutes(self.instruction.element_bits, &registers)
-            .times(self.instructions())
-            .count()
+        let repeats: Vectors = self.repeats.iter().map(index).collect();
+        packing::Side {
+            instruction: &self.instruction,
+            registers: &registers,
+            repeats: &repeats,
+            fold: &end.fold,
+        }
+        .permutes()
     }
 
     /// The passes of one instruction.

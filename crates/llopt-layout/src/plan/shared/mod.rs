@@ -94,7 +94,12 @@ impl SharedPlan {
         let per_register = |registers: usize| ((1u32 << registers) * bits).div_ceil(32);
         let held = per_register(source.registers.len()).min(per_register(target.registers.len()));
         Counts {
-            permutes: (self.store.permutes() + self.load.permutes()) * rounds,
+            permutes: self
+                .store
+                .permutes(self.rounds.iter().map(|round| round.store))
+                + self
+                    .load
+                    .permutes(self.rounds.iter().map(|round| round.load)),
             shared_stores: self.store.instructions * rounds,
             shared_loads: self.load.instructions * rounds,
             store_wavefronts: self.store.wavefronts * rounds,

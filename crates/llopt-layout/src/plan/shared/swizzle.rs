@@ -25,8 +25,8 @@ pub(super) struct Candidate {
     pub store: Assignment,
     pub load: Assignment,
     pub swizzle: Swizzle,
-    /// The price of the accesses, then that of the byte permutes.
-    price: (f32, f32),
+    /// The price of the accesses.
+    price: f32,
 }
 
 impl Candidate {
@@ -79,7 +79,7 @@ impl Problem<'_> {
         for &(least, _, i, j) in &pairs {
             if best
                 .as_ref()
-                .is_some_and(|best| best.is_free() && best.price.0 < least)
+                .is_some_and(|best| best.is_free() && best.price < least)
             {
                 break;
             }
@@ -91,17 +91,23 @@ impl Problem<'_> {
                 side.instructions() as f32 * (costs.issue + side.wavefronts as f32 * wavefront)
             };
             let (store, load) = (&candidate.store, &candidate.load);
-            let permutes = store.permutes(&self.store) + load.permutes(&self.load);
-            candidate.price = (
-                memory(store, costs.wavefront) + memory(load, load_wavefront),
-                permutes as f32 * costs.permute,
-            );
-            let key = |one: &Candidate| (!one.is_free(), one.price);
-            if best.as_ref().is_none_or(|best| key(&candidate) < key(best)) {
+            candidate.price = memory(store, costs.wavefront) + memory(load, load_wavefront);
+            let better = |best: &Candidate| {
+                let key = |one: &Candidate| (!one.is_free(), one.price);
+                let equal = key(&candidate) == key(best);
+                key(&candidate) < key(best)
+                    || equal && self.permutes(&candidate) < self.permutes(best)
+            };
+            if best.as_ref().is_none_or(better) {
                 best = Some(candidate);
             }
         }
         best
+    }
+
+    /// The byte permutes of both sides.
+    fn permutes(&self, candidate: &Candidate) -> u32 {
+        candidate.store.permutes(&self.store) + candidate.load.permutes(&self.load)
     }
 
     /// The best memory layout for a pair of instructions, if there is any.
@@ -209,7 +215,7 @@ impl Problem<'_> {
             store: store_registers,
             load: load_registers,
             swizzle,
-            price: (0.0, 0.0),
+            price: 0.0,
         };
         candidate.store.wavefronts = candidate.store.count(
             &self.store,

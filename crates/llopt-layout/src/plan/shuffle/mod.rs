@@ -41,6 +41,7 @@ mod fetch;
 mod rounds;
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -48,7 +49,7 @@ use super::{Counts, Endpoint, Movement};
 use crate::InlineList;
 use crate::f2::{Matrix, WORD, low_mask, ones};
 use crate::plan::endpoint::Vectors;
-use crate::plan::packing::permutes;
+use crate::plan::packing::{per_word, permutes};
 use fetch::Fetch;
 
 /// A condition on a thread: the parity of some bits of its lane, warp and block is odd.
@@ -152,44 +153,81 @@ impl ShufflePlan {
         self.packing.apply(word | slot << self.words_log2)
     }
 
-    /// The byte permutes that pack and unpack words, seen from words that hold elements in the order of
-    /// their registers.
-    fn permutes(&self, element_bits: u32) -> u32 {
-        let full = (32 / element_bits.max(1)).max(1).trailing_zeros() as usize;
-        let slots = self.packing.columns().iter().skip(self.words_log2 as usize);
-        let packed: Vectors = slots.take(self.slots_log2 as usize).copied().collect();
-        // From the side of the result: the places of the elements that make one of its words.
-        let rounds = self.steps.len() as u32;
-        let word_bits = rounds.trailing_zeros();
-        let place = |&place: &u32| place >> word_bits | (place & low_mask(word_bits)) << full;
-        let parts: Vectors = self
-            .unpacking
-            .columns()
-            .iter()
-            .take(full)
-            .map(place)
+    /// The index of the first round that has the same word of the same lane, for each round: one shuffle
+    /// serves them all.
+    pub fn shuffled(&self) -> Vec<u32> {
+        let mut known = BTreeMap::new();
+        (0u32..)
+            .zip(&self.steps)
+            .map(|(round, step)| *known.entry((step.word, step.lane_xor)).or_insert(round))
+            .collect()
+    }
+
+    /// Whether the slots of words change places before registers do: after that, words are made of several.
+    pub fn turns_words(&self) -> bool {
+        !self.after.is_empty()
+    }
+
+    /// The byte permutes that pack the words that are `offered`, turn those of the `wanted` rounds and unpack
+    /// them, where operand and result are words that hold elements in the order of their registers.
+    fn permutes(&self, element_bits: u32, offered: &[bool], wanted: &[bool]) -> u32 {
+        let Some(full) = per_word(element_bits) else {
+            return 0;
+        };
+        let slots = 1u32 << self.slots_log2;
+        let packed: Vec<Option<u32>> = (0..1u32 << self.words_log2)
+            .filter(|&word| offered[word as usize])
+            .flat_map(|word| (0..slots).map(move |slot| Some(self.source(word, slot))))
             .collect();
-        let words = (1u32 << self.words_log2).min(rounds);
-        let results = ((rounds << self.slots_log2) >> full).max(1);
-        permutes(element_bits, &packed).times(words).count()
-            + permutes(element_bits, &parts).times(results).count()
+        let shuffled = self.shuffled();
+        let turned: Vec<Option<u32>> = (0..self.steps.len())
+            .filter(|&round| self.turns_words() && wanted[round])
+            .flat_map(|round| {
+                let turn = self.steps[round].slot_xor;
+                let word = shuffled[round] * full;
+                (0..slots).map(move |slot| Some(word + (slot ^ turn)))
+            })
+            .collect();
+        let results: Vec<Option<u32>> = (0..1u32 << self.unpacking.columns().len())
+            .map(|register| {
+                let (word, slot) = self.target(register);
+                Some(if self.turns_words() {
+                    word * full + slot
+                } else {
+                    let round = word as usize;
+                    shuffled[round] * full + (slot ^ self.steps[round].slot_xor)
+                })
+            })
+            .collect();
+        permutes(element_bits, slots, &packed)
+            + permutes(element_bits, slots, &turned)
+            + permutes(element_bits, full, &results)
     }
 
     pub(super) fn counts(&self, element_bits: u32) -> Counts {
         let parts = element_bits.div_ceil(32);
-        let moving = self.steps.iter().filter(|step| step.moves).count() as u32;
+        let shuffled = self.shuffled();
+        let moving = (0u32..)
+            .zip(&self.steps)
+            .filter(|(round, step)| step.moves && shuffled[*round as usize] == *round)
+            .count() as u32;
         let (words, rounds) = (1u32 << self.words_log2, self.steps.len() as u32);
         let mut wanted = vec![true; self.steps.len()];
         let mut selects = selects_for(&self.after, &mut wanted);
         let mut offered = vec![false; words as usize];
-        for (step, _) in self.steps.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
+        for (step, _) in self
+            .steps
+            .iter()
+            .zip(&wanted)
+            .filter(|(_, wanted)| **wanted)
+        {
             offered[step.word as usize] = true;
         }
         selects += selects_for(&self.before, &mut offered);
         Counts {
             shuffles: moving * parts,
             selects: selects * parts,
-            permutes: self.permutes(element_bits),
+            permutes: self.permutes(element_bits, &offered, &wanted),
             extra_registers: if moving > 0 {
                 words.min(rounds) * parts
             } else {
@@ -217,7 +255,7 @@ fn selects_for(exchanges: &[Exchange], wanted: &mut [bool]) -> u32 {
 }
 
 /// More registers than any machine has: a plan that names each would only take memory.
-const MAX_REGISTER_BITS: usize = 12;
+pub(super) const MAX_REGISTER_BITS: usize = 12;
 
 /// The conversion, if no element has to leave its warp.
 pub(super) fn in_warp(source: &Endpoint, target: &Endpoint, element_bits: u32) -> Option<Movement> {
