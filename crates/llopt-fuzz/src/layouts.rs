@@ -36,6 +36,38 @@ pub fn distributed(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Rc<Encodin
     Rc::new(blocked(rng, machine, shape.len()))
 }
 
+/// The encoding in which lanes take a number of elements each, one after the other along the last dimension, then
+/// along the one before it.
+pub fn in_order(machine: Machine, shape: &[u32], elements: u32) -> Option<Rc<Encoding>> {
+    let extents: Vec<u64> = shape.iter().map(|&extent| extent.into()).collect();
+    let mut size_per_thread = vec![1; shape.len()];
+    *size_per_thread.last_mut()? = elements.min(*shape.last()?);
+    let order: Vec<u32> = (0..shape.len() as u32).rev().collect();
+    let lanes = machine.target.warp_size();
+    let cga_layout = CgaLayout::single(shape.len());
+    Blocked::spread(
+        &extents,
+        &size_per_thread,
+        &order,
+        machine.warps,
+        lanes,
+        cga_layout,
+    )
+    .ok()
+    .map(|blocked| Rc::new(Encoding::Blocked(blocked)))
+}
+
+/// Row by row, vectors swizzled or not.
+pub fn rows(rng: &mut Rng, rank: usize, vec: u32) -> Rc<Encoding> {
+    Rc::new(Encoding::SwizzledShared(SwizzledShared {
+        vec,
+        per_phase: pick(rng, &[1, 1, 2]),
+        max_phase: pick(rng, &[1, 4, 8]),
+        order: (0..rank as u32).rev().collect(),
+        cga_layout: CgaLayout::single(rank),
+    }))
+}
+
 /// Whether the encoding has a layout on the shape, of not too many registers.
 fn fits(encoding: &Encoding, shape: &[u32]) -> bool {
     let extents: Vec<u64> = shape.iter().map(|&extent| extent.into()).collect();

@@ -1,9 +1,10 @@
-//! Gathers, histograms, shared memory with views, atomics, tensors of pointers.
+//! Gathers, histograms, shared memory with views, copies to it, atomics, tensors of pointers.
 
 use std::rc::Rc;
 
 use llopt_dialects::encoding::Encoding;
 use llopt_dialects::transfer;
+use llopt_target::Vendor;
 
 use crate::element::{Data, Element, Number};
 use crate::facts::Facts;
@@ -138,9 +139,158 @@ impl Generator {
         Some(())
     }
 
+    /// Copies tensors to shared memory beside the program, several at once, and loads them one after the other
+    /// while the others may still be under way.
+    pub(super) fn copied_to_shared_memory(&mut self) -> Option<()> {
+        let number = self.number();
+        // As programs do it that mean to copy 4 or 16 bytes a lane, or anyhow.
+        let bytes = self.pick(&[0, 4, 16]);
+        let elements = (bytes * 8 / number.bits()).max(1);
+        let shape = match bytes {
+            0 => self.shape(),
+            _ => self.rows_of(elements)?,
+        };
+        if shape.len() > 4 {
+            return None;
+        }
+        let in_order = match bytes {
+            0 => None,
+            _ => Some(layouts::in_order(self.machine, &shape, elements)?),
+        };
+        let stages = 1u32 << self.rng.u32(0..3);
+        let memory = match bytes {
+            4 | 16 if self.rng.bool() => layouts::rows(&mut self.rng, shape.len(), elements),
+            _ => layouts::shared(&mut self.rng, self.machine, &shape, number.bits()),
+        };
+        let mutable = |shape: &[u32]| Type::Memory {
+            shape: shape.to_vec(),
+            element: number,
+            layout: Rc::clone(&memory),
+            is_mutable: true,
+            whole: Vec::new(),
+        };
+        let whole = [&[stages], &shape[..]].concat();
+        let all = self.add(
+            "$r = ttg.local_alloc : () -> $T0",
+            &[],
+            mutable(&whole),
+            Facts::BITS,
+        );
+        let mut views = Vec::new();
+        for stage in 0..stages {
+            let template = format!(
+                "%i$u = arith.constant {stage} : i32\n\
+                 $r = ttg.memdesc_index $0[%i$u] : $t0 -> $T0"
+            );
+            views.push(self.add(&template, &[all], mutable(&shape), Facts::BITS));
+        }
+        let mut groups = 0;
+        let mut group_of = Vec::new();
+        for (stage, view) in views.iter().enumerate() {
+            let layout = match &in_order {
+                Some(layout) => Rc::clone(layout),
+                None => self.layout(&shape),
+            };
+            self.copy(&shape, number, &layout, &memory, *view);
+            group_of.push(groups);
+            if stage + 1 == views.len() || self.rng.bool() {
+                self.effect("%group$u = ttg.async_commit_group", &[]);
+                groups += 1;
+            }
+        }
+        for (view, group) in views.into_iter().zip(group_of) {
+            let pending = groups - 1 - group;
+            self.effect(
+                &format!("%wait$u = ttg.async_wait {{num = {pending} : i32}}"),
+                &[],
+            );
+            let layout = self.layout(&shape);
+            let of = self.tensor(&shape, number, &layout);
+            let template = "$r = ttg.local_load $0 : $t0 -> $T0";
+            self.add(template, &[view], of, Facts::BITS);
+        }
+        Some(())
+    }
+
+    /// A shape with that many elements for each thread, once or twice, if it is not too large.
+    fn rows_of(&mut self, elements: u32) -> Option<Vec<u32>> {
+        let threads = self.machine.warps * self.machine.target.warp_size();
+        let total = (threads * elements).trailing_zeros() + self.rng.u32(0..2);
+        let columns = self.rng.u32(elements.trailing_zeros()..=total);
+        let shape = match self.rng.bool() {
+            true => vec![1 << total],
+            false => vec![1 << (total - columns), 1 << columns],
+        };
+        (total <= MOST_ELEMENTS_LOG2 + 2).then_some(shape)
+    }
+
+    /// One such copy, masked or not, from pointers or, on AMD, from a buffer.
+    fn copy(
+        &mut self,
+        shape: &[u32],
+        number: Number,
+        layout: &Rc<Encoding>,
+        memory: &Rc<Encoding>,
+        view: Value,
+    ) {
+        let (seed, length) = (self.rng.u64(..), shape.iter().product::<u32>());
+        let buffer = self.buffer(number, length as usize, Data::Bits(seed));
+        let (mut template, address) = self.addresses(shape, layout);
+        let (layout, memory, extents) = (self.spell(layout), self.spell(memory), extents(shape));
+        let to = format!("<{extents}$p, {memory}, #smem, mutable>");
+        let places = format!("tensor<{extents}i32, {layout}>");
+        let is_masked = self.once_in(3);
+        if is_masked {
+            // Vectors are masked as a whole if their length divides the bound.
+            let bound = self.rng.u32(0..=length) >> self.rng.u32(0..3) << 2;
+            let is_real = number.is_real() || matches!(number, Number::F8E5M2 | Number::F8E4M3);
+            let other = match (is_real, self.once_in(4)) {
+                (true, true) => "1.0",
+                (true, false) => "0.0",
+                (false, true) => "1",
+                (false, false) => "0",
+            };
+            template.push_str(&format!(
+                "%bound$u = arith.constant dense<{bound}> : {places}\n\
+                 %mask$u = arith.cmpi slt, {address}, %bound$u : {places}\n\
+                 %other$u = arith.constant dense<{other}> : tensor<{extents}$p, {layout}>\n"
+            ));
+        }
+        if self.machine.target.vendor() == Vendor::Amdgpu && number.bits() >= 8 && self.rng.bool() {
+            let (masked, other) = match is_masked {
+                true => (
+                    " mask = %mask$u other = %other$u",
+                    format!(" tensor<{extents}$p, {layout}>"),
+                ),
+                false => ("", String::new()),
+            };
+            template.push_str(&format!(
+                "%copy$u = amdg.buffer_load_to_local $b[{address}]{masked} into $0 : \
+                 <$p>[{places}]{other} -> {to}"
+            ));
+        } else {
+            let pointers = format!("tensor<{extents}!tt.ptr<$p>, {layout}>");
+            let masked = if is_masked {
+                " mask %mask$u other %other$u"
+            } else {
+                ""
+            };
+            template.push_str(&format!(
+                "%base$u = tt.splat $b : !tt.ptr<$p> -> {pointers}\n\
+                 %ptr$u = tt.addptr %base$u, {address} : {pointers}, {places}\n\
+                 %copy$u = ttg.async_copy_global_to_local %ptr$u, $0{masked} : {pointers} -> {to}"
+            ));
+        }
+        self.add_all(&template, &[view], Vec::new(), Some(buffer), Vec::new());
+    }
+
+    /// An operation without results that are used.
+    fn effect(&mut self, template: &str, operands: &[Value]) {
+        self.add_all(template, operands, Vec::new(), None, Vec::new());
+    }
+
     fn store_local(&mut self, value: Value, buffer: Value) {
-        let template = "ttg.local_store $0, $1 : $t0 -> $t1";
-        self.add_all(template, &[value, buffer], Vec::new(), None, Vec::new());
+        self.effect("ttg.local_store $0, $1 : $t0 -> $t1", &[value, buffer]);
     }
 
     /// Loads a view that holds what `like` tells of.

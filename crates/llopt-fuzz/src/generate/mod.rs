@@ -92,7 +92,7 @@ impl Generator {
     }
 
     fn step(&mut self) -> Option<()> {
-        match self.rng.u8(0..40) {
+        match self.rng.u8(0..42) {
             0..9 => self.convert_any(),
             9..13 => self.elementwise(),
             13..17 => self.reduce(),
@@ -110,6 +110,7 @@ impl Generator {
             35 => self.pointers(),
             36 => self.map_elementwise(),
             37 | 38 => self.repeat(),
+            39 | 40 => self.copied_to_shared_memory(),
             _ => self.branch(),
         }
     }
