@@ -131,6 +131,12 @@ features! {
     BufferOps = "buffer_load", &[Everywhere(Amdgpu)], "CDNA3 ISA, 9.1 Vector Memory Buffer Instructions";
     /// Atomics through a buffer descriptor that return and respect coherence scopes.
     BufferAtomics = "buffer_atomic", &[On(Cdna3), On(Cdna4), On(Rdna4)], "CDNA3 ISA, 9.1 Vector Memory Buffer Instructions";
+    /// Buffer descriptors that choose how offsets are checked.
+    BufferBoundsSelect = "OOB_SELECT", &[On(Rdna3), On(Rdna4)], "RDNA3 ISA, Buffer Resource Descriptor";
+    /// Bits of an access for its coherence scope and for data that is not kept.
+    CoherenceBits = "sc0, sc1, nt", &[On(Cdna3), On(Cdna4)], "LLVM AMDGPU usage, Memory Model gfx942";
+    /// A field of an access for its coherence scope.
+    ScopeField = "scope", &[On(Rdna4), On(Gfx1250)], "LLVM AMDGPU usage, Memory Model GFX12";
     /// Buffer and global loads that write to LDS, 32 bits per lane.
     DirectToLds = "buffer_load_lds", &[On(Cdna3), On(Cdna4)], "CDNA3 ISA, 9.1.9 Memory Buffer Load to LDS";
     /// The same, also 96 and 128 bits per lane.

@@ -172,7 +172,7 @@ pub fn buffer_update<'ctx>(
                 place.descriptor,
                 masked_offset(e, atomic.mask, place.offset),
                 e.i32(0),
-                e.i32(system_bit(atomic)),
+                e.i32(scope_bits(target, atomic.scope)),
             ],
         )
     });
@@ -182,6 +182,7 @@ pub fn buffer_update<'ctx>(
 /// Puts `new` where `expected` is, in a buffer.
 pub fn buffer_compare_and_swap<'ctx>(
     e: &Emitter<'ctx>,
+    target: Target,
     place: BufferPlace<'ctx>,
     atomic: &Atomic<'ctx>,
     expected: V<'ctx>,
@@ -198,20 +199,28 @@ pub fn buffer_compare_and_swap<'ctx>(
                 place.descriptor,
                 masked_offset(e, atomic.mask, place.offset),
                 e.i32(0),
-                e.i32(system_bit(atomic)),
+                e.i32(scope_bits(target, atomic.scope)),
             ],
         )
     });
     e.bitcast(old, new.get_type())
 }
 
-/// The bit that makes a buffer atomic coherent with the host.
-fn system_bit(atomic: &Atomic<'_>) -> i64 {
+/// The auxiliary word of a buffer atomic: among whom it is coherent, as LLVM says it for an atomic of the same
+/// scope in global memory (LLVM AMDGPU usage, "Memory Model").
+fn scope_bits(target: Target, scope: Scope) -> i64 {
     const SC1: i64 = 1 << 4;
-    if atomic.scope == Scope::System {
-        SC1
-    } else {
-        0
+    if target.has(Feature::ScopeField) {
+        let field = match scope {
+            Scope::Block => 1,
+            Scope::Device => 2,
+            Scope::System => 3,
+        };
+        return field << 3;
+    }
+    match scope {
+        Scope::Block | Scope::Device => 0,
+        Scope::System => SC1,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Copies from global memory to LDS that run beside the program.
 //!
 //! A load to LDS has no register that a use could wait for. It counts as a load (`vmcnt`), and loads complete in
-//! order: `s_waitcnt vmcnt(n)` waits until at most `n` of the loads of the wave are under way (CDNA3 ISA, 4.4 Manually
-//! Inserted Wait States). Other loads and stores count too; they make a wait longer than needed, never too short.
+//! order: `s_waitcnt vmcnt(n)` waits until at most `n` of the loads of the wave are under way (CDNA3 ISA, S_WAITCNT).
+//! Other loads and stores count too; they make a wait longer than needed, never too short.
 //!
 //! LLVM knows of these loads that they write to LDS, not when somebody reads that, and is careful: it waits for
 //! all of them before an access of LDS that may meet theirs, and before a barrier, whose fences promise to other waves

@@ -5,7 +5,7 @@
 //! descriptor's range reads zero and writes nothing, so masking selects such an offset.
 
 use inkwell::values::{BasicValue, InstructionValue};
-use llopt_target::{Family, Feature, Target};
+use llopt_target::{Feature, Target};
 
 use crate::emitter::{Emitter, V};
 use crate::hooks::{Access, BufferAccess, Cache, Caching, Words};
@@ -113,7 +113,7 @@ fn hint<'ctx>(
 pub fn descriptor<'ctx>(e: &Emitter<'ctx>, target: Target, base: V<'ctx>) -> V<'ctx> {
     // Data format 7 (float) and number format 4 (32 bits): ignored by raw accesses, but not zero.
     let mut flags = (7i64 << 12) | (4 << 15);
-    if matches!(target.architecture().family, Family::Rdna3 | Family::Rdna4) {
+    if target.has(Feature::BufferBoundsSelect) {
         // A reserved bit that must be set, and bounds checks against the byte offset.
         flags |= (1 << 24) | (3 << 28);
     }
@@ -192,7 +192,7 @@ pub(super) fn cache_bits(target: Target, caching: Caching, is_load: bool) -> i64
     const SC0: i64 = 1;
     const NT: i64 = 1 << 1;
     const SC1: i64 = 1 << 4;
-    if !target.has(Feature::DirectToLds) {
+    if !target.has(Feature::CoherenceBits) {
         return 0;
     }
     match caching.cache {

@@ -333,7 +333,7 @@ impl BufferHooks for Amdgpu {
         expected: V<'ctx>,
         new: V<'ctx>,
     ) -> V<'ctx> {
-        atomic::buffer_compare_and_swap(e, place, atomic, expected, new)
+        atomic::buffer_compare_and_swap(e, self.target, place, atomic, expected, new)
     }
 
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]) {
