@@ -21,6 +21,8 @@ pub struct Machine {
     pub target: Target,
     /// Warps of the block.
     pub warps: u32,
+    /// Blocks of the cluster.
+    pub blocks: u32,
 }
 
 /// A random distributed encoding for a shape.
@@ -33,7 +35,14 @@ pub fn distributed(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Rc<Encodin
             return Rc::new(encoding);
         }
     }
-    Rc::new(blocked(rng, machine, shape.len()))
+    let mut encoding = blocked(rng, machine, shape.len());
+    if let Encoding::Blocked(blocked) = &mut encoding {
+        // On any shape: all blocks hold all of it.
+        for dim in 0..shape.len() {
+            blocked.cga_layout = blocked.cga_layout.shared_along(dim);
+        }
+    }
+    Rc::new(encoding)
 }
 
 /// The encoding in which lanes take a number of elements each, one after the other along the last dimension, then
@@ -131,6 +140,21 @@ fn deal(rng: &mut Rng, log2: u32, rank: usize) -> Vec<u32> {
     counts
 }
 
+/// Blocks that split dimensions, or hold copies, in random order.
+fn cluster(rng: &mut Rng, machine: Machine, rank: usize) -> CgaLayout {
+    let mut pieces = vec![1; rank];
+    let mut bases = vec![vec![0; rank]; machine.blocks.ilog2() as usize];
+    for basis in &mut bases {
+        if rng.u8(0..4) != 0 {
+            let dim = rng.usize(0..rank);
+            basis[dim] = pieces[dim];
+            pieces[dim] *= 2;
+        }
+    }
+    rng.shuffle(&mut bases);
+    CgaLayout::from_bases(rank, bases).unwrap_or_else(|_| CgaLayout::single(rank))
+}
+
 fn blocked(rng: &mut Rng, machine: Machine, rank: usize) -> Encoding {
     let mut order: Vec<u32> = (0..rank as u32).collect();
     rng.shuffle(&mut order);
@@ -140,7 +164,7 @@ fn blocked(rng: &mut Rng, machine: Machine, rank: usize) -> Encoding {
         threads_per_warp: deal(rng, machine.target.warp_size().trailing_zeros(), rank),
         warps_per_cta: deal(rng, machine.warps.trailing_zeros(), rank),
         order,
-        cga_layout: CgaLayout::single(rank),
+        cga_layout: cluster(rng, machine, rank),
     })
 }
 
@@ -184,9 +208,17 @@ fn linear(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Option<Encoding> {
     } else {
         rng.usize(0..=most_warps)
     };
-    let of_registers = bits - of_lanes - of_warps;
+    let blocks = machine.blocks.ilog2() as usize;
+    let most_blocks = blocks.min(bits - of_lanes - of_warps);
+    let of_blocks = if most_blocks == 0 {
+        0
+    } else {
+        rng.usize(0..=most_blocks)
+    };
+    let of_registers = bits - of_lanes - of_warps - of_blocks;
     let (register, rest) = list.split_at(of_registers);
-    let (lane, warp) = rest.split_at(of_lanes);
+    let (lane, rest) = rest.split_at(of_lanes);
+    let (warp, block) = rest.split_at(of_warps);
     // Places that hold copies: nothing, or now and then what another place holds as well.
     let echoes = rng.u8(0..6) == 0;
     let extra = rng.usize(0..8).saturating_sub(6);
@@ -204,13 +236,14 @@ fn linear(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Option<Encoding> {
     let lane = filled(lane.to_vec(), lanes);
     let warp = filled(warp.to_vec(), warps);
     let register = filled(register.to_vec(), of_registers + extra);
-    Linear::from_bases(rank, &register, &lane, &warp, &[])
+    let block = filled(block.to_vec(), blocks);
+    Linear::from_bases(rank, &register, &lane, &warp, &block)
         .ok()
         .map(Encoding::Linear)
 }
 
 fn matrix(rng: &mut Rng, machine: Machine, rank: usize) -> Option<Encoding> {
-    let cga_layout = CgaLayout::single(rank);
+    let cga_layout = cluster(rng, machine, rank);
     let mut warps_per_cta = deal(rng, machine.warps.trailing_zeros(), rank);
     let lanes = machine.target.warp_size();
     let with_rank = |shape: &[u32]| -> Vec<u32> {

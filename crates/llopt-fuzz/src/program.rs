@@ -143,6 +143,8 @@ pub struct Program {
     pub target: Target,
     /// Warps of the block.
     pub warps: u32,
+    /// Blocks of the cluster.
+    pub blocks: u32,
     /// Types of all values.
     pub types: Vec<Type>,
     /// Arguments.
@@ -209,9 +211,10 @@ impl Program {
         let _ = write!(
             text,
             "#smem = #ttg.shared_memory\n\
-             module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {} : i32, \
+             module attributes {{\"ttg.num-ctas\" = {} : i32, \"ttg.num-warps\" = {} : i32, \
              ttg.target = \"{}\", \"ttg.threads-per-warp\" = {} : i32}} {{\n  \
              tt.func public @kernel({}) {{\n{body}    tt.return\n  }}\n}}\n",
+            self.blocks,
             self.warps,
             self.target,
             self.target.warp_size(),

@@ -398,7 +398,10 @@ impl Generator {
              %ptr$u = tt.addptr %base$u, {address} : {pointers}, tensor<{extents}i32, {spelled}>\n"
         ));
         let order = self.pick(&["relaxed", "acquire", "release", "acq_rel"]);
-        let scope = self.pick(&["cta", "gpu", "sys"]);
+        let scope = match self.machine.blocks {
+            1 => self.pick(&["cta", "gpu", "sys"]),
+            _ => self.pick(&["gpu", "sys"]),
+        };
         if !meet && number.is_integer() && self.once_in(4) {
             let other = self.like(&shape, number);
             let other = self.in_layout(other, &layout);

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use fastrand::Rng;
 use llopt_dialects::encoding::{Encoding, Slice};
 use llopt_dialects::transfer;
-use llopt_target::{Target, Vendor};
+use llopt_target::{Feature, Target, Vendor};
 
 use crate::element::{Data, Element, Number};
 use crate::facts::Facts;
@@ -27,11 +27,23 @@ use crate::program::{Buffer, Node, Program, Region, Type, Value};
 pub fn generate(target: Target, seed: u64) -> Program {
     let mut rng = Rng::with_seed(seed);
     let warps = [1, 1, 2, 4, 4, 8][rng.usize(0..6)];
+    // By numbers of its own, so that the programs for one block are the same on all targets.
+    let mut of_clusters = Rng::with_seed(!seed);
+    let blocks = match of_clusters.u8(0..8) {
+        0 if target.has(Feature::Cluster) => 2,
+        1 if target.has(Feature::Cluster) => 4,
+        _ => 1,
+    };
     let mut generator = Generator {
-        machine: Machine { target, warps },
+        machine: Machine {
+            target,
+            warps,
+            blocks,
+        },
         program: Program {
             target,
             warps,
+            blocks,
             types: Vec::new(),
             buffers: Vec::new(),
             body: Vec::new(),
@@ -93,6 +105,8 @@ impl Generator {
 
     fn step(&mut self) -> Option<()> {
         match self.rng.u8(0..42) {
+            // Gathers, histograms and buffers stay within a block.
+            20..22 | 29..34 | 39 | 40 if self.machine.blocks > 1 => self.reduce(),
             0..9 => self.convert_any(),
             9..13 => self.elementwise(),
             13..17 => self.reduce(),
