@@ -1,8 +1,8 @@
 //! `tt.atomic_rmw` and `tt.atomic_cas`, and their forms on AMD's buffers.
 //!
 //! Of the threads that hold the same element only one acts. If the others need the result too, it goes
-//! through shared memory: the acting threads write it at the element's place, all threads read it after a
-//! barrier. A scalar is the extreme case: the first thread acts for all.
+//! through shared memory: the acting threads write it at the element's place, in all blocks of a cluster that hold
+//! the element, and all threads read it after a barrier. A scalar is the extreme case: the first thread acts for all.
 
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
@@ -323,20 +323,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
         };
         let memory = self.memory_type(element);
-        let address = |place: V<'ctx>| e.gep(memory, base, place);
-        let function = e.function();
-        let (write, after) = (e.new_block(function), e.new_block(function));
-        e.branch_if(acts, write, after);
-        e.enter(write);
-        for (place, value) in places.iter().zip(&distinct) {
-            e.store(self.to_memory(element, *value), address(*place), bytes);
-        }
-        e.branch(after);
-        e.enter(after);
-        self.hooks().barrier(e);
+        let copies = of.block_copies(self.program.num_ctas);
+        self.announce(op, &copies)?;
+        self.write_to_blocks(&copies, Some(acts), &[base], |bases| {
+            for (place, value) in places.iter().zip(&distinct) {
+                let address = e.gep(memory, bases[0], *place);
+                e.store(self.to_memory(element, *value), address, bytes);
+            }
+        });
         let read: Vec<V<'ctx>> = places
             .iter()
-            .map(|place| self.to_register(element, e.load(memory, address(*place), bytes)))
+            .map(|place| {
+                self.to_register(element, e.load(memory, e.gep(memory, base, *place), bytes))
+            })
             .collect();
         self.bind(value, self.spread(of, &read));
         Ok(())

@@ -20,6 +20,7 @@ mod assembly_constraints;
 mod atomic;
 mod bulk_copy;
 mod casts;
+mod cluster;
 mod constants;
 mod control_flow;
 mod conversion;

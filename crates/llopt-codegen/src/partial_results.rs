@@ -3,10 +3,8 @@
 //!
 //! Write `2^p` for the partial results of each element of the result, `2^r` for the elements that a block
 //! holds, and let the partial results lie at `rest * 2^p + q`. A block writes its own to the memory of every
-//! block that needs them ([`crate::reduction`] says which), so that from then on each block reads its own memory
-//! only. Who writes to others' memory meets them before, when all have read what was there, and after, when
-//! all is written; no block's memory is touched by others later than that, so any block may end then. After
-//! the barrier there are two ways on.
+//! block that needs them ([`crate::reduction`] says which, [`crate::cluster`] how), so that from then on each block
+//! reads its own memory only. Then there are two ways on.
 //!
 //! * *Everyone*: each thread reads the `2^p` partial results of each element that it needs, next to each
 //!   other, and combines them itself. One trip through memory; as many combinations as the thread has
@@ -20,7 +18,6 @@
 //! combination divides, the work is worth a second trip. The prices are those of conversions
 //! ([`llopt_layout::plan::Costs`]).
 
-use llopt_layout::plan::Scope;
 use llopt_target::Target;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
@@ -127,7 +124,16 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             bases.push(e.byte_offset(self.hidden.shared, at));
             at += i64::from(operand_bytes(count, *element));
         }
-        self.leave_partial_results(plan, values, elements, &bases);
+        let own = self.linear(&plan.thread_places, &plan.block_places);
+        let acts = self
+            .threads
+            .acts_under(e, self.hooks(), plan.repeated_threads);
+        self.write_to_blocks(&plan.exchanges, acts, &bases, |bases| {
+            for (place, tuple) in plan.key_places.iter().zip(values) {
+                let index = e.xor(own, e.i32(i64::from(*place)));
+                self.store_tuple(elements, bases, index, tuple);
+            }
+        });
 
         let places: Vec<V<'ctx>> = match shape {
             ValueType::Scalar(_) => vec![e.i32(0)],
@@ -174,50 +180,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             distinct.push(self.combine_all(op, region, &mut level)?);
         }
         Ok(distinct)
-    }
-
-    /// Writes the thread's partial results where the threads that need them read them, and waits for all
-    /// threads to have done so.
-    fn leave_partial_results(
-        &self,
-        plan: &ReductionPlan,
-        values: &[Tuple<'ctx>],
-        elements: &[Element],
-        bases: &[V<'ctx>],
-    ) {
-        let e = self.e;
-        let own = self.linear(&plan.thread_places, &plan.block_places);
-        let acts = self
-            .threads
-            .acts_under(e, self.hooks(), plan.repeated_threads);
-        let leave_at = |bases: &[V<'ctx>]| {
-            for (place, tuple) in plan.key_places.iter().zip(values) {
-                let index = e.xor(own, e.i32(i64::from(*place)));
-                self.store_tuple(elements, bases, index, tuple);
-            }
-        };
-        let others = self.hooks().bulk().filter(|_| !plan.exchanges.is_empty());
-        if let Some(cluster) = others {
-            cluster.cluster_wait(e);
-        }
-        self.only_if(acts, || {
-            leave_at(bases);
-            if let Some(cluster) = others {
-                let block = self.threads.block(e, self.hooks());
-                for distance in plan.distances().skip(1) {
-                    let other = e.xor(block, e.i32(i64::from(distance)));
-                    let there: Vec<V<'ctx>> = bases
-                        .iter()
-                        .map(|base| cluster.in_other_block(e, *base, other))
-                        .collect();
-                    leave_at(&there);
-                }
-            }
-        });
-        self.wait(match others {
-            Some(_) => Scope::Cluster,
-            None => Scope::Block,
-        });
     }
 
     /// Combines the partial results of each element in neighbouring lanes, and writes what comes out where

@@ -35,7 +35,6 @@
 use llopt_dialects::tt;
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
-use llopt_target::Feature;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionRef};
 
@@ -228,16 +227,6 @@ impl ReductionPlan {
         together(rest, self.told_by) << self.partial_bits
     }
 
-    /// The distances in the cluster at which a partial result is wanted; the first is none.
-    pub(crate) fn distances(&self) -> impl Iterator<Item = u32> {
-        (0..1u32 << self.exchanges.len()).map(|chosen| {
-            let generators = self.exchanges.iter().enumerate();
-            generators
-                .filter(|(i, _)| chosen >> i & 1 == 1)
-                .fold(0, |all, (_, distance)| all ^ distance)
-        })
-    }
-
     /// Elements of shared memory per operand.
     pub(crate) fn scratch_elements(&self) -> u32 {
         if self.partial_bits == 0 {
@@ -311,11 +300,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             sources.iter().map(|value| self.registers(*value)).collect();
         let region = op.combine_op();
         let plan = ReductionPlan::new(&tensor, axis);
-        if !plan.exchanges.is_empty() {
-            // This block has read what was in its memory; the others wait for that before they write there.
-            self.bulk(operation, Feature::Cluster)?
-                .cluster_arrive(self.e, false);
-        }
+        self.announce(operation, &plan.exchanges)?;
 
         self.record(operation, || Choice::Reduction {
             in_thread: plan.keys.iter().map(|(_, all)| all.len() as u32 - 1).sum(),
@@ -499,6 +484,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cluster::distances;
 
     /// Bases as row-major numbers.
     #[derive(Clone, Debug)]
@@ -569,7 +555,7 @@ mod tests {
             for t in (0..threads).filter(|t| t & plan.repeated_threads == 0) {
                 let own = sum(&plan.thread_places, t) ^ sum(&plan.block_places, block);
                 for (place, set) in plan.key_places.iter().zip(&held[t as usize]) {
-                    for distance in plan.distances() {
+                    for distance in distances(&plan.exchanges) {
                         let memory = &mut memories[(block ^ distance) as usize];
                         let before = memory.insert(place ^ own, set.clone());
                         assert!(before.is_none(), "two threads write one place");

@@ -4,6 +4,7 @@
 //! the attribute `allocation.offset` of the op. What is asked for has to be what the emission uses,
 //! so both take it from the same plans.
 
+use llopt_dialects::module::num_ctas;
 use llopt_dialects::{access, amdg, tt, ttg, ttng};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_target::Target;
@@ -67,11 +68,7 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
     } else if let Some(reduce) = tt::ReduceOp::of(op) {
         let axis = usize::try_from(reduce.axis()).ok()?;
         let plan = ReductionPlan::new(&*tensor(*reduce.srcs().first()?)?, axis);
-        let readers = match plan.exchanges.is_empty() {
-            true => Readers::Block,
-            false => Readers::ClusterWrites,
-        };
-        of_partial_results(op, plan.scratch_elements(), readers)
+        of_partial_results(op, plan.scratch_elements(), readers_of(&plan.exchanges))
     } else if let Some(scan) = tt::ScanOp::of(op) {
         let axis = usize::try_from(scan.axis()).ok()?;
         let plan = ScanPlan::new(&*tensor(*scan.srcs().first()?)?, axis, scan.reverse())?;
@@ -190,6 +187,14 @@ fn parts_of(op: OperationRef<'_, '_>) -> u64 {
     from.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to ^ kind
 }
 
+/// Who reads what is written to the blocks at these distances.
+fn readers_of(distances: &[u32]) -> Readers {
+    match distances {
+        [] => Readers::Block,
+        _ => Readers::ClusterWrites,
+    }
+}
+
 /// Partial results of each operand, one operand after the other.
 fn of_partial_results(
     op: OperationRef<'_, '_>,
@@ -233,6 +238,6 @@ fn of_atomic(op: OperationRef<'_, '_>) -> Option<Scratch> {
     Some(Scratch {
         bytes: elements * bytes,
         alignment: bytes,
-        readers: Readers::Block,
+        readers: readers_of(&of.block_copies(num_ctas(op).max(1))),
     })
 }

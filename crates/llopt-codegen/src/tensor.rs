@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LinearLayout};
 
 use crate::element::Element;
@@ -207,6 +208,20 @@ impl TensorType {
         self.free_blocks
     }
 
+    /// Generators of the distances between blocks that hold the same elements: masks of the block's number.
+    #[must_use]
+    pub fn block_copies(&self) -> Vec<u32> {
+        let mut in_block = Echelon::of(self.layout.flat_bases_of(Dim::REGISTER));
+        for basis in self.thread_bases() {
+            in_block.insert(basis);
+        }
+        let mut told_apart = Echelon::new();
+        let blocks = self.block_bases().iter();
+        blocks
+            .filter_map(|basis| told_apart.insert(in_block.reduce(*basis)))
+            .collect()
+    }
+
     /// log2 of the lanes of a warp, and of the warps of a block, that the layout counts.
     #[must_use]
     pub fn thread_bits(&self) -> (u32, u32) {
@@ -260,6 +275,17 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// Generators of the distances between blocks of a cluster that hold the same elements.
+    #[must_use]
+    pub fn block_copies(&self, blocks_per_cluster: u32) -> Vec<u32> {
+        match self {
+            Self::Scalar(_) => (0..blocks_per_cluster.ilog2())
+                .map(|bit| 1 << bit)
+                .collect(),
+            Self::Tensor(tensor) => tensor.block_copies(),
+        }
+    }
+
     /// The type of an element.
     #[must_use]
     pub fn element(&self) -> Element {
@@ -369,5 +395,19 @@ mod tests {
             [0, 2]
         );
         assert_eq!(tensor.free_threads(), 0b110);
+    }
+
+    #[test]
+    fn copies_in_other_blocks_lie_at_distances() {
+        let bases = [
+            (Dim::REGISTER, vec![vec![1]]),
+            (Dim::LANE, vec![vec![2]]),
+            (Dim::WARP, vec![]),
+            // The first two are the same; the last holds what its lanes hold in another order.
+            (Dim::BLOCK, vec![vec![4], vec![4], vec![2]]),
+        ];
+        let tensor = layout(&[8], &bases);
+        assert_eq!(tensor.block_copies(), [0b011, 0b100]);
+        assert_eq!(tensor.free_blocks(), 0b110);
     }
 }

@@ -261,3 +261,42 @@ fn scans_along_an_axis_that_blocks_share() {
         }
     }
 }
+
+#[test]
+fn results_of_atomics_that_several_blocks_hold() {
+    for case in cases() {
+        // Columns as a slice: blocks that split the rows hold the same ones. A scalar is every block's.
+        let mut body = format!(
+            "%extent = arith.constant {COLUMNS} : i32
+%start = arith.muli %pid, %extent : i32
+%starts = tt.splat %start : i32 -> tensor<{COLUMNS}xi32, #of_columns>
+%k = arith.addi %c0, %starts : tensor<{COLUMNS}xi32, #of_columns>
+%ps = tt.splat %counts : !tt.ptr<i32> -> tensor<{COLUMNS}x!tt.ptr<i32>, #of_columns>
+%qs = tt.addptr %ps, %k : tensor<{COLUMNS}x!tt.ptr<i32>, #of_columns>, tensor<{COLUMNS}xi32, #of_columns>
+%before = tt.atomic_rmw add, acq_rel, gpu, %qs, %c0 : (tensor<{COLUMNS}x!tt.ptr<i32>, #of_columns>, tensor<{COLUMNS}xi32, #of_columns>) -> tensor<{COLUMNS}xi32, #of_columns>
+%own = tt.addptr %total, %pid : !tt.ptr<i32>, i32
+%ticket = tt.atomic_rmw add, acq_rel, gpu, %own, %extent : (!tt.ptr<i32>, i32) -> i32
+%tickets = tt.splat %ticket : i32 -> tensor<{COLUMNS}xi32, #of_columns>
+%found = arith.addi %before, %tickets : tensor<{COLUMNS}xi32, #of_columns>
+%f1 = tt.expand_dims %found {{axis = 0 : i32}} : tensor<{COLUMNS}xi32, #of_columns> -> tensor<1x{COLUMNS}xi32, #e>
+%f2 = tt.broadcast %f1 : tensor<1x{COLUMNS}xi32, #e> -> tensor<{ROWS}x{COLUMNS}xi32, #e>
+"
+        );
+        let full = format!("{ROWS}x{COLUMNS}");
+        store(&mut body, "%f2", "o", "%n", &full, "i32", "#e");
+        let words = |count: usize| {
+            npy("<i4", &[count], |i| {
+                (i as i32 * 3 + 1).to_le_bytes().to_vec()
+            })
+        };
+        let files = [
+            ("in.npy", input()),
+            ("counts.npy", words(2 * COLUMNS)),
+            ("total.npy", words(2)),
+            ("o.npy", empty("<i4", 2 * ROWS * COLUMNS, 4)),
+        ];
+        let parameters = "%counts: !tt.ptr<i32>, %total: !tt.ptr<i32>, %o: !tt.ptr<i32>";
+        let text = kernel(&case, parameters, &body);
+        run(&text, "in.npy,counts.npy,total.npy,o.npy", &files);
+    }
+}
