@@ -2,13 +2,15 @@
 //!
 //! A decision is recorded where it is followed: it holds the very plan whose steps the emission walks, so
 //! what is told about a kernel cannot drift from what is emitted. The plans that were not taken come from
-//! the same planner, which returns all of them with their prices.
+//! the same planner, which returns all of them with their prices. What consists of numbers alone is shown to users
+//! field by field: its names are part of the JSON of `llopt explain`.
 
 use std::cell::RefCell;
 
 use llopt_layout::plan::{Plan, SharedAccess};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{Location, OperationRef, Value, ValueLike};
+use serde::Serialize;
 
 use crate::location::describe;
 
@@ -88,44 +90,65 @@ pub enum Choice {
         accesses: u32,
     },
     /// Elements are combined along an axis.
-    Reduction {
-        /// Combinations in each thread.
-        in_thread: u32,
-        /// Values of a thread that go through each step between lanes.
-        values: u32,
-        /// Steps between lanes.
-        lane_steps: u32,
-        /// Partial results of each element that warps leave in shared memory; 1 if none are.
-        partial_results: u32,
-        /// Blocks of the cluster that these come from.
-        blocks: u32,
-        /// Bytes of shared memory.
-        shared_bytes: u32,
-    },
+    Reduction(Reduction),
     /// Prefixes along an axis.
-    Scan {
-        /// Consecutive elements of a thread.
-        run: u32,
-        /// Lanes along the axis.
-        lanes: u32,
-        /// Warps along the axis.
-        warps: u32,
-        /// Repetitions of all that in further registers.
-        chunks: u32,
-        /// Bytes of shared memory.
-        shared_bytes: u32,
-    },
+    Scan(Scan),
     /// Elements are picked by index.
-    Gather {
-        /// What is done, and its price.
-        chosen: (&'static str, f32),
-        /// The other ways.
-        rejected: Vec<(&'static str, f32)>,
-        /// Registers that a reader may want; each takes a shuffle or a select.
-        candidates: u32,
-        /// Bytes of shared memory.
-        shared_bytes: u32,
-    },
+    Gather(Gather),
+}
+
+/// How elements are combined along an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reduction {
+    /// Combinations in each thread.
+    pub in_thread: u32,
+    /// Values of a thread that go through each step between lanes.
+    pub values: u32,
+    /// Steps between lanes.
+    pub lane_steps: u32,
+    /// Partial results of each element that warps leave in shared memory; 1 if none are.
+    pub partial_results: u32,
+    /// Blocks of the cluster that these come from.
+    pub blocks: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+}
+
+/// How prefixes along an axis are made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Scan {
+    /// Consecutive elements of a thread.
+    pub run: u32,
+    /// Lanes along the axis.
+    pub lanes: u32,
+    /// Warps along the axis.
+    pub warps: u32,
+    /// Repetitions of all that in further registers.
+    pub chunks: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+}
+
+/// How elements are picked by index.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gather {
+    /// What is done.
+    pub chosen: Priced,
+    /// The other ways.
+    pub rejected: Vec<Priced>,
+    /// Registers that a reader may want; each takes a shuffle or a select.
+    pub candidates: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+}
+
+/// A way to gather, with its price in the target's cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Priced {
+    /// `thread`, `shuffle` or `shared`.
+    pub way: &'static str,
+    /// The price.
+    pub cost: f32,
 }
 
 /// Where decisions are written down, if somebody wants to read them.

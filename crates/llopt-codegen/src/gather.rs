@@ -16,7 +16,7 @@ use llopt_layout::plan::Scope;
 use melior::ir::OperationRef;
 
 use crate::conversion::moved_bits;
-use crate::decision::Choice;
+use crate::decision::{self, Choice, Priced};
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute};
 use crate::gather_plan::{Frame, GatherPlan, SharedGather, WarpGather};
@@ -49,17 +49,22 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .collect();
         let chosen = GatherPlan::of(operation, &from, &to, axis, self.hooks().target())
             .map_err(|reason| self.unsupported(operation, Some(reason)))?;
-        self.record(operation, || Choice::Gather {
-            chosen: (chosen.plan.kind(), chosen.cost),
-            rejected: chosen.rejected,
-            candidates: match &chosen.plan {
-                GatherPlan::Warp(warp) => 1 << warp.choices.len(),
-                GatherPlan::Shared(_) => 1,
-            },
-            shared_bytes: match &chosen.plan {
-                GatherPlan::Warp(_) => 0,
-                GatherPlan::Shared(shared) => shared.bytes,
-            },
+        self.record(operation, || {
+            Choice::Gather(decision::Gather {
+                chosen: Priced {
+                    way: chosen.plan.kind(),
+                    cost: chosen.cost,
+                },
+                rejected: chosen.rejected,
+                candidates: match &chosen.plan {
+                    GatherPlan::Warp(warp) => 1 << warp.choices.len(),
+                    GatherPlan::Shared(_) => 1,
+                },
+                shared_bytes: match &chosen.plan {
+                    GatherPlan::Warp(_) => 0,
+                    GatherPlan::Shared(shared) => shared.bytes,
+                },
+            })
         });
         let gathered = match &chosen.plan {
             GatherPlan::Warp(plan) => self.gather_in_warp(plan, &from, &values, &wanted),

@@ -43,6 +43,7 @@ use llopt_target::banks::Access;
 use melior::ir::OperationRef;
 
 use crate::conversion::{moved_bits, repeating_warps};
+use crate::decision::Priced;
 use crate::request::{GatherRequest, gather_request};
 use crate::shape::move_fields;
 use crate::tensor::TensorType;
@@ -119,7 +120,7 @@ pub(crate) struct ChosenGather {
     /// Its price.
     pub(crate) cost: f32,
     /// The other ways, cheapest first.
-    pub(crate) rejected: Vec<(&'static str, f32)>,
+    pub(crate) rejected: Vec<Priced>,
 }
 
 /// The blocks of a cluster would have to read each other's elements.
@@ -635,7 +636,10 @@ impl GatherPlan {
             cost,
             rejected: plans
                 .iter()
-                .map(|(plan, cost)| (plan.kind(), *cost))
+                .map(|&(ref plan, cost)| Priced {
+                    way: plan.kind(),
+                    cost,
+                })
                 .collect(),
         })
     }

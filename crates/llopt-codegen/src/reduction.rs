@@ -38,7 +38,7 @@ use llopt_layout::f2::Echelon;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionRef};
 
-use crate::decision::Choice;
+use crate::decision::{self, Choice};
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, result};
@@ -302,16 +302,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let plan = ReductionPlan::new(&tensor, axis);
         self.announce(operation, &plan.exchanges)?;
 
-        self.record(operation, || Choice::Reduction {
-            in_thread: plan.keys.iter().map(|(_, all)| all.len() as u32 - 1).sum(),
-            values: (plan.keys.len() * elements.len()) as u32,
-            lane_steps: plan.lane_steps.len() as u32,
-            partial_results: 1 << plan.partial_bits,
-            blocks: 1 << plan.exchanges.len(),
-            shared_bytes: elements
-                .iter()
-                .map(|element| operand_bytes(plan.scratch_elements(), *element))
-                .sum(),
+        self.record(operation, || {
+            Choice::Reduction(decision::Reduction {
+                in_thread: plan.keys.iter().map(|(_, all)| all.len() as u32 - 1).sum(),
+                values: (plan.keys.len() * elements.len()) as u32,
+                lane_steps: plan.lane_steps.len() as u32,
+                partial_results: 1 << plan.partial_bits,
+                blocks: 1 << plan.exchanges.len(),
+                shared_bytes: elements
+                    .iter()
+                    .map(|element| operand_bytes(plan.scratch_elements(), *element))
+                    .sum(),
+            })
         });
 
         // In the thread, as a tree.

@@ -21,7 +21,7 @@ use llopt_dialects::tt;
 use llopt_layout::Dim;
 use melior::ir::{OperationRef, RegionRef};
 
-use crate::decision::Choice;
+use crate::decision::{self, Choice};
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
@@ -228,19 +228,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             )
         })?;
 
-        self.record(operation, || Choice::Scan {
-            run: plan
-                .lines
-                .first()
-                .and_then(|line| line.chunks.first())
-                .map_or(0, |run| run.len() as u32),
-            lanes: 1 << plan.lane_bits.len(),
-            warps: 1 << plan.warp_bits.len(),
-            chunks: plan.chunks,
-            shared_bytes: elements
-                .iter()
-                .map(|element| operand_bytes(plan.scratch_elements(), *element))
-                .sum(),
+        self.record(operation, || {
+            Choice::Scan(decision::Scan {
+                run: plan
+                    .lines
+                    .first()
+                    .and_then(|line| line.chunks.first())
+                    .map_or(0, |run| run.len() as u32),
+                lanes: 1 << plan.lane_bits.len(),
+                warps: 1 << plan.warp_bits.len(),
+                chunks: plan.chunks,
+                shared_bytes: elements
+                    .iter()
+                    .map(|element| operand_bytes(plan.scratch_elements(), *element))
+                    .sum(),
+            })
         });
 
         // Runs.

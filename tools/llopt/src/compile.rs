@@ -123,10 +123,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
     arguments.output.write(compilation.artifact.bytes())?;
     if let Some(output) = arguments.metadata {
-        let mut text = serde_json::to_string_pretty(&compilation.metadata)
-            .context("cannot serialise the metadata")?;
-        text.push('\n');
-        output.write(text.as_bytes())?;
+        output.write_json(&compilation.metadata)?;
     }
     if let Some(output) = arguments.time_json {
         let mut text =

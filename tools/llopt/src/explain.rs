@@ -1,6 +1,6 @@
 //! `llopt explain`: what a kernel's layouts cost, and why.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use crate::kernel::{self, Kernel};
@@ -25,11 +25,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let (source, options) = arguments.kernel.read()?;
     let explanation =
         llopt::explain(&source, &options).map_err(|error| kernel::report(error, &source))?;
-    let text = if arguments.json {
-        let json = serde_json::to_string_pretty(&explanation);
-        json.context("cannot serialise the explanation")? + "\n"
-    } else {
-        explanation.to_string()
-    };
-    Output::Standard.write(text.as_bytes())
+    if arguments.json {
+        return Output::Standard.write_json(&explanation);
+    }
+    Output::Standard.write(explanation.to_string().as_bytes())
 }

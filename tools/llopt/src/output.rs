@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 
 /// Where a result goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,16 @@ impl From<&str> for Output {
 }
 
 impl Output {
+    /// Writes a value as JSON for people to read.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_json(&self, value: &impl Serialize) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+        text.push('\n');
+        self.write(text.as_bytes())
+    }
+
     /// Writes all of `contents`, or nothing.
     ///
     /// # Errors

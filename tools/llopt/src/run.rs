@@ -238,10 +238,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
     write_buffers(&arguments, &launch, &arrays)?;
     if let Some(output) = &arguments.report {
-        let mut text =
-            serde_json::to_string_pretty(&report).context("cannot serialise the report")?;
-        text.push('\n');
-        output.write(text.as_bytes())?;
+        output.write_json(&report)?;
     }
     for finding in &report.findings {
         eprintln!("{finding}");

@@ -6,7 +6,7 @@
 
 mod text;
 
-use llopt_codegen::decision::{Choice, Decision, Port, Site};
+use llopt_codegen::decision::{Choice, Decision, Gather, Port, Reduction, Scan, Site};
 use llopt_codegen::machine;
 use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
@@ -86,53 +86,11 @@ pub enum Kind {
     /// Global memory is written.
     GlobalStore(Width),
     /// Elements are combined along an axis.
-    Reduction {
-        /// Combinations in each thread.
-        in_thread: u32,
-        /// Values of a thread in each step between lanes.
-        values: u32,
-        /// Steps between lanes.
-        lane_steps: u32,
-        /// Partial results of each element that go through shared memory; 1 if none do.
-        partial_results: u32,
-        /// Blocks of the cluster that these come from.
-        blocks: u32,
-        /// Bytes of shared memory.
-        shared_bytes: u32,
-    },
+    Reduction(Reduction),
     /// Prefixes along an axis.
-    Scan {
-        /// Consecutive elements of a thread.
-        run: u32,
-        /// Lanes along the axis.
-        lanes: u32,
-        /// Warps along the axis.
-        warps: u32,
-        /// Repetitions in further registers.
-        chunks: u32,
-        /// Bytes of shared memory.
-        shared_bytes: u32,
-    },
+    Scan(Scan),
     /// Elements are picked by index.
-    Gather {
-        /// `thread`, `shuffle` or `shared`.
-        chosen: Priced,
-        /// The other ways.
-        rejected: Vec<Priced>,
-        /// Registers that a reader may want.
-        candidates: u32,
-        /// Bytes of shared memory.
-        shared_bytes: u32,
-    },
-}
-
-/// A way with its price in the target's cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Priced {
-    /// Its name.
-    pub way: &'static str,
-    /// The price.
-    pub cost: f32,
+    Gather(Gather),
 }
 
 /// Instructions that read or write a buffer in shared memory, for one warp.
@@ -243,48 +201,9 @@ fn kind(choice: &Choice) -> Kind {
                 Kind::GlobalLoad(width)
             }
         }
-        Choice::Reduction {
-            in_thread,
-            values,
-            lane_steps,
-            partial_results,
-            blocks,
-            shared_bytes,
-        } => Kind::Reduction {
-            in_thread: *in_thread,
-            values: *values,
-            lane_steps: *lane_steps,
-            partial_results: *partial_results,
-            blocks: *blocks,
-            shared_bytes: *shared_bytes,
-        },
-        Choice::Scan {
-            run,
-            lanes,
-            warps,
-            chunks,
-            shared_bytes,
-        } => Kind::Scan {
-            run: *run,
-            lanes: *lanes,
-            warps: *warps,
-            chunks: *chunks,
-            shared_bytes: *shared_bytes,
-        },
-        Choice::Gather {
-            chosen,
-            rejected,
-            candidates,
-            shared_bytes,
-        } => {
-            let priced = |&(way, cost): &(&'static str, f32)| Priced { way, cost };
-            Kind::Gather {
-                chosen: priced(chosen),
-                rejected: rejected.iter().map(priced).collect(),
-                candidates: *candidates,
-                shared_bytes: *shared_bytes,
-            }
-        }
+        Choice::Reduction(reduction) => Kind::Reduction(reduction.clone()),
+        Choice::Scan(scan) => Kind::Scan(scan.clone()),
+        Choice::Gather(gather) => Kind::Gather(gather.clone()),
     }
 }
 

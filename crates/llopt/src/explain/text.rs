@@ -4,7 +4,9 @@ use std::fmt::{self, Write as _};
 
 use crate::layout::PlanJson;
 
-use super::{Access, End, Explained, Explanation, Kind, Op, Priced, Width};
+use llopt_codegen::decision::{Gather, Priced, Reduction, Scan};
+
+use super::{Access, End, Explained, Explanation, Kind, Op, Width};
 
 impl fmt::Display for Explanation {
     /// A head line, then a paragraph for each decision: the op and its line, what was decided, why it is
@@ -34,15 +36,12 @@ impl Explained {
     fn costs(&self) -> bool {
         match &self.decision {
             Kind::Movement { chosen, .. } => chosen.cost > 0.0,
-            Kind::SharedLoad(_)
-            | Kind::SharedStore(_)
-            | Kind::Scan { .. }
-            | Kind::Gather { .. } => true,
-            Kind::Reduction {
+            Kind::SharedLoad(_) | Kind::SharedStore(_) | Kind::Scan(_) | Kind::Gather(_) => true,
+            Kind::Reduction(Reduction {
                 lane_steps,
                 partial_results,
                 ..
-            } => *lane_steps > 0 || *partial_results > 1,
+            }) => *lane_steps > 0 || *partial_results > 1,
             Kind::GlobalLoad(_) | Kind::GlobalStore(_) => false,
         }
     }
@@ -71,14 +70,14 @@ impl fmt::Display for Explained {
                 row("access", &shared(access))?;
             }
             Kind::GlobalLoad(width) | Kind::GlobalStore(width) => row("access", &global(width))?,
-            Kind::Reduction {
+            Kind::Reduction(Reduction {
                 in_thread,
                 values,
                 lane_steps,
                 partial_results,
                 blocks,
                 shared_bytes,
-            } => {
+            }) => {
                 ends(&mut row, self)?;
                 row(
                     "thread",
@@ -108,13 +107,13 @@ impl fmt::Display for Explained {
                     },
                 )?;
             }
-            Kind::Scan {
+            Kind::Scan(Scan {
                 run,
                 lanes,
                 warps,
                 chunks,
                 shared_bytes,
-            } => {
+            }) => {
                 ends(&mut row, self)?;
                 row("thread", &format!("runs of {}", counted(*run, "element")))?;
                 row(
@@ -139,12 +138,12 @@ impl fmt::Display for Explained {
                     row("again", &format!("{chunks} times along the axis"))?;
                 }
             }
-            Kind::Gather {
+            Kind::Gather(Gather {
                 chosen,
                 rejected,
                 candidates,
                 shared_bytes,
-            } => {
+            }) => {
                 ends(&mut row, self)?;
                 let mut text = priced(chosen);
                 if *shared_bytes > 0 {

@@ -25,6 +25,7 @@ mod kernel;
 mod tensor;
 
 use std::collections::HashMap;
+use std::fmt;
 
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_sim::{Argument, Error as SimError};
@@ -97,6 +98,37 @@ impl Proof {
             Some(Diagnostic::error(one.location.clone(), message))
         };
         self.obligations.iter().filter_map(said).collect()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Proven { runs: 1 } => write!(f, "proven by 1 run"),
+            Self::Proven { runs } => write!(f, "proven by {runs} runs"),
+            Self::Wrong { .. } => write!(f, "wrong"),
+            Self::Unsupported { .. } => write!(f, "no proof"),
+        }
+    }
+}
+
+impl fmt::Display for Proof {
+    /// A line for each op, then how many are proven.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widest = |of: fn(&Obligation) -> usize| self.obligations.iter().map(of).max();
+        let places = widest(|one| one.location.len()).unwrap_or(0);
+        let ops = widest(|one| one.op.len()).unwrap_or(0);
+        for one in &self.obligations {
+            let Obligation {
+                location,
+                op,
+                verdict,
+                ..
+            } = one;
+            writeln!(f, "{location:<places$}  {op:<ops$}  {verdict}")?;
+        }
+        let all = self.obligations.len();
+        writeln!(f, "proven: {} of {all}", self.proven())
     }
 }
 
