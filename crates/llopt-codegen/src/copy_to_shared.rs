@@ -266,21 +266,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             return None;
         }
         let order = self.lane_order(pieces)?;
-        let linear = |of: &Affine| self.linear(&of.threads, &of.blocks);
-        let addresses = self.shared_addresses(access, view.element, &view.place);
-        for (repeat, (piece, own)) in (0..).zip(pieces.registers.iter().zip(addresses)) {
+        let window = bytes * self.program.threads_per_warp;
+        let addresses = self.window_addresses(copies, access, view.element, &view.place, window);
+        for (repeat, (piece, to)) in (0..).zip(pieces.registers.iter().zip(addresses)) {
             let mut copy = WarpCopy {
-                to: own,
+                to,
                 from: from(piece[0]),
                 bytes,
                 caching,
             };
             if !order.is_own() {
-                let constant = |of: &Affine| e.i32(i64::from(of.constant_of(repeat)));
-                let slot = e.xor(linear(&order.slot), constant(&order.slot));
-                let before = e.sub(e.i32(0), e.mul(slot, e.i32(i64::from(bytes))));
-                copy.to = e.gep(e.int(8).into(), own, before);
-                let start = linear(&order.source);
+                let start = self.linear(&order.source.threads, &order.source.blocks);
                 let of_other = |word: V<'ctx>| {
                     self.shuffle_word(word, Some(start), order.source.constant_of(repeat))
                 };

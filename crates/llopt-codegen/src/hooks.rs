@@ -226,8 +226,7 @@ pub enum CopySource<'ctx> {
 /// A copy of a whole warp from global to shared memory that runs beside the program.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpCopy<'ctx> {
-    /// Where in shared memory the first lane writes, in that lane. The others write where it says, one
-    /// after the other.
+    /// Where in shared memory the first lane writes; the others follow.
     pub to: V<'ctx>,
     /// Where this lane reads.
     pub from: CopySource<'ctx>,
@@ -522,6 +521,9 @@ pub trait Hooks {
 /// Copies from global to shared memory for which a warp gives one address: what its lanes copy follows from
 /// there in their order. They complete in order, and waits count their instructions.
 pub trait WarpCopies {
+    /// A word of the first lane, in all lanes.
+    fn of_first_lane<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx>;
+
     /// Starts a copy of as many bytes as [`Hooks::async_copy_bytes`] allows.
     fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>);
 

@@ -45,8 +45,6 @@ impl Affine {
 /// Which lane copies what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LaneOrder {
-    /// The slot that a lane's own data belongs to.
-    pub(crate) slot: Affine,
     /// The lane whose data a lane has to copy.
     pub(crate) source: Affine,
     lane_bits: u32,
@@ -56,7 +54,8 @@ impl LaneOrder {
     /// The order for data that belong to these places, counted in what a lane copies, when warps have
     /// `2^lane_bits` lanes; `None` if the data of a warp do not fill such a window.
     ///
-    /// Ensures: [`LaneOrder::slot`] of the lane that [`LaneOrder::source`] names is the lane's own number.
+    /// Ensures: the data of the lane that [`LaneOrder::source`] names belong to the slot with the number of the
+    /// lane that asks.
     pub(crate) fn of(places: &Affine, lane_bits: u32) -> Option<Self> {
         let window = (1u32 << lane_bits) - 1;
         let (lanes, warps) = places.threads.split_at_checked(lane_bits as usize)?;
@@ -64,18 +63,13 @@ impl LaneOrder {
             return None;
         }
         let inverse = Matrix::from_columns(lanes).inverse()?;
-        let slot = places.map(|basis| basis & window);
-        let mut source = slot.map(|basis| inverse.apply(basis));
+        let mut source = places.map(|basis| inverse.apply(basis & window));
         // The lane that asks stands for a slot.
         source.threads = inverse.columns().to_vec();
         source
             .threads
             .extend(warps.iter().map(|basis| inverse.apply(basis & window)));
-        Some(Self {
-            slot,
-            source,
-            lane_bits,
-        })
+        Some(Self { source, lane_bits })
     }
 
     /// Whether each lane copies its own data.
@@ -164,7 +158,6 @@ mod tests {
                     prop_assert!(source < 16);
                     let place = apply(&places, thread & !15 | source, repeat);
                     prop_assert_eq!(place & 15, thread & 15);
-                    prop_assert_eq!(apply(&order.slot, thread & !15 | source, repeat), thread & 15);
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::conversion::moved_bits;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered};
-use crate::hooks::{MatrixAccess, Words};
+use crate::hooks::{MatrixAccess, WarpCopies, Words};
 
 /// Memory that accesses go to.
 #[derive(Clone, Debug)]
@@ -54,6 +54,20 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         element: Element,
         place: &'p Place<'ctx>,
     ) -> Addresses<'p, 'ctx> {
+        let linear = |threads: &[u32], blocks: &[u32]| self.linear(threads, blocks);
+        self.addresses_of(access, element, place, 1, &linear)
+    }
+
+    /// Addresses without the bits below `window`, which is a power of two, with a way to compute the linear
+    /// function of the thread and the block.
+    fn addresses_of<'p>(
+        &self,
+        access: &SharedAccess,
+        element: Element,
+        place: &'p Place<'ctx>,
+        window: u32,
+        linear: &dyn Fn(&[u32], &[u32]) -> V<'ctx>,
+    ) -> Addresses<'p, 'ctx> {
         let offset_bits = access.address.out_dim_size_log2(Dim::OFFSET);
         let bytes_log2 = (moved_bits(element) / 8).trailing_zeros();
         let mask = if offset_bits >= 32 {
@@ -72,7 +86,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             threads.extend(part(Dim::WARP, of));
             threads
         };
-        let bytes = |basis: u32| (basis & mask) << bytes_log2;
+        let bytes = |basis: u32| (basis & mask) << bytes_log2 & !(window - 1);
         let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0);
         let threads = of_threads(&bytes);
         let blocks = part(Dim::BLOCK, &bytes);
@@ -89,7 +103,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .iter()
             .chain(&blocks)
             .fold(0, |all, basis| all | basis);
-        let thread = self.linear(&threads, &blocks);
+        let thread = linear(&threads, &blocks);
         Addresses {
             place,
             thread,
@@ -261,6 +275,31 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
         }
         Ok(())
+    }
+
+    /// For each instruction the address of the first of the lanes' slots, which fill windows of that many bytes:
+    /// the same in all lanes.
+    pub(crate) fn window_addresses(
+        &self,
+        copies: &dyn WarpCopies,
+        access: &SharedAccess,
+        element: Element,
+        place: &Place<'ctx>,
+        window: u32,
+    ) -> Vec<V<'ctx>> {
+        let place = Place {
+            xor: place.xor & !(window - 1),
+            ..place.clone()
+        };
+        let linear = |threads: &[u32], blocks: &[u32]| {
+            let (e, hooks) = (self.e, self.hooks());
+            self.threads
+                .linear_of_warp(e, hooks, copies, threads, blocks)
+        };
+        let addresses = self.addresses_of(access, element, &place, window, &linear);
+        (0..access.instructions)
+            .map(|repeat| self.address(&addresses, repeat))
+            .collect()
     }
 
     /// The address of each instruction of an access.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use inkwell::basic_block::BasicBlock;
 
 use crate::emitter::{Emitter, V};
-use crate::hooks::Hooks;
+use crate::hooks::{Hooks, WarpCopies};
 use crate::tensor::TensorType;
 
 /// The numbers of the current thread, computed in the entry block on first use.
@@ -22,6 +22,7 @@ pub struct Threads<'ctx> {
     block: RefCell<Option<V<'ctx>>>,
     parts: RefCell<HashMap<Bases, Part<'ctx>>>,
     parities: RefCell<HashMap<(u32, u32), V<'ctx>>>,
+    of_warps: RefCell<HashMap<Bases, V<'ctx>>>,
 }
 
 /// The bases of a linear function of the thread's number and of the block's.
@@ -45,6 +46,7 @@ impl<'ctx> Threads<'ctx> {
             block: RefCell::default(),
             parts: RefCell::default(),
             parities: RefCell::default(),
+            of_warps: RefCell::default(),
         }
     }
 
@@ -121,6 +123,26 @@ impl<'ctx> Threads<'ctx> {
     ) -> V<'ctx> {
         self.part(e, hooks, thread_bases.to_vec(), block_bases.to_vec())
             .value
+    }
+
+    /// The same where no basis of a lane counts, so that all lanes of a warp have the same number: as one that
+    /// the target knows to be the same.
+    pub fn linear_of_warp(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        copies: &dyn WarpCopies,
+        thread_bases: &[u32],
+        block_bases: &[u32],
+    ) -> V<'ctx> {
+        let key = (thread_bases.to_vec(), block_bases.to_vec());
+        if let Some(known) = self.of_warps.borrow().get(&key) {
+            return *known;
+        }
+        let number = self.linear(e, hooks, thread_bases, block_bases);
+        let number = self.in_entry(e, || copies.of_first_lane(e, number));
+        self.of_warps.borrow_mut().insert(key, number);
+        number
     }
 
     /// Whether an odd number of the given bits of the thread's and the block's number are set.

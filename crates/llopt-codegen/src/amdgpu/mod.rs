@@ -275,6 +275,10 @@ impl Hooks for Amdgpu {
 }
 
 impl WarpCopies for Amdgpu {
+    fn of_first_lane<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+        shared::of_first_lane(e, word)
+    }
+
     fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>) {
         copy::start(e, self.target, copy);
     }

@@ -115,6 +115,11 @@ pub fn permute_bytes<'ctx>(
     e.intrinsic("llvm.amdgcn.perm", &[], &[high, low, selector])
 }
 
+/// What the first lane has: LLVM keeps it in a scalar register.
+pub fn of_first_lane<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+    e.intrinsic("llvm.amdgcn.readfirstlane", &[word.get_type()], &[word])
+}
+
 /// Loads that transpose.
 pub fn load_matrix<'ctx>(
     e: &Emitter<'ctx>,
