@@ -267,11 +267,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
         let order = self.lane_order(pieces)?;
         let window = bytes * self.program.threads_per_warp;
-        let addresses = self.window_addresses(copies, access, view.element, &view.place, window);
-        for (repeat, (piece, to)) in (0..).zip(pieces.registers.iter().zip(addresses)) {
+        let place = &view.place;
+        self.for_each_window(copies, access, view.element, place, window, |repeat, to| {
             let mut copy = WarpCopy {
                 to,
-                from: from(piece[0]),
+                from: from(pieces.registers[repeat as usize][0]),
                 bytes,
                 caching,
             };
@@ -293,7 +293,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 };
             }
             copies.copy(e, &copy);
-        }
+        });
         Some(access.instructions)
     }
 

@@ -277,16 +277,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    /// For each instruction the address of the first of the lanes' slots, which fill windows of that many bytes:
-    /// the same in all lanes.
-    pub(crate) fn window_addresses(
+    /// Calls `copy` for each instruction with the address of the first of the lanes' slots, which fill windows of
+    /// that many bytes: the same in all lanes. One address at a time, so that each can be computed where it is used.
+    pub(crate) fn for_each_window(
         &self,
         copies: &dyn WarpCopies,
         access: &SharedAccess,
         element: Element,
         place: &Place<'ctx>,
         window: u32,
-    ) -> Vec<V<'ctx>> {
+        mut copy: impl FnMut(u32, V<'ctx>),
+    ) {
         let place = Place {
             xor: place.xor & !(window - 1),
             ..place.clone()
@@ -297,9 +298,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .linear_of_warp(e, hooks, copies, threads, blocks)
         };
         let addresses = self.addresses_of(access, element, &place, window, &linear);
-        (0..access.instructions)
-            .map(|repeat| self.address(&addresses, repeat))
-            .collect()
+        for repeat in 0..access.instructions {
+            copy(repeat, self.address(&addresses, repeat));
+        }
     }
 
     /// The address of each instruction of an access.

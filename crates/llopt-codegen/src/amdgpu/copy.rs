@@ -20,7 +20,7 @@ use inkwell::values::{
 };
 use llopt_target::Target;
 
-use super::{memory, shared};
+use super::memory;
 use crate::emitter::{Emitter, space};
 use crate::hooks::{CopySource, WarpCopy};
 use crate::llvm_c::AliasScope;
@@ -52,8 +52,8 @@ mod counters {
 
 /// A load that writes to LDS: the wave gives one address, and the lanes' data follow each other from there.
 pub fn start<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &WarpCopy<'ctx>) {
-    // The address is in a scalar register; that it is the same in all lanes is known of its parts, mostly.
-    let to = shared::of_first_lane(e, copy.to);
+    // An address that LLVM does not know to be the same in all lanes it takes from the first.
+    let to = copy.to;
     let (bytes, zero) = (e.i32(i64::from(copy.bytes)), e.i32(0));
     let cache = e.i32(memory::cache_bits(target, copy.caching, true));
     match copy.from {
