@@ -24,7 +24,7 @@ import numpy as np
 
 TOLERANCE = 0.03
 ROUNDS = 8
-# Repetitions of an op in one launch: some hundred microseconds at least, as starting a kernel takes some, and not
+# Repetitions of an op in one launch, unless the case says how many: some hundred microseconds at least, as starting a kernel takes some, and not
 # always the same.
 REPETITIONS = 4000
 # Blocks for each multiprocessor: as many as hide each other's waiting (by these the plans are judged), and one.
@@ -77,12 +77,13 @@ def measure(driver, clock, packed, case):
         results[plan] = output.read()
         output.free()
     output = cuda_driver.Buffer(driver, np.zeros(ELEMENTS, of))
-    values = [source.address, output.address, ctypes.c_int32(REPETITIONS)]
+    repetitions = case.get("repetitions", REPETITIONS)
+    values = [source.address, output.address, ctypes.c_int32(repetitions)]
     none = [*values[:2], ctypes.c_int32(0)]
     first = next(iter(results.values()))
     # Cycles would need the clock: nanoseconds of a repetition on one multiprocessor, all its blocks together.
     report = {
-        name: in_turns(clock, kernels, driver.attribute(MULTIPROCESSORS) * blocks, values, none)
+        name: in_turns(clock, kernels, driver.attribute(MULTIPROCESSORS) * blocks, values, none, repetitions)
         for name, blocks in BLOCKS.items()
     }
     report |= {
@@ -96,7 +97,7 @@ def measure(driver, clock, packed, case):
     return report
 
 
-def in_turns(clock, kernels, blocks, values, none):
+def in_turns(clock, kernels, blocks, values, none, repetitions):
     """Nanoseconds of a repetition, for each kernel those of each round."""
     def launch(kernel, values):
         return clock.time(lambda: kernel.launch((blocks,), values))
@@ -107,7 +108,7 @@ def in_turns(clock, kernels, blocks, values, none):
         base[plan] = min(launch(kernel, none) for _ in range(3))
     for turn in range(ROUNDS):
         for plan in list(kernels) if turn % 2 == 0 else list(reversed(kernels)):
-            times[plan].append((launch(kernels[plan], values) - base[plan]) * 1000 / REPETITIONS)
+            times[plan].append((launch(kernels[plan], values) - base[plan]) * 1000 / repetitions)
     return times
 
 

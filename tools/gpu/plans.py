@@ -27,6 +27,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,6 +49,7 @@ COUNTS = ("kind", "shuffles", "selects", "shared_stores", "shared_loads", "store
           "barriers", "store_instruction", "load_instruction")  # fmt: skip
 # Where a module's directives end, and one for all of its loops.
 SIZE, NOT_UNROLLED = ".address_size 64\n", '.pragma "nounroll";\n'
+LAUNCHER = ("plan_times.py", "cuda_driver.py")
 
 
 class Refused(Exception):
@@ -59,6 +61,21 @@ def llopt(path, *arguments):
     if done.returncode:
         raise Refused(done.stderr.strip())
     return done.stdout
+
+
+def compiled(path, file, *arguments):
+    """The assembly and the metadata of a kernel."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as metadata:
+        text = llopt(path, "compile", file, "--target", TARGET, "--no-line-info", "--metadata", metadata.name, *arguments)
+        return text, Path(metadata.name).read_text()
+
+
+def copy_launcher(folder):
+    """What the machine with the GPU runs."""
+    launcher = folder / "launcher"
+    launcher.mkdir()
+    for name in LAUNCHER:
+        shutil.copy(HERE / name, launcher / name)
 
 
 def distinct(bases):
@@ -260,10 +277,9 @@ def pack(arguments):
         def ptx(case, plan):
             option = "--conversion-plan" if case["of"] == "conversion" else "--gather-plan"
             stem = f"{case['name']}.{plan.replace(':', '-')}"
-            metadata = sources / f"{stem}.json"
-            text = llopt(arguments.llopt, "compile", sources / f"{case['name']}.ttgir", "--target", TARGET,
-                         "--no-line-info", option, plan, "--metadata", metadata)  # fmt: skip
-            return stem, text.replace(SIZE, SIZE + NOT_UNROLLED, 1), metadata.read_text()
+            file = sources / f"{case['name']}.ttgir"
+            text, metadata = compiled(arguments.llopt, file, option, plan)
+            return stem, text.replace(SIZE, SIZE + NOT_UNROLLED, 1), metadata
 
         jobs = [(case, plan) for case in cases for plan in case["plans"]]
         with zipfile.ZipFile(folder / "kernels.zip", "w", zipfile.ZIP_DEFLATED) as packed:
@@ -275,10 +291,7 @@ def pack(arguments):
     # If the time does not suffice for all, what is measured is a sample.
     random.Random(1).shuffle(cases)
     (folder / "cases.json").write_text(json.dumps(cases, indent=1))
-    launcher = folder / "launcher"
-    launcher.mkdir()
-    for name in ("plan_times.py", "cuda_driver.py"):
-        shutil.copy(HERE / name, launcher / name)
+    copy_launcher(folder)
     print(f"{len(cases)} cases (of {asked} conversions asked), {len(jobs)} kernels, "
           f"{(folder / 'kernels.zip').stat().st_size / 1e6:.1f} MB")  # fmt: skip
 

@@ -44,12 +44,6 @@ def by_triton(file):
     return compiled.assembly, json.dumps({key: compiled.metadata.get(key) for key in keys})
 
 
-def by_llopt(path, file):
-    metadata = file.with_suffix(".json")
-    command = ("compile", file, "--target", plans.TARGET, "--no-line-info", "--metadata", metadata)
-    return plans.llopt(path, *command), metadata.read_text()
-
-
 def moves(path, file):
     """Whether the conversion does more than rename registers."""
     return plans.decision(path, file, "ttg.convert_layout")["chosen"]["cost"] > 0
@@ -77,7 +71,7 @@ def pack(arguments):
             case["kernels"] = {}
             for compiler in COMPILERS:
                 try:
-                    text, metadata = by_triton(file) if compiler == "Triton" else by_llopt(arguments.llopt, file)
+                    text, metadata = by_triton(file) if compiler == "Triton" else plans.compiled(arguments.llopt, file)
                 except Exception as error:
                     print(f"{compiler} {case['name']} {case['case']}: {error}", file=sys.stderr)
                     continue
@@ -87,10 +81,7 @@ def pack(arguments):
             case.update(chosen="llopt", plans={compiler: {"cost": 0} for compiler in case["kernels"]})
     shutil.rmtree(sources)
     (folder / "cases.json").write_text(json.dumps(cases, indent=1))
-    launcher = folder / "launcher"
-    launcher.mkdir()
-    for name in ("plan_times.py", "cuda_driver.py"):
-        shutil.copy(plans.HERE / name, launcher / name)
+    plans.copy_launcher(folder)
     print(f"{len(cases)} cases")
 
 
