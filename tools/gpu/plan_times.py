@@ -31,7 +31,7 @@ REPETITIONS = 4000
 BLOCKS = {"times": 4, "alone": 1}
 # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 MULTIPROCESSORS = 16
-NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32}
 ELEMENTS = 1 << 16
 
 
@@ -64,8 +64,11 @@ def measure(driver, clock, packed, case):
 
     rng = np.random.default_rng(0)
     of = NUMPY[element_of(case)]
-    limits = np.iinfo(of)
-    source = rng.integers(limits.min, limits.max, ELEMENTS, dtype=of, endpoint=True)
+    if np.issubdtype(of, np.integer):
+        limits = np.iinfo(of)
+        source = rng.integers(limits.min, limits.max, ELEMENTS, dtype=of, endpoint=True)
+    else:
+        source = rng.standard_normal(ELEMENTS).astype(of)
     kernels, results = {}, {}
     source = cuda_driver.Buffer(driver, source)
     for plan, stem in case["kernels"].items():

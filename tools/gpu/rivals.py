@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Conversions and gathers by llopt and by Triton 3.6 from the same IR, timed on a GPU.
+"""Conversions, gathers and reductions by llopt and by Triton 3.6 from the same IR, timed on a GPU.
 
     python3 tools/gpu/rivals.py pack FOLDER [--llopt PATH] [--pairs 80]     # where llopt and Triton are
     python3 FOLDER/launcher/plan_times.py FOLDER --json times.json          # where the GPU is
@@ -8,7 +8,8 @@
 The kernels are those of `plans.py`: each repeats one op in a chain of true dependences. Here both compilers
 choose freely, and the two kernels of a case run in turns as the plans of one compiler do there. Conversions are a
 random sample of the table of `tools/bench/conversion_pairs.py`, without those that only rename registers. Gathers
-are within warps, from one element to 512 along the axis. The exit status of `report` is 1 if results differ or the
+are within warps, from one element to 512 along the axis. Reductions are within warps too: of 32 lanes, and of 4, each
+of which holds 1 to 32 results; what a reduction gives is added to the source of the next one. The exit status of `report` is 1 if results differ or the
 geometric mean of the ratios of times is above LIMIT.
 """
 
@@ -36,6 +37,41 @@ GATHERS = [
 ]
 
 
+# Elements, the operation, lanes along the axis, results of a thread.
+REDUCTIONS = [
+    (element, op, lanes, rows)
+    for element, op in (("i32", "arith.addi"), ("i32", "arith.maxsi"), ("i16", "arith.addi"), ("f32", "arith.addf"),
+                        ("f16", "arith.addf"))
+    for lanes in (32, 4)
+    for rows in (1, 4, 32)
+]  # fmt: skip
+
+
+def reduction_kernel(case):
+    element, op, lanes, rows = case
+    warps = plans.layout_kernels.WARPS
+    shape = (warps * 32 // lanes * rows, lanes)
+    layout = plans.conversion_pairs.BLOCKED.format(rows, 1, 32 // lanes, lanes, warps, 1, 1, 0)
+    own = plans.layout_kernels.tensor(shape, element, layout)
+    rest = f"#ttg.slice<{{dim = 1, parent = {layout}}}>"
+    row, column = f"tensor<{shape[0]}x{element}, {rest}>", f"tensor<{shape[0]}x1x{element}, {layout}>"
+    body = plans.layout_kernels.Body()
+    first = body.load("%x", shape, element, layout)
+    zero, one = (body.make(f"arith.constant {number} : i32") for number in (0, 1))
+    body.lines.append(f"%end = scf.for %i = {zero} to %n step {one} iter_args(%v = {first}) -> ({own}) : i32 {{")
+    whole = body.make(
+        f'"tt.reduce"(%v) <{{axis = 1 : i32}}> ({{\n^bb0(%a: {element}, %b: {element}):\n%c = {op} %a, %b : {element}\n'
+        f"tt.reduce.return %c : {element}\n}}) : ({own}) -> {row}"
+    )
+    whole = body.make(f"tt.expand_dims {whole} {{axis = 1 : i32}} : {row} -> {column}")
+    whole = body.make(f"tt.broadcast {whole} : {column} -> {own}") if lanes > 1 else whole
+    value = body.make(f"{'arith.addf' if element[0] == 'f' else 'arith.addi'} {whole}, {first} : {own}")
+    body.lines.append(f"scf.yield {value} : {own}")
+    body.lines.append("}")
+    body.store("%o", "%end", shape, element, layout)
+    return plans.module(body, element), element[0] == "i"
+
+
 def by_triton(file):
     import triton_stages
 
@@ -56,14 +92,18 @@ def pack(arguments):
     pairs = list(plans.conversion_pairs.cases())
     random.Random(2).shuffle(pairs)
     cases = []
-    for case in (*({"of": "gather", "case": one} for one in GATHERS), *({"of": "conversion", "case": one} for one in pairs)):
+    fixed = [*({"of": "gather", "case": one} for one in GATHERS), *({"of": "reduction", "case": one} for one in REDUCTIONS)]
+    for case in (*fixed, *({"of": "conversion", "case": one} for one in pairs)):
         if sum(one["of"] == "conversion" for one in cases) == arguments.pairs:
             break
         case["name"] = f"{case['of']}-{len(cases)}"
-        text, case["same"] = plans.kernel_of(arguments.llopt, case)
+        if case["of"] == "reduction":
+            text, case["same"] = reduction_kernel(case["case"])
+        else:
+            text, case["same"] = plans.kernel_of(arguments.llopt, case)
         file = sources / f"{case['name']}.ttgir"
         file.write_text(text)
-        if case["of"] == "gather" or moves(arguments.llopt, file):
+        if case["of"] != "conversion" or moves(arguments.llopt, file):
             cases.append(case)
     with zipfile.ZipFile(folder / "kernels.zip", "w", zipfile.ZIP_DEFLATED) as packed:
         for case in cases:
@@ -89,7 +129,7 @@ def report(arguments):
     run = json.loads(arguments.times.read_text())
     print(f"{run['device']}, driver {run['driver']}\n")
     good = True
-    for of in ("conversion", "gather"):
+    for of in ("conversion", "gather", "reduction"):
         ratios = {}
         for case in run["cases"]:
             if case["of"] == of and "times" in case and len(case["times"]) == len(COMPILERS):

@@ -106,6 +106,10 @@ pub struct Reduction {
     pub values: u32,
     /// Steps between lanes.
     pub lane_steps: u32,
+    /// Shuffles of 32-bit registers that they take.
+    pub shuffles: u32,
+    /// Instructions that combine the values of a whole warp in place of steps.
+    pub warp_instructions: u32,
     /// Partial results of each element that warps leave in shared memory; 1 if none are.
     pub partial_results: u32,
     /// Blocks of the cluster that these come from.

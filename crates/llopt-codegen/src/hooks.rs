@@ -313,6 +313,27 @@ pub struct SourcePlace<'a> {
     pub line: u32,
 }
 
+/// A combination of integers that hardware may do over the lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpCombination {
+    /// Sum modulo 2^32.
+    Add,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// The least signed number.
+    MinSigned,
+    /// The greatest signed number.
+    MaxSigned,
+    /// The least unsigned number.
+    MinUnsigned,
+    /// The greatest unsigned number.
+    MaxUnsigned,
+}
+
 /// The instructions of a vendor.
 pub trait Hooks {
     /// The architecture compiled for.
@@ -351,6 +372,22 @@ pub trait Hooks {
         high: V<'ctx>,
         selector: [u8; 4],
     ) -> V<'ctx>;
+
+    /// Whether an arithmetic unit shuffles between lanes `xor` apart, as an operand of an instruction; else the
+    /// crossbar of shared memory does.
+    fn shuffles_by_arithmetic(&self, _xor: u32) -> bool {
+        false
+    }
+
+    /// The combination of a 32-bit word of all lanes, in every lane; `None` where there is no instruction.
+    fn combine_warp<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _combination: WarpCombination,
+        _word: V<'ctx>,
+    ) -> Option<V<'ctx>> {
+        None
+    }
 
     /// LLVM's name of the synchronisation scope of a block.
     fn block_scope(&self) -> &'static str;

@@ -67,6 +67,7 @@ pub mod tensor;
 mod threads;
 mod transaction_barrier;
 mod types;
+mod warp_reduction;
 mod words;
 
 // Links LLVM: inkwell is built to use the copy that mlir-sys brings.

@@ -42,7 +42,7 @@ fn instructions(op: OperationRef<'_, '_>) -> f32 {
 }
 
 /// Instructions of one combination, about.
-fn combination(region: RegionRef<'_, '_>) -> f32 {
+pub(crate) fn combination(region: RegionRef<'_, '_>) -> f32 {
     let mut all = 0.0;
     let mut next_block = region.first_block();
     while let Some(block) = next_block {

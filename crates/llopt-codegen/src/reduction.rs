@@ -43,15 +43,7 @@ use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, Registers, result};
 use crate::tensor::{TensorType, ValueType};
-
-/// A step inside of a warp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LaneStep {
-    /// The distance of the lanes that exchange.
-    lanes: u32,
-    /// What the other lane's key differs in.
-    rest: u32,
-}
+use crate::warp_reduction::LaneStep;
 
 /// The steps of a reduction; pure arithmetic on the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -302,11 +294,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let plan = ReductionPlan::new(&tensor, axis);
         self.announce(operation, &plan.exchanges)?;
 
+        let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
+        let in_warp = self.plan_in_warp(region, &keys, &plan.lane_steps, &elements);
         self.record(operation, || {
             Choice::Reduction(decision::Reduction {
                 in_thread: plan.keys.iter().map(|(_, all)| all.len() as u32 - 1).sum(),
                 values: (plan.keys.len() * elements.len()) as u32,
                 lane_steps: plan.lane_steps.len() as u32,
+                shuffles: in_warp.shuffles,
+                warp_instructions: in_warp.instructions,
                 partial_results: 1 << plan.partial_bits,
                 blocks: 1 << plan.exchanges.len(),
                 shared_bytes: elements
@@ -325,21 +321,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .collect();
             values.push(self.combine_all(operation, region, &mut level)?);
         }
-        // In the warp.
-        let position = |key: u32| plan.keys.iter().position(|(known, _)| *known == key);
-        for step in &plan.lane_steps {
-            let mut next = Vec::with_capacity(values.len());
-            for (i, (key, _)) in plan.keys.iter().enumerate() {
-                let other = position(key ^ step.rest).unwrap_or(i);
-                let received: Tuple<'ctx> = values[other]
-                    .iter()
-                    .zip(&elements)
-                    .map(|(value, element)| self.shuffle_value(*element, *value, step.lanes))
-                    .collect();
-                next.push(self.combine(operation, region, &values[i], &received)?);
-            }
-            values = next;
-        }
+        let values = self.reduce_in_warp(operation, region, &in_warp, &keys, values, &elements)?;
         let results: Vec<ValueType> = (0..operation.result_count())
             .map(|i| self.type_of(result(operation, i)))
             .collect::<Lowered<_>>()?;

@@ -13,6 +13,10 @@
 //! | `join` | `2 x + side` | which side |
 //! | `split` | the same, backwards: the result's element `x` is `2 x + side` of the operand | which side |
 //! | `cat` | `x + side * size` | which side |
+//!
+//! Where the order of the result's elements is free (`cat`, and `reshape` with `allow_reorder`, which is how the
+//! reduction of a whole tensor begins) and the two layouts spread their elements alike, the result takes the
+//! registers as they come, and nothing moves.
 
 use std::rc::Rc;
 
@@ -60,7 +64,11 @@ impl Passage {
                 to: to.clone(),
             }))
         };
-        if tt::ReshapeOp::of(op).is_some() || tt::ExpandDimsOp::of(op).is_some() {
+        if tt::ReshapeOp::of(op).is_some_and(|reshape| reshape.allow_reorder())
+            && spread_alike(from, to, 1)
+        {
+            Ok(None)
+        } else if tt::ReshapeOp::of(op).is_some() || tt::ExpandDimsOp::of(op).is_some() {
             renamed(&keep)
         } else if let Some(trans) = tt::TransOp::of(op) {
             let fields = trans
@@ -83,7 +91,7 @@ impl Passage {
                 from: from.clone(),
                 to: beside(to, &from.shape)?,
             }))
-        } else if tt::CatOp::of(op).is_some() && !follow_each_other(from, to) {
+        } else if tt::CatOp::of(op).is_some() && !spread_alike(from, to, 2) {
             let second: u32 = from.shape.iter().product();
             Ok(Some(Self {
                 from: renumbered(from, &to.shape, &keep, Some(second))?,
@@ -127,10 +135,10 @@ fn distinct(tensor: &TensorType) -> usize {
         .count()
 }
 
-/// Whether the registers of two tensors `from`, one after the other, are those of a tensor `to` in some order
-/// of its elements: twice as many, in threads that hold copies of each other in both or in neither.
-fn follow_each_other(from: &TensorType, to: &TensorType) -> bool {
-    distinct(to) == 2 * distinct(from)
+/// Whether the registers of `count` tensors `from`, one after the other, are those of a tensor `to` in some order
+/// of its elements: as many together, in threads that hold copies of each other in both or in neither.
+fn spread_alike(from: &TensorType, to: &TensorType, count: usize) -> bool {
+    distinct(to) == count * distinct(from)
         && from.free_threads() == to.free_threads()
         && from.free_blocks() == to.free_blocks()
         && places_are_independent(from)
@@ -179,22 +187,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn concatenate(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
         let from = self.tensor_of(op, operand(op, 0))?;
         let to = self.tensor_of(op, result(op, 0))?;
-        if !follow_each_other(&from, &to) {
+        if !spread_alike(&from, &to, 2) {
             let values = self.both_operands(op);
             let moved = self.pass(op, &values)?;
             self.bind_result(op, moved);
             return Ok(());
         }
-        let mut values: Vec<V<'ctx>> = Vec::new();
-        for side in 0..2 {
-            let registers = self.registers(operand(op, side));
-            values.extend(
-                (0..from.registers())
-                    .filter(|register| from.is_canonical(*register))
-                    .map(|register| registers[register]),
-            );
-        }
-        let values = self.spread(&ValueType::Tensor(Rc::clone(&to)), &values);
+        let values = [0, 1].map(|side| self.registers(operand(op, side)));
+        let values = self.in_their_order(&from, &values, &to);
         self.bind_result(op, values);
         Ok(())
     }
@@ -205,13 +205,28 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         sides.iter().flat_map(|side| side.iter().copied()).collect()
     }
 
+    /// The elements of tensors of type `from` as those of a tensor `to`, in the order of their registers.
+    fn in_their_order(
+        &self,
+        from: &TensorType,
+        tensors: &[Registers<'ctx>],
+        to: &Rc<TensorType>,
+    ) -> Registers<'ctx> {
+        let canonical = (0..from.registers()).filter(|register| from.is_canonical(*register));
+        let values: Vec<V<'ctx>> = tensors
+            .iter()
+            .flat_map(|registers| canonical.clone().map(|register| registers[register]))
+            .collect();
+        self.spread(&ValueType::Tensor(Rc::clone(to)), &values)
+    }
+
     /// Takes registers from one end of the op's passage to the other.
     fn pass(&self, op: OperationRef<'c, 'a>, values: &Registers<'ctx>) -> Lowered<Registers<'ctx>> {
         let from = self.tensor_of(op, operand(op, 0))?;
         let to = self.tensor_of(op, result(op, 0))?;
         match Passage::of(op, &from, &to) {
             Ok(Some(passage)) => self.converted(op, &passage.from, values, &passage.to),
-            Ok(None) => Ok(values.clone()),
+            Ok(None) => Ok(self.in_their_order(&from, std::slice::from_ref(values), &to)),
             Err(error) => Err(self.unsupported(op, Some(error.to_string()))),
         }
     }

@@ -12,7 +12,8 @@
 //! carries a bound on how far compiled code may be from it ([`Bounds`]), which is zero, bit for bit, unless it
 //! descends from such a sum or from a function with a documented error.
 //!
-//! One operation leaves its result open: `tt.cat` may put the elements in any order; here they keep theirs.
+//! Two operations leave their results open: `tt.cat`, and `tt.reshape` with `allow_reorder`, may put the elements in
+//! any order; here they keep theirs.
 //!
 //! An operation that is not known is an error that names it.
 

@@ -296,6 +296,8 @@ const NVIDIA_COSTS: Costs = Costs {
     shuffle: 1.1,
     select: 0.5,
     permute: 0.5,
+    warp_reduce: 2.0,
+    exchange: 2.5,
     issue: 0.05,
     wavefront: 1.0,
     remote_wavefront: 4.0,

@@ -75,6 +75,10 @@ impl Hooks for Amdgpu {
         shared::shuffle_xor(e, self.target, word, xor)
     }
 
+    fn shuffles_by_arithmetic(&self, xor: u32) -> bool {
+        shared::shuffles_by_arithmetic(self.target, xor)
+    }
+
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
         shared::shuffle_from(e, word, lane)
     }

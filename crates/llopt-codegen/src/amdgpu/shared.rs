@@ -34,18 +34,27 @@ mod dpp {
     }
 }
 
-/// What the lane at distance `xor` has.
-pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: u32) -> V<'ctx> {
-    let any_in_row = target.has(Feature::Permlane16);
-    let control = match xor {
+/// The control of DPP for lanes at distance `xor`; `None` where there is none.
+fn dpp_control(target: Target, xor: u32) -> Option<i64> {
+    match xor {
         1..4 => Some(dpp::quad(xor)),
-        4..16 if any_in_row => Some(dpp::ROW_XMASK + i64::from(xor)),
+        4..16 if target.has(Feature::Permlane16) => Some(dpp::ROW_XMASK + i64::from(xor)),
         7 => Some(dpp::HALF_MIRROR),
         8 => Some(dpp::ROTATE_8),
         15 => Some(dpp::MIRROR),
         _ => None,
-    };
-    if let Some(control) = control {
+    }
+}
+
+/// Whether lanes at distance `xor` exchange by DPP, which is part of an arithmetic instruction.
+pub fn shuffles_by_arithmetic(target: Target, xor: u32) -> bool {
+    dpp_control(target, xor).is_some()
+}
+
+/// What the lane at distance `xor` has.
+pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: u32) -> V<'ctx> {
+    let any_in_row = target.has(Feature::Permlane16);
+    if let Some(control) = dpp_control(target, xor) {
         let of = [word.get_type()];
         let arguments = [
             word,

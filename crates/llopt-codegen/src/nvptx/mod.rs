@@ -13,7 +13,7 @@ use crate::element::Element;
 use crate::emitter::{Emitter, V};
 use crate::hooks::{
     Access, AsyncCopy, Atomic, BulkHooks, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace,
-    Update,
+    Update, WarpCombination,
 };
 
 /// The hooks of NVIDIA's architectures.
@@ -86,6 +86,16 @@ impl Hooks for Nvptx {
         selector: [u8; 4],
     ) -> V<'ctx> {
         shared::permute_bytes(e, low, high, selector)
+    }
+
+    fn combine_warp<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        combination: WarpCombination,
+        word: V<'ctx>,
+    ) -> Option<V<'ctx>> {
+        let has_it = self.target.has(Feature::WarpReduceInteger);
+        has_it.then(|| shared::combine_warp(e, combination, word))
     }
 
     fn block_scope(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use llopt_target::Target;
 
 use crate::emitter::{AsmEffect, Emitter, V};
-use crate::hooks::{AsyncCopy, MatrixAccess};
+use crate::hooks::{AsyncCopy, MatrixAccess, WarpCombination};
 
 /// All lanes of a warp take part.
 const ALL_LANES: i64 = -1;
@@ -50,6 +50,25 @@ pub fn permute_bytes<'ctx>(
         .rev()
         .fold(0, |digits, byte| digits << 4 | i64::from(*byte));
     e.intrinsic("llvm.nvvm.prmt", &[], &[low, high, e.i32(digits)])
+}
+
+/// `redux.sync`.
+pub fn combine_warp<'ctx>(
+    e: &Emitter<'ctx>,
+    combination: WarpCombination,
+    word: V<'ctx>,
+) -> V<'ctx> {
+    let name = match combination {
+        WarpCombination::Add => "llvm.nvvm.redux.sync.add",
+        WarpCombination::And => "llvm.nvvm.redux.sync.and",
+        WarpCombination::Or => "llvm.nvvm.redux.sync.or",
+        WarpCombination::Xor => "llvm.nvvm.redux.sync.xor",
+        WarpCombination::MinSigned => "llvm.nvvm.redux.sync.min",
+        WarpCombination::MaxSigned => "llvm.nvvm.redux.sync.max",
+        WarpCombination::MinUnsigned => "llvm.nvvm.redux.sync.umin",
+        WarpCombination::MaxUnsigned => "llvm.nvvm.redux.sync.umax",
+    };
+    e.intrinsic(name, &[], &[word, e.i32(ALL_LANES)])
 }
 
 /// The intrinsic of a matrix access with `registers` 32-bit registers.

@@ -36,6 +36,10 @@ pub struct Costs {
     pub select: f32,
     /// A byte permute, to pack or to unpack narrow elements.
     pub permute: f32,
+    /// An instruction that combines a 32-bit register of all lanes, where there is one.
+    pub warp_reduce: f32,
+    /// What a shuffle waits for the one that it depends on, as far as other warps do not hide it.
+    pub exchange: f32,
     /// Issuing one instruction that accesses shared memory, with its address.
     pub issue: f32,
     /// One pass over the banks.
@@ -71,6 +75,8 @@ impl Default for Costs {
             shuffle: 1.0,
             select: 0.5,
             permute: 0.5,
+            warp_reduce: 2.0,
+            exchange: 2.5,
             issue: 0.25,
             wavefront: 1.0,
             remote_wavefront: 4.0,

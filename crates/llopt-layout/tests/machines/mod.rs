@@ -54,6 +54,8 @@ pub const PRICES: Costs = Costs {
     shuffle: 1.0,
     select: 0.5,
     permute: 0.5,
+    warp_reduce: 2.0,
+    exchange: 2.5,
     issue: 0.25,
     wavefront: 1.0,
     remote_wavefront: 4.0,

@@ -1,8 +1,8 @@
 //! Operations that make, move and combine elements without computing on them one by one.
 
 use llopt_dialects::tt;
-use llopt_mlir::ir::{AttributeExt, OperationExt};
-use melior::ir::{OperationRef, ValueLike};
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
+use melior::ir::{self, OperationRef, ValueLike};
 
 use crate::row::{mask, sext};
 
@@ -93,9 +93,18 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     source.at(&clipped)
                 }))
             }
-            "tt.expand_dims" | "tt.reshape" => {
+            "tt.expand_dims" => {
                 let source = self.operand(op, 0)?;
                 one(Tensor { shape, ..source })
+            }
+            "tt.reshape" => {
+                let source = self.operand(op, 0)?;
+                let mut result = Tensor { shape, ..source };
+                if op.attr("allow_reorder").is_some() && !is_reduced_whole(op) {
+                    // The order is open.
+                    result.bound = vec![f64::INFINITY; result.data.len()];
+                }
+                one(result)
             }
             "tt.trans" => {
                 let source = self.operand(op, 0)?;
@@ -326,5 +335,14 @@ pub(super) fn atomic_op(op: tt::RmwOp, element: Element) -> Interpreted<crate::b
         (tt::RmwOp::Umin, _) => A::UMin,
         (tt::RmwOp::Exch, _) => A::Exchange,
         (other, _) => return unknown(format!("the atomic {other:?} on this type")),
+    })
+}
+
+/// Whether all that becomes of the result of `op` is a combination of all of its elements, whatever their order.
+fn is_reduced_whole(op: OperationRef<'_, '_>) -> bool {
+    op.result(0).is_ok_and(|result| {
+        ir::Value::from(result).users().all(|user| {
+            user.name_str() == "tt.reduce" && user.result_types().all(|of| shape_of(of).is_empty())
+        })
     })
 }

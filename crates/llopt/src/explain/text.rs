@@ -74,6 +74,8 @@ impl fmt::Display for Explained {
                 in_thread,
                 values,
                 lane_steps,
+                shuffles,
+                warp_instructions,
                 partial_results,
                 blocks,
                 shared_bytes,
@@ -87,8 +89,13 @@ impl fmt::Display for Explained {
                 row(
                     "warp",
                     &format!(
-                        "{steps} between lanes, each of {}",
-                        counted(*values, "value")
+                        "{steps} between lanes of {}, {}",
+                        counted(*values, "value"),
+                        if *warp_instructions > 0 {
+                            counted(*warp_instructions, "instruction") + " of the whole warp"
+                        } else {
+                            counted(*shuffles, "shuffle")
+                        }
                     ),
                 )?;
                 row(

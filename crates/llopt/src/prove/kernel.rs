@@ -17,7 +17,7 @@ const FINGERPRINT_BITS: u32 = 128;
 /// Whether an op moves elements, in registers or in shared memory.
 pub(super) fn moves_data(op: OperationRef<'_, '_>) -> bool {
     ttg::ConvertLayoutOp::of(op).is_some()
-        || tt::ReshapeOp::of(op).is_some()
+        || tt::ReshapeOp::of(op).is_some_and(|reshape| !reshape.allow_reorder())
         || tt::TransOp::of(op).is_some()
         || tt::JoinOp::of(op).is_some()
         || tt::SplitOp::of(op).is_some()
