@@ -104,4 +104,40 @@ module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     }
     tt.return
   }
+
+  // Two in turn, each in memory of its own: what keeps the one from writing too early is the meeting in the other.
+  // The first of all begins with a meeting of its own, since a block may not have begun.
+  // CHECK-LABEL: tt.func public @in_turn_across_blocks
+  tt.func public @in_turn_across_blocks(%x: tensor<1024xi32, #clustered>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    // CHECK: "tt.reduce"
+    // CHECK: }) {allocation.offset = {{[0-9]+}} : i32} :
+    // CHECK: scf.for
+    // CHECK-COUNT-2: }) {allocation.cluster_has_met, allocation.offset = {{[0-9]+}} : i32} :
+    // CHECK-NOT: ttg.local_barrier
+    // CHECK: tt.return
+    %first = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: i32, %b: i32):
+      %t = arith.addi %a, %b : i32
+      tt.reduce.return %t : i32
+    }) : (tensor<1024xi32, #clustered>) -> i32
+    %y = tt.splat %first : i32 -> tensor<1024xi32, #clustered>
+    %last = scf.for %i = %zero to %n step %one iter_args(%v = %y) -> (tensor<1024xi32, #clustered>) : i32 {
+      %s = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+      ^bb0(%a: i32, %b: i32):
+        %t = arith.addi %a, %b : i32
+        tt.reduce.return %t : i32
+      }) : (tensor<1024xi32, #clustered>) -> i32
+      %all = tt.splat %s : i32 -> tensor<1024xi32, #clustered>
+      %m = "tt.reduce"(%all) <{axis = 0 : i32}> ({
+      ^bb0(%a: i32, %b: i32):
+        %t = arith.maxsi %a, %b : i32
+        tt.reduce.return %t : i32
+      }) : (tensor<1024xi32, #clustered>) -> i32
+      %most = tt.splat %m : i32 -> tensor<1024xi32, #clustered>
+      scf.yield %most : tensor<1024xi32, #clustered>
+    }
+    tt.return
+  }
 }

@@ -324,8 +324,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         let memory = self.memory_type(element);
         let copies = of.block_copies(self.program.num_ctas);
-        self.announce(op, &copies)?;
-        self.write_to_blocks(&copies, Some(acts), &[base], |bases| {
+        let announced = self.announce(op, &copies)?;
+        self.write_to_blocks(&announced, Some(acts), &[base], |bases| {
             for (place, value) in places.iter().zip(&distinct) {
                 let address = e.gep(memory, bases[0], *place);
                 e.store(self.to_memory(element, *value), address, bytes);

@@ -18,11 +18,13 @@
 //! combination divides, the work is worth a second trip. The prices are those of conversions
 //! ([`llopt_layout::plan::Costs`]).
 
+use llopt_dialects::tt;
 use llopt_target::Target;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionLike, RegionRef};
 
+use crate::cluster::Announced;
 use crate::element::Element;
 use crate::emitter::V;
 use crate::function::{FunctionLowering, Lowered, integer_attribute, name};
@@ -106,13 +108,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// The elements of the result that each thread needs, from the partial results of `plan`.
     pub(crate) fn reduce_in_memory(
         &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
+        reduce: tt::ReduceOp<'c, 'a>,
         plan: &ReductionPlan,
+        announced: &Announced<'_>,
         values: &[Tuple<'ctx>],
         elements: &[Element],
         shape: &ValueType,
     ) -> Lowered<Vec<Tuple<'ctx>>> {
+        let (op, region) = (reduce.operation(), reduce.combine_op());
         let e = self.e;
         let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
             self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
@@ -128,7 +131,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let acts = self
             .threads
             .acts_under(e, self.hooks(), plan.repeated_threads);
-        self.write_to_blocks(&plan.exchanges, acts, &bases, |bases| {
+        self.write_to_blocks(announced, acts, &bases, |bases| {
             for (place, tuple) in plan.key_places.iter().zip(values) {
                 let index = e.xor(own, e.i32(i64::from(*place)));
                 self.store_tuple(elements, bases, index, tuple);

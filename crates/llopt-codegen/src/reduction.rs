@@ -292,7 +292,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             sources.iter().map(|value| self.registers(*value)).collect();
         let region = op.combine_op();
         let plan = ReductionPlan::new(&tensor, axis);
-        self.announce(operation, &plan.exchanges)?;
+        let announced = self.announce(operation, &plan.exchanges)?;
 
         let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
         let in_warp = self.plan_in_warp(region, &keys, &plan.lane_steps, &elements);
@@ -332,7 +332,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let distinct: Vec<Tuple<'ctx>> = if plan.partial_bits == 0 {
             self.pick_keys(operation, &plan, &values, shape)?
         } else {
-            self.reduce_in_memory(operation, region, &plan, &values, &elements, shape)?
+            self.reduce_in_memory(op, &plan, &announced, &values, &elements, shape)?
         };
         for (i, of) in results.iter().enumerate() {
             let column: Vec<V<'ctx>> = distinct.iter().map(|tuple| tuple[i]).collect();

@@ -6,6 +6,9 @@
 //! `ttg.local_barrier` ops are put there. Where a copy unit of its own accesses what threads have
 //! written, a fence is put too: memory is reused, so the program itself cannot know of all such places.
 //!
+//! An op that writes to the memory of other blocks of a cluster has all blocks meet before that. Where they have met
+//! since they last used these bytes, the op is marked ([`CLUSTER_HAS_MET`]) and does without.
+//!
 //! Requires offsets ([`crate::allocation`]): accesses meet if their bytes do, whichever buffers they
 //! belong to.
 
@@ -15,9 +18,10 @@ pub mod placement;
 use std::collections::HashMap;
 
 use llopt_dialects::ttg::LocalBarrierOp;
+use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
 use llopt_dialects::ttng::FenceAsyncSharedOp;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use melior::ir::{BlockLike, OperationRef};
 
 use crate::allocation::{FunctionBuffers, ScratchNeeds};
@@ -33,7 +37,7 @@ pub fn insert(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Result<
     let mut inserted = 0;
     for function in symbols.callees_first()? {
         let buffers = FunctionBuffers::of(function, needs, &frames)?;
-        let (graph, points) = accesses::graph(&buffers)?;
+        let (mut graph, points) = accesses::graph(&buffers)?;
         // A program enters a kernel with nothing written; other functions begin where they are called.
         let is_kernel = function
             .attr("sym_visibility")
@@ -47,6 +51,11 @@ pub fn insert(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Result<
                     FenceAsyncSharedOp::build(before.loc(), false),
                 );
             }
+        }
+        for node in graph.needless_meetings() {
+            let operation = buffers.program.points[points[node]].operation;
+            operation.set_attr(CLUSTER_HAS_MET, attr::unit(operation.ctx()));
+            graph.nodes[node].is_barrier = false;
         }
         // A barrier at the same place comes after the fence.
         for node in graph.barriers() {

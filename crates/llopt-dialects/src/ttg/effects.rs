@@ -8,6 +8,10 @@ use melior::ir::{ValueLike, operation::OperationLike};
 /// The attribute that holds the address once memory has been assigned.
 pub const ALLOCATION_OFFSET: &str = "allocation.offset";
 
+/// The attribute of an op that writes to the memory of other blocks of a cluster, where nobody uses its scratch memory
+/// any more: the blocks have met.
+pub const CLUSTER_HAS_MET: &str = "allocation.cluster_has_met";
+
 /// An allocation; with an initial value also a write. A buffer that is never written again has
 /// no effect until it has an address, so that equal ones can be merged and unused ones dropped.
 pub fn local_alloc<'c, 'a>(operation: LocalAllocOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {

@@ -8,7 +8,7 @@ use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
 
-use super::placement::{Access, AccessKind, Graph, Node};
+use super::placement::{Access, AccessKind, Graph, Meeting, Node};
 use crate::allocation::{ALLOCATION_OFFSET, BufferOwner, FunctionBuffers, Synchronization};
 
 /// All of shared memory.
@@ -63,7 +63,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
             // All groups of warps meet where they part, and where they come together again.
             is_barrier: is_barrier(operation) || concurrent || after_concurrent,
             is_fence: operation.is_named("ttng.fence_async_shared"),
-            entry: None,
+            ..Node::default()
         };
         after_concurrent = ends_concurrency(operation);
         if let Some(index) = scratch[number] {
@@ -74,12 +74,21 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                     | Synchronization::ClusterReads
                     | Synchronization::ClusterWrites),
                 ) => {
-                    node.is_barrier |= synchronization == Synchronization::ClusterWrites;
+                    let crosses = synchronization != Synchronization::Block;
+                    if synchronization == Synchronization::ClusterWrites {
+                        node.is_barrier = true;
+                        node.meeting = Meeting::IfNeeded;
+                    }
                     node.accesses
                         .push(Access::new(AccessKind::Write, range.clone()));
                     let reads = Node {
                         accesses: vec![Access::new(AccessKind::Read, range)],
                         is_barrier: true,
+                        meeting: if crosses {
+                            Meeting::Always
+                        } else {
+                            Meeting::Never
+                        },
                         ..Node::default()
                     };
                     let written = std::mem::replace(&mut node, reads);
@@ -88,6 +97,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                     if synchronization == Synchronization::ClusterReads {
                         let meets = Node {
                             is_barrier: true,
+                            meeting: Meeting::Always,
                             ..Node::default()
                         };
                         let read = std::mem::replace(&mut node, meets);

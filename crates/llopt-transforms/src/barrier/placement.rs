@@ -146,6 +146,18 @@ impl Access {
     }
 }
 
+/// Whether the blocks of a cluster meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Meeting {
+    /// They do not.
+    #[default]
+    Never,
+    /// They do: all have done what came before, when any does what comes after.
+    Always,
+    /// They do if need be, since the node writes to the memory of other blocks.
+    IfNeeded,
+}
+
 /// A point of the program: an op, or one phase of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
@@ -157,6 +169,8 @@ pub struct Node {
     pub is_barrier: bool,
     /// Whether it makes what threads have written visible to the copy unit.
     pub is_fence: bool,
+    /// Whether blocks meet, before its accesses; a meeting is a barrier as well.
+    pub meeting: Meeting,
     /// The node at which the innermost loop around this one is entered (it lies outside that loop,
     /// every path into the loop passes it, and no path from inside comes back to it without leaving
     /// all of the loop).
@@ -209,6 +223,46 @@ impl Graph {
             }
         }
         fences.into_iter().collect()
+    }
+
+    /// The nodes where blocks need not meet: on every path to such a node they have met after the last access to the
+    /// bytes that it writes, and after the program began. Meetings of this kind themselves do not count, so that
+    /// none relies on one that is left out.
+    pub fn needless_meetings(&self) -> Vec<usize> {
+        // What was accessed since a meeting; before the first node, by whoever was there.
+        let mut pending: Vec<BTreeSet<Option<(usize, usize)>>> =
+            vec![BTreeSet::new(); self.nodes.len()];
+        if let Some(first) = pending.first_mut() {
+            first.insert(None);
+        }
+        let mut queue: BTreeSet<usize> = (0..self.nodes.len()).collect();
+        while let Some(index) = queue.pop_first() {
+            let node = &self.nodes[index];
+            let mut after = match node.meeting {
+                Meeting::Always => BTreeSet::new(),
+                Meeting::Never | Meeting::IfNeeded => pending[index].clone(),
+            };
+            after.extend((0..node.accesses.len()).map(|position| Some((index, position))));
+            for &successor in &node.successors {
+                let before = pending[successor].len();
+                pending[successor].extend(after.iter().copied());
+                if pending[successor].len() > before {
+                    queue.insert(successor);
+                }
+            }
+        }
+        let is_free = |&index: &usize| {
+            let node = &self.nodes[index];
+            node.meeting == Meeting::IfNeeded
+                && pending[index].iter().all(|before| {
+                    before.is_some_and(|(other, position)| {
+                        let before = &self.nodes[other].accesses[position];
+                        before.kind == AccessKind::Publish
+                            || !node.accesses.iter().any(|access| before.overlaps(access))
+                    })
+                })
+        };
+        (0..self.nodes.len()).filter(is_free).collect()
     }
 
     /// Where to put a fence against the first access that may not see what was written.
@@ -345,8 +399,8 @@ mod tests {
                 accesses,
                 successors: Vec::new(),
                 is_barrier,
-                is_fence: false,
                 entry,
+                ..Node::default()
             });
             for &before in from {
                 graph.nodes[before].successors.push(index);
@@ -535,6 +589,32 @@ mod tests {
             Loop(vec![access(Arrival, 0), access(Read, 0), access(Copy, 0)]),
         ]);
         assert_eq!(graph.barriers(), [4, 5]);
+    }
+
+    #[test]
+    fn blocks_that_have_met_need_not_meet_again() {
+        // 0 write to others, 1 meet and read, 2 loop, 3 write to others elsewhere, 4 meet and read, 5 and 6 as 0 and 1.
+        let mut graph = graph(&[
+            access(Write, 0),
+            access(Read, 0),
+            Loop(vec![
+                access(Write, 1),
+                access(Read, 1),
+                access(Write, 0),
+                access(Read, 0),
+            ]),
+        ]);
+        for write in [0, 3, 5] {
+            graph.nodes[write].meeting = Meeting::IfNeeded;
+            graph.nodes[write + 1].meeting = Meeting::Always;
+        }
+        // Only the first, before which some block may not have begun.
+        assert_eq!(graph.needless_meetings(), [3, 5]);
+        // Who reads after the meeting may still do so when the next iteration writes.
+        graph.nodes[5].accesses[0].start = 8;
+        graph.nodes[5].accesses[0].end = 9;
+        graph.nodes[6].accesses[0] = Access::new(Read, 1..2);
+        assert_eq!(graph.needless_meetings(), [5]);
     }
 
     #[test]
