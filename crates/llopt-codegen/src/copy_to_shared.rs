@@ -72,13 +72,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let copied = if !pieces.is_whole || !self.is_zero_or_absent(op.other()) {
             None
         } else if let Some(copies) = self.hooks().warp_copies() {
-            // A lane that is masked off would write nothing.
-            (masks.is_none() && acts.is_none())
-                .then(|| {
-                    let from = |register: usize| CopySource::Pointer(pointers[register]);
-                    self.copy_by_warps(copies, &pieces, caching, from)
+            // A lane that is masked off would write nothing, and a warp without lanes copy nothing, which nobody
+            // could count: so zeros are copied.
+            let nothing = masks.as_ref().map(|_| self.e.zeros());
+            let from = |register: usize, nothing: Option<V<'ctx>>| {
+                CopySource::Pointer(match (&masks, nothing) {
+                    (Some(masks), Some(nothing)) => {
+                        self.e.select(masks[register], pointers[register], nothing)
+                    }
+                    _ => pointers[register],
                 })
-                .flatten()
+            };
+            match acts {
+                Some(_) => None,
+                None => self.copy_by_warps(copies, &pieces, caching, nothing, from),
+            }
         } else {
             self.copy_by_lanes(&pieces, &pointers, masks.as_ref(), acts)
         };
@@ -166,13 +174,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let descriptor = buffers.descriptor(self.e, self.scalar(op.ptr()));
         let offsets = self.registers(op.offsets());
         let masks = op.mask().map(|mask| self.registers(mask));
-        let from = |register: usize| {
+        let from = |register: usize, _| {
             let mask = masks.as_ref().map(|masks| masks[register]);
             let offset = self.byte_offset(element, offsets[register]);
             let offset = buffers.masked_offset(self.e, mask, offset);
             CopySource::Buffer { descriptor, offset }
         };
-        let copied = self.copy_by_warps(copies, &pieces, caching, from);
+        let copied = self.copy_by_warps(copies, &pieces, caching, None, from);
         if copied.is_some() {
             self.record_shared(operation, Access::Store, &pieces.view, &pieces.access);
         }
@@ -252,13 +260,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         done.then_some(pieces.access.instructions)
     }
 
-    /// Copies for which a warp says where its pieces go: how many, if these pieces can go there.
+    /// Copies for which a warp says where its pieces go: how many, if these pieces can go there. `from` says where
+    /// a register is read, given the pointer to `nothing` where pointers are masked, or one that stands for it.
     fn copy_by_warps(
         &self,
         copies: &dyn WarpCopies,
         pieces: &Pieces<'ctx>,
         caching: Caching,
-        from: impl Fn(usize) -> CopySource<'ctx>,
+        nothing: Option<V<'ctx>>,
+        from: impl Fn(usize, Option<V<'ctx>>) -> CopySource<'ctx>,
     ) -> Option<u32> {
         let e = self.e;
         let (access, view, bytes) = (&pieces.access, &pieces.view, pieces.bytes);
@@ -269,9 +279,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let window = bytes * self.program.threads_per_warp;
         let place = &view.place;
         self.for_each_window(copies, access, view.element, place, window, |repeat, to| {
+            // Lanes exchange null: it is told from other pointers without a mask that would be exchanged, too.
+            let stands_for = match order.is_own() {
+                true => nothing,
+                false => nothing.map(|pointer| e.zero(pointer.get_type())),
+            };
             let mut copy = WarpCopy {
                 to,
-                from: from(pieces.registers[repeat as usize][0]),
+                from: from(pieces.registers[repeat as usize][0], stands_for),
                 bytes,
                 caching,
             };
@@ -284,7 +299,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     CopySource::Pointer(pointer) => {
                         let (of, word) = (pointer.get_type(), e.int(64).into());
                         let word = of_other(e.cast(InstructionOpcode::PtrToInt, pointer, word));
-                        CopySource::Pointer(e.cast(InstructionOpcode::IntToPtr, word, of))
+                        let pointer = e.cast(InstructionOpcode::IntToPtr, word, of);
+                        CopySource::Pointer(nothing.map_or(pointer, |nothing| {
+                            let is_null = e.icmp(inkwell::IntPredicate::EQ, word, e.i64(0));
+                            e.select(is_null, nothing, pointer)
+                        }))
                     }
                     CopySource::Buffer { descriptor, offset } => CopySource::Buffer {
                         descriptor,

@@ -416,6 +416,22 @@ impl<'ctx> Emitter<'ctx> {
         }
     }
 
+    /// Sixteen bytes of zeros in global memory: where to read what is not there.
+    pub fn zeros(&self) -> V<'ctx> {
+        const NAME: &str = "zeros";
+        let global = self.module.get_global(NAME).unwrap_or_else(|| {
+            let of = self.context.i8_type().array_type(16);
+            let space = Some(AddressSpace::from(space::GLOBAL));
+            let global = self.module.add_global(of, space, NAME);
+            global.set_initializer(&of.const_zero());
+            global.set_constant(true);
+            global.set_linkage(Linkage::Internal);
+            global.set_alignment(16);
+            global
+        });
+        global.as_pointer_value().into()
+    }
+
     /// A constant string in global memory, with a terminating zero.
     pub fn string(&self, text: &str, name: &str) -> V<'ctx> {
         let data = self.context.const_string(text.as_bytes(), true);
