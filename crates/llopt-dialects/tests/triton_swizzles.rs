@@ -9,7 +9,7 @@ mod table;
 
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
-use llopt_layout::plan::{Machine, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
+use llopt_layout::plan::{Costs, Machine, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 
@@ -56,15 +56,26 @@ fn kind(name: &str) -> InstructionKind {
 #[derive(Clone, Copy, Debug)]
 struct Trip {
     wavefronts: u32,
-    instructions: u32,
+    /// The price of the instructions besides.
+    instructions: f32,
+    permutes: u32,
 }
 
 impl Trip {
-    fn of(store: &SharedAccess, load: &SharedAccess) -> Self {
+    fn of(store: &SharedAccess, load: &SharedAccess, costs: &Costs) -> Self {
+        let price =
+            |side: &SharedAccess| side.instructions as f32 * costs.access(&side.instruction);
         Self {
             wavefronts: store.wavefronts + load.wavefronts,
-            instructions: store.instructions + load.instructions,
+            instructions: price(store) + price(load),
+            permutes: store.permutes([]) + load.permutes([]),
         }
+    }
+
+    /// Whether it takes more wavefronts, or as many and more for instructions without fewer permutes for it.
+    fn is_worse_than(&self, other: &Trip) -> bool {
+        let more = self.instructions > other.instructions && self.permutes >= other.permutes;
+        self.wavefronts > other.wavefronts || self.wavefronts == other.wavefronts && more
     }
 }
 
@@ -107,6 +118,7 @@ impl<'a> Row<'a> {
         Trip::of(
             &access(&self.from, Access::Store, kinds[0]),
             &access(&self.to, Access::Load, kinds[1]),
+            &self.machine.costs,
         )
     }
 
@@ -126,12 +138,8 @@ fn compare(trips: impl Fn(&Row<'_>) -> Option<(Trip, Trip)>) {
             continue;
         };
         compared += 1;
-        let costs = &row.machine.costs;
-        let price = |trip: Trip| {
-            trip.wavefronts as f32 * costs.wavefront + trip.instructions as f32 * costs.issue
-        };
-        better += usize::from(price(ours) < price(tritons));
-        if ours.wavefronts > tritons.wavefronts || price(ours) > price(tritons) {
+        better += usize::from(tritons.is_worse_than(&ours));
+        if ours.is_worse_than(&tritons) {
             failures.push(format!("{ours:?}, Triton {tritons:?}: {fields:?}"));
         }
     }
@@ -166,7 +174,10 @@ fn vector_swizzles_are_never_worse_than_tritons() {
             }
         }
         let tritons = row.tritons(&memory(&row.fields[3]), [Vector, Vector]);
-        Some((Trip::of(&ours.store, &ours.load), tritons))
+        Some((
+            Trip::of(&ours.store, &ours.load, &row.machine.costs),
+            tritons,
+        ))
     });
 }
 
@@ -179,6 +190,9 @@ fn swizzles_for_matrix_instructions_are_never_worse_than_tritons() {
         let ours = row.ours(SwizzleRequest::default());
         let kinds = [kind(&row.fields[4]), kind(&row.fields[5])];
         let tritons = row.tritons(&memory(&row.fields[6]), kinds);
-        Some((Trip::of(&ours.store, &ours.load), tritons))
+        Some((
+            Trip::of(&ours.store, &ours.load, &row.machine.costs),
+            tritons,
+        ))
     });
 }

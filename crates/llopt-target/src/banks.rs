@@ -289,16 +289,23 @@ const WAVE_32_COLUMNS: &[MatrixInstruction] = &[
 
 /// Cycles of one multiprocessor per instruction of a warp, *measured* on an H200 with 16 warps:
 /// shuffle 1.1, select and `prmt` 0.5, `bar.sync` 12 and 2 for each warp, `bar.warp.sync` 0.3; a
-/// wavefront is one cycle, and an instruction of shared memory hardly takes more than its wavefronts.
-/// Arithmetic runs beside them. A barrier costs besides
-/// what the last store before it and the first load after it wait, of which other warps hide a part.
+/// wavefront is one cycle. Arithmetic runs beside the accesses to shared memory.
+///
+/// The rest is *fitted* to the times of plans of conversions with as many wavefronts
+/// (`tools/gpu/plans.py`): stores take a little longer than loads, an access of 128 bits longer than two
+/// of 64, and permutes next to other work longer than by themselves. A barrier costs besides what the last
+/// store before it and the first load after it wait, of which other warps hide a part.
 const NVIDIA_COSTS: Costs = Costs {
     shuffle: 1.1,
     select: 0.5,
-    permute: 0.5,
+    permute: 0.6,
     warp_reduce: 2.0,
     exchange: 2.5,
     issue: 0.05,
+    load: 0.05,
+    store: 0.1,
+    wide_store: 0.3,
+    wide_load: 0.2,
     wavefront: 1.0,
     remote_wavefront: 4.0,
     warp_barrier: 0.3,
@@ -315,6 +322,10 @@ const CDNA_COSTS: Costs = Costs {
     select: 1.0,
     permute: 1.0,
     issue: 1.0,
+    load: 0.0,
+    store: 0.0,
+    wide_store: 0.0,
+    wide_load: 0.0,
     warp_barrier: 4.0,
     block_barrier: 20.0,
     exposed: 1.0,
@@ -326,6 +337,10 @@ const CDNA_COSTS: Costs = Costs {
 const RDNA_COSTS: Costs = Costs {
     shuffle: 1.0,
     issue: 0.25,
+    load: 0.0,
+    store: 0.0,
+    wide_store: 0.0,
+    wide_load: 0.0,
     select: 0.25,
     permute: 0.25,
     warp_barrier: 4.0,

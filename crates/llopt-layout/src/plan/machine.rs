@@ -1,7 +1,7 @@
 //! What the planner has to know about a target: sizes, instructions, and prices, as plain data.
 
-use crate::banks::BankModel;
-use crate::instruction::MatrixInstruction;
+use crate::banks::{Access, BankModel};
+use crate::instruction::{Instruction, MatrixInstruction};
 
 /// The parameters of a target that decide how data is moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +42,14 @@ pub struct Costs {
     pub exchange: f32,
     /// Issuing one instruction that accesses shared memory, with its address.
     pub issue: f32,
+    /// What a load takes besides.
+    pub load: f32,
+    /// What a store takes besides.
+    pub store: f32,
+    /// What a store of 128 bits for each lane takes besides that.
+    pub wide_store: f32,
+    /// What a load of 128 bits for each lane takes besides that.
+    pub wide_load: f32,
     /// One pass over the banks.
     pub wavefront: f32,
     /// One pass over the banks of another block of the cluster.
@@ -60,6 +68,18 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// What one instruction that accesses shared memory takes besides its wavefronts.
+    pub fn access(&self, instruction: &Instruction) -> f32 {
+        let wide = instruction.element_bits << instruction.registers_log2() >= 128;
+        let more = match (instruction.access, wide) {
+            (Access::Store, false) => self.store,
+            (Access::Store, true) => self.store + self.wide_store,
+            (Access::Load, false) => self.load,
+            (Access::Load, true) => self.load + self.wide_load,
+        };
+        self.issue + more
+    }
+
     /// The time of a conversion that keeps the pipe of shared memory and shuffles busy for `memory` cycles
     /// and that of arithmetic for `arithmetic`.
     pub fn together(&self, memory: f32, arithmetic: f32) -> f32 {
@@ -78,6 +98,10 @@ impl Default for Costs {
             warp_reduce: 2.0,
             exchange: 2.5,
             issue: 0.25,
+            load: 0.0,
+            store: 0.0,
+            wide_store: 0.0,
+            wide_load: 0.0,
             wavefront: 1.0,
             remote_wavefront: 4.0,
             warp_barrier: 4.0,

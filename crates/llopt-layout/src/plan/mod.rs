@@ -350,8 +350,15 @@ fn priced(
         },
         _ => (0.0, 0.0),
     };
+    let accesses = match &movement {
+        Movement::Shared(plan) => {
+            counts.shared_stores as f32 * prices.access(&plan.store.instruction)
+                + counts.shared_loads as f32 * prices.access(&plan.load.instruction)
+        }
+        _ => 0.0,
+    };
     let memory = counts.shuffles as f32 * prices.shuffle
-        + (counts.shared_stores + counts.shared_loads) as f32 * prices.issue
+        + accesses
         + counts.store_wavefronts as f32 * prices.wavefront
         + counts.load_wavefronts as f32 * wavefront;
     let arithmetic =

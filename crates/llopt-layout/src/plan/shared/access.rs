@@ -39,7 +39,7 @@ pub struct SharedAccess {
 impl SharedAccess {
     /// The byte permutes that bring narrow elements into the words of all instructions of all rounds, or
     /// out of them; `rounds` are what the bits of the index of a round add to the index of a register.
-    pub(in crate::plan) fn permutes(&self, rounds: impl Iterator<Item = u32>) -> u32 {
+    pub fn permutes(&self, rounds: impl IntoIterator<Item = u32>) -> u32 {
         let mut repeats: Vec<u32> = self.repeats.to_vec();
         repeats.extend(rounds);
         packing::Side {
@@ -150,7 +150,7 @@ impl SharedAccess {
         };
         let span = end.span();
         let costs = &machine.costs;
-        let mut best: Option<(f32, Assignment)> = None;
+        let mut best: Option<((f32, f32), Assignment)> = None;
         for instruction in options(&end, element_bits, machine, kind) {
             let units: Vectors = (0..instruction.chunk.len()).map(|bit| 1 << bit).collect();
             let aligned = |v: u32| v & low_mask(instruction.chunk.len() as u32) == 0;
@@ -175,8 +175,9 @@ impl SharedAccess {
                 continue;
             };
             own.wavefronts = own.count(&end, &swizzle, element_bits, machine);
-            let cost =
-                own.instructions() as f32 * (costs.issue + own.wavefronts as f32 * costs.wavefront);
+            let count = own.instructions() as f32;
+            let wavefronts = count * own.wavefronts as f32 * costs.wavefront;
+            let cost = (wavefronts, count * costs.access(&instruction));
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, own));
             }

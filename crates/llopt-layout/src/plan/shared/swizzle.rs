@@ -25,8 +25,8 @@ pub(super) struct Candidate {
     pub store: Assignment,
     pub load: Assignment,
     pub swizzle: Swizzle,
-    /// The price of the accesses.
-    price: f32,
+    /// The price of the wavefronts, and that of all, byte permutes included.
+    price: (f32, f32),
 }
 
 impl Candidate {
@@ -42,10 +42,9 @@ impl Candidate {
 type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
 
 impl Problem<'_> {
-    /// The candidate without conflicts, or of all if all have some, whose accesses are cheapest, and of equals
-    /// the one with the fewest byte permutes. Wider accesses come first even where they cost more permutes: there
-    /// are never more wavefronts than need be. Pairs of instructions are tried in the order of what they cost at
-    /// least, and no further than to where that is more than what has been found.
+    /// The candidate without conflicts, or of all if all have some, that has the fewest wavefronts, and of equals
+    /// the cheapest in all: there are never more wavefronts than need be. Pairs of instructions are tried in the
+    /// order of what they take at least, and no further than to where that is more than what has been found.
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
         let spans = (self.store.span(), self.load.span());
         let stores = options(&self.store, self.element_bits, self.machine, request.store);
@@ -57,29 +56,38 @@ impl Problem<'_> {
             Scope::Cluster => costs.remote_wavefront,
             _ => costs.wavefront,
         };
-        let price = |instruction: &Instruction, registers: usize, wavefront: f32| {
-            let count = 1u32 << (registers as u32 - instruction.registers_log2());
+        // The price of the wavefronts of all instructions of a side, and of what they take besides.
+        let price = |instruction: &Instruction, count: u32, wavefronts: u32, wavefront: f32| {
+            let count = count as f32;
             (
-                count as f32 * (costs.issue + instruction.phases() as f32 * wavefront),
-                count,
+                count * wavefronts as f32 * wavefront,
+                count * costs.access(instruction),
             )
         };
-        // The least price, without conflicts and permutes, the number of instructions, and the pair.
-        let mut pairs: Vec<(f32, u32, u8, u8)> = Vec::with_capacity(stores.len() * loads.len());
+        let both = |a: (f32, f32), b: (f32, f32)| (a.0 + b.0, a.0 + b.0 + a.1 + b.1);
+        // The least price of the wavefronts and of all, without conflicts and permutes, and the pair.
+        let mut pairs: Vec<((f32, f32), u8, u8)> = Vec::with_capacity(stores.len() * loads.len());
+        let least = |instruction: &Instruction, registers: usize, wavefront: f32| {
+            let count = 1u32 << (registers as u32 - instruction.registers_log2());
+            price(instruction, count, instruction.phases(), wavefront)
+        };
         for (i, store) in (0u8..).zip(&stores) {
-            let own = price(store, self.store.registers.len(), costs.wavefront);
+            let own = least(store, self.store.registers.len(), costs.wavefront);
             for (j, load) in (0u8..).zip(&loads) {
-                let other = price(load, self.load.registers.len(), load_wavefront);
-                pairs.push((own.0 + other.0, own.1 + other.1, i, j));
+                let other = least(load, self.load.registers.len(), load_wavefront);
+                pairs.push((both(own, other), i, j));
             }
         }
-        let rest = |pair: &(f32, u32, u8, u8)| (pair.1, pair.2, pair.3);
-        pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(rest(a).cmp(&rest(b))));
+        let key = |pair: &((f32, f32), u8, u8)| (pair.1, pair.2);
+        pairs.sort_unstable_by(|a, b| {
+            let prices = a.0.0.total_cmp(&b.0.0).then(a.0.1.total_cmp(&b.0.1));
+            prices.then(key(a).cmp(&key(b)))
+        });
         let mut best: Option<Candidate> = None;
-        for &(least, _, i, j) in &pairs {
+        for &(least, i, j) in &pairs {
             if best
                 .as_ref()
-                .is_some_and(|best| best.is_free() && best.price < least)
+                .is_some_and(|best| best.is_free() && best.price <= least)
             {
                 break;
             }
@@ -87,18 +95,29 @@ impl Problem<'_> {
             let Some(mut candidate) = self.evaluate(store, load, &spans) else {
                 continue;
             };
-            let memory = |side: &Assignment, wavefront: f32| {
-                side.instructions() as f32 * (costs.issue + side.wavefronts as f32 * wavefront)
+            let of = |side: &Assignment, wavefront: f32| {
+                price(
+                    &side.instruction,
+                    side.instructions(),
+                    side.wavefronts,
+                    wavefront,
+                )
             };
-            let (store, load) = (&candidate.store, &candidate.load);
-            candidate.price = memory(store, costs.wavefront) + memory(load, load_wavefront);
-            let better = |best: &Candidate| {
-                let key = |one: &Candidate| (!one.is_free(), one.price);
-                let equal = key(&candidate) == key(best);
-                key(&candidate) < key(best)
-                    || equal && self.permutes(&candidate) < self.permutes(best)
-            };
-            if best.as_ref().is_none_or(better) {
+            let memory = both(
+                of(&candidate.store, costs.wavefront),
+                of(&candidate.load, load_wavefront),
+            );
+            let key = |one: &Candidate| (!one.is_free(), one.price);
+            candidate.price = memory;
+            if best
+                .as_ref()
+                .is_some_and(|best| key(best) <= key(&candidate))
+            {
+                continue;
+            }
+            let permutes = self.permutes(&candidate) as f32 * costs.permute;
+            candidate.price.1 = costs.together(memory.1, permutes);
+            if best.as_ref().is_none_or(|best| key(&candidate) < key(best)) {
                 best = Some(candidate);
             }
         }
@@ -215,7 +234,7 @@ impl Problem<'_> {
             store: store_registers,
             load: load_registers,
             swizzle,
-            price: 0.0,
+            price: (0.0, 0.0),
         };
         candidate.store.wavefronts = candidate.store.count(
             &self.store,
