@@ -9,7 +9,7 @@ A tensor of 512 rows is gathered from, along rows of 2 to 128 elements that lie 
 which lie across warps and leave shared memory as the only way. Each of these is measured twice. A *chain* is a loop
 around the op alone, whose result is its next source and gives its next indices; rows of more than 32 elements do not
 fit into the registers of the loop. A *kernel* is a loop around everything that the shortest kernel with a gather
-does: load, gather, store.
+does: load, gather, store; each block has a tensor of its own, of TILES.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from layout_kernels import Body, tensor
 ROWS = 512
 WIDTHS = (2, 4, 8, 16, 32, 64, 128)
 LONGEST_CHAIN = 32
+TILES = 512
 ELEMENT = "i32"
 LAYOUT = plans.conversion_pairs.BLOCKED.format(1, 1, 4, 8, plans.layout_kernels.WARPS, 1, 1, 0)
 
@@ -50,11 +51,15 @@ def kernel(form, width, axis):
         body.lines.append("}")
         body.store("%o", "%end", shape, ELEMENT, LAYOUT)
     else:
-        at, of = body.pointers("%x", shape, ELEMENT, LAYOUT)
+        number = body.make("tt.get_program_id x : i32")
+        number = body.make(f"arith.andi {number}, {body.make(f'arith.constant {TILES - 1} : i32')} : i32")
+        offset = body.make(f"arith.muli {number}, {body.make(f'arith.constant {ROWS * width} : i32')} : i32")
+        x, o = (body.make(f"tt.addptr %{name}, {offset} : !tt.ptr<{ELEMENT}>, i32") for name in "xo")
+        at, of = body.pointers(x, shape, ELEMENT, LAYOUT)
         body.lines.append(f"scf.for %i = {zero} to %n step {one} : i32 {{")
         # Nobody may take the load out of the loop.
         value = body.make(f"tt.load {at} {{isVolatile = true}} : {of}")
-        body.store("%o", gather(value), shape, ELEMENT, LAYOUT)
+        body.store(o, gather(value), shape, ELEMENT, LAYOUT)
         body.lines.append("}")
     return plans.module(body, ELEMENT)
 
@@ -82,6 +87,8 @@ def pack(arguments):
             compiled["Triton"] = rivals.by_triton(file)
             case = {"of": "gather", "name": name, "case": [ELEMENT, form, width, axis], "same": True,
                     "repetitions": plan_times.REPETITIONS * WIDTHS[0] // width}
+            if form == "kernel":
+                case["elements"] = TILES * ROWS * width
             case.update(chosen=chosen, plans={way: {"cost": 0} for way in compiled}, kernels={})
             for way, (text, metadata) in compiled.items():
                 stem = case["kernels"][way] = f"{name}.{way}"

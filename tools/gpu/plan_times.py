@@ -63,23 +63,24 @@ def measure(driver, clock, packed, case):
     import cuda_driver
 
     rng = np.random.default_rng(0)
+    elements = case.get("elements", ELEMENTS)
     of = NUMPY[element_of(case)]
     if np.issubdtype(of, np.integer):
         limits = np.iinfo(of)
-        source = rng.integers(limits.min, limits.max, ELEMENTS, dtype=of, endpoint=True)
+        source = rng.integers(limits.min, limits.max, elements, dtype=of, endpoint=True)
     else:
-        source = rng.standard_normal(ELEMENTS).astype(of)
+        source = rng.standard_normal(elements).astype(of)
     kernels, results = {}, {}
     source = cuda_driver.Buffer(driver, source)
     for plan, stem in case["kernels"].items():
         kernel = cuda_driver.Kernel(driver, packed.read(f"{stem}.ptx"), json.loads(packed.read(f"{stem}.json")))
         kernels[plan] = kernel
-        output = cuda_driver.Buffer(driver, np.zeros(ELEMENTS, of))
+        output = cuda_driver.Buffer(driver, np.zeros(elements, of))
         kernel.launch((1,), [source.address, output.address, ctypes.c_int32(3)])
         driver.synchronize()
         results[plan] = output.read()
         output.free()
-    output = cuda_driver.Buffer(driver, np.zeros(ELEMENTS, of))
+    output = cuda_driver.Buffer(driver, np.zeros(elements, of))
     repetitions = case.get("repetitions", REPETITIONS)
     values = [source.address, output.address, ctypes.c_int32(repetitions)]
     none = [*values[:2], ctypes.c_int32(0)]
