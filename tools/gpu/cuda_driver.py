@@ -100,8 +100,8 @@ class Kernel:
             # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.call("cuFuncSetAttribute", self.function, 8, self.shared)
         self.scratch_memory, self.scratch_size = ctypes.c_uint64(0), 0
-        if int(metadata.get("num_ctas", 1)) != 1:
-            raise CudaError("clusters of blocks are not supported by this launcher")
+        # The PTX says how many blocks a cluster has; a program is one cluster, and the grid counts blocks.
+        self.blocks = int(metadata.get("num_ctas", 1))
 
     def registers(self):
         """Registers for each thread, as the driver counts them."""
@@ -111,7 +111,7 @@ class Kernel:
         return value.value
 
     def launch(self, grid, values):
-        """Starts the kernel on ctypes values; the two scratch pointers are added here."""
+        """Starts a grid of programs on ctypes values; the two scratch pointers are added here."""
         if self.metadata.get("profile_scratch_size"):
             raise CudaError("scratch memory for profiling is not supported by this launcher")
         values = [*values, self.scratch(math.prod(grid)), ctypes.c_uint64(0)]
@@ -119,7 +119,7 @@ class Kernel:
         threads = 32 * int(self.metadata["num_warps"])
         x, y, z = (*grid, 1, 1)[:3]
         self.driver.call(
-            "cuLaunchKernel", self.function, x, y, z, threads, 1, 1,
+            "cuLaunchKernel", self.function, x * self.blocks, y, z, threads, 1, 1,
             self.shared, None, pointers, None,
         )  # fmt: skip
 
