@@ -12,12 +12,10 @@ fit into the registers of the loop. A *kernel* is a loop around everything that 
 does: load, gather, store; each block has a tensor of its own, of TILES.
 """
 
-import argparse
 import json
 import shutil
 import sys
 import zipfile
-from pathlib import Path
 
 import plan_times
 import plans
@@ -126,15 +124,7 @@ def report(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("pack")
-    command.set_defaults(run=pack)
-    command.add_argument("folder", type=Path, help="made anew; must not exist")
-    command.add_argument("--llopt", default=plans.ROOT / "target/release/llopt", type=Path)
-    command = commands.add_parser("report")
-    command.set_defaults(run=report)
-    command.add_argument("times", type=Path, help="what plan_times.py wrote")
+    parser, _ = plans.command_line(__doc__.splitlines()[0], pack, report)
     arguments = parser.parse_args()
     arguments.run(arguments)
 

@@ -78,6 +78,20 @@ def copy_launcher(folder):
         shutil.copy(HERE / name, launcher / name)
 
 
+def command_line(description, pack, report):
+    """The parser of a tool that packs kernels and reports their times, and the parser of `pack`."""
+    parser = argparse.ArgumentParser(description=description)
+    commands = parser.add_subparsers(required=True)
+    packing = commands.add_parser("pack")
+    packing.set_defaults(run=pack)
+    packing.add_argument("folder", type=Path, help="made anew; must not exist")
+    packing.add_argument("--llopt", default=ROOT / "target/release/llopt", type=Path)
+    reporting = commands.add_parser("report")
+    reporting.set_defaults(run=report)
+    reporting.add_argument("times", type=Path, help="what plan_times.py wrote")
+    return parser, packing
+
+
 def distinct(bases):
     """The registers that hold something which no lower one holds, and for each register the one it repeats."""
     spanned, free = {}, 0

@@ -13,7 +13,6 @@ of which holds 1 to 32 results; what a reduction gives is added to the source of
 geometric mean of the ratios of times is above LIMIT.
 """
 
-import argparse
 import json
 import math
 import random
@@ -21,7 +20,6 @@ import shutil
 import statistics
 import sys
 import zipfile
-from pathlib import Path
 
 import plan_times
 import plans
@@ -151,16 +149,8 @@ def report(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("pack")
-    command.set_defaults(run=pack)
-    command.add_argument("folder", type=Path, help="made anew; must not exist")
-    command.add_argument("--llopt", default=plans.ROOT / "target/release/llopt", type=Path)
-    command.add_argument("--pairs", type=int, default=80, help="conversions")
-    command = commands.add_parser("report")
-    command.set_defaults(run=report)
-    command.add_argument("times", type=Path, help="what plan_times.py wrote")
+    parser, packing = plans.command_line(__doc__.splitlines()[0], pack, report)
+    packing.add_argument("--pairs", type=int, default=80, help="conversions")
     arguments = parser.parse_args()
     arguments.run(arguments)
 

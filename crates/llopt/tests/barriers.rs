@@ -13,6 +13,19 @@ use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 const ELEMENTS: usize = 1024;
 const WARPS: u32 = 4;
 
+/// What is converted in each iteration changes.
+const CONVERSION_IN_A_LOOP: &str = "%zero = arith.constant 0 : i32
+         %one = arith.constant 1 : i32
+         %three = arith.constant 3 : i32
+         %n0 = arith.constant dense<0> : tensor<1024xi32, #b>
+         %e, %last = scf.for %i = %zero to %three step %one iter_args(%s = %n0, %v = %x) -> (tensor<1024xi32, #b>, tensor<1024xi32, #a>) : i32 {
+           %b = ttg.convert_layout %v : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+           %c = arith.addi %s, %b : tensor<1024xi32, #b>
+           %d = arith.muli %v, %x : tensor<1024xi32, #a>
+           scf.yield %c, %d : tensor<1024xi32, #b>, tensor<1024xi32, #a>
+         }
+         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>";
+
 /// Bodies of kernels; `%x` holds the elements in layout `#a`, `%p` and `%q` are pointers to where results go, in
 /// layouts `#a` and `#b`.
 const BODIES: [(&str, &str); 9] = [
@@ -26,17 +39,7 @@ const BODIES: [(&str, &str); 9] = [
     ),
     (
         "a conversion in a loop",
-        "%zero = arith.constant 0 : i32
-         %one = arith.constant 1 : i32
-         %three = arith.constant 3 : i32
-         %n0 = arith.constant dense<0> : tensor<1024xi32, #b>
-         %e, %last = scf.for %i = %zero to %three step %one iter_args(%s = %n0, %v = %x) -> (tensor<1024xi32, #b>, tensor<1024xi32, #a>) : i32 {
-           %b = ttg.convert_layout %v : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
-           %c = arith.addi %s, %b : tensor<1024xi32, #b>
-           %d = arith.muli %v, %x : tensor<1024xi32, #a>
-           scf.yield %c, %d : tensor<1024xi32, #b>, tensor<1024xi32, #a>
-         }
-         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>",
+        CONVERSION_IN_A_LOOP,
     ),
     (
         "a reduction across warps, and one of its result",
@@ -134,17 +137,7 @@ const CLUSTER_BODIES: [(&str, &str); 2] = [
     ),
     (
         "a conversion between blocks in a loop",
-        "%zero = arith.constant 0 : i32
-         %one = arith.constant 1 : i32
-         %three = arith.constant 3 : i32
-         %n0 = arith.constant dense<0> : tensor<1024xi32, #b>
-         %e, %last = scf.for %i = %zero to %three step %one iter_args(%s = %n0, %v = %x) -> (tensor<1024xi32, #b>, tensor<1024xi32, #a>) : i32 {
-           %b = ttg.convert_layout %v : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
-           %c = arith.addi %s, %b : tensor<1024xi32, #b>
-           %d = arith.muli %v, %x : tensor<1024xi32, #a>
-           scf.yield %c, %d : tensor<1024xi32, #b>, tensor<1024xi32, #a>
-         }
-         tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>",
+        CONVERSION_IN_A_LOOP,
     ),
 ];
 
