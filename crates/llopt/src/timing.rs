@@ -3,28 +3,40 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use cpu_time::ThreadTime;
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 
-/// The phases of one compilation, in the order in which they ran, with their wall times.
+/// The phases of one compilation, in the order in which they ran, with their times.
+///
+/// A compilation runs in one thread. Beside the wall time of a phase stands the processor time of that
+/// thread, which other work on the machine does not lengthen; programs that a phase starts are not in it.
 ///
 /// [`fmt::Display`] prints a table; serialised, it is a list of `{"phase", "milliseconds"}`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     phases: Vec<(&'static str, Duration)>,
+    processor: Vec<Duration>,
 }
 
 impl Timings {
     /// Runs a phase and notes its time under `name`. A phase that runs twice is listed twice.
     pub(crate) fn phase<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
-        let begin = Instant::now();
+        let (begin, processor) = (Instant::now(), ThreadTime::now());
         let result = work();
+        self.processor.push(processor.elapsed());
         self.phases.push((name, begin.elapsed()));
         result
     }
 
-    /// The phases in order.
+    /// The phases in order, with their wall times.
     pub fn phases(&self) -> &[(&'static str, Duration)] {
         &self.phases
+    }
+
+    /// The phases in order, with their processor times.
+    pub fn processor(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        let names = self.phases.iter().map(|&(name, _)| name);
+        names.zip(self.processor.iter().copied())
     }
 
     /// The time of all phases together.
@@ -92,6 +104,7 @@ mod tests {
                 ("parse", Duration::from_millis(1)),
                 ("emit", Duration::from_millis(3)),
             ],
+            processor: vec![Duration::from_millis(1), Duration::from_millis(2)],
         };
         assert_eq!(
             timings.to_string(),
