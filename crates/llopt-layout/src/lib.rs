@@ -24,6 +24,7 @@ pub mod f2;
 pub mod instruction;
 mod layout;
 mod list;
+pub mod matrix_product;
 mod permutation;
 pub mod plan;
 pub mod words;
