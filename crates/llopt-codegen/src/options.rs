@@ -31,7 +31,7 @@ pub struct CodegenOptions {
     pub keep_print_calls: bool,
     /// Whether LLVM's verifier runs after lowering.
     pub verify: bool,
-    /// Whether lowering keeps its [decisions](crate::decision) for somebody to read.
+    /// Whether lowering keeps its [decisions](crate::walk::decision) for somebody to read.
     pub keep_decisions: bool,
 }
 

@@ -3,13 +3,15 @@
 
 use inkwell::context::Context;
 use inkwell::values::BasicValueEnum;
-use llopt_codegen::amdgpu::Amdgpu;
-use llopt_codegen::element::{Element, Float8};
-use llopt_codegen::emitter::{Emitter, V};
-use llopt_codegen::hooks::{Access, Caching, Eviction, Hooks, Launch, Math, Rounding, Words};
-use llopt_codegen::machine::Machine;
-use llopt_codegen::nvptx::Nvptx;
-use llopt_codegen::{emit, float8, optimize};
+use llopt_codegen::llvm::emitter::{Emitter, V};
+use llopt_codegen::llvm::machine::Machine;
+use llopt_codegen::targets::amdgpu::Amdgpu;
+use llopt_codegen::targets::hooks::{
+    Access, Caching, Eviction, Hooks, Launch, Math, Rounding, Words,
+};
+use llopt_codegen::targets::nvptx::Nvptx;
+use llopt_codegen::values::element::{Element, Float8};
+use llopt_codegen::{llvm::emit, llvm::optimize, values::float8};
 use llopt_target::{Target, Vendor};
 
 fn hooks(target: Target) -> Box<dyn Hooks> {
@@ -146,7 +148,7 @@ fn buffers_load_in_one_instruction() {
             let thread = hooks.thread_in_block(e);
             let offset = e.mul(thread, e.i32(16));
             let mask = Some(e.icmp(inkwell::IntPredicate::SLT, thread, p[2]));
-            let mut request = llopt_codegen::hooks::BufferAccess {
+            let mut request = llopt_codegen::targets::hooks::BufferAccess {
                 descriptor: buffers.descriptor(e, p[0]),
                 offset,
                 mask,

@@ -88,7 +88,7 @@ pub fn dialect(model: &Model, dialect: &Dialect, mistakes: &mut Vec<String>) -> 
         .map(|enumeration| format!("&{}::DEFINITION, ", enumeration.name))
         .collect();
     let materialize = if dialect.materializes_constants {
-        "Some(crate::operation_builder::constant)"
+        "Some(crate::tables::operation_builder::constant)"
     } else {
         "None"
     };
@@ -167,7 +167,7 @@ fn operation_tables(
         let reference = |name: &str| value_ref(operation, name);
         let _ = write!(
             relations,
-            "Relation {{ summary: {:?}, from: {}, to: {}, transform: crate::relation::{} }}, ",
+            "Relation {{ summary: {:?}, from: {}, to: {}, transform: crate::check::relation::{} }}, ",
             relation.summary,
             reference(&relation.from)?,
             reference(&relation.to)?,
@@ -179,7 +179,7 @@ fn operation_tables(
         let resource = if resource == "DefaultResource" {
             "None".to_owned()
         } else {
-            format!("Some(&crate::resource::{})", screaming(resource))
+            format!("Some(&crate::meaning::resource::{})", screaming(resource))
         };
         let _ = write!(
             effects,
@@ -237,7 +237,7 @@ fn operation_tables(
 
     let mut spec = format!(
         "OpSpec {{ data: Some(&DEFINITIONS[{index}]), attributes: &{slots:?}, traits: &[{traits}], \
-         operands: {}, results: {}, regions: {}, parents: &{:?}, verify: Some(crate::verify::operation), ",
+         operands: {}, results: {}, regions: {}, parents: &{:?}, verify: Some(crate::check::verify::operation), ",
         arity(&operation.operands),
         arity(&operation.results),
         region_arity(&operation.regions),
@@ -251,7 +251,9 @@ fn operation_tables(
             dialect.name
         );
     } else if format.is_some() {
-        spec.push_str("parse: Some(crate::format::parse), print: Some(crate::format::print), ");
+        spec.push_str(
+            "parse: Some(crate::text::format::parse), print: Some(crate::text::format::print), ",
+        );
     }
     if has_hook("hasRegionVerifier") || !operation.regions.is_empty() {
         let own = if has_hook("hasRegionVerifier") {
@@ -266,7 +268,7 @@ fn operation_tables(
         };
         let _ = write!(
             spec,
-            "verify_regions: Some(|spec, operation| {{ crate::verify::regions(spec, operation)?; {own} }}), "
+            "verify_regions: Some(|spec, operation| {{ crate::check::verify::regions(spec, operation)?; {own} }}), "
         );
     }
     if has_hook("hasFolder") {
@@ -305,7 +307,7 @@ fn operation_tables(
     {
         "Effects::None".to_owned()
     } else if operation.effects.is_some() {
-        "Effects::Computed(crate::effects::listed)".to_owned()
+        "Effects::Computed(crate::meaning::effects::listed)".to_owned()
     } else {
         "Effects::Unknown".to_owned()
     };
@@ -334,7 +336,7 @@ fn operation_tables(
             hook("infer")
         );
         if operation.has_trait("InferUpToLayoutEquality") {
-            spec.push_str("compatible: Some(|_, inferred, given| crate::infer::equal_up_to_layout(inferred, given)), ");
+            spec.push_str("compatible: Some(|_, inferred, given| crate::check::infer::equal_up_to_layout(inferred, given)), ");
         }
     }
     if operation.has_trait("FunctionOpInterface") {
@@ -355,7 +357,7 @@ fn operation_tables(
         spec.push_str("region_terminator: true, ");
     }
     if operation.results.len() > 1 {
-        spec.push_str("result_names: Some(crate::names::results), ");
+        spec.push_str("result_names: Some(crate::text::names::results), ");
     }
     let _ = write!(spec, "..OpSpec::new({full_name:?}) }}");
     Ok((definition, spec))
@@ -560,8 +562,8 @@ fn kinds(model: &Model, dialect: &Dialect, table: &str, kinds: &[KindDefinition]
             (format!("{module}::parse"), format!("{module}::print"))
         } else {
             (
-                format!("crate::kind::parse_{lower}"),
-                format!("crate::kind::print_{lower}"),
+                format!("crate::text::kind::parse_{lower}"),
+                format!("crate::text::kind::print_{lower}"),
             )
         };
         let alias = if kind.alias.is_empty() {
@@ -570,14 +572,14 @@ fn kinds(model: &Model, dialect: &Dialect, table: &str, kinds: &[KindDefinition]
             format!("Some({:?})", kind.alias)
         };
         let encoding = if table == "ATTRIBUTE" {
-            "verify_encoding: crate::kind::ENCODING_VERIFIER, "
+            "verify_encoding: crate::text::kind::ENCODING_VERIFIER, "
         } else {
             ""
         };
         let _ = writeln!(
             specs,
             "    {spec} {{ mnemonic: {:?}, data: Some(&{table}_DEFINITIONS[{index}]), parameters: &{parameter_names:?}, \
-             parse: {parse}, print: {print}, verify: Some(crate::kind::verify_{lower}), {encoding}alias: {alias} }},",
+             parse: {parse}, print: {print}, verify: Some(crate::text::kind::verify_{lower}), {encoding}alias: {alias} }},",
             kind.mnemonic
         );
         let constant = screaming(&kind.mnemonic.replace('.', "_"));

@@ -188,7 +188,7 @@ impl Lowering<'_> {
                 }
                 let space = self.space();
                 format!(
-                    "Element::Custom {{ directive: &crate::syntax::{}, arguments: &[{code}], space: {space} }}",
+                    "Element::Custom {{ directive: &crate::text::syntax::{}, arguments: &[{code}], space: {space} }}",
                     screaming(name)
                 )
             }
@@ -489,7 +489,7 @@ impl Lowering<'_> {
         };
         let derived = |from: String, transform: &str, summary: &str| {
             format!(
-                "TypeSource::Derived {{ from: {from}, transform: crate::relation::{transform}, summary: {summary:?} }}"
+                "TypeSource::Derived {{ from: {from}, transform: crate::check::relation::{transform}, summary: {summary:?} }}"
             )
         };
         for relation in &operation.relations {

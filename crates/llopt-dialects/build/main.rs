@@ -9,7 +9,7 @@ mod format;
 mod lower;
 mod model;
 mod read;
-#[path = "../src/type_set.rs"]
+#[path = "../src/tables/type_set.rs"]
 #[allow(
     dead_code,
     reason = "the crate uses more of this file than the build script does"

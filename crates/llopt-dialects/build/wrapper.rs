@@ -398,7 +398,7 @@ fn results(model: &Model, operation: &Operation, parameters: &mut String, body: 
                 let from = identifier(&operation.operands[from].name);
                 let _ = writeln!(
                     body,
-                    "        building.derived_result(Self::NAME, {from}, crate::relation::{transform});"
+                    "        building.derived_result(Self::NAME, {from}, crate::check::relation::{transform});"
                 );
             }
         }

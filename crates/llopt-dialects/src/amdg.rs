@@ -16,19 +16,19 @@ mod generated {
     //! What the build script makes of the `.td` files.
 
     use crate::{
-        access,
-        definition::{
+        tables::access,
+        tables::definition::{
             AttributeField, AttributeKind, DefaultValue, DialectDefinition, Effect, EnumDefinition,
             Groups, KindDefinition, Multiplicity, OpDefinition, OpTrait, Parameter,
             ParameterDefault, ParameterKind, Presence, RegionField, Relation, Style,
             TypeConstraint, ValueField, ValueRef,
         },
-        format::{
+        tables::make,
+        tables::operation_builder::Building,
+        tables::type_set::TypeSet,
+        text::format::{
             Anchor, Clause, CustomArgument, Element, FixedType, Format, TypeArgument, TypeSource,
         },
-        make,
-        operation_builder::Building,
-        type_set::TypeSet,
     };
     use llopt_mlir::dialect::{
         Arity, AttributeSpec, DialectSpec, EffectKind, Effects, OpSpec, Speculation, Trait,

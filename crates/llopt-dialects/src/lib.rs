@@ -1,9 +1,9 @@
 //! The dialects tt, ttg, ttng, amdg and gluon, textually compatible with Triton 3.6.
 //!
 //! `dialects/*.td` is the only place that says what the operations, attributes and types are. The
-//! build script turns it into static tables ([`definition`]), typed wrappers (one module per
+//! build script turns it into static tables ([`tables::definition`]), typed wrappers (one module per
 //! dialect, e.g. [`tt::LoadOp`]) and parsed assembly formats; the modules here interpret them:
-//! [`mod@format`] reads and writes operations, [`kind`] attributes and types, [`verify`] checks what
+//! [`mod@format`] reads and writes operations, [`text::kind`] attributes and types, [`check::verify`] checks what
 //! the tables say. Hand-written code per operation (`tt::verify`, `tt::fold`, …) holds only what
 //! a table cannot say.
 //!
@@ -13,39 +13,20 @@
 //! # Ok::<(), llopt_mlir::dialect::RegisterError>(())
 //! ```
 
-pub mod access;
 pub mod amdg;
-mod compatibility;
-pub mod definition;
-pub mod effects;
-pub mod encoding;
-mod encoding_verifier;
-mod fold;
-pub mod format;
+pub mod check;
 pub mod gluon;
-pub mod infer;
-pub mod kind;
-pub mod make;
-pub mod module;
-mod names;
-mod operation_builder;
-pub mod relation;
-pub mod resource;
-mod rewriting;
-mod syntax;
-pub mod tensor_descriptor;
-pub mod transfer;
+pub mod layout;
+pub mod meaning;
+pub mod tables;
+pub mod text;
 pub mod tt;
 pub mod ttg;
 pub mod ttng;
-pub mod type_set;
-mod type_verifier;
-pub mod types;
-pub mod verify;
 
-use definition::DialectDefinition;
 use llopt_mlir::dialect::RegisterError;
 use melior::dialect::DialectRegistry;
+use tables::definition::DialectDefinition;
 
 /// Every dialect of this crate, dependencies first.
 pub fn dialects() -> [&'static DialectDefinition; 5] {

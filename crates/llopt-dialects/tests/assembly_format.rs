@@ -14,7 +14,7 @@ mod format;
 mod lower;
 #[path = "../build/model.rs"]
 mod model;
-#[path = "../src/type_set.rs"]
+#[path = "../src/tables/type_set.rs"]
 mod type_set;
 
 use model::{

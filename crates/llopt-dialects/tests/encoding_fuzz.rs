@@ -1,6 +1,6 @@
 //! Whatever the fields and the shape: an encoding has a layout of that shape or says why not.
 
-use llopt_dialects::encoding::{
+use llopt_dialects::layout::encoding::{
     AmdMfma, AmdRotatingShared, AmdWmma, Blocked, CgaLayout, DotOperand, Encoding, Linear,
     NvidiaMma, NvmmaShared, PaddedShared, SharedLinear, Slice, SwizzledShared, TensorMemory,
     TensorMemoryScales,

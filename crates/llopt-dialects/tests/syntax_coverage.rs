@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use llopt_dialects::access;
-use llopt_dialects::definition::{
+use llopt_dialects::tables::access;
+use llopt_dialects::tables::definition::{
     AttributeField, AttributeKind, DefaultValue, EnumDefinition, KindDefinition, Multiplicity,
     OpDefinition, ParameterKind, Presence, Style,
 };

@@ -4,11 +4,11 @@
 //! The second is checked against the meaning of the operations, place by place, without the algebra
 //! that the transfers are made of.
 
-use llopt_dialects::encoding::{
+use llopt_dialects::layout::encoding::{
     AmdMfma, Blocked, CgaLayout, DotOperand, Encoding, Linear, NvidiaMma, PaddedShared, Slice,
     SwizzledShared,
 };
-use llopt_dialects::transfer;
+use llopt_dialects::layout::transfer;
 use llopt_layout::{Dim, LinearLayout};
 use proptest::prelude::*;
 use proptest::sample::select;

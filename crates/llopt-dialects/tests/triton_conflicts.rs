@@ -7,7 +7,7 @@
 
 mod table;
 
-use llopt_dialects::encoding::Encoding;
+use llopt_dialects::layout::encoding::Encoding;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 use melior::Context;

@@ -3,7 +3,7 @@
 
 mod table;
 
-use llopt_dialects::encoding::Encoding;
+use llopt_dialects::layout::encoding::Encoding;
 use llopt_layout::LinearLayout;
 use melior::Context;
 use melior::dialect::DialectRegistry;

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use fastrand::Rng;
-use llopt_dialects::encoding::{
+use llopt_dialects::layout::encoding::{
     AmdMfma, AmdRotatingShared, AmdWmma, Blocked, CgaLayout, DotOperand, Encoding, Linear,
     NvidiaMma, NvmmaShared, PaddedShared, SharedLinear, Slice, SwizzledShared,
 };

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use llopt_dialects::encoding::Encoding;
+use llopt_dialects::layout::encoding::Encoding;
 use llopt_target::Target;
 use melior::Context;
 use melior::dialect::DialectRegistry;

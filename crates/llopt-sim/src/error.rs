@@ -35,7 +35,7 @@ pub enum Error {
         /// What happened, with its place.
         message: String,
         /// Counters and findings up to there.
-        report: Box<crate::report::Report>,
+        report: Box<crate::machine::report::Report>,
     },
     /// A block executed more instructions than the limit allows.
     #[error(

@@ -32,10 +32,11 @@
 //!
 //! # Layers
 //!
-//! `join` makes accesses as wide as they will be, `decode` turns LLVM IR into bytecode on rows, with `intrinsics` and `assembly` for what is not an LLVM
-//! instruction; `execute` runs it, with one file per kind of operation that needs more than rows (`access`,
-//! `collective`, `matrix`, `tiles`, `transfer`, `print`); `block` schedules warps, `launch` schedules blocks. The
-//! machine never learns what tensor or layout a value came from.
+//! `translate` turns LLVM IR, intrinsics and inline assembly into bytecode on rows; `machine` has the grid, blocks,
+//! warps and paths that execute it, and the report; `memory` holds what accesses read and write, what they cost, the
+//! copy engine and the sanitizer's shadow; `units` are what a warp does as a whole (exchanges, matrix products,
+//! tiles, printing); `numbers` are floating-point formats in software. None of them learns what tensor or layout a
+//! value came from. `reference` stands apart: it interprets the tile IR itself.
 //!
 //! # Example
 //!
@@ -66,40 +67,15 @@
 // The static copy of LLVM that inkwell's declarations are linked against.
 use mlir_sys as _;
 
-mod access;
-mod assembly;
-mod banks;
-mod block;
-mod bulk;
-mod bytecode;
-mod collective;
-mod counters;
-mod decode;
-mod directed;
-mod dominance;
-mod emit;
 mod error;
-mod execute;
-mod findings;
-mod float;
-mod group_product;
-mod intrinsics;
-mod ir;
-mod join;
-mod launch;
 mod machine;
-mod matrix;
 mod memory;
-mod print;
+mod numbers;
 pub mod reference;
-mod report;
-mod row;
-mod shadow;
-mod tiles;
-mod transfer;
-mod warp;
+mod translate;
+mod units;
 
 pub use error::{Error, LaunchError};
-pub use launch::{Argument, Launch, Mapping, Options, Progress, TensorArgument};
-pub use machine::Machine;
-pub use report::{Finding, FindingKind, GlobalTraffic, LineReport, Report, SharedTraffic};
+pub use machine::entry::Machine;
+pub use machine::launch::{Argument, Launch, Mapping, Options, Progress, TensorArgument};
+pub use machine::report::{Finding, FindingKind, GlobalTraffic, LineReport, Report, SharedTraffic};

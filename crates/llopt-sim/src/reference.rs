@@ -29,14 +29,14 @@ mod value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
+use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::tt;
-use llopt_dialects::types::TensorDesc;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::ir::{BlockRef, Module, OperationRef, Value as Handle, ValueLike};
 
 use crate::error::{Error, LaunchError};
-use crate::launch::{Argument, Launch, map_buffers};
-use crate::memory::GlobalMemory;
+use crate::machine::launch::{Argument, Launch, map_buffers};
+use crate::memory::global::GlobalMemory;
 
 use bound::Doubts;
 use descriptor::Descriptor;
@@ -206,7 +206,9 @@ fn run_knowing(
             }
             (Element::Pointer(_), Argument::Null) => 0,
             (Element::Pointer(_), Argument::Address(address)) => *address,
-            (Element::Int(width), Argument::Int(value)) => *value as u64 & crate::row::mask(width),
+            (Element::Int(width), Argument::Int(value)) => {
+                *value as u64 & crate::machine::row::mask(width)
+            }
             (Element::Real(real), Argument::Real(value)) => real.encode(*value),
             (Element::Real(real), Argument::Int(value)) => real.encode(*value as f64),
             _ => return Err(mismatch().into()),

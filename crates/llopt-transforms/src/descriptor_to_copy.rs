@@ -9,9 +9,9 @@
 //! the kernel makes itself would have to be written to memory first, which costs more than the addresses it
 //! saves ([`crate::descriptor_to_pointer`]).
 
-use llopt_dialects::tensor_descriptor::{DescriptorFields, default_encoding};
-use llopt_dialects::types::{MemDesc, MemDescParts, RankedTensor, TensorDesc};
-use llopt_dialects::{encoding, tt, ttg, ttng};
+use llopt_dialects::layout::tensor_descriptor::{DescriptorFields, default_encoding};
+use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor, TensorDesc};
+use llopt_dialects::{layout::encoding, tt, ttg, ttng};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
 use llopt_mlir::pass::{PassRun, PassSpec};

@@ -8,8 +8,8 @@
 //! A descriptor has to be known where it is used: one that control flow chooses, or that a function takes as
 //! a parameter, is left alone, and code generation says so.
 
+use llopt_dialects::tables::types::{Pointer, RankedTensor, TensorDesc};
 use llopt_dialects::tt;
-use llopt_dialects::types::{Pointer, RankedTensor, TensorDesc};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::{PassRun, PassSpec};

@@ -5,9 +5,9 @@
 //! will do and its results back. That is rare, since layouts that lie in no order come from no front end's
 //! defaults; and it is done before shared memory is given out, so that the conversions are like any others.
 
-use llopt_dialects::encoding::{Encoding, Linear};
+use llopt_dialects::layout::encoding::{Encoding, Linear};
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::ttg::ConvertLayoutOp;
-use llopt_dialects::types::RankedTensor;
 use llopt_layout::LinearLayout;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use inkwell::targets::TargetMachine;
-use llopt_codegen::diagnostics::Diagnostics;
 use llopt_codegen::error::CodegenError;
-use llopt_codegen::lower::LoweredModule;
-use llopt_codegen::machine::Machine;
-use llopt_codegen::{device_library, emit, lower, optimize};
+use llopt_codegen::llvm::diagnostics::Diagnostics;
+use llopt_codegen::llvm::machine::Machine;
+use llopt_codegen::walk::lower::LoweredModule;
+use llopt_codegen::{llvm::device_library, llvm::emit, llvm::optimize, walk::lower};
 use llopt_target::Feature;
 use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;

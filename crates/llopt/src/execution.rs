@@ -5,7 +5,7 @@
 //! layouts, synchronisation and optimisation are right; where two disagree, one of them is wrong.
 
 use inkwell::module::Module as LlvmModule;
-use llopt_codegen::{machine, optimize};
+use llopt_codegen::{llvm::machine, llvm::optimize};
 use llopt_sim::{Argument, Launch, Machine, Report};
 
 use crate::contain::contained;

@@ -1,6 +1,6 @@
 //! Where code generation's questions about values meet the analysis that answers them.
 
-use llopt_codegen::access::{AccessFacts, DimFacts};
+use llopt_codegen::plan::access::{AccessFacts, DimFacts};
 use llopt_transforms::axis::AxisAnalysis;
 use melior::ir::Value;
 

@@ -48,7 +48,7 @@ pub use error::{Error, ErrorClass};
 pub use execution::{Engines, Outcome, Outcomes, run_everywhere};
 pub use explain::{Explanation, explain};
 /// The dialects: an accessor and a builder for every operation, generated from their definitions.
-pub use llopt_codegen::request::{ConversionRequest, GatherRequest};
+pub use llopt_codegen::plan::request::{ConversionRequest, GatherRequest};
 pub use llopt_dialects as dialects;
 pub use llopt_sim as sim;
 pub use llopt_target::{ParseTargetError, Target};

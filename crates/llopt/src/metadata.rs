@@ -2,8 +2,8 @@
 //!
 //! The keys are those of Triton 3.6's metadata, so that its launchers start our binaries.
 
-use llopt_codegen::lower;
-use llopt_dialects::tensor_descriptor::DescriptorFields;
+use llopt_codegen::walk::lower;
+use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_sim::{Argument, Launch};
 use llopt_target::{Target, Vendor};
 use serde::Serialize;

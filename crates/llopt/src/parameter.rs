@@ -1,6 +1,6 @@
 //! What a kernel in tile IR takes, for whoever puts its arguments together.
 
-use llopt_dialects::types::Pointer;
+use llopt_dialects::tables::types::Pointer;
 use llopt_mlir::ir::{AttributeExt, BlockExt, FloatKind, OperationExt, RegionExt, TypeExt, Walk};
 use melior::ir::{Type, ValueLike};
 

@@ -1,8 +1,8 @@
 //! Where code generation's need of shared memory meets the analyses that hand it out, and the
 //! passes that do so.
 
-use llopt_codegen::legality::wanted_layout;
-use llopt_codegen::scratch::{self, Readers};
+use llopt_codegen::plan::legality::wanted_layout;
+use llopt_codegen::plan::scratch::{self, Readers};
 use llopt_layout::LinearLayout;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt};

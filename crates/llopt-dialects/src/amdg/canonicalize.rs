@@ -1,7 +1,7 @@
 //! Canonicalisation of amdg operations.
 
 use super::{ConcatOp, ExtractSliceOp};
-use crate::types::RankedTensor;
+use crate::tables::types::RankedTensor;
 use llopt_mlir::rewrite::{NoMatch, PatternSpec, Rewriter, Rewritten};
 use melior::ir::{OperationRef, ValueLike};
 

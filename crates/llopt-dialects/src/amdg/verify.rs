@@ -7,13 +7,13 @@ use super::{
     InitBarrierOp, LocalLoadPackedTransposedOp, ScaledUpcastFp4Op, UpcastMXFPOp, WaitBarrierOp,
 };
 use crate::{
-    encoding::{Encoding, layout_of},
-    infer::{complaint, encoding_of},
+    check::infer::{complaint, encoding_of},
+    layout::encoding::{Encoding, layout_of},
+    tables::type_set::TypeSet,
+    tables::types::{MemDescParts, RankedTensor, TensorDesc, class_of},
     tt::{RmwOp, ScaleDotElemType},
     ttg::verify::{descriptor, encoding, unpacked_shape},
     ttng::verify::barrier,
-    type_set::TypeSet,
-    types::{MemDescParts, RankedTensor, TensorDesc, class_of},
 };
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};

@@ -1,7 +1,7 @@
 //! What gluon operations check beyond their tables.
 
 use super::{SetAutoLayoutOp, attribute, is_open};
-use crate::types::RankedTensor;
+use crate::tables::types::RankedTensor;
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::{Attribute, Value, ValueLike};
 

@@ -1,7 +1,10 @@
 //! Canonicalisation of tt operations.
 
 use super::{AssertOp, BroadcastOp, ExpandDimsOp, LoadOp, ReshapeOp, SplatOp, StoreOp};
-use crate::{fold, infer, rewriting::supersede, transfer, types::RankedTensor};
+use crate::{
+    check::infer, layout::transfer, meaning::fold, meaning::rewriting::supersede,
+    tables::types::RankedTensor,
+};
 use llopt_mlir::{
     ir::{BlockExt, OperationExt, RegionExt, ValueExt},
     rewrite::{NoMatch, PatternSpec, Rewriter, Rewritten},

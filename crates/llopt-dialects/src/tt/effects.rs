@@ -1,7 +1,7 @@
 //! Memory effects of tt operations that depend on the instance.
 
 use super::{ElementwiseInlineAsmOp, ExternElementwiseOp, LoadOp};
-use crate::resource::GLOBAL_MEMORY;
+use crate::meaning::resource::GLOBAL_MEMORY;
 use llopt_mlir::dialect::{EffectKind, EffectSink, EffectTarget};
 
 /// A volatile load counts as a write too, so that it is neither removed nor repeated.

@@ -5,9 +5,11 @@ use super::{
     MulhiUIOp, ReshapeOp, SplatOp, SplitOp, TransOp, UnsplatOp,
 };
 use crate::{
-    fold::{Constants, at, bits, changed_type, is_zero, poison, resized, retyped, uniform},
-    type_set::TypeSet,
-    types::{class_of, element_or_self},
+    meaning::fold::{
+        Constants, at, bits, changed_type, is_zero, poison, resized, retyped, uniform,
+    },
+    tables::type_set::TypeSet,
+    tables::types::{class_of, element_or_self},
 };
 use llopt_mlir::{
     dialect::{Fold, FoldResult},

@@ -34,7 +34,7 @@ pub static INLINER: InlinerSpec = InlinerSpec {
         let kept = callable
             .attribute("noinline")
             .ok()
-            .and_then(crate::access::bool_value)
+            .and_then(crate::tables::access::bool_value)
             .unwrap_or(false);
         one_block && !kept
     },

@@ -4,9 +4,10 @@
 
 use super::{ExpandDimsOp, ReduceOp, TransOp};
 use crate::{
-    infer::{carried, i32_array_slot, integer_slot, operand_tensor},
-    relation, transfer,
-    types::RankedTensor,
+    check::infer::{carried, i32_array_slot, integer_slot, operand_tensor},
+    check::relation,
+    layout::transfer,
+    tables::types::RankedTensor,
 };
 use llopt_mlir::{
     diagnostic::Complaint,

@@ -2,7 +2,7 @@
 
 /// `!tt.ptr<f32>`, `!tt.ptr<f32, 3>`
 pub mod ptr {
-    use crate::{make, types::Pointer};
+    use crate::{tables::make, tables::types::Pointer};
     use llopt_mlir::{
         asm::{AsmParser, AsmPrinter, Parsed, Token},
         dialect::TypeSpec,
@@ -48,8 +48,8 @@ pub mod ptr {
 /// `!tt.tensordesc<tensor<64x64xf16>>`; `!tt.tensordesc<64x64xf16>` is read too.
 pub mod tensordesc {
     use crate::{
-        make,
-        types::{RankedTensor, TensorDesc},
+        tables::make,
+        tables::types::{RankedTensor, TensorDesc},
     };
     use llopt_mlir::{
         asm::{AsmParser, AsmPrinter, Parsed, Token},

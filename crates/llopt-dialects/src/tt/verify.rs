@@ -25,7 +25,7 @@ pub use shape::{broadcast, cat, gather, join, make_range, reshape, splat, split,
 pub(crate) use descriptor::picked_rows;
 pub(crate) use matrix::product_shapes;
 
-use crate::types::RankedTensor;
+use crate::tables::types::RankedTensor;
 use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};
 use melior::ir::{Type, Value, ValueLike};
 

@@ -1,6 +1,6 @@
 //! Syntax of the encodings that are more than a list of named values.
 
-use crate::{access, kind, make};
+use crate::{tables::access, tables::make, text::kind};
 use llopt_mlir::{
     asm::{AsmParser, AsmPrinter, Parsed, Token},
     dialect::AttributeSpec,
@@ -359,7 +359,7 @@ pub mod padded_shared {
 fn definition(
     spec: &'static AttributeSpec,
     parser: &mut AsmParser<'_, '_>,
-) -> Parsed<&'static crate::definition::KindDefinition> {
+) -> Parsed<&'static crate::tables::definition::KindDefinition> {
     match kind::attribute_definition(spec) {
         Some(definition) => Ok(definition),
         None => Err(parser.error_here(format!("`{}` has no definition", spec.mnemonic))),

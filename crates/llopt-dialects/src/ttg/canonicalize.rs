@@ -2,15 +2,15 @@
 
 use super::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp, LocalStoreOp};
 use crate::{
-    encoding::{Encoding, layout_of},
-    infer,
-    rewriting::supersede,
-    transfer,
+    check::infer,
+    layout::encoding::{Encoding, layout_of},
+    layout::transfer,
+    meaning::rewriting::supersede,
+    tables::types::RankedTensor,
     tt::{
         CatOp, GatherOp, HistogramOp, MakeRangeOp, ReshapeOp, SplatOp, SplitOp, TransOp,
         fold::is_identity,
     },
-    types::RankedTensor,
 };
 use llopt_layout::Dim;
 use llopt_mlir::{

@@ -1,7 +1,7 @@
 //! Memory effects of ttg operations that depend on the instance.
 
 use super::LocalAllocOp;
-use crate::{resource::SHARED_MEMORY, types::MemDesc};
+use crate::{meaning::resource::SHARED_MEMORY, tables::types::MemDesc};
 use llopt_mlir::dialect::{EffectKind, EffectSink, EffectTarget};
 use melior::ir::{ValueLike, operation::OperationLike};
 

@@ -2,9 +2,9 @@
 
 use super::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp, MemDescReinterpretOp, MemDescTransOp};
 use crate::{
-    fold::{Constants, changed_type, resized},
+    meaning::fold::{Constants, changed_type, resized},
+    tables::types::MemDesc,
     tt::fold::{compose, is_identity},
-    types::MemDesc,
 };
 use llopt_mlir::{dialect::Fold, ir::OperationExt};
 use melior::ir::ValueLike;

@@ -2,11 +2,11 @@
 
 use super::MemDescTransOp;
 use crate::{
-    encoding::Encoding,
-    infer::{complaint, i32_array_slot},
-    transfer,
+    check::infer::{complaint, i32_array_slot},
+    layout::encoding::Encoding,
+    layout::transfer,
+    tables::types::{MemDesc, MemDescParts},
     tt::infer::permuted_shape,
-    types::{MemDesc, MemDescParts},
 };
 use llopt_mlir::{
     diagnostic::Complaint,

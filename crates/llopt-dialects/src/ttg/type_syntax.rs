@@ -2,7 +2,7 @@
 
 /// `!ttg.memdesc<2x64xf16, #shared, #smem, mutable, 4x64>`
 pub mod memdesc {
-    use crate::types::{MemDesc, MemDescParts};
+    use crate::tables::types::{MemDesc, MemDescParts};
     use llopt_mlir::{
         asm::{AsmParser, AsmPrinter, Parsed, Token},
         dialect::TypeSpec,

@@ -6,13 +6,14 @@ use super::{
     WarpSpecializeOp, WarpYieldOp,
 };
 use crate::{
-    access,
-    encoding::{Encoding, layout_of},
-    infer::{complaint, encoding_of, same_encoding},
-    module, transfer,
+    check::infer::{complaint, encoding_of, same_encoding},
+    layout::encoding::{Encoding, layout_of},
+    layout::transfer,
+    tables::access,
+    tables::module,
+    tables::type_set::TypeSet,
+    tables::types::{MemDesc, MemDescParts, RankedTensor, class_of},
     tt::infer::permuted_shape,
-    type_set::TypeSet,
-    types::{MemDesc, MemDescParts, RankedTensor, class_of},
 };
 use llopt_layout::Dim;
 use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};
@@ -245,7 +246,8 @@ pub fn async_copy_global_to_local(operation: AsyncCopyGlobalToLocalOp<'_, '_>) -
             buffer.shape
         )));
     }
-    let pointee = crate::relation::pointee(pointers.r#type()).map(crate::types::element_or_self);
+    let pointee = crate::check::relation::pointee(pointers.r#type())
+        .map(crate::tables::types::element_or_self);
     if pointee != Some(buffer.element) {
         return Err(Complaint::new(format!(
             "the pointers point to '{}', the buffer has elements of type '{}'",

@@ -4,7 +4,7 @@
 pub mod canonicalize;
 
 use super::{WarpSpecializeOp, WarpSpecializePartitionsOp};
-use crate::make;
+use crate::tables::make;
 use llopt_mlir::asm::{OpParser, OpPrinter, Parsed, RegionStyle, Token};
 use melior::ir::{
     Block, BlockLike, OperationRef, Region, RegionLike, ValueLike, operation::OperationLike,

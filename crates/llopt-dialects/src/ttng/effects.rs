@@ -2,10 +2,10 @@
 
 use super::{TCGen5MMAOp, TCGen5MMAScaledOp, TMEMAllocOp, WarpGroupDotOp};
 use crate::{
-    access,
-    definition::OpDefinition,
-    resource::{SHARED_MEMORY, TENSOR_MEMORY},
-    types::MemDesc,
+    meaning::resource::{SHARED_MEMORY, TENSOR_MEMORY},
+    tables::access,
+    tables::definition::OpDefinition,
+    tables::types::MemDesc,
 };
 use llopt_mlir::dialect::{EffectKind, EffectSink, EffectTarget, Resource};
 use melior::ir::{OperationRef, Value, ValueLike, operation::OperationLike};
@@ -53,7 +53,7 @@ pub fn tc_gen5_mma_scaled<'c, 'a>(
 }
 
 fn product<'c, 'a>(a: Value<'c, 'a>, use_d: Value<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {
-    if crate::infer::constant_bool(use_d) != Some(false) {
+    if crate::check::infer::constant_bool(use_d) != Some(false) {
         effects.add(
             EffectKind::Read,
             EffectTarget::Operand(2),

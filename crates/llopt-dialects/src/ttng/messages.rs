@@ -27,7 +27,7 @@ use std::cmp::Reverse;
 
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 
-use crate::encoding::{COL, ROW};
+use crate::layout::encoding::{COL, ROW};
 
 /// A row and a column.
 type Place = [u32; 2];

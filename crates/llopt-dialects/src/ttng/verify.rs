@@ -9,17 +9,18 @@ use super::{
     WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 use crate::{
-    access,
-    encoding::{Encoding, Linear, layout_of},
-    infer::{complaint, encoding_of},
-    module, transfer,
+    check::infer::{complaint, encoding_of},
+    layout::encoding::{Encoding, Linear, layout_of},
+    layout::transfer,
+    tables::access,
+    tables::module,
+    tables::type_set::TypeSet,
+    tables::types::{MemDesc, MemDescParts, RankedTensor, class_of},
     tt::{
         ScaleDotElemType,
         verify::{picked_rows, product_shapes},
     },
     ttg::verify::{allocation, descriptor, encoding, same_contents},
-    type_set::TypeSet,
-    types::{MemDesc, MemDescParts, RankedTensor, class_of},
 };
 use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};
 use melior::ir::{OperationRef, Type, Value, ValueLike};

@@ -3,7 +3,7 @@
 //! Each region is associative on the values that it gets. Those of reductions also commute, since a layout
 //! may bring its elements together in any order.
 
-use llopt_dialects::transfer;
+use llopt_dialects::layout::transfer;
 
 use crate::element::Number;
 use crate::facts::Facts;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::transfer;
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
 use llopt_target::Vendor;
 
 use crate::element::{Data, Element, Number};

@@ -13,8 +13,8 @@ mod shape;
 use std::rc::Rc;
 
 use fastrand::Rng;
-use llopt_dialects::encoding::{Encoding, Slice};
-use llopt_dialects::transfer;
+use llopt_dialects::layout::encoding::{Encoding, Slice};
+use llopt_dialects::layout::transfer;
 use llopt_target::{Feature, Target, Vendor};
 
 use crate::element::{Data, Element, Number};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use llopt_dialects::transfer;
+use llopt_dialects::layout::transfer;
 
 use crate::element::Number;
 use crate::program::Type;

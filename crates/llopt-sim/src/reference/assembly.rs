@@ -11,9 +11,9 @@ use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_target::{Target, Vendor};
 use melior::ir::OperationRef;
 
-use crate::launch::{Argument, Launch, Options};
-use crate::machine::Machine;
-use crate::row::Real;
+use crate::machine::entry::Machine;
+use crate::machine::launch::{Argument, Launch, Options};
+use crate::machine::row::Real;
 
 use super::value::{Element, Tensor, Value};
 use super::{Interpreted, Program, unknown, wrong};
@@ -247,7 +247,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let data = bytes
                     .chunks_exact(registers.bytes)
                     .take(count)
-                    .map(crate::memory::read_bytes)
+                    .map(crate::memory::global::read_bytes)
                     .collect();
                 let mut tensor = Tensor::new(shape.clone(), element, data);
                 if bound > 0.0 {

@@ -23,8 +23,8 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use crate::bytecode::AtomicOp;
-use crate::row::{Real, sext};
+use crate::machine::bytecode::AtomicOp;
+use crate::machine::row::{Real, sext};
 
 use super::library;
 use super::value::{Element, Entry, Tensor};

@@ -6,15 +6,15 @@
 
 use std::rc::Rc;
 
-use llopt_dialects::types::TensorDesc;
+use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::{tt, ttg, ttng};
 use llopt_mlir::ir::OperationExt;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{OperationRef, Type, Value as Handle, ValueLike};
 
-use crate::access::combine;
-use crate::bytecode::AtomicOp;
-use crate::row::{Real, sext};
+use crate::machine::bytecode::AtomicOp;
+use crate::machine::row::{Real, sext};
+use crate::memory::access::combine;
 
 use super::value::{Element, Entry, Tensor, Value, coordinates, count, shape_of};
 use super::{Interpreted, Program, unknown, wrong};

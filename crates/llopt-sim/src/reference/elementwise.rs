@@ -4,9 +4,9 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
 
-use crate::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, Format, Rounding};
-use crate::ir::{IntPredicate, RealPredicate};
-use crate::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, mask};
+use crate::machine::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, mask};
+use crate::numbers::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, Format, Rounding};
+use crate::translate::ir::{IntPredicate, RealPredicate};
 
 use super::library;
 use super::value::{Element, Tensor};

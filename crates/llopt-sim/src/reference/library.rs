@@ -4,8 +4,8 @@
 //! and rounded to the type. Both are within the libraries' documented errors ([`super::bound`]). Classification,
 //! rounding to integers, remainders, bit operations and conversions are exact.
 
-use crate::float::{self, F32, Rounding};
-use crate::row::{self, Real, mask, sext};
+use crate::machine::row::{self, Real, mask, sext};
+use crate::numbers::float::{self, F32, Rounding};
 
 use super::value::{Element, Tensor};
 use super::{Interpreted, unknown};

@@ -4,8 +4,8 @@ use llopt_dialects::{amdg, tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::{OperationRef, Value as Handle, ValueLike};
 
-use crate::access::combine;
-use crate::bytecode::AtomicOp;
+use crate::machine::bytecode::AtomicOp;
+use crate::memory::access::combine;
 
 use super::shape::atomic_op;
 use super::value::{
@@ -224,7 +224,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             .iter()
             .map(|&o| {
                 base.wrapping_add(
-                    (crate::row::sext(o, offsets.element.bits()) as u64)
+                    (crate::machine::row::sext(o, offsets.element.bits()) as u64)
                         .wrapping_mul(element.bytes().into()),
                 )
             })

@@ -4,7 +4,7 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use melior::ir::{self, OperationRef, ValueLike};
 
-use crate::row::{mask, sext};
+use crate::machine::row::{mask, sext};
 
 use super::bound::{epsilon, roundings};
 use super::value::{Element, Tensor, Value, coordinates, position, shape_of};
@@ -315,8 +315,11 @@ fn dot(a: &Tensor, b: &Tensor, c: &Tensor, tensor_float: f64) -> Interpreted<Ten
 }
 
 /// The operation of an atomic by its name in the dialect.
-pub(super) fn atomic_op(op: tt::RmwOp, element: Element) -> Interpreted<crate::bytecode::AtomicOp> {
-    use crate::bytecode::AtomicOp as A;
+pub(super) fn atomic_op(
+    op: tt::RmwOp,
+    element: Element,
+) -> Interpreted<crate::machine::bytecode::AtomicOp> {
+    use crate::machine::bytecode::AtomicOp as A;
     let real = match element {
         Element::Real(real) => Some(real),
         _ => None,

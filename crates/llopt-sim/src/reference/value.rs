@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use llopt_dialects::types::{MemDesc, Pointer};
+use llopt_dialects::tables::types::{MemDesc, Pointer};
 use llopt_mlir::ir::{FloatKind, TypeExt};
 use melior::ir::Type;
 
-use crate::float::{E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, Format};
-use crate::row::{Real, mask, sext};
+use crate::machine::row::{Real, mask, sext};
+use crate::numbers::float::{E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, Format};
 
 use super::descriptor::Descriptor;
 use super::{Interpreted, unknown};
@@ -284,7 +284,9 @@ impl View {
 pub(super) fn shape_of(ty: Type<'_>) -> Vec<usize> {
     let extents = match MemDesc::of(ty) {
         Some(memory) => memory.shape(),
-        None => llopt_dialects::types::RankedTensor::of(ty).map_or_else(Vec::new, |t| t.shape()),
+        None => {
+            llopt_dialects::tables::types::RankedTensor::of(ty).map_or_else(Vec::new, |t| t.shape())
+        }
     };
     extents
         .into_iter()

@@ -1,6 +1,6 @@
 //! Products of warp groups against three loops: every type, both orders of memory, every swizzle, A in registers.
 
-use llopt_dialects::encoding::{CgaLayout, Encoding, NvmmaShared};
+use llopt_dialects::layout::encoding::{CgaLayout, Encoding, NvmmaShared};
 use llopt_sim::{Argument, FindingKind, Launch, Machine, Options, Report};
 use llopt_target::Target;
 

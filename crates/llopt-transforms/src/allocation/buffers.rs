@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::resource::BULK_SHARED_MEMORY;
-use llopt_dialects::types::MemDesc;
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::meaning::resource::BULK_SHARED_MEMORY;
+use llopt_dialects::tables::types::MemDesc;
 use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;

@@ -4,7 +4,7 @@
 //! An op that is not named here has results of which nothing is known, which is always true; a new
 //! op needs an arm only to be analysed better than that.
 
-use llopt_dialects::types::Pointer;
+use llopt_dialects::tables::types::Pointer;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, TypeLike, Value, ValueLike};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use llopt_dialects::resource::{BULK_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER};
+use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};

@@ -16,11 +16,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use llopt_dialects::encoding::{Blocked, Encoding};
-use llopt_dialects::module as launch;
-use llopt_dialects::transfer;
+use llopt_dialects::layout::encoding::{Blocked, Encoding};
+use llopt_dialects::layout::transfer;
+use llopt_dialects::tables::module as launch;
+use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::ttg::ConvertLayoutOp;
-use llopt_dialects::types::{Pointer, RankedTensor};
 use llopt_layout::plan::Machine;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt, Walk, attr};
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, Value, ValueLike};
@@ -544,7 +544,7 @@ fn possible(node: &Node<'_, '_>, label: &Encoding) -> bool {
 
 fn set_layout(value: Value<'_, '_>, layout: &Encoding) {
     if let Some(tensor) = RankedTensor::of(value.r#type()) {
-        let context = llopt_dialects::types::context_of(value.r#type());
+        let context = llopt_dialects::tables::types::context_of(value.r#type());
         let encoding: Attribute = layout.to_attribute(context);
         value.set_type(tensor.with_encoding(Some(encoding)));
     }

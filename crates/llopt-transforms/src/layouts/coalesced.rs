@@ -10,7 +10,7 @@
 //! reads the same elements per thread with fewer bytes each), while a store never takes more than one
 //! instruction's worth, because a warp that stores in two halves leaves gaps in each.
 
-use llopt_dialects::encoding::{Blocked, CgaLayout, EncodingError};
+use llopt_dialects::layout::encoding::{Blocked, CgaLayout, EncodingError};
 
 use crate::axis::AxisFacts;
 

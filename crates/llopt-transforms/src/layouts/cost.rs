@@ -10,8 +10,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::transfer;
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
 use llopt_layout::plan::{self, Machine};
 use llopt_layout::{Dim, LinearLayout};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use llopt_dialects::types::RankedTensor;
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::OperationExt;
 use melior::ir::{OperationRef, Value, ValueLike};
 

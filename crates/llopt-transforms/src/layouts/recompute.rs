@@ -7,9 +7,9 @@
 
 use std::collections::HashMap;
 
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::transfer;
-use llopt_dialects::types::RankedTensor;
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 

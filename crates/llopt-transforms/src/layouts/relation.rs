@@ -2,14 +2,14 @@
 //!
 //! Each op has one layout to be chosen, its *label*: that of the tensor it works on. The layouts of
 //! all its operands and results follow from the label, and the label from the layout of any of them
-//! ([`llopt_dialects::transfer`] is the algebra). An op whose operands and results all have one
+//! ([`llopt_dialects::layout::transfer`] is the algebra). An op whose operands and results all have one
 //! layout is labelled with that; a shape op with the layout of its result; a reduction with the
 //! layout of its operands.
 
-use llopt_dialects::definition::{OpDefinition, OpTrait};
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::transfer;
-use llopt_dialects::types::RankedTensor;
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
+use llopt_dialects::tables::definition::{OpDefinition, OpTrait};
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::dialect::Trait;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
 use melior::ir::{OperationRef, ValueLike};

@@ -3,8 +3,8 @@
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 use std::panic::Location as Caller;
 
+use llopt_dialects::tables::types::{Pointer, element_or_self, with_element};
 use llopt_dialects::tt;
-use llopt_dialects::types::{Pointer, element_or_self, with_element};
 use llopt_mlir::ir::attr;
 use melior::ir::{Type, ValueLike};
 

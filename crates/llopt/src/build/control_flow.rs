@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use llopt_dialects::types::element_or_self;
+use llopt_dialects::tables::types::element_or_self;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use melior::ir::{
     Block, BlockRef, OperationRef, Region, RegionLike, Type, Value as Raw, ValueLike,

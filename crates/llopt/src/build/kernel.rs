@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::panic::Location as Caller;
 
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::types::{Pointer, RankedTensor};
-use llopt_dialects::{module as launch, tt};
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_dialects::{tables::module as launch, tt};
 use llopt_mlir::diagnostic;
 use llopt_mlir::ir::{BlockExt, Insertion, OperationExt, RegionExt, attr};
 use llopt_target::Target;

@@ -1,6 +1,6 @@
 //! Layouts for kernels that bring their own.
 
-use llopt_dialects::encoding::{Blocked, CgaLayout, Encoding, Linear, Slice};
+use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding, Linear, Slice};
 use llopt_layout::LinearLayout;
 
 use crate::{Diagnostic, Error};

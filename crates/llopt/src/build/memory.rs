@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use llopt_dialects::relation;
+use llopt_dialects::check::relation;
 use llopt_dialects::tt::{self, CacheModifier, EvictionPolicy, MemSemantic, MemSyncScope, RmwOp};
 use melior::ir::{Value as Raw, ValueLike};
 

@@ -91,7 +91,7 @@ pub use element::Element;
 pub use function::Function;
 pub use kernel::{Argument, KernelBuilder};
 pub use layout::{blocked, linear, sliced};
-pub use llopt_dialects::encoding::Encoding;
+pub use llopt_dialects::layout::encoding::Encoding;
 pub use llopt_dialects::tt::{
     CacheModifier, EvictionPolicy, MemSemantic, MemSyncScope, ProgramDim as Axis, RmwOp,
 };

@@ -1,6 +1,6 @@
 //! What may stand on the right of an operator: a value, or a number of Rust for a constant.
 
-use llopt_dialects::types::{RankedTensor, element_or_self};
+use llopt_dialects::tables::types::{RankedTensor, element_or_self};
 use llopt_mlir::ir::{AttributeExt, attr};
 use melior::ir::{Type, ValueLike};
 

@@ -2,8 +2,8 @@
 
 use std::panic::Location as Caller;
 
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
-use llopt_dialects::types::RankedTensor;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use melior::ir::{Block, Location, Operation, Region, RegionLike, Type, Value as Raw, ValueLike};
 

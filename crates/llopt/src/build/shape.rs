@@ -2,10 +2,10 @@
 
 use std::panic::Location as Caller;
 
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::infer::carried;
-use llopt_dialects::transfer;
-use llopt_dialects::types::RankedTensor;
+use llopt_dialects::check::infer::carried;
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{tt, ttg};
 use melior::ir::{Operation, Type, ValueLike};
 

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use llopt_dialects::encoding::Encoding;
-use llopt_dialects::infer::encoding_of;
+use llopt_dialects::check::infer::encoding_of;
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::tables::types::{Pointer, RankedTensor, element_or_self};
 use llopt_dialects::tt;
-use llopt_dialects::types::{Pointer, RankedTensor, element_or_self};
 use melior::ir::{Type, Value as Raw, ValueLike};
 
 use super::kernel::At;

@@ -1,13 +1,13 @@
 //! What a kernel's layouts cost: every decision that lowering takes about data movement and memory, with the
 //! plans that it did not take.
 //!
-//! The decisions are those that code generation followed ([`llopt_codegen::decision`]); nothing is planned a
+//! The decisions are those that code generation followed ([`llopt_codegen::walk::decision`]); nothing is planned a
 //! second time here. JSON has the shape of [`Explanation`]; fields may be added to it, none change.
 
 mod text;
 
-use llopt_codegen::decision::{Choice, Decision, Gather, Port, Reduction, Scan, Site};
-use llopt_codegen::machine;
+use llopt_codegen::llvm::machine;
+use llopt_codegen::walk::decision::{Choice, Decision, Gather, Port, Reduction, Scan, Site};
 use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 

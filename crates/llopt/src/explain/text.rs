@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use crate::layout::PlanJson;
 
-use llopt_codegen::decision::{Gather, Priced, Reduction, Scan};
+use llopt_codegen::walk::decision::{Gather, Priced, Reduction, Scan};
 
 use super::{Access, End, Explained, Explanation, Kind, Op, Width};
 

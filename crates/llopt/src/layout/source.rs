@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use llopt_dialects::encoding::{Encoding, EncodingError};
-use llopt_dialects::types::{MemDesc, RankedTensor};
+use llopt_dialects::layout::encoding::{Encoding, EncodingError};
+use llopt_dialects::tables::types::{MemDesc, RankedTensor};
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::parse_module;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use llopt_codegen::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
-use llopt_dialects::types::{MemDesc, RankedTensor};
+use llopt_codegen::plan::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
+use llopt_dialects::tables::types::{MemDesc, RankedTensor};
 use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_target::Target;

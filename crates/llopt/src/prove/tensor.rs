@@ -1,7 +1,7 @@
 //! Types of tensors and buffers in the kernels in which an op is proven.
 
-use llopt_dialects::encoding::{self, Encoding, Linear};
-use llopt_dialects::types::{MemDesc, Pointer, RankedTensor};
+use llopt_dialects::layout::encoding::{self, Encoding, Linear};
+use llopt_dialects::tables::types::{MemDesc, Pointer, RankedTensor};
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 use llopt_mlir::ir::TypeExt;

@@ -2,12 +2,12 @@
 
 use super::{Verified, bits, tensor};
 use crate::{
+    tables::types::RankedTensor,
+    tables::types::TensorDesc,
     tt::{
         DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceKind, DescriptorReduceOp,
         DescriptorScatterOp, DescriptorStoreOp, MakeTensorDescOp,
     },
-    types::RankedTensor,
-    types::TensorDesc,
 };
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::{Type, TypeLike, Value, ValueLike};

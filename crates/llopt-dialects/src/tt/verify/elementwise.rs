@@ -2,10 +2,10 @@
 
 use super::{Verified, bits, elements};
 use crate::{
+    tables::types::Pointer,
+    tables::types::RankedTensor,
+    tables::types::element_or_self,
     tt::{BitcastOp, ElementwiseInlineAsmOp, FpToFpOp, MapElementwiseOp},
-    types::Pointer,
-    types::RankedTensor,
-    types::element_or_self,
 };
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::ValueLike;

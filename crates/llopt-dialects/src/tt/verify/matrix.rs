@@ -2,13 +2,13 @@
 
 use super::{Verified, bits, tensor};
 use crate::{
-    access,
-    encoding::Encoding,
-    infer::complaint,
-    infer::encoding_of,
+    check::infer::complaint,
+    check::infer::encoding_of,
+    layout::encoding::Encoding,
+    tables::access,
+    tables::type_set::TypeSet,
+    tables::types::class_of,
     tt::{DotOp, DotScaledOp, InputPrecision, ScaleDotElemType},
-    type_set::TypeSet,
-    types::class_of,
 };
 use llopt_mlir::diagnostic::Complaint;
 use melior::Context;

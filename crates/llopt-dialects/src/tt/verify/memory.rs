@@ -2,12 +2,12 @@
 
 use super::Verified;
 use crate::{
+    tables::type_set::TypeSet,
+    tables::types::Pointer,
+    tables::types::RankedTensor,
+    tables::types::class_of,
+    tables::types::element_or_self,
     tt::{AdvanceOp, AtomicRmwOp, LoadOp, MakeTensorPtrOp, RmwOp, StoreOp},
-    type_set::TypeSet,
-    types::Pointer,
-    types::RankedTensor,
-    types::class_of,
-    types::element_or_self,
 };
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::{Type, TypeLike, ValueLike};

@@ -2,8 +2,8 @@
 
 use super::{Verified, tensor};
 use crate::{
+    tables::types::element_or_self,
     tt::{HistogramOp, ReduceOp, ScanOp},
-    types::element_or_self,
 };
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::{BlockLike, RegionLike, RegionRef, Value, ValueLike, operation::OperationLike};
@@ -116,11 +116,11 @@ fn combination(
 pub mod regions {
     use super::{Verified, combination};
     use crate::{
+        tables::types::element_or_self,
         tt::{
             MapElementwiseOp, MapElementwiseReturnOp, ReduceOp, ReduceReturnOp, ScanOp,
             ScanReturnOp,
         },
-        types::element_or_self,
     };
     use llopt_mlir::{diagnostic::Complaint, dialect::EffectKind, ir::OperationExt};
     use melior::ir::{BlockLike, RegionLike, Type, Value, ValueLike, operation::OperationLike};

@@ -2,19 +2,19 @@
 
 use super::{Verified, elements, tensor};
 use crate::{
-    access,
-    encoding::Encoding,
-    infer::complaint,
-    infer::encoding_of,
-    infer::same_encoding,
-    transfer,
+    check::infer::complaint,
+    check::infer::encoding_of,
+    check::infer::same_encoding,
+    layout::encoding::Encoding,
+    layout::transfer,
+    tables::access,
+    tables::type_set::TypeSet,
+    tables::types::RankedTensor,
+    tables::types::class_of,
     tt::{
         BroadcastOp, CatOp, GatherOp, JoinOp, MakeRangeOp, ReshapeOp, SplatOp, SplitOp, TransOp,
         UnsplatOp,
     },
-    type_set::TypeSet,
-    types::RankedTensor,
-    types::class_of,
 };
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::{OperationRef, ValueLike};

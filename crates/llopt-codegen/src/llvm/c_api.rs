@@ -1,0 +1,444 @@
+//! The few LLVM calls that inkwell does not wrap, each behind a safe function.
+//!
+//! Only this file of the crate uses LLVM's C interface directly.
+
+use std::ffi::{CStr, CString};
+use std::path::Path;
+use std::sync::Once;
+
+use inkwell::builder::Builder;
+use inkwell::context::{AsContextRef, Context};
+use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
+use inkwell::llvm_sys::core::{
+    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope,
+    LLVMBuildGEP2, LLVMConstIntGetSExtValue, LLVMConstIntGetZExtValue,
+    LLVMCreateMemoryBufferWithContentsOfFile, LLVMDisposeMessage, LLVMGetCalledValue,
+    LLVMGetGEPSourceElementType, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
+    LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
+    LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
+    LLVMGetMDKindIDInContext, LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID,
+    LLVMGetTypeKind, LLVMIsABinaryOperator, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst,
+    LLVMIsAInlineAsm, LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue,
+    LLVMReplaceAllUsesWith, LLVMSetIsDisjoint, LLVMSetMetadata, LLVMSetNSW, LLVMSetNUW,
+    LLVMSetOperand, LLVMTypeOf,
+};
+use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
+use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMMetadataRef};
+use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode, LLVMTypeKind};
+use inkwell::module::Module;
+use inkwell::targets::{InitializationConfig, Target, TargetMachine};
+use inkwell::values::{AsValueRef, BasicValueEnum, InstructionValue};
+
+use crate::targets::hooks::{Ordering, Update};
+
+static INITIALIZE: Once = Once::new();
+
+/// Registers both back ends and sets the switches of LLVM that have no other handle, once per process:
+/// 32-bit shared pointers on NVIDIA (`-nvptx-short-ptr`), multiplication with widening fused into
+/// additions (`-nvptx-mad-wide-opt`); no unrolling of loops whose trip count is not known: the
+/// tile is the unit of parallelism, and copies of its body only cost instructions and registers; and no
+/// search of GVN for what each load may depend on. The stores of a kernel may alias all its pointers, so
+/// that it finds nothing that early CSE over memory SSA has not, and takes up to half of the optimiser's time.
+pub fn initialize() {
+    INITIALIZE.call_once(|| {
+        Target::initialize_nvptx(&InitializationConfig::default());
+        Target::initialize_amd_gpu(&InitializationConfig::default());
+        let arguments = [
+            c"llopt",
+            c"-nvptx-short-ptr",
+            c"-nvptx-mad-wide-opt",
+            c"-unroll-runtime=false",
+            c"-enable-gvn-memdep=false",
+        ]
+        .map(CStr::as_ptr);
+        // SAFETY: the strings live for the program's time; LLVM copies what it keeps.
+        unsafe {
+            LLVMParseCommandLineOptions(
+                arguments.len() as i32,
+                arguments.as_ptr(),
+                std::ptr::null(),
+            )
+        };
+    });
+}
+
+/// Marks the loop that `branch` leads back to the start of as one whose invariant operations stay
+/// inside.
+pub fn disable_licm(context: &Context, branch: InstructionValue<'_>) {
+    const KIND: &str = "llvm.loop";
+    const PROPERTIES: [&str; 2] = ["llvm.licm.disable", "llvm.loop.licm_versioning.disable"];
+    let c = context.as_ctx_ref();
+    // SAFETY: strings and arrays outlive the calls, which copy them; the temporary node is replaced,
+    // and thereby freed, before the node that refers to it is used.
+    unsafe {
+        // A loop's node names itself first, which keeps the nodes of two loops apart.
+        let itself = LLVMTemporaryMDNode(c, std::ptr::null_mut(), 0);
+        let mut operands = vec![itself];
+        for property in PROPERTIES {
+            let mut name = LLVMMDStringInContext2(c, property.as_ptr().cast(), property.len());
+            operands.push(LLVMMDNodeInContext2(c, &mut name, 1));
+        }
+        let node = LLVMMDNodeInContext2(c, operands.as_mut_ptr(), operands.len());
+        LLVMMetadataReplaceAllUsesWith(itself, node);
+        let kind = LLVMGetMDKindIDInContext(c, KIND.as_ptr().cast(), KIND.len() as u32);
+        LLVMSetMetadata(branch.as_value_ref(), kind, LLVMMetadataAsValue(c, node));
+    }
+}
+
+/// A scope of accesses that no access outside of it meets (LLVM language reference, "`noalias` and
+/// `alias.scope` metadata").
+pub struct AliasScope {
+    context: LLVMContextRef,
+    /// The list that has this scope alone.
+    list: LLVMMetadataRef,
+}
+
+impl AliasScope {
+    /// A scope in a domain of its own.
+    pub fn new(context: &Context) -> Self {
+        let context = context.as_ctx_ref();
+        // SAFETY: arrays outlive the calls, which copy them; a temporary node is replaced, and thereby
+        // freed, before the node that refers to it is used.
+        unsafe {
+            // Nodes of domains and scopes name themselves first.
+            let distinct = |more: Option<LLVMMetadataRef>| {
+                let itself = LLVMTemporaryMDNode(context, std::ptr::null_mut(), 0);
+                let mut operands: Vec<LLVMMetadataRef> =
+                    std::iter::once(itself).chain(more).collect();
+                let node = LLVMMDNodeInContext2(context, operands.as_mut_ptr(), operands.len());
+                LLVMMetadataReplaceAllUsesWith(itself, node);
+                node
+            };
+            let mut scope = distinct(Some(distinct(None)));
+            let list = LLVMMDNodeInContext2(context, &mut scope, 1);
+            Self { context, list }
+        }
+    }
+
+    /// The instruction accesses memory in this scope only.
+    pub fn contain(&self, instruction: InstructionValue<'_>) {
+        self.attach(instruction, "alias.scope");
+    }
+
+    /// The instruction meets no access in this scope.
+    pub fn exclude(&self, instruction: InstructionValue<'_>) {
+        self.attach(instruction, "noalias");
+    }
+
+    fn attach(&self, instruction: InstructionValue<'_>, kind: &str) {
+        // SAFETY: the name is passed with its length; the list belongs to the instruction's context.
+        unsafe {
+            let kind =
+                LLVMGetMDKindIDInContext(self.context, kind.as_ptr().cast(), kind.len() as u32);
+            let list = LLVMMetadataAsValue(self.context, self.list);
+            LLVMSetMetadata(instruction.as_value_ref(), kind, list);
+        }
+    }
+}
+
+/// A fence in a synchronisation scope of the target, such as AMD's `workgroup`.
+pub fn fence(context: &Context, builder: &Builder<'_>, ordering: FenceOrdering, scope: &str) {
+    let ordering = match ordering {
+        FenceOrdering::Acquire => LLVMAtomicOrdering::LLVMAtomicOrderingAcquire,
+        FenceOrdering::Release => LLVMAtomicOrdering::LLVMAtomicOrderingRelease,
+    };
+    // SAFETY: the builder stands in a block; the scope's name is passed with its length.
+    unsafe {
+        let id = sync_scope(context, scope);
+        LLVMBuildFenceSyncScope(builder.as_mut_ptr(), ordering, id, c"".as_ptr());
+    }
+}
+
+/// Which accesses a fence keeps in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceOrdering {
+    /// Later ones stay after it.
+    Acquire,
+    /// Earlier ones stay before it.
+    Release,
+}
+
+fn llvm_ordering(ordering: Ordering) -> LLVMAtomicOrdering {
+    match ordering {
+        Ordering::Relaxed => LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic,
+        Ordering::Acquire => LLVMAtomicOrdering::LLVMAtomicOrderingAcquire,
+        Ordering::Release => LLVMAtomicOrdering::LLVMAtomicOrderingRelease,
+        Ordering::AcquireRelease => LLVMAtomicOrdering::LLVMAtomicOrderingAcquireRelease,
+    }
+}
+
+fn sync_scope(context: &Context, scope: &str) -> u32 {
+    // SAFETY: the name is passed with its length.
+    unsafe { LLVMGetSyncScopeID(context.as_ctx_ref(), scope.as_ptr().cast(), scope.len()) }
+}
+
+/// `atomicrmw` in a synchronisation scope of the target.
+pub fn atomic_update<'ctx>(
+    context: &'ctx Context,
+    builder: &Builder<'ctx>,
+    update: Update,
+    pointer: BasicValueEnum<'ctx>,
+    value: BasicValueEnum<'ctx>,
+    ordering: Ordering,
+    scope: &str,
+) -> BasicValueEnum<'ctx> {
+    let operation = match update {
+        Update::And => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAnd,
+        Update::Or => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpOr,
+        Update::Xor => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXor,
+        Update::Add => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAdd,
+        Update::AddFloat => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpFAdd,
+        Update::Max => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpMax,
+        Update::Min => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpMin,
+        Update::UnsignedMax => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpUMax,
+        Update::UnsignedMin => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpUMin,
+        Update::Exchange => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg,
+    };
+    // SAFETY: the builder stands in a block, `pointer` is a pointer, and the result has the value's type.
+    unsafe {
+        BasicValueEnum::new(LLVMBuildAtomicRMWSyncScope(
+            builder.as_mut_ptr(),
+            operation,
+            pointer.as_value_ref(),
+            value.as_value_ref(),
+            llvm_ordering(ordering),
+            sync_scope(context, scope),
+        ))
+    }
+}
+
+/// `cmpxchg` in a synchronisation scope of the target: a pair of the old value and whether it was expected.
+pub fn compare_exchange<'ctx>(
+    context: &'ctx Context,
+    builder: &Builder<'ctx>,
+    pointer: BasicValueEnum<'ctx>,
+    expected: BasicValueEnum<'ctx>,
+    new: BasicValueEnum<'ctx>,
+    ordering: Ordering,
+    scope: &str,
+) -> BasicValueEnum<'ctx> {
+    let failure = match ordering {
+        Ordering::Relaxed | Ordering::Release => Ordering::Relaxed,
+        Ordering::Acquire | Ordering::AcquireRelease => Ordering::Acquire,
+    };
+    // SAFETY: the builder stands in a block, `pointer` is a pointer, both values are of one integer type.
+    unsafe {
+        BasicValueEnum::new(LLVMBuildAtomicCmpXchgSyncScope(
+            builder.as_mut_ptr(),
+            pointer.as_value_ref(),
+            expected.as_value_ref(),
+            new.as_value_ref(),
+            llvm_ordering(ordering),
+            llvm_ordering(failure),
+            sync_scope(context, scope),
+        ))
+    }
+}
+
+/// Opens a bitcode file without reading function bodies: they are read when something links them.
+///
+/// # Errors
+/// LLVM's or the operating system's message.
+pub fn open_bitcode_lazily<'ctx>(
+    context: &'ctx Context,
+    path: &Path,
+) -> Result<Module<'ctx>, String> {
+    let name =
+        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
+    let mut buffer = std::ptr::null_mut();
+    let mut message = std::ptr::null_mut();
+    // SAFETY: out-parameters are valid; on success LLVM takes the buffer over, and the module is fresh.
+    unsafe {
+        if LLVMCreateMemoryBufferWithContentsOfFile(name.as_ptr(), &mut buffer, &mut message) != 0 {
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            LLVMDisposeMessage(message);
+            return Err(text);
+        }
+        let mut module = std::ptr::null_mut();
+        if LLVMGetBitcodeModuleInContext2(context.as_ctx_ref(), buffer, &mut module) != 0 {
+            return Err("not a bitcode file that this LLVM can read".to_owned());
+        }
+        Ok(Module::new(module))
+    }
+}
+
+/// A target machine that goes from thread to thread.
+pub struct SharedMachine(TargetMachine);
+
+// SAFETY: LLVM's target machines have no state of a thread; only one owner uses it at a time.
+unsafe impl Send for SharedMachine {}
+
+impl SharedMachine {
+    /// Requires: nothing else refers to the machine.
+    pub fn new(machine: TargetMachine) -> Self {
+        Self(machine)
+    }
+}
+
+impl std::ops::Deref for SharedMachine {
+    type Target = TargetMachine;
+
+    fn deref(&self) -> &TargetMachine {
+        &self.0
+    }
+}
+
+/// Makes `(p + constant) + x`, if that is what `address` is, into `(p + x) + constant`.
+///
+/// Requires: `builder` is of the instruction's context.
+pub fn move_constant_outwards<'ctx>(builder: &Builder<'ctx>, address: InstructionValue<'ctx>) {
+    builder.position_before(&address);
+    // SAFETY: kinds and numbers of operands are checked before operands are used, and what replaces the
+    // instruction has its type. Neither step promises to stay inside of an object.
+    unsafe {
+        let outer = address.as_value_ref();
+        let plain = |value| {
+            !LLVMIsAGetElementPtrInst(value).is_null()
+                && LLVMGetNumOperands(value) == 2
+                && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind
+        };
+        if !plain(outer) {
+            return;
+        }
+        let (inner, mut index) = (LLVMGetOperand(outer, 0), LLVMGetOperand(outer, 1));
+        if !plain(inner) || !LLVMIsAConstantInt(index).is_null() {
+            return;
+        }
+        let mut constant = LLVMGetOperand(inner, 1);
+        if LLVMIsAConstantInt(constant).is_null() {
+            return;
+        }
+        let builder = builder.as_mut_ptr();
+        let add = |element, pointer, index: *mut _| {
+            LLVMBuildGEP2(builder, element, pointer, index, 1, c"".as_ptr())
+        };
+        let element = LLVMGetGEPSourceElementType(outer);
+        let moved = add(element, LLVMGetOperand(inner, 0), &mut index);
+        let element = LLVMGetGEPSourceElementType(inner);
+        LLVMReplaceAllUsesWith(outer, add(element, moved, &mut constant));
+    }
+}
+
+/// If `extension` widens a 32-bit sum with a constant above `largest`, forgets that the sum does not wrap, so
+/// that nobody takes the constant out of the extension.
+pub fn hide_large_constant(extension: InstructionValue<'_>, largest: u32) {
+    // SAFETY: operands are looked at after their instruction's kind is checked, and flags are cleared only
+    // on instructions that have them. An instruction with fewer promises is still right.
+    unsafe {
+        let extension = extension.as_value_ref();
+        let sum = LLVMGetOperand(extension, 0);
+        if LLVMIsABinaryOperator(sum).is_null() {
+            return;
+        }
+        let constant = LLVMGetOperand(sum, 1);
+        if LLVMIsAConstantInt(constant).is_null()
+            || LLVMGetIntTypeWidth(LLVMTypeOf(constant)) != 32
+            || LLVMConstIntGetZExtValue(constant) <= u64::from(largest)
+        {
+            return;
+        }
+        match LLVMGetInstructionOpcode(sum) {
+            LLVMOpcode::LLVMOr => LLVMSetIsDisjoint(sum, 0),
+            LLVMOpcode::LLVMAdd => {
+                LLVMSetNUW(sum, 0);
+                LLVMSetNSW(sum, 0);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Moves the constant part of an address into inline assembly: if `call` is assembly that mentions
+/// `[ $k + 0 ]`, and operand `k` is `getelementptr i8, base, constant`, then the operand becomes `base` and
+/// the text `[ $k + constant ]`.
+pub fn fold_offset_into_assembly(call: InstructionValue<'_>) {
+    // SAFETY: each cast is checked by LLVM's own `IsA` functions before its result is used, strings are
+    // read with the length LLVM gives, and operands stay of the same type.
+    unsafe {
+        let call = call.as_value_ref();
+        let callee = LLVMGetCalledValue(call);
+        if callee.is_null() || LLVMIsAInlineAsm(callee).is_null() {
+            return;
+        }
+        let mut length = 0;
+        let text = LLVMGetInlineAsmAsmString(callee, &mut length);
+        let Ok(text) = std::str::from_utf8(std::slice::from_raw_parts(text.cast(), length)) else {
+            return;
+        };
+        let Some((number, range)) = zero_offset(text) else {
+            return;
+        };
+        let constraints = LLVMGetInlineAsmConstraintString(callee, &mut length);
+        let Ok(constraints) =
+            std::str::from_utf8(std::slice::from_raw_parts(constraints.cast(), length))
+        else {
+            return;
+        };
+        let outputs = constraints
+            .split(',')
+            .filter(|item| item.starts_with('='))
+            .count();
+        let Some(argument) = number.checked_sub(outputs) else {
+            return;
+        };
+        let operands = LLVMGetNumOperands(call);
+        if argument + 1 >= operands as usize {
+            return;
+        }
+        let pointer = LLVMGetOperand(call, argument as u32);
+        if LLVMIsAGetElementPtrInst(pointer).is_null() || LLVMGetNumOperands(pointer) != 2 {
+            return;
+        }
+        let element = LLVMGetGEPSourceElementType(pointer);
+        let index = LLVMGetOperand(pointer, 1);
+        let is_byte = LLVMGetTypeKind(element) == LLVMTypeKind::LLVMIntegerTypeKind
+            && LLVMGetIntTypeWidth(element) == 8;
+        if !is_byte || LLVMIsAConstantInt(index).is_null() {
+            return;
+        }
+        let offset = LLVMConstIntGetSExtValue(index);
+        if i32::try_from(offset).is_err() {
+            return;
+        }
+        let new_text = format!("{}{offset}{}", &text[..range.start], &text[range.end..]);
+        let assembly = LLVMGetInlineAsm(
+            LLVMGetInlineAsmFunctionType(callee),
+            new_text.as_ptr().cast(),
+            new_text.len(),
+            constraints.as_ptr().cast(),
+            constraints.len(),
+            LLVMGetInlineAsmHasSideEffects(callee),
+            0,
+            LLVMGetInlineAsmDialect(callee),
+            0,
+        );
+        LLVMSetOperand(call, argument as u32, LLVMGetOperand(pointer, 0));
+        LLVMSetOperand(call, operands as u32 - 1, assembly);
+    }
+}
+
+/// The operand number `k` and the place of the zero in `[ $k + 0 ]`.
+fn zero_offset(text: &str) -> Option<(usize, std::ops::Range<usize>)> {
+    let open = text.find("[ $")? + 3;
+    let rest = &text[open..];
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let number = rest[..digits].parse().ok()?;
+    let zero = open + digits + " + ".len();
+    (text.get(open + digits..zero + 3)? == " + 0 ]").then_some((number, zero..zero + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zero_offset;
+
+    #[test]
+    fn finds_the_offset_of_an_address_operand() {
+        let text = "mov.b32 $0, 0x0;\n\t@$2 ld.global.b32 { $0 }, [ $1 + 0 ];";
+        let (number, range) = zero_offset(text).unwrap();
+        assert_eq!((number, &text[range]), (1, "0"));
+        assert_eq!(zero_offset("bar.sync 0;"), None);
+        assert_eq!(zero_offset("ld [ $1 + 04 ];"), None);
+        assert_eq!(zero_offset("ld [ $1"), None);
+    }
+}

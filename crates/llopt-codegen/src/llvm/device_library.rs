@@ -1,0 +1,240 @@
+//! Device libraries: bitcode with the functions the hardware has no instruction for.
+//!
+//! NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc` and `ockl.bc` come with their toolkits (and with
+//! Triton); they are found at run time. A library is opened lazily, and all its functions are marked as
+//! discardable before linking, so that LLVM's linker reads and copies the bodies of those functions only
+//! that the kernel reaches. What it copied is made internal, so that the optimiser may inline and drop it.
+
+use std::path::{Path, PathBuf};
+
+use inkwell::AddressSpace;
+use inkwell::context::Context;
+use inkwell::module::{FlagBehavior, Linkage, Module};
+use llopt_target::{Target, Vendor};
+
+use crate::error::CodegenError;
+use crate::llvm::c_api::open_bitcode_lazily;
+use crate::options::CodegenOptions;
+
+/// One library: which undefined names it serves, and where its file is.
+struct Library {
+    name: &'static str,
+    prefixes: &'static [&'static str],
+    option: &'static str,
+    variable: &'static str,
+    file: Option<PathBuf>,
+}
+
+fn libraries(target: Target, options: &CodegenOptions) -> Vec<Library> {
+    match target.vendor() {
+        Vendor::Nvptx => vec![Library {
+            name: "libdevice",
+            prefixes: &["__nv_"],
+            option: "--libdevice",
+            variable: "LLOPT_LIBDEVICE",
+            file: options
+                .libdevice
+                .clone()
+                .or_else(|| std::env::var_os("LLOPT_LIBDEVICE").map(PathBuf::from)),
+        }],
+        Vendor::Amdgpu => {
+            let directory = options
+                .ocml
+                .clone()
+                .or_else(|| std::env::var_os("LLOPT_OCML").map(PathBuf::from));
+            let library =
+                |name: &'static str, prefixes: &'static [&'static str], file: &str| Library {
+                    name,
+                    prefixes,
+                    option: "--ocml",
+                    variable: "LLOPT_OCML",
+                    file: directory.as_ref().map(|directory| directory.join(file)),
+                };
+            // ockl after ocml: nothing in ockl calls ocml, and both may call the other's internals.
+            vec![
+                library("ocml", &["__ocml_"], "ocml.bc"),
+                library("ockl", &["__ockl_"], "ockl.bc"),
+            ]
+        }
+    }
+}
+
+/// Links the libraries that `module` needs into it. Does nothing, and looks for no file, when it needs none.
+///
+/// # Errors
+/// A library is needed and not named, or its file cannot be read.
+pub fn link<'ctx>(
+    context: &'ctx Context,
+    module: &Module<'ctx>,
+    target: Target,
+    options: &CodegenOptions,
+) -> Result<(), CodegenError> {
+    let own: Vec<String> = defined(module);
+    let mut linked = false;
+    // The user's first: they may call the vendor's.
+    for path in &options.libraries {
+        if calls_outside(module) {
+            link_one(context, module, target, path)?;
+            linked = true;
+        }
+    }
+    for library in libraries(target, options) {
+        let Some(function) = undefined(module, library.prefixes, options) else {
+            continue;
+        };
+        let path = library.file.ok_or(CodegenError::MissingLibrary {
+            function,
+            library: library.name,
+            option: library.option,
+            variable: library.variable,
+        })?;
+        link_one(context, module, target, &path)?;
+        if let Some(function) = undefined(module, library.prefixes, options) {
+            return Err(CodegenError::Library {
+                path,
+                message: format!("it does not define '{function}', which the kernel calls"),
+            });
+        }
+        linked = true;
+    }
+    if !linked {
+        return Ok(());
+    }
+    for function in module.get_functions() {
+        let is_definition = function.count_basic_blocks() > 0;
+        if is_definition
+            && !own
+                .iter()
+                .any(|name| function.get_name().to_bytes() == name.as_bytes())
+        {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
+    match target.vendor() {
+        Vendor::Nvptx => {
+            let flag = context
+                .i32_type()
+                .const_int(u64::from(options.library_flushes_denormals), false);
+            module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, flag);
+        }
+        Vendor::Amdgpu => define_control_constants(context, module, target),
+    }
+    Ok(())
+}
+
+fn defined(module: &Module<'_>) -> Vec<String> {
+    module
+        .get_functions()
+        .filter(|function| function.count_basic_blocks() > 0)
+        .map(|function| function.get_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Whether the module calls a function that neither it nor LLVM defines.
+fn calls_outside(module: &Module<'_>) -> bool {
+    module.get_functions().any(|function| {
+        function.count_basic_blocks() == 0 && !function.get_name().to_bytes().starts_with(b"llvm.")
+    })
+}
+
+fn undefined(module: &Module<'_>, prefixes: &[&str], options: &CodegenOptions) -> Option<String> {
+    let is_kept = |name: &str| {
+        options.keep_print_calls
+            && (name.starts_with("__ockl_printf_") || name.starts_with("__ockl_fprintf_"))
+    };
+    module
+        .get_functions()
+        .filter(|function| function.count_basic_blocks() == 0)
+        .map(|function| function.get_name().to_string_lossy().into_owned())
+        .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_kept(name))
+}
+
+fn link_one<'ctx>(
+    context: &'ctx Context,
+    module: &Module<'ctx>,
+    target: Target,
+    path: &Path,
+) -> Result<(), CodegenError> {
+    let failed = |message: String| CodegenError::Library {
+        path: path.to_owned(),
+        message,
+    };
+    let library = open_bitcode_lazily(context, path).map_err(failed)?;
+    library.set_triple(&inkwell::targets::TargetTriple::create(target.triple()));
+    library.set_data_layout(&module.get_data_layout());
+    for function in library.get_functions() {
+        if function.get_linkage() == Linkage::External
+            && !function.as_global_value().is_declaration()
+        {
+            function.set_linkage(Linkage::LinkOnceODR);
+        }
+    }
+    for global in library.get_globals() {
+        if global.get_linkage() == Linkage::External && !global.is_declaration() {
+            global.set_linkage(Linkage::LinkOnceODR);
+        }
+    }
+    module
+        .link_in_module(library)
+        .map_err(|error| failed(error.to_string()))
+}
+
+/// AMD's libraries read a few constants that describe the target and the floating-point rules.
+fn define_control_constants<'ctx>(context: &'ctx Context, module: &Module<'ctx>, target: Target) {
+    let byte = |name: &str, value: bool| {
+        define_constant(module, name, context.i8_type(), u64::from(value))
+    };
+    byte("__oclc_daz_opt", false);
+    byte("__oclc_finite_only_opt", false);
+    byte("__oclc_correctly_rounded_sqrt32", true);
+    byte("__oclc_unsafe_math_opt", false);
+    byte("__oclc_wavefrontsize64", target.warp_size() == 64);
+    define_constant(
+        module,
+        "__oclc_ISA_version",
+        context.i32_type(),
+        isa_version(target),
+    );
+    define_constant(module, "__oclc_ABI_version", context.i32_type(), 500);
+}
+
+fn define_constant<'ctx>(
+    module: &Module<'ctx>,
+    name: &str,
+    of: inkwell::types::IntType<'ctx>,
+    value: u64,
+) {
+    const CONSTANT_SPACE: u16 = 4;
+    let global = module
+        .get_global(name)
+        .unwrap_or_else(|| module.add_global(of, Some(AddressSpace::from(CONSTANT_SPACE)), name));
+    global.set_initializer(&of.const_int(value, false));
+    global.set_constant(true);
+    global.set_linkage(Linkage::Internal);
+}
+
+/// `gfx90a` is 9010, `gfx942` 9402, `gfx1100` 11000: major, minor and a hexadecimal step, as the libraries
+/// count.
+fn isa_version(target: Target) -> u64 {
+    let digits = target.arch().trim_start_matches("gfx");
+    let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
+    let major: u64 = major.parse().unwrap_or(0);
+    let minor: u64 = rest[..1].parse().unwrap_or(0);
+    let step = u64::from_str_radix(&rest[1..], 16).unwrap_or(0);
+    major * 1000 + minor * 100 + step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isa_versions_are_the_libraries_numbers() {
+        let version = |name: &str| isa_version(Target::parse(name).unwrap());
+        assert_eq!(version("hip:gfx90a"), 9010);
+        assert_eq!(version("hip:gfx942"), 9402);
+        assert_eq!(version("hip:gfx950"), 9500);
+        assert_eq!(version("hip:gfx1100"), 11000);
+        assert_eq!(version("hip:gfx1201"), 12001);
+    }
+}

@@ -1,0 +1,99 @@
+//! LLVM's target machines, kept from one compilation to the next.
+//!
+//! A target machine builds tables when they are first asked for: the subtarget with its lowering rules, the
+//! aliases of each register. For a small kernel on AMD they are half of the back end's time. Nothing in a
+//! machine depends on the modules it has compiled, so a machine goes back to a shelf after use, and the next
+//! compilation for the same target takes it from there, in whatever thread. There are never more of them
+//! than compilations that ran at once.
+
+use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
+
+use inkwell::OptimizationLevel;
+use inkwell::targets::{CodeModel, RelocMode, TargetMachine, TargetTriple};
+use llopt_target::{Target, Vendor};
+
+use crate::error::CodegenError;
+use crate::llvm::c_api::{self, SharedMachine};
+
+/// The machines that nobody uses now.
+static SHELF: Mutex<Vec<(Target, SharedMachine)>> = Mutex::new(Vec::new());
+
+/// LLVM's machine for a target, for the use of one compilation.
+pub struct Machine {
+    target: Target,
+    machine: Option<SharedMachine>,
+}
+
+impl Machine {
+    /// A machine for `target`, new or used.
+    ///
+    /// # Errors
+    /// A bug: this LLVM lacks the back end.
+    pub fn of(target: Target) -> Result<Self, CodegenError> {
+        let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = shelf.iter().position(|(other, _)| *other == target);
+        let used = used.map(|place| shelf.swap_remove(place).1);
+        drop(shelf);
+        let machine = match used {
+            Some(machine) => machine,
+            None => SharedMachine::new(make(target)?),
+        };
+        Ok(Self {
+            target,
+            machine: Some(machine),
+        })
+    }
+}
+
+impl Deref for Machine {
+    type Target = TargetMachine;
+
+    fn deref(&self) -> &TargetMachine {
+        self.machine
+            .as_ref()
+            .expect("bug in llopt: a machine leaves only when it is dropped")
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Whatever went wrong may have left it half way.
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(machine) = self.machine.take() {
+            SHELF
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((self.target, machine));
+        }
+    }
+}
+
+fn make(target: Target) -> Result<TargetMachine, CodegenError> {
+    c_api::initialize();
+    let bug = |message: String| CodegenError::Bug {
+        stage: "target machine",
+        message,
+    };
+    let triple = TargetTriple::create(target.triple());
+    let llvm_target =
+        inkwell::targets::Target::from_triple(&triple).map_err(|error| bug(error.to_string()))?;
+    let relocation = match target.vendor() {
+        Vendor::Nvptx => RelocMode::Default,
+        Vendor::Amdgpu => RelocMode::PIC,
+    };
+    llvm_target
+        .create_target_machine(
+            &triple,
+            target.llvm_cpu(),
+            target.llvm_features(),
+            // The next level adds hardly more than two runs of GVN, whose work the optimiser has done: a third of
+            // the back end's time, for the same instructions.
+            OptimizationLevel::Default,
+            relocation,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| bug(format!("LLVM has no machine for {target}")))
+}

@@ -1,0 +1,9 @@
+//! LLVM itself: a builder that knows what we emit, optimisation, and the back ends.
+
+pub(crate) mod c_api;
+pub mod device_library;
+pub mod diagnostics;
+pub mod emit;
+pub mod emitter;
+pub mod machine;
+pub mod optimize;

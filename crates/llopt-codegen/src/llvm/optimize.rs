@@ -1,0 +1,103 @@
+//! LLVM's optimiser over a lowered module, and the little that must happen before and after it.
+//!
+//! Before: the device libraries are linked in ([`crate::llvm::device_library`]). After: addresses of one array are
+//! split into a common base and constant offsets. On NVIDIA the offsets of predicated accesses move into
+//! their assembly, as LLVM's own instruction selection does for plain ones; on AMD offsets that do not fit
+//! into an access stay where they are cheap.
+
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::TargetMachine;
+use inkwell::values::InstructionOpcode;
+use llopt_target::{Target, Vendor};
+
+use crate::error::CodegenError;
+use crate::llvm::c_api;
+
+/// Optimises `module`, into which the device libraries are linked already.
+///
+/// # Errors
+/// A bug: a pass failed.
+pub fn optimize(
+    module: &Module<'_>,
+    target: Target,
+    machine: &TargetMachine,
+) -> Result<(), CodegenError> {
+    run(module, machine, "default<O3>")?;
+    // Constants leave the addresses, so that accesses share what remains and take them as offsets.
+    move_constants_outwards(module);
+    run(
+        module,
+        machine,
+        "function(separate-const-offset-from-gep,early-cse)",
+    )?;
+    match target.vendor() {
+        Vendor::Nvptx => fold_address_offsets(module),
+        Vendor::Amdgpu => keep_large_constants(module, target.largest_address_offset()),
+    }
+    Ok(())
+}
+
+fn run(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Result<(), CodegenError> {
+    let options = PassBuilderOptions::create();
+    options.set_loop_unrolling(true);
+    options.set_loop_interleaving(true);
+    options.set_loop_vectorization(true);
+    options.set_loop_slp_vectorization(true);
+    module
+        .run_passes(passes, machine, options)
+        .map_err(|error| CodegenError::Bug {
+            stage: "optimisation",
+            message: error.to_string(),
+        })
+}
+
+/// Makes `(p + constant) + x` into `(p + x) + constant`.
+fn move_constants_outwards(module: &Module<'_>) {
+    let builder = module.get_context().create_builder();
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                if instruction.get_opcode() == InstructionOpcode::GetElementPtr {
+                    c_api::move_constant_outwards(&builder, instruction);
+                }
+            }
+        }
+    }
+}
+
+/// Keeps constants that no access can add itself in the 32-bit part of addresses: instruction selection would
+/// add them to the 64-bit address, where the base in scalar registers plus an offset in a vector register
+/// would have been an address already.
+fn keep_large_constants(module: &Module<'_>, largest: u32) {
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                if matches!(
+                    instruction.get_opcode(),
+                    InstructionOpcode::ZExt | InstructionOpcode::SExt
+                ) {
+                    c_api::hide_large_constant(instruction, largest);
+                }
+            }
+        }
+    }
+}
+
+fn fold_address_offsets(module: &Module<'_>) {
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                if instruction.get_opcode() == InstructionOpcode::Call {
+                    c_api::fold_offset_into_assembly(instruction);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Copies of whole blocks by a unit of their own (TMA): descriptors, and the boxes that one copy is made of.
+//!
+//! A block may be larger than what one instruction moves, a *box*. The layout of the buffer says where each
+//! box begins in shared memory, and the box's number, bit by bit, where it begins in the block: both are
+//! linear. Boxes are dealt out to the warps, so that each warp's elected lane starts its share at once.
+
+use inkwell::values::InstructionOpcode;
+use llopt_dialects::layout::encoding::{BulkBox, Encoding};
+use llopt_dialects::tables::types::MemDesc;
+use llopt_dialects::{ttg, ttng};
+use llopt_layout::Dim;
+use llopt_target::Feature;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use crate::llvm::emitter::{V, space};
+use crate::ops::movement::conversion::moved_bits;
+use crate::targets::hooks::{BoxCopy, Descriptor};
+use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
+
+/// The attribute of an op that holds where its scratch memory in global memory begins, in bytes.
+pub(crate) const GLOBAL_SCRATCH_OFFSET: &str = "ttg.global_scratch_memory_offset";
+
+/// The boxes of a block in a buffer.
+struct Boxes<'ctx> {
+    base: V<'ctx>,
+    /// Added to each offset without carry, in bytes.
+    xor: u32,
+    /// What each bit of the box's number adds to the offset, in bytes.
+    offsets: Vec<u32>,
+    /// What it adds to each coordinate.
+    starts: Vec<Vec<u32>>,
+    /// What each bit of the block's number in its cluster adds to each coordinate.
+    blocks: Vec<Vec<u32>>,
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `ttg.global_scratch_alloc`.
+    pub(crate) fn global_scratch(&mut self, op: ttg::GlobalScratchAllocOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let offset = integer_attribute(operation, GLOBAL_SCRATCH_OFFSET).ok_or_else(|| {
+            self.unsupported(operation, Some("no memory was allocated for it".to_owned()))
+        })?;
+        let address = self.e.byte_offset(self.hidden.global_scratch, offset);
+        self.bind_result(operation, vec![address]);
+        Ok(())
+    }
+
+    /// `ttng.tensormap_create`.
+    pub(crate) fn tensormap_create(&mut self, op: ttng::TensormapCreateOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let bulk = self.bulk(operation, Feature::BulkTensorCopy)?;
+        let e = self.e;
+        let scalars = |values: Vec<Value<'c, 'a>>| -> Vec<V<'ctx>> {
+            values.into_iter().map(|value| self.scalar(value)).collect()
+        };
+        let fields = Descriptor {
+            address: self.scalar(op.global_address()),
+            box_dim: scalars(op.box_dim()),
+            global_dim: scalars(op.global_dim()),
+            global_stride: scalars(op.global_stride()),
+            element_stride: scalars(op.element_stride()),
+            elem_type: op.elem_type(),
+            interleave_layout: op.interleave_layout(),
+            swizzle_mode: op.swizzle_mode(),
+            fill_mode: op.fill_mode(),
+        };
+        let shared = self.scratch_of(operation)?;
+        let global = self.scalar(op.desc_ptr());
+        let thread = self.threads.thread(e, self.hooks());
+        self.in_first_warp(|| bulk.make_descriptor(e, &fields, shared, global, thread));
+        Ok(())
+    }
+
+    /// `ttng.tensormap_fenceproxy_acquire`.
+    pub(crate) fn tensormap_acquire(
+        &mut self,
+        op: ttng::TensormapFenceproxyAcquireOp<'c, 'a>,
+    ) -> Lowered {
+        let bulk = self.bulk(op.operation(), Feature::BulkTensorCopy)?;
+        let descriptor = self.scalar(op.desc_ptr());
+        self.in_first_warp(|| bulk.acquire_descriptor(self.e, descriptor));
+        // The other warps may start copies too.
+        if self.program.num_warps > 1 {
+            self.hooks().barrier(self.e);
+        }
+        Ok(())
+    }
+
+    /// `ttng.reinterpret_tensor_descriptor`.
+    pub(crate) fn reinterpret_descriptor(
+        &mut self,
+        op: ttng::ReinterpretTensorDescOp<'c, 'a>,
+    ) -> Lowered {
+        let e = self.e;
+        let address = e.cast(
+            InstructionOpcode::AddrSpaceCast,
+            self.scalar(op.raw_desc()),
+            e.ptr(space::GENERIC),
+        );
+        self.bind_result(op.operation(), vec![address]);
+        Ok(())
+    }
+
+    /// `ttng.async_tma_copy_global_to_local`.
+    pub(crate) fn bulk_load(&mut self, op: ttng::AsyncTMACopyGlobalToLocalOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let bulk = self.bulk(operation, Feature::BulkTensorCopy)?;
+        let barrier = self.barrier_address(operation, op.barrier())?;
+        let boxes = self.boxes(operation, op.result())?;
+        let condition = self.scalar(op.pred());
+        self.for_each_box(
+            operation,
+            &boxes,
+            op.desc(),
+            &op.coord(),
+            Some(condition),
+            |copy| bulk.copy_in(self.e, copy, barrier),
+        )
+    }
+
+    /// `ttng.async_tma_copy_local_to_global`.
+    pub(crate) fn bulk_store(&mut self, op: ttng::AsyncTMACopyLocalToGlobalOp<'c, 'a>) -> Lowered {
+        self.copy_out(op.operation(), op.desc(), &op.coord(), op.src(), None)
+    }
+
+    /// `ttng.async_tma_reduce`.
+    pub(crate) fn bulk_reduce(&mut self, op: ttng::AsyncTMAReduceOp<'c, 'a>) -> Lowered {
+        use llopt_dialects::tt::DescriptorReduceKind as Kind;
+        let kind = match op.kind() {
+            Kind::Add => "add",
+            Kind::Min => "min",
+            Kind::Max => "max",
+            Kind::Inc => "inc",
+            Kind::Dec => "dec",
+            Kind::And => "and",
+            Kind::Or => "or",
+            Kind::Xor => "xor",
+        };
+        self.copy_out(op.operation(), op.desc(), &op.coord(), op.src(), Some(kind))
+    }
+
+    fn copy_out(
+        &self,
+        op: OperationRef<'c, 'a>,
+        descriptor: Value<'c, 'a>,
+        coordinates: &[Value<'c, 'a>],
+        source: Value<'c, 'a>,
+        combine: Option<&str>,
+    ) -> Lowered {
+        let bulk = self.bulk(op, Feature::BulkTensorCopy)?;
+        let boxes = self.boxes(op, source)?;
+        self.for_each_box(op, &boxes, descriptor, coordinates, None, |copy| {
+            bulk.copy_out(self.e, copy, combine);
+        })?;
+        bulk.commit_copies_out(self.e);
+        Ok(())
+    }
+
+    /// `ttng.async_tma_store_wait`.
+    pub(crate) fn bulk_store_wait(&mut self, op: ttng::TMAStoreWaitOp<'c, 'a>) -> Lowered {
+        let bulk = self.bulk(op.operation(), Feature::BulkTensorCopy)?;
+        bulk.wait_for_reads(self.e, op.pendings());
+        Ok(())
+    }
+
+    /// Emits something that the first warp does.
+    fn in_first_warp(&self, emit: impl FnOnce()) {
+        let others = (self.program.num_warps - 1) * self.program.threads_per_warp;
+        let first = self.threads.acts_under(self.e, self.hooks(), others);
+        self.only_if(first, emit);
+    }
+
+    /// The boxes that the block in a buffer is made of.
+    fn boxes(&self, op: OperationRef<'c, 'a>, buffer: Value<'c, 'a>) -> Lowered<Boxes<'ctx>> {
+        let unwritable = || {
+            let reason = "no bulk copy reads or writes the layout of the buffer";
+            self.unsupported(op, Some(reason.to_owned()))
+        };
+        let view = self.view(op, buffer)?;
+        let memory = MemDesc::of(buffer.r#type()).ok_or_else(unwritable)?;
+        let encoding = memory
+            .encoding()
+            .and_then(|attribute| Encoding::from_attribute(attribute).ok())
+            .ok_or_else(unwritable)?;
+        let shape: Vec<u64> = memory
+            .shape()
+            .iter()
+            .map(|extent| extent.unsigned_abs())
+            .collect();
+        let BulkBox {
+            shape: of_box,
+            fp4_padded,
+            ..
+        } = encoding
+            .bulk_box(&shape)
+            .map_err(|error| self.unsupported(op, Some(error.to_string())))?
+            .ok_or_else(unwritable)?;
+        if fp4_padded || !view.place.pads.is_empty() {
+            return Err(unwritable());
+        }
+        let blocks = encoding.cga_layout();
+        let split = blocks.split().map_err(|_| unwritable())?;
+        let inverse = view.layout.pseudo_invert().map_err(|_| unwritable())?;
+        let bytes_log2 = (moved_bits(view.element) / 8).trailing_zeros();
+        let rank = shape.len();
+        let (mut offsets, mut starts) = (Vec::new(), Vec::new());
+        // Boxes next to each other along the last dimension follow each other.
+        for dim in (0..rank).rev() {
+            let share = shape[dim] / u64::from(split[dim]);
+            let mut start = of_box[dim];
+            while start < share {
+                let mut place = vec![0; rank];
+                place[dim] = u32::try_from(start).map_err(|_| unwritable())?;
+                let point: Vec<(Dim, u32)> = place
+                    .iter()
+                    .enumerate()
+                    .map(|(dim, at)| (Dim::tensor(dim), *at))
+                    .collect();
+                let found = inverse.apply(&point).map_err(|_| unwritable())?;
+                let offset = found
+                    .iter()
+                    .find(|(dim, _)| *dim == Dim::OFFSET)
+                    .map_or(0, |(_, offset)| *offset);
+                offsets.push(offset << bytes_log2);
+                starts.push(place);
+                start *= 2;
+            }
+        }
+        let blocks = (0..view.layout.in_dim_size_log2(Dim::BLOCK))
+            .map(|bit| {
+                (0..rank)
+                    .map(|dim| view.layout.basis_entry(Dim::BLOCK, bit, Dim::tensor(dim)))
+                    .collect()
+            })
+            .collect();
+        Ok(Boxes {
+            base: view.place.base,
+            xor: view.place.xor,
+            offsets,
+            starts,
+            blocks,
+        })
+    }
+
+    /// Hands out the boxes to the elected lanes of the warps.
+    fn for_each_box(
+        &self,
+        op: OperationRef<'c, 'a>,
+        boxes: &Boxes<'ctx>,
+        descriptor: Value<'c, 'a>,
+        coordinates: &[Value<'c, 'a>],
+        condition: Option<V<'ctx>>,
+        emit: impl Fn(&BoxCopy<'ctx>),
+    ) -> Lowered {
+        let e = self.e;
+        let rank = boxes.starts.first().or(boxes.blocks.first()).map(Vec::len);
+        if rank.is_some_and(|rank| rank > coordinates.len()) {
+            return Err(self.invalid(op, "the buffer has more dimensions than the descriptor"));
+        }
+        let bulk = self.bulk(op, Feature::ElectLane)?;
+        let count = 1u32 << boxes.offsets.len();
+        let together = count.min(self.program.num_warps);
+        let lane_bits = self.program.threads_per_warp.trailing_zeros() as usize;
+        let warp_bits = together.trailing_zeros() as usize;
+        // What a linear function of the box's number is for this warp's box of the first round.
+        let of_warp = |bases: &[u32], blocks: &[u32]| {
+            let mut threads = vec![0; lane_bits];
+            threads.extend_from_slice(&bases[..warp_bits]);
+            self.linear(&threads, blocks)
+        };
+        let of_round = |bases: &[u32], round: u32| {
+            bases[warp_bits..]
+                .iter()
+                .enumerate()
+                .filter(|(bit, _)| round >> bit & 1 == 1)
+                .fold(0, |sum, (_, basis)| sum ^ basis)
+        };
+        let descriptor = self.scalar(descriptor);
+        let elected = bulk.elected(e);
+        let others = (self.program.num_warps - together) * self.program.threads_per_warp;
+        let acts = match self.threads.acts_under(e, self.hooks(), others) {
+            Some(warps) => e.and(elected, warps),
+            None => elected,
+        };
+        let acts = condition.map_or(acts, |condition| e.and(acts, condition));
+        let offset_of_warp = of_warp(&boxes.offsets, &[]);
+        for round in 0..count / together {
+            let constant = of_round(&boxes.offsets, round) ^ boxes.xor;
+            let offset = e.xor(offset_of_warp, e.i32(i64::from(constant)));
+            let shared = e.gep(e.int(8).into(), boxes.base, offset);
+            let at = coordinates
+                .iter()
+                .enumerate()
+                .map(|(position, coordinate)| {
+                    let start = self.scalar(*coordinate);
+                    // A block with fewer dimensions than the tensor has the last ones.
+                    let before = coordinates.len() - rank.unwrap_or(coordinates.len());
+                    let Some(dim) = position.checked_sub(before).filter(|_| rank.is_some()) else {
+                        return start;
+                    };
+                    let column = |all: &[Vec<u32>]| -> Vec<u32> {
+                        all.iter().map(|place| place[dim]).collect()
+                    };
+                    let bases = column(&boxes.starts);
+                    let own = of_warp(&bases, &column(&boxes.blocks));
+                    let own = e.xor(own, e.i32(i64::from(of_round(&bases, round))));
+                    e.add(start, own)
+                })
+                .rev()
+                .collect();
+            emit(&BoxCopy {
+                descriptor,
+                coordinates: at,
+                shared,
+                acts,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of shared memory through which a descriptor object is written.
+pub(crate) const DESCRIPTOR_SCRATCH: u64 = 128;

@@ -1,0 +1,6 @@
+//! Copies that run while the program goes on, and what waits for them.
+
+pub(crate) mod bulk_copy;
+pub(crate) mod copy_to_shared;
+pub(crate) mod copy_wait;
+pub(crate) mod transaction_barrier;

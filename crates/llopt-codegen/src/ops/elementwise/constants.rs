@@ -1,0 +1,206 @@
+//! Constants: numbers, splats, and tables.
+//!
+//! A splat is one LLVM constant for all registers. A table with different elements becomes constant
+//! memory, from which each thread loads the elements of its registers.
+
+use inkwell::AddressSpace;
+use inkwell::module::Linkage;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::BasicValueEnum;
+use melior::ir::attribute::{
+    AttributeLike, DenseElementsAttribute, FloatAttribute, IntegerAttribute,
+};
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, OperationRef};
+
+use crate::llvm::emitter::V;
+use crate::values::element::Element;
+use crate::values::float8;
+use crate::values::tensor::{TensorType, ValueType};
+use crate::walk::function::{FunctionLowering, Lowered, Registers};
+
+/// Constant memory: both vendors number it the same.
+const CONSTANT_SPACE: u16 = 4;
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `arith.constant`.
+    pub(crate) fn constant(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        let value = op
+            .attribute("value")
+            .map_err(|_| self.invalid(op, "it has no value"))?;
+        let of = self.result_type(op)?;
+        let element = of.element();
+        let unknown = || self.unsupported(op, Some(format!("a constant of the form {value}")));
+        let registers: Registers<'ctx> = match &of {
+            ValueType::Scalar(_) => vec![self.number(element, value).ok_or_else(unknown)?].into(),
+            ValueType::Tensor(tensor) => {
+                let dense = DenseElementsAttribute::try_from(value).map_err(|_| unknown())?;
+                if dense.is_splat() {
+                    let number = self
+                        .number(element, dense.splat_value())
+                        .ok_or_else(unknown)?;
+                    vec![number; tensor.registers()].into()
+                } else {
+                    let numbers = self.table(element, &dense).ok_or_else(unknown)?;
+                    self.load_table(element, &numbers, tensor).into()
+                }
+            }
+        };
+        self.bind_result(op, registers);
+        Ok(())
+    }
+
+    /// The LLVM constant of a number attribute.
+    fn number(&self, element: Element, value: Attribute<'c>) -> Option<V<'ctx>> {
+        if let Ok(integer) = IntegerAttribute::try_from(value) {
+            let of = element.llvm(self.e.context);
+            let BasicTypeEnum::IntType(of) = of else {
+                return None;
+            };
+            return Some(of.const_int(integer.value() as u64, true).into());
+        }
+        let float = FloatAttribute::try_from(value).ok()?;
+        Some(self.float_number(element, float.value()))
+    }
+
+    fn float_number(&self, element: Element, value: f64) -> V<'ctx> {
+        match element {
+            Element::Float8(format) => self
+                .e
+                .int(8)
+                .const_int(u64::from(float8::encode(format, value)), false)
+                .into(),
+            _ => self.e.float(element.llvm(self.e.context), value),
+        }
+    }
+
+    /// All elements of a table, row-major.
+    fn table(&self, element: Element, dense: &DenseElementsAttribute<'c>) -> Option<Vec<V<'ctx>>> {
+        let count = dense.len();
+        let of = element.llvm(self.e.context);
+        let raw = dense.to_raw();
+        (0..count)
+            .map(|i| {
+                let position = i as isize;
+                // SAFETY: the attribute is dense with more than `i` elements, and each getter is called for
+                // the element type it serves.
+                unsafe {
+                    use mlir_sys as m;
+                    Some(match element {
+                        Element::Int(1) => self
+                            .e
+                            .bool(m::mlirDenseElementsAttrGetBoolValue(raw, position)),
+                        Element::Int(8) => self
+                            .e
+                            .int(8)
+                            .const_int(
+                                m::mlirDenseElementsAttrGetInt8Value(raw, position) as u64,
+                                true,
+                            )
+                            .into(),
+                        Element::Int(16) => self
+                            .e
+                            .int(16)
+                            .const_int(
+                                m::mlirDenseElementsAttrGetInt16Value(raw, position) as u64,
+                                true,
+                            )
+                            .into(),
+                        Element::Int(32) => self
+                            .e
+                            .int(32)
+                            .const_int(
+                                m::mlirDenseElementsAttrGetInt32Value(raw, position) as u64,
+                                true,
+                            )
+                            .into(),
+                        Element::Int(64) => self
+                            .e
+                            .int(64)
+                            .const_int(
+                                m::mlirDenseElementsAttrGetInt64Value(raw, position) as u64,
+                                true,
+                            )
+                            .into(),
+                        Element::F32 => self.float_number(
+                            element,
+                            f64::from(m::mlirDenseElementsAttrGetFloatValue(raw, position)),
+                        ),
+                        Element::F64 => self.float_number(
+                            element,
+                            m::mlirDenseElementsAttrGetDoubleValue(raw, position),
+                        ),
+                        Element::F16 | Element::Bf16 => {
+                            let words: *const u16 = m::mlirDenseElementsAttrGetRawData(raw).cast();
+                            let bits = self
+                                .e
+                                .int(16)
+                                .const_int(u64::from(words.add(i).read_unaligned()), false);
+                            self.e.bitcast(bits.into(), of)
+                        }
+                        Element::Float8(_) => {
+                            let bytes: *const u8 = m::mlirDenseElementsAttrGetRawData(raw).cast();
+                            self.e
+                                .int(8)
+                                .const_int(u64::from(bytes.add(i).read()), false)
+                                .into()
+                        }
+                        Element::Int(_) | Element::Pointer { .. } => return None,
+                    })
+                }
+            })
+            .collect()
+    }
+
+    /// Puts a table into constant memory and loads this thread's elements.
+    fn load_table(
+        &self,
+        element: Element,
+        numbers: &[V<'ctx>],
+        tensor: &TensorType,
+    ) -> Vec<V<'ctx>> {
+        let e = self.e;
+        let of = element.llvm(e.context);
+        // One-bit elements take a byte each.
+        let stored = if element.bits() < 8 {
+            e.int(8).into()
+        } else {
+            of
+        };
+        let values: Vec<V<'ctx>> = numbers
+            .iter()
+            .map(|number| e.zext(*number, stored))
+            .collect();
+        let data = match stored {
+            BasicTypeEnum::IntType(int) => int.const_array(
+                &values
+                    .iter()
+                    .copied()
+                    .map(BasicValueEnum::into_int_value)
+                    .collect::<Vec<_>>(),
+            ),
+            other => other.into_float_type().const_array(
+                &values
+                    .iter()
+                    .copied()
+                    .map(BasicValueEnum::into_float_value)
+                    .collect::<Vec<_>>(),
+            ),
+        };
+        let global = e.module.add_global(
+            data.get_type(),
+            Some(AddressSpace::from(CONSTANT_SPACE)),
+            "table",
+        );
+        global.set_initializer(&data);
+        global.set_constant(true);
+        global.set_linkage(Linkage::Internal);
+        let base = global.as_pointer_value().into();
+        let indices = self.threads.elements(e, self.hooks(), tensor);
+        self.map(&[indices.into()], |e, v| {
+            let loaded = e.load(stored, e.gep(stored, base, v[0]), element.memory_bits() / 8);
+            e.trunc(loaded, of)
+        })
+        .to_vec()
+    }
+}

@@ -1,0 +1,73 @@
+//! `ttg.fp4_to_fp`: pairs of 4-bit floats (e2m1, OCP MX) in bytes to wider floats.
+//!
+//! The lower half of a byte comes first along the axis. Seven of the eight magnitudes lie on a line: in the
+//! wider format the numbers from 1 on follow each other by half steps of the exponent, as their codes do; a
+//! half and zero are multiples of the code.
+
+use inkwell::IntPredicate;
+use llopt_dialects::ttg;
+
+use crate::llvm::emitter::V;
+use crate::values::element::Element;
+use crate::walk::function::{FunctionLowering, Lowered};
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `ttg.fp4_to_fp`.
+    pub(crate) fn unpack_fp4(&mut self, op: ttg::Fp4ToFpOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let from = self.tensor_of(operation, op.src())?;
+        let to = self.tensor_of(operation, op.result())?;
+        let axis = usize::try_from(op.axis()).unwrap_or(usize::MAX);
+        if axis >= to.shape.len() {
+            return Err(self.invalid(operation, "it has no such axis"));
+        }
+        // The exponent of a half, in the place of the exponent, and the lowest bit of the mantissa that a
+        // code has, in its place.
+        let (half, step) = match to.element {
+            Element::F16 => (0x3800, 0x200),
+            Element::Bf16 => (0x3f00, 0x40),
+            _ => {
+                let reason = "4-bit floats become f16 or bf16";
+                return Err(self.unsupported(operation, Some(reason.to_owned())));
+            }
+        };
+        let (low, _) = to.bits_of_dim(axis);
+        let byte = |number: u32| {
+            let below = number & ((1 << low) - 1);
+            below | number >> (low + 1) << low
+        };
+        let places = from.rename_to(&to, byte).ok_or_else(|| {
+            let reason = "a byte and its two values are in different threads";
+            self.unsupported(operation, Some(reason.to_owned()))
+        })?;
+        let e = self.e;
+        let bits = to.element.memory_bits();
+        let word = e.int(bits.max(16)).into();
+        let bytes = self.registers(op.src());
+        let coordinates = self.threads.coordinates(e, self.hooks(), &to, axis);
+        let constant = |value: i64| e.int(bits).const_int(value as u64, false).into();
+        let values: Vec<V<'ctx>> = places
+            .iter()
+            .zip(coordinates)
+            .map(|(register, coordinate)| {
+                let pair = e.zext(bytes[*register as usize], word);
+                let second = e.and(coordinate, e.i32(1));
+                let shift = e.shl(second, e.i32(2));
+                let shift = if bits < 32 {
+                    e.trunc(shift, word)
+                } else {
+                    shift
+                };
+                let code = e.lshr(pair, shift);
+                let magnitude = e.and(code, constant(7));
+                let small = e.icmp(IntPredicate::ULT, magnitude, constant(2));
+                let line = e.add(e.mul(magnitude, constant(step)), constant(half));
+                let value = e.select(small, e.mul(magnitude, constant(half)), line);
+                let sign = e.shl(e.and(code, constant(8)), constant(i64::from(bits) - 4));
+                e.bitcast(e.or(value, sign), to.element.llvm(e.context))
+            })
+            .collect();
+        self.bind_result(operation, values);
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! Operations on each element alone: arithmetic, casts, constants, inline assembly, prints and assertions.
+
+pub(crate) mod arithmetic;
+pub(crate) mod assembly_constraints;
+pub(crate) mod casts;
+pub(crate) mod constants;
+pub(crate) mod debug;
+pub(crate) mod fp4;
+pub(crate) mod tile;

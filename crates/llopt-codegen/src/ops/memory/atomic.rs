@@ -1,0 +1,345 @@
+//! `tt.atomic_rmw` and `tt.atomic_cas`, and their forms on AMD's buffers.
+//!
+//! Of the threads that hold the same element only one acts. If the others need the result too, it goes
+//! through shared memory: the acting threads write it at the element's place, in all blocks of a cluster that hold
+//! the element, and all threads read it after a barrier. A scalar is the extreme case: the first thread acts for all.
+
+use llopt_dialects::amdg;
+use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
+use melior::ir::{OperationRef, Value};
+
+use crate::llvm::emitter::V;
+use crate::ops::memory::global::groups;
+use crate::plan::access::Groups;
+use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
+use crate::values::element::Element;
+use crate::values::tensor::ValueType;
+use crate::walk::function::{
+    FunctionLowering, Lowered, Registers, has_uses, integer_attribute, result,
+};
+
+fn update_of(op: RmwOp) -> Update {
+    match op {
+        RmwOp::And => Update::And,
+        RmwOp::Or => Update::Or,
+        RmwOp::Xor => Update::Xor,
+        RmwOp::Add => Update::Add,
+        RmwOp::Fadd => Update::AddFloat,
+        RmwOp::Max => Update::Max,
+        RmwOp::Min => Update::Min,
+        RmwOp::Umax => Update::UnsignedMax,
+        RmwOp::Umin => Update::UnsignedMin,
+        RmwOp::Exch => Update::Exchange,
+    }
+}
+
+fn ordering_of(semantic: MemSemantic) -> Ordering {
+    match semantic {
+        MemSemantic::Relaxed => Ordering::Relaxed,
+        MemSemantic::Acquire => Ordering::Acquire,
+        MemSemantic::Release => Ordering::Release,
+        MemSemantic::AcquireRelease => Ordering::AcquireRelease,
+    }
+}
+
+/// What one of several atomics of a thread has to order so that together they order what `ordering` says.
+fn part_of(ordering: Ordering, is_first: bool, is_last: bool) -> Ordering {
+    let (acquires, releases) = match ordering {
+        Ordering::Relaxed => (false, false),
+        Ordering::Acquire => (true, false),
+        Ordering::Release => (false, true),
+        Ordering::AcquireRelease => (true, true),
+    };
+    match (acquires && is_last, releases && is_first) {
+        (false, false) => Ordering::Relaxed,
+        (true, false) => Ordering::Acquire,
+        (false, true) => Ordering::Release,
+        (true, true) => Ordering::AcquireRelease,
+    }
+}
+
+fn scope_of(scope: MemSyncScope) -> Scope {
+    match scope {
+        MemSyncScope::Cta => Scope::Block,
+        MemSyncScope::Gpu => Scope::Device,
+        MemSyncScope::System => Scope::System,
+    }
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `tt.atomic_rmw`.
+    pub(crate) fn atomic_update(&mut self, op: tt::AtomicRmwOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let of = self.type_of(op.val())?;
+        let element = of.element();
+        let update = update_of(op.atomic_rmw_op());
+        let pointers = self.registers(op.ptr());
+        let values = self.registers(op.val());
+        let masks = op.mask().map(|mask| self.registers(mask));
+        let acts = self.acting_thread(&of);
+        let widest = self.hooks().atomic_width(update, element);
+        let limit = |mask| groups(&of, widest, &self.pointer_limit(element, op.ptr(), mask));
+        let (groups, has_one_mask) = self.atomic_groups(update, element, op.mask(), limit);
+        let masks = masks.map(|masks| self.fewest_masks(&of, op.mask(), masks));
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        let last = groups.groups.len().saturating_sub(1);
+        for (i, group) in groups.groups.iter().enumerate() {
+            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+            let (mask, new) = self.atomic_mask(masks.as_ref(), has_one_mask, group, new);
+            let atomic = Atomic {
+                element,
+                pointer: pointers[group[0]],
+                mask: self.both(acts, mask),
+                ordering: if self.hooks().atomic_orders_by_fences() {
+                    part_of(ordering_of(op.sem()), i == 0, i == last)
+                } else {
+                    ordering_of(op.sem())
+                },
+                scope: scope_of(op.scope()),
+            };
+            let was = self.hooks().atomic_update(self.e, update, &atomic, &new);
+            for (register, value) in group.iter().zip(was) {
+                old[*register] = Some(value);
+            }
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// `amdg.buffer_atomic_rmw`.
+    pub(crate) fn buffer_atomic_update(&mut self, op: amdg::BufferAtomicRmwOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let buffers = self.buffers(operation)?;
+        let of = self.type_of(op.value())?;
+        let element = of.element();
+        let update = update_of(op.atomic_rmw_op());
+        let base = self.scalar(op.ptr());
+        let descriptor = buffers.descriptor(self.e, base);
+        let offsets = self.registers(op.offsets());
+        let values = self.registers(op.value());
+        let masks = op.mask().map(|mask| self.registers(mask));
+        let acts = self.acting_thread(&of);
+        let widest = self.hooks().atomic_width(update, element);
+        let limit =
+            |mask| self.buffer_groups_up_to(widest, &of, element, op.ptr(), op.offsets(), mask);
+        let (groups, has_one_mask) = self.atomic_groups(update, element, op.mask(), limit);
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        let last = groups.groups.len().saturating_sub(1);
+        for (i, group) in groups.groups.iter().enumerate() {
+            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+            let (mask, new) = self.atomic_mask(masks.as_ref(), has_one_mask, group, new);
+            let atomic = Atomic {
+                element,
+                pointer: base,
+                mask: self.both(acts, mask),
+                ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
+                scope: scope_of(op.scope()),
+            };
+            let place = BufferPlace {
+                descriptor,
+                offset: self.byte_offset(element, offsets[group[0]]),
+            };
+            let was = buffers.atomic_update(self.e, update, place, &atomic, &new);
+            for (register, value) in group.iter().zip(was) {
+                old[*register] = Some(value);
+            }
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// `amdg.buffer_atomic_cas`.
+    pub(crate) fn buffer_compare_and_swap(
+        &mut self,
+        op: amdg::BufferAtomicCasOp<'c, 'a>,
+    ) -> Lowered {
+        let operation = op.operation();
+        let buffers = self.buffers(operation)?;
+        let of = self.type_of(op.val())?;
+        let element = of.element();
+        let base = self.scalar(op.ptr());
+        let descriptor = buffers.descriptor(self.e, base);
+        let offsets = self.registers(op.offsets());
+        let expected = self.registers(op.cmp());
+        let new = self.registers(op.val());
+        let acts = self.acting_thread(&of);
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        let registers: Vec<usize> = self.distinct_registers(&of).collect();
+        let last = registers.len().saturating_sub(1);
+        for (i, register) in registers.into_iter().enumerate() {
+            let atomic = Atomic {
+                element,
+                pointer: base,
+                mask: acts,
+                ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
+                scope: scope_of(op.scope()),
+            };
+            let place = BufferPlace {
+                descriptor,
+                offset: self.byte_offset(element, offsets[register]),
+            };
+            old[register] = Some(buffers.compare_and_swap(
+                self.e,
+                place,
+                &atomic,
+                expected[register],
+                new[register],
+            ));
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// `tt.atomic_cas`.
+    pub(crate) fn compare_and_swap(&mut self, op: tt::AtomicCasOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let of = self.type_of(op.val())?;
+        let element = of.element();
+        let pointers = self.registers(op.ptr());
+        let expected = self.registers(op.cmp());
+        let new = self.registers(op.val());
+        let acts = self.acting_thread(&of);
+        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        for register in self.distinct_registers(&of).collect::<Vec<_>>() {
+            let atomic = Atomic {
+                element,
+                pointer: pointers[register],
+                mask: acts,
+                ordering: ordering_of(op.sem()),
+                scope: scope_of(op.scope()),
+            };
+            old[register] = Some(self.hooks().compare_and_swap(
+                self.e,
+                &atomic,
+                expected[register],
+                new[register],
+            ));
+        }
+        self.finish_atomic(operation, &of, old, acts)
+    }
+
+    /// The groups of an update, and whether the elements of each have one mask.
+    fn atomic_groups(
+        &self,
+        update: Update,
+        element: Element,
+        mask: Option<Value<'c, 'a>>,
+        groups: impl Fn(Option<Value<'c, 'a>>) -> Groups,
+    ) -> (Groups, bool) {
+        let of_one_mask = groups(mask);
+        if !self.hooks().atomic_takes_whole_groups(update, element) {
+            return (of_one_mask, true);
+        }
+        let whole = groups(None);
+        if whole.width > of_one_mask.width {
+            (whole, false)
+        } else {
+            (of_one_mask, true)
+        }
+    }
+
+    /// The masks, where elements that are known to have the same one share its value: what depends on it is
+    /// then one branch.
+    fn fewest_masks(
+        &self,
+        of: &ValueType,
+        mask: Option<Value<'c, 'a>>,
+        masks: Registers<'ctx>,
+    ) -> Registers<'ctx> {
+        let same = groups(of, masks.len() as u32, &|dim| self.mask_width(mask, dim));
+        let mut fewest: Vec<V<'ctx>> = masks.iter().copied().collect();
+        for group in &same.groups {
+            for register in group {
+                fewest[*register] = masks[group[0]];
+            }
+        }
+        fewest.into()
+    }
+
+    /// The mask of a group, and its values. Where the elements' masks differ, the group is updated if one of
+    /// them is set, the others by a negative zero, to which a sum adds nothing.
+    fn atomic_mask(
+        &self,
+        masks: Option<&Registers<'ctx>>,
+        has_one_mask: bool,
+        group: &[usize],
+        values: Vec<V<'ctx>>,
+    ) -> (Option<V<'ctx>>, Vec<V<'ctx>>) {
+        let e = self.e;
+        let Some(masks) = masks else {
+            return (None, values);
+        };
+        if has_one_mask {
+            return (Some(masks[group[0]]), values);
+        }
+        let any = group[1..]
+            .iter()
+            .fold(masks[group[0]], |any, register| e.or(any, masks[*register]));
+        let values = group
+            .iter()
+            .zip(values)
+            .map(|(register, value)| {
+                let nothing = e.float(value.get_type(), -0.0);
+                e.select(masks[*register], value, nothing)
+            })
+            .collect();
+        (Some(any), values)
+    }
+
+    pub(crate) fn both(&self, a: Option<V<'ctx>>, b: Option<V<'ctx>>) -> Option<V<'ctx>> {
+        match (a, b.filter(|mask| !self.e.is_true(*mask))) {
+            (Some(a), Some(b)) => Some(self.e.and(a, b)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Gives the result to the threads that did not act.
+    fn finish_atomic(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        of: &ValueType,
+        old: Vec<Option<V<'ctx>>>,
+        acts: Option<V<'ctx>>,
+    ) -> Lowered {
+        let value = result(op, 0);
+        let used = has_uses(value);
+        let element = of.element();
+        let poison = self.e.poison(element.llvm(self.e.context));
+        let distinct: Vec<V<'ctx>> = self
+            .distinct_registers(of)
+            .map(|register| old[register].unwrap_or(poison))
+            .collect();
+        let (Some(acts), true) = (acts, used) else {
+            self.bind(value, self.spread(of, &distinct));
+            return Ok(());
+        };
+        let offset = integer_attribute(op, "allocation.offset")
+            .ok_or_else(|| self.unsupported(op, Some("its result is needed by threads that do not act, and no shared memory was allocated for it".to_owned())))?;
+        let e = self.e;
+        let base = e.byte_offset(self.hidden.shared, offset);
+        let bytes = element.memory_bits() / 8;
+        let places: Vec<V<'ctx>> = match of {
+            ValueType::Scalar(_) => vec![e.i32(0)],
+            ValueType::Tensor(tensor) => {
+                let all = self.threads.elements(e, self.hooks(), tensor);
+                self.distinct_registers(of)
+                    .map(|register| all[register])
+                    .collect()
+            }
+        };
+        let memory = self.memory_type(element);
+        let copies = of.block_copies(self.program.num_ctas);
+        let announced = self.announce(op, &copies)?;
+        self.write_to_blocks(&announced, Some(acts), &[base], |bases| {
+            for (place, value) in places.iter().zip(&distinct) {
+                let address = e.gep(memory, bases[0], *place);
+                e.store(self.to_memory(element, *value), address, bytes);
+            }
+        });
+        let read: Vec<V<'ctx>> = places
+            .iter()
+            .map(|place| {
+                self.to_register(element, e.load(memory, e.gep(memory, base, *place), bytes))
+            })
+            .collect();
+        self.bind(value, self.spread(of, &read));
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! Writing to the shared memory of other blocks of a cluster.
+//!
+//! No block may write to another one's memory while that one still reads what was there, or before it has begun.
+//! So all meet twice: before anyone writes, and when all is written. From then on each block reads its own memory,
+//! which nobody writes to before the next such meeting; so any block may end. The first meeting can be begun
+//! early (*announced*): what lies between then costs no waiting. It is left out where the blocks have met since they
+//! last used the memory, which the pass that inserts barriers finds out.
+//!
+//! Whom a block writes to is said by *distances*: masks of the block's number, given by generators.
+
+use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
+use llopt_layout::plan::Scope;
+use llopt_mlir::ir::OperationExt;
+use llopt_target::Feature;
+use melior::ir::OperationRef;
+
+use crate::llvm::emitter::V;
+use crate::walk::function::{FunctionLowering, Lowered};
+
+/// The sums of generators, each once if these are independent; the first is zero.
+pub(crate) fn distances(generators: &[u32]) -> impl Iterator<Item = u32> {
+    (0..1u32 << generators.len()).map(|chosen| {
+        let all = generators.iter().enumerate();
+        all.filter(|(i, _)| chosen >> i & 1 == 1)
+            .fold(0, |sum, (_, distance)| sum ^ distance)
+    })
+}
+
+/// Writing to other blocks that was announced.
+pub(crate) struct Announced<'p> {
+    generators: &'p [u32],
+    /// Whether there is a meeting to wait for.
+    meets: bool,
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// Tells the other blocks, if there are any at the distances, that this one has read what was in its memory.
+    pub(crate) fn announce<'p>(
+        &self,
+        op: OperationRef<'c, 'a>,
+        generators: &'p [u32],
+    ) -> Lowered<Announced<'p>> {
+        let meets = !generators.is_empty() && op.attr(CLUSTER_HAS_MET).is_none();
+        if !generators.is_empty() {
+            let cluster = self.bulk(op, Feature::Cluster)?;
+            if meets {
+                cluster.cluster_arrive(self.e, false);
+            }
+        }
+        Ok(Announced { generators, meets })
+    }
+
+    /// Lets the threads that act write to memory at `bases` in their own block and in those at the distances, and
+    /// all threads wait until that is done. `write` gets the bases in one block.
+    pub(crate) fn write_to_blocks(
+        &self,
+        announced: &Announced<'_>,
+        acts: Option<V<'ctx>>,
+        bases: &[V<'ctx>],
+        write: impl Fn(&[V<'ctx>]),
+    ) {
+        let e = self.e;
+        let generators = announced.generators;
+        let others = self.hooks().bulk().filter(|_| !generators.is_empty());
+        if let Some(cluster) = others.filter(|_| announced.meets) {
+            cluster.cluster_wait(e);
+        }
+        self.only_if(acts, || {
+            write(bases);
+            if let Some(cluster) = others {
+                let block = self.threads.block(e, self.hooks());
+                for distance in distances(generators).skip(1) {
+                    let other = e.xor(block, e.i32(i64::from(distance)));
+                    let there: Vec<V<'ctx>> = bases
+                        .iter()
+                        .map(|base| cluster.in_other_block(e, *base, other))
+                        .collect();
+                    write(&there);
+                }
+            }
+        });
+        self.wait(match others {
+            Some(_) => Scope::Cluster,
+            None => Scope::Block,
+        });
+    }
+}

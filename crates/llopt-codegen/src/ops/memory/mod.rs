@@ -1,0 +1,7 @@
+//! Accesses to global and shared memory, atomics, and the shared memory of other blocks.
+
+pub(crate) mod atomic;
+pub(crate) mod cluster;
+pub(crate) mod global;
+pub(crate) mod local;
+pub(crate) mod shared;

@@ -1,0 +1,7 @@
+//! Operations that combine elements: reductions, scans, histograms.
+
+pub(crate) mod histogram;
+pub(crate) mod partial_results;
+pub(crate) mod reduce;
+pub(crate) mod scan;
+pub(crate) mod warp;

@@ -1,0 +1,651 @@
+//! `tt.scan`: prefixes along an axis, forward or in reverse, for any combine region.
+//!
+//! # How
+//!
+//! The bits of the coordinate along the axis come from registers, lanes and warps. Counted from the lowest
+//! bit they are here taken as: registers, lanes, warps, registers again (each may be empty), which is how
+//! tiles lie. So a thread holds *runs* of consecutive elements; runs of the lanes of a warp are neighbours,
+//! warps follow each other, and *chunks* of all that repeat in further registers.
+//!
+//! 1. Each thread scans its runs.
+//! 2. The totals of the runs are scanned over the lanes: at step `k` a lane whose bit `k` is set takes the
+//!    total of the lane with all lower bits set and bit `k` clear, which is where the block before it ends.
+//! 3. The last lanes write the totals of their warps to shared memory; after a barrier every thread reads
+//!    those of all warps and combines what lies before its own.
+//! 4. A chunk's prefix is the total of the chunks before it.
+//! 5. Every element is combined once with what lies before its run.
+//!
+//! In reverse, "before" is the higher coordinate: bits are complemented, nothing else changes.
+
+use llopt_dialects::tt;
+use llopt_layout::Dim;
+use melior::ir::{OperationRef, RegionRef};
+
+use crate::llvm::emitter::V;
+use crate::ops::reduction::reduce::{Axis, operand_bytes};
+use crate::values::element::Element;
+use crate::values::tensor::TensorType;
+use crate::values::threads::linear_in;
+use crate::walk::decision::{self, Choice};
+use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
+
+/// Where the elements of a scan lie; pure arithmetic on the layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ScanPlan {
+    /// For each place outside of the axis that a thread holds, the runs of registers, chunk by chunk, in
+    /// the order of the scan.
+    lines: Vec<Line>,
+    /// The lane bits along the axis, lowest coordinate first.
+    lane_bits: Vec<u32>,
+    /// The warp bits along the axis, lowest coordinate first.
+    warp_bits: Vec<u32>,
+    chunks: u32,
+    rest_bits: u32,
+    /// What each bit of the thread's number adds to the place outside of the axis.
+    thread_rests: Vec<u32>,
+    /// Bits of the thread's number whose threads hold what others hold.
+    repeated_threads: u32,
+}
+
+/// The registers of one place outside of the axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    rest: u32,
+    chunks: Vec<Vec<usize>>,
+}
+
+impl ScanPlan {
+    /// The plan for a scan; `None` when the layout mixes the axis with other dimensions, or the bits along
+    /// it do not lie in the order that this scan needs.
+    pub(crate) fn new(tensor: &TensorType, axis: usize, reverse: bool) -> Option<Self> {
+        let axis = Axis::of(tensor, axis);
+        let bits = tensor
+            .shape
+            .iter()
+            .map(|extent| extent.trailing_zeros())
+            .sum::<u32>();
+        let axis_bits = axis.bits();
+        let thread_bases = tensor.thread_bases();
+        let lanes = tensor.layout().flat_bases_of(Dim::LANE).len();
+        let pure = |basis: u32| {
+            let along = axis.along(basis);
+            along == 0 || (along.is_power_of_two() && axis.rest(basis) == 0)
+        };
+        let registers =
+            (0..tensor.registers().trailing_zeros()).map(|bit| tensor.element_in(1 << bit));
+        if !registers
+            .clone()
+            .chain(thread_bases.iter().copied())
+            .all(pure)
+            || tensor
+                .block_bases()
+                .iter()
+                .any(|basis| axis.along(*basis) != 0)
+        {
+            return None;
+        }
+        // A thread whose number reaches a bit that another place provides as well holds the elements of a
+        // run in an order of its own.
+        let mut provided = 0;
+        for along in registers
+            .clone()
+            .chain(thread_bases.iter().copied())
+            .map(|basis| axis.along(basis))
+        {
+            if provided & along != 0 {
+                return None;
+            }
+            provided |= along;
+        }
+        // Who provides each bit of the coordinate.
+        let position = |bit: u32, bases: &[u32]| {
+            bases
+                .iter()
+                .position(|basis| axis.along(*basis) == 1 << bit)
+                .map(|at| at as u32)
+        };
+        let register_bases: Vec<u32> = registers.collect();
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        enum Stage {
+            Run,
+            Lane,
+            Warp,
+            Chunk,
+        }
+        let (mut lane_bits, mut warp_bits, mut run_bits, mut stage) =
+            (Vec::new(), Vec::new(), 0, Stage::Run);
+        for bit in 0..axis_bits {
+            let next = if position(bit, &register_bases).is_some() {
+                if stage == Stage::Run {
+                    Stage::Run
+                } else {
+                    Stage::Chunk
+                }
+            } else if let Some(lane) = position(bit, &thread_bases[..lanes]) {
+                lane_bits.push(lane);
+                Stage::Lane
+            } else {
+                warp_bits.push(position(bit, &thread_bases[lanes..])?);
+                Stage::Warp
+            };
+            if next < stage {
+                return None;
+            }
+            run_bits += u32::from(next == Stage::Run);
+            stage = next;
+        }
+
+        let run = 1u32 << run_bits;
+        let below_chunk = run_bits + (lane_bits.len() + warp_bits.len()) as u32;
+        let chunks = 1u32 << (axis_bits - below_chunk);
+        let mut lines: Vec<Line> = Vec::new();
+        for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
+            let element = tensor.element_in(register);
+            let (rest, along) = (axis.rest(element), axis.along(element));
+            let at = lines
+                .iter()
+                .position(|line| line.rest == rest)
+                .unwrap_or_else(|| {
+                    lines.push(Line {
+                        rest,
+                        chunks: vec![vec![0; run as usize]; chunks as usize],
+                    });
+                    lines.len() - 1
+                });
+            lines[at].chunks[(along >> below_chunk) as usize][(along & (run - 1)) as usize] =
+                register;
+        }
+        if reverse {
+            for line in &mut lines {
+                line.chunks.reverse();
+                line.chunks.iter_mut().for_each(|run| run.reverse());
+            }
+        }
+        // A bit that only repeats has no part in the axis and none in the rest that is not had already.
+        let mut seen = llopt_layout::f2::Echelon::of(&register_bases);
+        let mut repeated_threads = 0;
+        for (bit, basis) in thread_bases.iter().enumerate() {
+            if seen.insert(*basis).is_some() {
+                repeated_threads |= 1 << bit;
+            }
+        }
+        Some(Self {
+            lines,
+            lane_bits,
+            warp_bits,
+            chunks,
+            rest_bits: bits - axis_bits,
+            thread_rests: thread_bases.iter().map(|basis| axis.rest(*basis)).collect(),
+            repeated_threads,
+        })
+    }
+
+    /// Elements of shared memory per operand: the totals of warps, for each chunk and place.
+    pub(crate) fn scratch_elements(&self) -> u32 {
+        if self.warp_bits.is_empty() {
+            0
+        } else {
+            self.chunks << (self.rest_bits + self.warp_bits.len() as u32)
+        }
+    }
+}
+
+/// One value per operand.
+type Tuple<'ctx> = Vec<V<'ctx>>;
+
+/// What lies before something: perhaps nothing, in some threads.
+#[derive(Clone)]
+struct Prefix<'ctx> {
+    values: Tuple<'ctx>,
+    /// In which threads there is something; all when absent.
+    when: Option<V<'ctx>>,
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `tt.scan`.
+    pub(crate) fn scan(&mut self, op: tt::ScanOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let sources = op.srcs();
+        let Some(first) = sources.first() else {
+            return Err(self.invalid(operation, "it has no operand"));
+        };
+        let tensor = self.tensor_of(operation, *first)?;
+        let axis = usize::try_from(op.axis()).unwrap_or(0);
+        let reverse = op.reverse();
+        let elements: Vec<Element> = sources
+            .iter()
+            .map(|value| Ok(self.type_of(*value)?.element()))
+            .collect::<Lowered<_>>()?;
+        let operands: Vec<Registers<'ctx>> =
+            sources.iter().map(|value| self.registers(*value)).collect();
+        let region = op.combine_op();
+        let plan = ScanPlan::new(&tensor, axis, reverse).ok_or_else(|| {
+            self.unsupported(
+                operation,
+                Some(
+                    "the elements along its axis lie in an order that it cannot follow".to_owned(),
+                ),
+            )
+        })?;
+
+        self.record(operation, || {
+            Choice::Scan(decision::Scan {
+                run: plan
+                    .lines
+                    .first()
+                    .and_then(|line| line.chunks.first())
+                    .map_or(0, |run| run.len() as u32),
+                lanes: 1 << plan.lane_bits.len(),
+                warps: 1 << plan.warp_bits.len(),
+                chunks: plan.chunks,
+                shared_bytes: elements
+                    .iter()
+                    .map(|element| operand_bytes(plan.scratch_elements(), *element))
+                    .sum(),
+            })
+        });
+
+        // Runs.
+        let at = |register: usize| -> Tuple<'ctx> {
+            operands.iter().map(|operand| operand[register]).collect()
+        };
+        let mut scanned: Vec<Vec<Vec<Tuple<'ctx>>>> = Vec::with_capacity(plan.lines.len());
+        for line in &plan.lines {
+            let mut chunks = Vec::with_capacity(line.chunks.len());
+            for run in &line.chunks {
+                let mut values: Vec<Tuple<'ctx>> = Vec::with_capacity(run.len());
+                for register in run {
+                    let own = at(*register);
+                    let value = match values.last() {
+                        Some(before) => self.combine(operation, region, before, &own)?,
+                        None => own,
+                    };
+                    values.push(value);
+                }
+                chunks.push(values);
+            }
+            scanned.push(chunks);
+        }
+
+        let totals: Vec<Vec<Tuple<'ctx>>> = scanned
+            .iter()
+            .map(|chunks| {
+                chunks
+                    .iter()
+                    .map(|run| run.last().cloned().unwrap_or_default())
+                    .collect()
+            })
+            .collect();
+        let (in_warp, before_lane) =
+            self.scan_lanes(operation, region, &plan, &elements, reverse, totals)?;
+        let (chunk_totals, before_warp) =
+            self.scan_warps(operation, region, &plan, &elements, reverse, in_warp)?;
+
+        // What lies before each run, then the elements.
+        let mut results: Vec<Vec<Option<V<'ctx>>>> =
+            vec![vec![None; tensor.registers()]; elements.len()];
+        for (number, line) in plan.lines.iter().enumerate() {
+            let mut chunk_prefix: Option<Tuple<'ctx>> = None;
+            for (chunk, run) in line.chunks.iter().enumerate() {
+                let mut before = chunk_prefix
+                    .clone()
+                    .map(|values| Prefix { values, when: None });
+                for list in [&before_warp, &before_lane].into_iter().flatten() {
+                    before = Some(self.join_prefixes(
+                        operation,
+                        region,
+                        before,
+                        &list[number][chunk],
+                    )?);
+                }
+                for (register, value) in run.iter().zip(&scanned[number][chunk]) {
+                    let value = match &before {
+                        None => value.clone(),
+                        Some(before) => self.after_prefix(operation, region, before, value)?,
+                    };
+                    for (column, value) in results.iter_mut().zip(value) {
+                        column[*register] = Some(value);
+                    }
+                }
+                if chunk + 1 < line.chunks.len() {
+                    let total = &chunk_totals[number][chunk];
+                    chunk_prefix = Some(match chunk_prefix {
+                        Some(before) => self.combine(operation, region, &before, total)?,
+                        None => total.clone(),
+                    });
+                }
+            }
+        }
+        for (i, column) in results.into_iter().enumerate() {
+            let of = self.type_of(result(operation, i))?;
+            let poison = self.e.poison(of.element().llvm(self.e.context));
+            let distinct: Vec<V<'ctx>> = self
+                .distinct_registers(&of)
+                .map(|register| column[register].unwrap_or(poison))
+                .collect();
+            let registers = self.spread(&of, &distinct);
+            self.bind_result_at(operation, i, registers);
+        }
+        Ok(())
+    }
+
+    /// `before` and then `value`, where there is something before.
+    fn after_prefix(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        region: RegionRef<'c, 'a>,
+        before: &Prefix<'ctx>,
+        value: &Tuple<'ctx>,
+    ) -> Lowered<Tuple<'ctx>> {
+        let combined = self.combine(op, region, &before.values, value)?;
+        Ok(match before.when {
+            None => combined,
+            Some(when) => combined
+                .into_iter()
+                .zip(value)
+                .map(|(combined, value)| self.e.select(when, combined, *value))
+                .collect(),
+        })
+    }
+
+    /// What lies before the nearer of two, with the farther one in front.
+    fn join_prefixes(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        region: RegionRef<'c, 'a>,
+        far: Option<Prefix<'ctx>>,
+        near: &Prefix<'ctx>,
+    ) -> Lowered<Prefix<'ctx>> {
+        let Some(far) = far else {
+            return Ok(near.clone());
+        };
+        let both = self.combine(op, region, &far.values, &near.values)?;
+        let e = self.e;
+        // Where only the farther exists it stands alone; where only the nearer, that one.
+        let values: Tuple<'ctx> = both
+            .into_iter()
+            .zip(far.values.iter().zip(&near.values))
+            .map(|(both, (far_value, near_value))| {
+                let with_near = far
+                    .when
+                    .map_or(both, |when| e.select(when, both, *near_value));
+                near.when
+                    .map_or(with_near, |when| e.select(when, with_near, *far_value))
+            })
+            .collect();
+        let when = match (far.when, near.when) {
+            (Some(far), Some(near)) => Some(e.or(far, near)),
+            _ => None,
+        };
+        Ok(Prefix { values, when })
+    }
+
+    /// The totals of runs scanned over the lanes: what each lane ends with, and what lies before it.
+    #[allow(
+        clippy::type_complexity,
+        reason = "lines of chunks of tuples, and the same of prefixes"
+    )]
+    fn scan_lanes(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        region: RegionRef<'c, 'a>,
+        plan: &ScanPlan,
+        elements: &[Element],
+        reverse: bool,
+        totals: Vec<Vec<Tuple<'ctx>>>,
+    ) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
+        if plan.lane_bits.is_empty() {
+            return Ok((totals, None));
+        }
+        let e = self.e;
+        let lane = self.lane();
+        let mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
+        let constant = |bits: u32| e.i32(i64::from(bits as i32));
+        let set = |bit: u32| {
+            e.icmp(
+                inkwell::IntPredicate::NE,
+                e.and(lane, constant(1 << bit)),
+                e.i32(0),
+            )
+        };
+        let mut below = 0u32;
+        let mut steps = Vec::new();
+        for bit in &plan.lane_bits {
+            let own = 1u32 << bit;
+            // Where the block before this one ends, and in which lanes there is one.
+            let (from, takes) = if reverse {
+                (
+                    e.or(e.and(lane, constant(!below)), constant(own)),
+                    e.xor(set(*bit), e.bool(true)),
+                )
+            } else {
+                (
+                    e.and(e.or(lane, constant(below)), constant(!own)),
+                    set(*bit),
+                )
+            };
+            below |= own;
+            steps.push((from, takes));
+        }
+        // The lane before this one: its position along the axis, less or more one.
+        let (position, last) = self.position_of_lane(plan);
+        let bases: Vec<u32> = plan.lane_bits.iter().map(|bit| 1 << bit).collect();
+        let rest = e.and(lane, constant(!mask));
+        let at = |position: V<'ctx>| e.or(rest, linear_in(e, position, &bases));
+        let (previous, end) = if reverse {
+            (at(e.add(position, e.i32(1))), last)
+        } else {
+            (at(e.sub(position, e.i32(1))), 0)
+        };
+        let has_previous = e.icmp(inkwell::IntPredicate::NE, position, e.i32(i64::from(end)));
+        let mut ends = Vec::with_capacity(totals.len());
+        let mut prefixes = Vec::with_capacity(totals.len());
+        for line in totals {
+            let (mut line_ends, mut line_prefixes) = (Vec::new(), Vec::new());
+            for mut total in line {
+                for (from, takes) in &steps {
+                    let received = self.fetch(elements, &total, *from);
+                    let combined = self.combine(op, region, &received, &total)?;
+                    total = combined
+                        .into_iter()
+                        .zip(total)
+                        .map(|(combined, own)| e.select(*takes, combined, own))
+                        .collect();
+                }
+                line_prefixes.push(Prefix {
+                    values: self.fetch(elements, &total, previous),
+                    when: Some(has_previous),
+                });
+                line_ends.push(total);
+            }
+            ends.push(line_ends);
+            prefixes.push(line_prefixes);
+        }
+        Ok((ends, Some(prefixes)))
+    }
+
+    /// This lane's position along the axis, and that of the last one.
+    fn position_of_lane(&self, plan: &ScanPlan) -> (V<'ctx>, u32) {
+        let lanes = self.program.threads_per_warp.trailing_zeros() as usize;
+        let mut bases = vec![0; lanes];
+        for (i, bit) in plan.lane_bits.iter().enumerate() {
+            bases[*bit as usize] = 1 << i;
+        }
+        (self.linear(&bases, &[]), (1 << plan.lane_bits.len()) - 1)
+    }
+
+    /// What lane `from` has of each value.
+    fn fetch(&self, elements: &[Element], values: &Tuple<'ctx>, from: V<'ctx>) -> Tuple<'ctx> {
+        values
+            .iter()
+            .zip(elements)
+            .map(|(value, element)| {
+                self.to_register(
+                    *element,
+                    self.shuffle_word(self.to_memory(*element, *value), Some(from), 0),
+                )
+            })
+            .collect()
+    }
+
+    /// This thread's number in its warp.
+    pub(crate) fn lane(&self) -> V<'ctx> {
+        let lanes = self.program.threads_per_warp.trailing_zeros();
+        let bases: Vec<u32> = (0..lanes).map(|bit| 1 << bit).collect();
+        self.linear(&bases, &[])
+    }
+
+    /// The totals of warps: of each chunk as a whole, and of the warps before this one.
+    #[allow(
+        clippy::type_complexity,
+        reason = "lines of chunks of tuples, and the same of prefixes"
+    )]
+    fn scan_warps(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        region: RegionRef<'c, 'a>,
+        plan: &ScanPlan,
+        elements: &[Element],
+        reverse: bool,
+        ends: Vec<Vec<Tuple<'ctx>>>,
+    ) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
+        let e = self.e;
+        let lane_bits = self.program.threads_per_warp.trailing_zeros();
+        let lane_mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
+        let last = if reverse { 0 } else { lane_mask };
+        if plan.warp_bits.is_empty() {
+            if plan.lane_bits.is_empty() || plan.chunks == 1 {
+                return Ok((ends, None));
+            }
+            // The total of a chunk is what the last lane ends with.
+            let lane = self.lane();
+            let from = e.or(
+                e.and(lane, e.i32(i64::from(!lane_mask as i32))),
+                e.i32(i64::from(last)),
+            );
+            let all = ends
+                .iter()
+                .map(|line| {
+                    line.iter()
+                        .map(|total| self.fetch(elements, total, from))
+                        .collect()
+                })
+                .collect();
+            return Ok((all, None));
+        }
+        let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
+            self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
+        })?;
+        let mut bases = Vec::with_capacity(elements.len());
+        let mut at = offset;
+        for element in elements {
+            bases.push(e.byte_offset(self.hidden.shared, at));
+            at += i64::from(operand_bytes(plan.scratch_elements(), *element));
+        }
+        // Totals lie at (place, chunk, warp), the warp in the lowest bits.
+        let warp_count_bits = plan.warp_bits.len() as u32;
+        let chunk_bits = plan.chunks.trailing_zeros();
+        let shift = warp_count_bits + chunk_bits;
+        let mut thread_places: Vec<u32> =
+            plan.thread_rests.iter().map(|rest| rest << shift).collect();
+        for (i, bit) in plan.warp_bits.iter().enumerate() {
+            thread_places[(lane_bits + bit) as usize] |= 1 << i;
+        }
+        let own_place = self.linear(&thread_places, &[]);
+        let mut warp_position = vec![0; thread_places.len()];
+        for (i, bit) in plan.warp_bits.iter().enumerate() {
+            warp_position[(lane_bits + bit) as usize] = 1 << i;
+        }
+        let warp = self.linear(&warp_position, &[]);
+        let rest_place = self.linear(
+            &plan
+                .thread_rests
+                .iter()
+                .map(|rest| rest << shift)
+                .collect::<Vec<_>>(),
+            &[],
+        );
+
+        let ends_here = e.icmp(
+            inkwell::IntPredicate::EQ,
+            e.and(self.lane(), e.i32(i64::from(lane_mask))),
+            e.i32(i64::from(last)),
+        );
+        let acts = self
+            .threads
+            .acts_under(e, self.hooks(), plan.repeated_threads & !lane_mask)
+            .map_or(ends_here, |acts| e.and(acts, ends_here));
+        let function = e.function();
+        let (write, after) = (e.new_block(function), e.new_block(function));
+        e.branch_if(acts, write, after);
+        e.enter(write);
+        for (line, totals) in plan.lines.iter().zip(&ends) {
+            for (chunk, total) in totals.iter().enumerate() {
+                let constant = line.rest << shift | (chunk as u32) << warp_count_bits;
+                let index = e.xor(own_place, e.i32(i64::from(constant)));
+                for ((base, value), element) in bases.iter().zip(total).zip(elements) {
+                    let memory = self.memory_type(*element);
+                    e.store(
+                        self.to_memory(*element, *value),
+                        e.gep(memory, *base, index),
+                        element.memory_bits() / 8,
+                    );
+                }
+            }
+        }
+        e.branch(after);
+        e.enter(after);
+        self.hooks().barrier(e);
+
+        let count = 1usize << warp_count_bits;
+        let order: Vec<usize> = if reverse {
+            (0..count).rev().collect()
+        } else {
+            (0..count).collect()
+        };
+        let mut totals = Vec::with_capacity(plan.lines.len());
+        let mut prefixes = Vec::with_capacity(plan.lines.len());
+        for line in &plan.lines {
+            let (mut line_totals, mut line_prefixes) = (Vec::new(), Vec::new());
+            for chunk in 0..plan.chunks {
+                let constant = line.rest << shift | chunk << warp_count_bits;
+                let first = e.xor(rest_place, e.i32(i64::from(constant)));
+                let columns: Vec<Vec<V<'ctx>>> = bases
+                    .iter()
+                    .zip(elements)
+                    .map(|(base, element)| self.load_consecutive(*element, *base, first, count))
+                    .collect();
+                let mut running: Option<Tuple<'ctx>> = None;
+                let mut before: Option<Tuple<'ctx>> = None;
+                for number in &order {
+                    if let Some(so_far) = &running {
+                        let is_own = e.icmp(inkwell::IntPredicate::EQ, warp, e.i32(*number as i64));
+                        before = Some(match before {
+                            None => so_far.clone(),
+                            Some(known) => known
+                                .into_iter()
+                                .zip(so_far)
+                                .map(|(known, so_far)| e.select(is_own, *so_far, known))
+                                .collect(),
+                        });
+                    }
+                    let total: Tuple<'ctx> = columns.iter().map(|column| column[*number]).collect();
+                    running = Some(match running {
+                        None => total,
+                        Some(so_far) => self.combine(op, region, &so_far, &total)?,
+                    });
+                }
+                let first_warp = if reverse { count as i64 - 1 } else { 0 };
+                let when = e.icmp(inkwell::IntPredicate::NE, warp, e.i32(first_warp));
+                line_prefixes.push(Prefix {
+                    values: before.unwrap_or_default(),
+                    when: Some(when),
+                });
+                line_totals.push(running.unwrap_or_default());
+            }
+            totals.push(line_totals);
+            prefixes.push(line_prefixes);
+        }
+        Ok((totals, Some(prefixes)))
+    }
+}

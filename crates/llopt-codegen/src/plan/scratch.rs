@@ -1,0 +1,243 @@
+//! How much shared memory the code for an op uses while it executes.
+//!
+//! Memory is assigned before code is emitted, by a pass that asks here; the offset comes back as
+//! the attribute `allocation.offset` of the op. What is asked for has to be what the emission uses,
+//! so both take it from the same plans.
+
+use llopt_dialects::tables::module::num_ctas;
+use llopt_dialects::{amdg, tables::access, tt, ttg, ttng};
+use llopt_layout::plan::{Movement, Scope};
+use llopt_target::Target;
+use melior::ir::operation::OperationLike;
+use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
+
+use crate::ops::asynchronous::bulk_copy::DESCRIPTOR_SCRATCH;
+use crate::ops::movement::conversion::{plan_conversion, shared_bytes};
+use crate::ops::movement::regroup::Passage;
+use crate::ops::reduction::histogram::histogram_bytes;
+use crate::ops::reduction::reduce::{ReductionPlan, operand_bytes};
+use crate::ops::reduction::scan::ScanPlan;
+use crate::plan::gather_plan::GatherPlan;
+use crate::plan::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
+use crate::values::tensor::{TensorType, ValueType};
+use crate::values::types::Types;
+use crate::walk::function::{has_uses, name};
+
+/// Who reads what was written to scratch memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Each warp reads only what it has written itself.
+    Warp {
+        /// How the bytes are divided among the warps: equal numbers, equal parts.
+        parts: u64,
+    },
+    /// The warps of the block, after a barrier.
+    Block,
+    /// The warps of all blocks of the cluster, which meet before and once more after they read.
+    ClusterReads,
+    /// The warps of the block; but all blocks of the cluster write, which meet before and once more after.
+    ClusterWrites,
+}
+
+/// Scratch memory of one op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    /// Bytes; not zero.
+    pub bytes: u64,
+    /// Alignment in bytes.
+    pub alignment: u64,
+    /// Who reads it.
+    pub readers: Readers,
+}
+
+/// Alignment of what vectors are read from: that of the widest access.
+const VECTOR_ALIGNMENT: u64 = 16;
+
+/// The scratch memory that the code for an op uses on a target, `None` for an op that needs none.
+///
+/// An op that has no emission needs none either; it is the emission that says so.
+pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+    if tt::AtomicRmwOp::of(op).is_some()
+        || tt::AtomicCasOp::of(op).is_some()
+        || amdg::BufferAtomicRmwOp::of(op).is_some()
+        || amdg::BufferAtomicCasOp::of(op).is_some()
+    {
+        of_atomic(op)
+    } else if ttg::ConvertLayoutOp::of(op).is_some() {
+        of_conversion(op, target)
+    } else if let Some(reduce) = tt::ReduceOp::of(op) {
+        let axis = usize::try_from(reduce.axis()).ok()?;
+        let plan = ReductionPlan::new(&*tensor(*reduce.srcs().first()?)?, axis);
+        of_partial_results(op, plan.scratch_elements(), readers_of(&plan.exchanges))
+    } else if let Some(scan) = tt::ScanOp::of(op) {
+        let axis = usize::try_from(scan.axis()).ok()?;
+        let plan = ScanPlan::new(&*tensor(*scan.srcs().first()?)?, axis, scan.reverse())?;
+        of_partial_results(op, plan.scratch_elements(), Readers::Block)
+    } else if let Some(gather) = tt::GatherOp::of(op) {
+        of_gather(gather, target)
+    } else if let Some(histogram) = tt::HistogramOp::of(op) {
+        let to = tensor(histogram.result())?;
+        Some(Scratch {
+            bytes: histogram_bytes(&to),
+            alignment: VECTOR_ALIGNMENT,
+            readers: Readers::Block,
+        })
+    } else if ttng::TensormapCreateOp::of(op).is_some() {
+        // One warp does it all.
+        Some(Scratch {
+            bytes: DESCRIPTOR_SCRATCH,
+            alignment: DESCRIPTOR_SCRATCH,
+            readers: Readers::Warp {
+                parts: DESCRIPTOR_SCRATCH,
+            },
+        })
+    } else {
+        of_regrouping(op, target)
+    }
+}
+
+fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
+    let axis = usize::try_from(gather.axis()).ok()?;
+    let (from, to) = (tensor(gather.src())?, tensor(gather.indices())?);
+    match GatherPlan::of(gather.operation(), &from, &to, axis, target)
+        .ok()?
+        .plan
+    {
+        GatherPlan::Warp(_) => None,
+        GatherPlan::Shared(plan) => Some(Scratch {
+            bytes: u64::from(plan.bytes),
+            alignment: VECTOR_ALIGNMENT,
+            readers: match plan.scope {
+                // Who reads what depends on the axis as well.
+                Scope::Warp => Readers::Warp {
+                    parts: parts_of(gather.operation()).rotate_left(gather.axis() as u32),
+                },
+                Scope::Block => Readers::Block,
+                Scope::Cluster => Readers::ClusterReads,
+            },
+        }),
+    }
+}
+
+fn tensor(value: Value<'_, '_>) -> Option<std::rc::Rc<TensorType>> {
+    match Types::default().resolve(value.r#type()).ok()? {
+        ValueType::Tensor(tensor) => Some(tensor),
+        ValueType::Scalar(_) => None,
+    }
+}
+
+fn of_conversion(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+    let from = tensor(access::operand_at(op, 0))?;
+    let to = tensor(access::result_at(op, 0))?;
+    of_movement(op, &from, &to, target)
+}
+
+/// Ops that give elements other numbers, and then a layout of its own to the result.
+fn of_regrouping(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+    if !Passage::is_taken_by(op) {
+        return None;
+    }
+    let from = tensor(access::operand_at(op, 0))?;
+    let to = tensor(access::result_at(op, 0))?;
+    let passage = Passage::of(op, &from, &to).ok()??;
+    of_movement(op, &passage.from, &passage.to, target)
+}
+
+fn of_movement(
+    op: OperationRef<'_, '_>,
+    from: &TensorType,
+    to: &TensorType,
+    target: Target,
+) -> Option<Scratch> {
+    if from.rename_to(to, |element| element).is_some() {
+        return None;
+    }
+    let plan = plan_conversion(op, from, to, target).ok()?;
+    let Movement::Shared(shared) = &plan.movement else {
+        return None;
+    };
+    Some(Scratch {
+        bytes: shared_bytes(from, shared),
+        alignment: VECTOR_ALIGNMENT,
+        readers: match shared.scope {
+            Scope::Warp => Readers::Warp {
+                parts: parts_of(op),
+            },
+            Scope::Block => Readers::Block,
+            Scope::Cluster => Readers::ClusterReads,
+        },
+    })
+}
+
+/// The plan, and with it the part of each warp, follows from the kind of the op, the two types, and what was
+/// asked for.
+fn parts_of(op: OperationRef<'_, '_>) -> u64 {
+    let address = |value: Value<'_, '_>| value.r#type().to_raw().ptr as u64;
+    let from = address(access::operand_at(op, 0));
+    let to = address(access::result_at(op, 0));
+    // FNV-1a over the names.
+    let requests =
+        [CONVERSION_PLAN, GATHER_PLAN].map(|name| request_of(op, name).unwrap_or_default());
+    let kind = name(op)
+        .bytes()
+        .chain(requests.into_iter().flat_map(str::bytes))
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    from.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to ^ kind
+}
+
+/// Who reads what is written to the blocks at these distances.
+fn readers_of(distances: &[u32]) -> Readers {
+    match distances {
+        [] => Readers::Block,
+        _ => Readers::ClusterWrites,
+    }
+}
+
+/// Partial results of each operand, one operand after the other.
+fn of_partial_results(
+    op: OperationRef<'_, '_>,
+    elements: u32,
+    readers: Readers,
+) -> Option<Scratch> {
+    let mut bytes = 0;
+    for i in 0..op.operand_count() {
+        let tensor = tensor(access::operand_at(op, i))?;
+        bytes += u64::from(operand_bytes(elements, tensor.element));
+    }
+    (bytes > 0).then_some(Scratch {
+        bytes,
+        alignment: VECTOR_ALIGNMENT,
+        readers,
+    })
+}
+
+/// An atomic op is done once for each element; threads that hold copies of the element read the
+/// old value from shared memory, where elements lie by their row-major number.
+fn of_atomic(op: OperationRef<'_, '_>) -> Option<Scratch> {
+    let result = access::result_at(op, 0);
+    if !has_uses(result) {
+        return None;
+    }
+    let of = Types::default().resolve(result.r#type()).ok()?;
+    let elements = match &of {
+        ValueType::Scalar(_) => 1,
+        ValueType::Tensor(tensor) => {
+            if tensor.free_threads() == 0 && tensor.free_blocks() == 0 {
+                return None;
+            }
+            tensor
+                .shape
+                .iter()
+                .map(|&extent| u64::from(extent))
+                .product()
+        }
+    };
+    let bytes = u64::from(of.element().memory_bits() / 8);
+    Some(Scratch {
+        bytes: elements * bytes,
+        alignment: bytes,
+        readers: readers_of(&of.block_copies(num_ctas(op).max(1))),
+    })
+}

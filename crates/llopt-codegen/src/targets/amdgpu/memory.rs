@@ -1,0 +1,204 @@
+//! Global and buffer accesses on AMD.
+//!
+//! A masked global access is a branch around a plain one: the hardware has no predicates, and LLVM turns
+//! the branch into a change of the execution mask. A buffer access needs no branch: an offset beyond the
+//! descriptor's range reads zero and writes nothing, so masking selects such an offset.
+
+use inkwell::values::{BasicValue, InstructionValue};
+use llopt_target::{Feature, Target};
+
+use crate::llvm::emitter::{Emitter, V};
+use crate::targets::hooks::{Access, BufferAccess, Cache, Caching, Words};
+
+/// Loads `access.words`.
+pub fn load<'ctx>(
+    e: &Emitter<'ctx>,
+    access: &Access<'ctx>,
+    other: Option<&[V<'ctx>]>,
+) -> Vec<V<'ctx>> {
+    let Words { bits, count } = access.words;
+    let word = e.int(bits).into();
+    let of = if count == 1 {
+        word
+    } else {
+        e.vector(word, count).into()
+    };
+    let read = || {
+        let value = e.load(of, access.pointer, access.words.bytes());
+        if let Some(instruction) = value.as_instruction_value() {
+            let nontemporal = matches!(
+                access.caching.cache,
+                Cache::Global | Cache::Streaming | Cache::Volatile
+            );
+            hint(
+                e,
+                instruction,
+                access.caching,
+                nontemporal,
+                access.caching.cache == Cache::Volatile,
+            );
+        }
+        value
+    };
+    let Some(mask) = access.mask else {
+        return e.unpack(read());
+    };
+    let before = e.block();
+    let function = e.function();
+    let (then, after) = (e.new_block(function), e.new_block(function));
+    let otherwise = other.map_or_else(|| e.zero(of), |words| e.pack(words));
+    e.branch_if(mask, then, after);
+    let from = e.block();
+    debug_assert_eq!(before, from);
+    e.enter(then);
+    let loaded = read();
+    e.branch(after);
+    e.enter(after);
+    let phi = e.phi(of);
+    phi.add_incoming(&[(&loaded, then), (&otherwise, from)]);
+    e.unpack(phi.as_basic_value())
+}
+
+/// Stores `words`.
+pub fn store<'ctx>(e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) {
+    let value = e.pack(words);
+    let write = || {
+        let store = e.store(value, access.pointer, access.words.bytes());
+        let nontemporal = matches!(access.caching.cache, Cache::Streaming | Cache::WriteThrough);
+        hint(
+            e,
+            store,
+            access.caching,
+            nontemporal,
+            access.caching.cache == Cache::WriteThrough,
+        );
+    };
+    let Some(mask) = access.mask else {
+        return write();
+    };
+    let function = e.function();
+    let (then, after) = (e.new_block(function), e.new_block(function));
+    e.branch_if(mask, then, after);
+    e.enter(then);
+    write();
+    e.branch(after);
+    e.enter(after);
+}
+
+/// LLVM knows two wishes about caches: volatile and nontemporal.
+fn hint<'ctx>(
+    e: &Emitter<'ctx>,
+    access: InstructionValue<'ctx>,
+    caching: Caching,
+    nontemporal: bool,
+    volatile: bool,
+) {
+    if volatile || caching.volatile {
+        access
+            .set_volatile(true)
+            .expect("bug in llopt: loads and stores can be volatile");
+    }
+    if nontemporal {
+        let one = e
+            .context
+            .metadata_node(&[e.context.i32_type().const_int(1, false).into()]);
+        access
+            .set_metadata(one, e.context.get_kind_id("nontemporal"))
+            .expect("bug in llopt: the metadata is a node");
+    }
+}
+
+/// A descriptor of raw memory from `base` on: stride 0, and nearly 2^31 bytes, so that an offset with the
+/// highest bit set is out of range.
+pub fn descriptor<'ctx>(e: &Emitter<'ctx>, target: Target, base: V<'ctx>) -> V<'ctx> {
+    // Data format 7 (float) and number format 4 (32 bits): ignored by raw accesses, but not zero.
+    let mut flags = (7i64 << 12) | (4 << 15);
+    if target.has(Feature::BufferBoundsSelect) {
+        // A reserved bit that must be set, and bounds checks against the byte offset.
+        flags |= (1 << 24) | (3 << 28);
+    }
+    let overload = [e.ptr(crate::llvm::emitter::space::BUFFER), base.get_type()];
+    let stride = e.context.i16_type().const_zero().into();
+    e.intrinsic(
+        "llvm.amdgcn.make.buffer.rsrc",
+        &overload,
+        &[base, stride, e.i64(i64::from(i32::MAX) - 1), e.i32(flags)],
+    )
+}
+
+/// The offset of a lane, out of range where the mask is false.
+pub(super) fn masked_offset<'ctx>(
+    e: &Emitter<'ctx>,
+    mask: Option<V<'ctx>>,
+    offset: V<'ctx>,
+) -> V<'ctx> {
+    match mask {
+        Some(mask) => e.select(mask, offset, e.i32(i64::from(i32::MIN))),
+        None => offset,
+    }
+}
+
+/// Loads `access.words`; zero where the mask is false.
+pub fn buffer_load<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    access: &BufferAccess<'ctx>,
+) -> Vec<V<'ctx>> {
+    let Words { bits, count } = access.words;
+    let word = e.int(bits).into();
+    let of = if count == 1 {
+        word
+    } else {
+        e.vector(word, count).into()
+    };
+    let auxiliary = e.i32(cache_bits(target, access.caching, true));
+    e.unpack(e.intrinsic(
+        "llvm.amdgcn.raw.ptr.buffer.load",
+        &[of],
+        &[
+            access.descriptor,
+            masked_offset(e, access.mask, access.offset),
+            e.i32(0),
+            auxiliary,
+        ],
+    ))
+}
+
+/// Stores `words` where the mask is true.
+pub fn buffer_store<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    access: &BufferAccess<'ctx>,
+    words: &[V<'ctx>],
+) {
+    let value = e.pack(words);
+    let auxiliary = e.i32(cache_bits(target, access.caching, false));
+    e.intrinsic_call(
+        "llvm.amdgcn.raw.ptr.buffer.store",
+        &[value.get_type()],
+        &[
+            value,
+            access.descriptor,
+            masked_offset(e, access.mask, access.offset),
+            e.i32(0),
+            auxiliary,
+        ],
+    );
+}
+
+/// The auxiliary word of a buffer access. gfx942 and gfx950 have bits for the coherence scope (sc0, sc1)
+/// and for nontemporal data (nt).
+pub(super) fn cache_bits(target: Target, caching: Caching, is_load: bool) -> i64 {
+    const SC0: i64 = 1;
+    const NT: i64 = 1 << 1;
+    const SC1: i64 = 1 << 4;
+    if !target.has(Feature::CoherenceBits) {
+        return 0;
+    }
+    match caching.cache {
+        Cache::Global if is_load => SC0 | NT,
+        Cache::Streaming => SC0 | NT,
+        Cache::Volatile | Cache::WriteThrough => SC0 | SC1,
+        Cache::Default | Cache::All | Cache::Global | Cache::WriteBack => 0,
+    }
+}

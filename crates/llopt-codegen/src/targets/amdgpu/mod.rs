@@ -1,0 +1,350 @@
+//! AMD: emission for LLVM's AMDGPU back end.
+
+mod atomic;
+mod copy;
+mod elementwise;
+mod kernel;
+mod memory;
+mod shared;
+
+use inkwell::values::InstructionValue;
+use llopt_target::{Feature, Target};
+
+use crate::llvm::c_api::{FenceOrdering, fence};
+use crate::llvm::emitter::{Emitter, V};
+use crate::targets::hooks::{
+    Access, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math, MatrixAccess,
+    Rounding, SourcePlace, Update, WarpCopies, WarpCopy,
+};
+use crate::values::element::Element;
+
+/// The hooks of AMD's architectures.
+pub struct Amdgpu {
+    target: Target,
+}
+
+impl Amdgpu {
+    /// Hooks for `target`, which is one of AMD's.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self { target }
+    }
+}
+
+impl Hooks for Amdgpu {
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {
+        e.intrinsic("llvm.amdgcn.workitem.id.x", &[], &[])
+    }
+
+    fn block_in_cluster<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {
+        if self.target.has(Feature::AsyncLoadToLds) {
+            e.intrinsic("llvm.amdgcn.cluster.workgroup.id.x", &[], &[])
+        } else {
+            e.i32(0)
+        }
+    }
+
+    fn program_id<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx> {
+        kernel::program_id(e, axis, blocks_per_cluster)
+    }
+
+    fn num_programs<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        axis: u32,
+        _blocks_per_cluster: u32,
+    ) -> V<'ctx> {
+        kernel::num_programs(e, axis)
+    }
+
+    fn barrier<'ctx>(&self, e: &Emitter<'ctx>) {
+        fence(e.context, e.builder(), FenceOrdering::Release, "workgroup");
+        e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
+        fence(e.context, e.builder(), FenceOrdering::Acquire, "workgroup");
+    }
+
+    fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>) {
+        shared::warp_barrier(e);
+    }
+
+    fn shuffle_xor<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, xor: u32) -> V<'ctx> {
+        shared::shuffle_xor(e, self.target, word, xor)
+    }
+
+    fn shuffles_by_arithmetic(&self, xor: u32) -> bool {
+        shared::shuffles_by_arithmetic(self.target, xor)
+    }
+
+    fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
+        shared::shuffle_from(e, word, lane)
+    }
+
+    fn permute_bytes<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        low: V<'ctx>,
+        high: V<'ctx>,
+        selector: [u8; 4],
+    ) -> V<'ctx> {
+        shared::permute_bytes(e, low, high, selector)
+    }
+
+    fn async_copy_bytes(&self) -> &'static [u32] {
+        if self.target.has(Feature::DirectToLdsWide) {
+            &[16, 4]
+        } else if self.target.has(Feature::DirectToLds) {
+            &[4]
+        } else {
+            &[]
+        }
+    }
+
+    fn warp_copies(&self) -> Option<&dyn WarpCopies> {
+        match self.target.has(Feature::DirectToLds) {
+            true => Some(self),
+            false => None,
+        }
+    }
+
+    fn load_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+    ) -> Option<Vec<V<'ctx>>> {
+        shared::load_matrix(e, access, address)
+    }
+
+    fn store_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+        registers: &[V<'ctx>],
+    ) -> bool {
+        shared::store_matrix(e, access, address, registers)
+    }
+
+    fn load<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &Access<'ctx>,
+        other: Option<&[V<'ctx>]>,
+    ) -> Vec<V<'ctx>> {
+        memory::load(e, access, other)
+    }
+
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) {
+        memory::store(e, access, words);
+    }
+
+    fn atomic_width(&self, update: Update, element: Element) -> u32 {
+        atomic::width(update, element)
+    }
+
+    fn atomic_orders_by_fences(&self) -> bool {
+        true
+    }
+
+    fn atomic_takes_whole_groups(&self, update: Update, element: Element) -> bool {
+        atomic::width(update, element) > 1
+    }
+
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>> {
+        atomic::update(e, self.target, update, atomic, values)
+    }
+
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx> {
+        atomic::compare_and_swap(e, atomic, expected, new)
+    }
+
+    fn math<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: Math,
+        element: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>> {
+        elementwise::math(e, function, element, arguments)
+    }
+
+    fn divide<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        _element: Element,
+        a: V<'ctx>,
+        b: V<'ctx>,
+    ) -> V<'ctx> {
+        e.fdiv(a, b)
+    }
+
+    fn divide_precisely<'ctx>(&self, e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+        e.fdiv(a, b)
+    }
+
+    fn clip<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _element: Element,
+        _x: V<'ctx>,
+        _limit: V<'ctx>,
+        _propagate_nan: bool,
+    ) -> Option<V<'ctx>> {
+        None
+    }
+
+    fn convert_floats<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        from: Element,
+        to: Element,
+        rounding: Rounding,
+        values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>> {
+        elementwise::convert_floats(e, self.target, from, to, rounding, values)
+    }
+
+    fn small_int_to_bf16<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>> {
+        None
+    }
+
+    fn print<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        format: V<'ctx>,
+        format_bytes: usize,
+        arguments: &[(V<'ctx>, bool)],
+    ) {
+        kernel::print(e, kernel::Stream::Output, format, format_bytes, arguments);
+    }
+
+    fn assert_fail<'ctx>(&self, e: &Emitter<'ctx>, message: &str, place: SourcePlace<'_>) {
+        let text = format!(
+            "device assertion failed: '{message}', in unknown at {}:{}\n",
+            place.file, place.line
+        );
+        let format = e.string(&text, "printfFormat_");
+        kernel::print(e, kernel::Stream::Error, format, text.len() + 1, &[]);
+        // All threads get to report before the first one stops the kernel.
+        self.barrier(e);
+        e.intrinsic_call("llvm.trap", &[], &[]);
+    }
+
+    fn library_function<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        symbol: &str,
+        result: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>> {
+        elementwise::library_function(e, symbol, result, arguments)
+    }
+
+    fn mark_kernel<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: inkwell::values::FunctionValue<'ctx>,
+        launch: Launch,
+    ) {
+        kernel::mark_kernel(e, function, launch);
+    }
+
+    fn block_scope(&self) -> &'static str {
+        "workgroup"
+    }
+
+    fn buffers(&self) -> Option<&dyn BufferHooks> {
+        Some(self)
+    }
+}
+
+impl WarpCopies for Amdgpu {
+    fn of_first_lane<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+        shared::of_first_lane(e, word)
+    }
+
+    fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>) {
+        copy::start(e, self.target, copy);
+    }
+
+    fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx> {
+        copy::end_group(e)
+    }
+
+    fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx> {
+        copy::wait(e)
+    }
+
+    fn set_wait<'ctx>(&self, e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, instructions: u32) {
+        copy::set_wait(e, wait, instructions);
+    }
+
+    fn keep_apart(&self, e: &Emitter<'_>) {
+        copy::keep_apart(e);
+    }
+}
+
+impl BufferHooks for Amdgpu {
+    fn descriptor<'ctx>(&self, e: &Emitter<'ctx>, base: V<'ctx>) -> V<'ctx> {
+        memory::descriptor(e, self.target, base)
+    }
+
+    fn masked_offset<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        mask: Option<V<'ctx>>,
+        offset: V<'ctx>,
+    ) -> V<'ctx> {
+        memory::masked_offset(e, mask, offset)
+    }
+
+    fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>> {
+        memory::buffer_load(e, self.target, access)
+    }
+
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>> {
+        atomic::buffer_update(e, self.target, update, place, atomic, values)
+    }
+
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx> {
+        atomic::buffer_compare_and_swap(e, self.target, place, atomic, expected, new)
+    }
+
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]) {
+        memory::buffer_store(e, self.target, access, words);
+    }
+}

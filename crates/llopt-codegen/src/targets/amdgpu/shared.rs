@@ -1,0 +1,164 @@
+//! Lane exchanges, warp barriers and transposing loads from LDS on AMD.
+//!
+//! The cheapest exchange is a data-parallel primitive (DPP): the operand of an ordinary instruction comes
+//! from another lane. It reaches lanes at some distances only; the others go through the LDS crossbar
+//! (`ds_swizzle`, `ds_bpermute`), which touches no memory.
+
+use llopt_target::{Feature, Target};
+
+use crate::llvm::c_api::{FenceOrdering, fence};
+use crate::llvm::emitter::{Emitter, V};
+use crate::targets::hooks::MatrixAccess;
+
+/// Lanes of a wavefront run in step; only the compiler has to keep the order.
+pub fn warp_barrier<'ctx>(e: &Emitter<'ctx>) {
+    fence(e.context, e.builder(), FenceOrdering::Release, "wavefront");
+    e.intrinsic_call("llvm.amdgcn.wave.barrier", &[], &[]);
+    fence(e.context, e.builder(), FenceOrdering::Acquire, "wavefront");
+}
+
+/// DPP controls (LLVM AMDGPU usage, "DPP").
+mod dpp {
+    /// Rotation of a row of 16 lanes by 8: exchange at distance 8.
+    pub const ROTATE_8: i64 = 0x128;
+    /// Mirror of a row: exchange at distance 15.
+    pub const MIRROR: i64 = 0x140;
+    /// Mirror of half a row: exchange at distance 7.
+    pub const HALF_MIRROR: i64 = 0x141;
+    /// Exchange at any distance inside of a row (gfx10 and later), plus the distance.
+    pub const ROW_XMASK: i64 = 0x160;
+
+    /// Permutation of four lanes that exchanges at distance `xor` below 4.
+    pub fn quad(xor: u32) -> i64 {
+        (0..4).map(|lane| i64::from(lane ^ xor) << (2 * lane)).sum()
+    }
+}
+
+/// The control of DPP for lanes at distance `xor`; `None` where there is none.
+fn dpp_control(target: Target, xor: u32) -> Option<i64> {
+    match xor {
+        1..4 => Some(dpp::quad(xor)),
+        4..16 if target.has(Feature::Permlane16) => Some(dpp::ROW_XMASK + i64::from(xor)),
+        7 => Some(dpp::HALF_MIRROR),
+        8 => Some(dpp::ROTATE_8),
+        15 => Some(dpp::MIRROR),
+        _ => None,
+    }
+}
+
+/// Whether lanes at distance `xor` exchange by DPP, which is part of an arithmetic instruction.
+pub fn shuffles_by_arithmetic(target: Target, xor: u32) -> bool {
+    dpp_control(target, xor).is_some()
+}
+
+/// What the lane at distance `xor` has.
+pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: u32) -> V<'ctx> {
+    let any_in_row = target.has(Feature::Permlane16);
+    if let Some(control) = dpp_control(target, xor) {
+        let of = [word.get_type()];
+        let arguments = [
+            word,
+            word,
+            e.i32(control),
+            e.i32(0xf),
+            e.i32(0xf),
+            e.bool(true),
+        ];
+        return e.intrinsic("llvm.amdgcn.update.dpp", &of, &arguments);
+    }
+    if xor < 32 && !(any_in_row && xor >= 16) {
+        // Bit mode of ds_swizzle inside of 32 lanes: and, or, xor masks of five bits each.
+        let pattern = e.i32(0x1f | i64::from(xor) << 10);
+        return e.intrinsic("llvm.amdgcn.ds.swizzle", &[], &[word, pattern]);
+    }
+    if any_in_row && xor & !15 == 16 {
+        // Lane i of each row takes lane (i ^ low) of the other row.
+        let low = xor & 15;
+        let select = |from: u32| {
+            (0..8u32)
+                .map(|i| i64::from((from + i) ^ low) << (4 * i))
+                .sum::<i64>()
+        };
+        let of = [word.get_type()];
+        let selectors = [e.i32(select(0)), e.i32(select(8))];
+        let arguments = [
+            word,
+            word,
+            selectors[0],
+            selectors[1],
+            e.bool(false),
+            e.bool(false),
+        ];
+        return e.intrinsic("llvm.amdgcn.permlanex16", &of, &arguments);
+    }
+    let lane = lane(e, target);
+    shuffle_from(e, word, e.xor(lane, e.i32(i64::from(xor))))
+}
+
+/// The number of this lane in its wavefront.
+fn lane<'ctx>(e: &Emitter<'ctx>, target: Target) -> V<'ctx> {
+    let below = e.intrinsic("llvm.amdgcn.mbcnt.lo", &[], &[e.i32(-1), e.i32(0)]);
+    if target.warp_size() == 32 {
+        return below;
+    }
+    e.intrinsic("llvm.amdgcn.mbcnt.hi", &[], &[e.i32(-1), below])
+}
+
+/// What lane `lane` has: the crossbar takes byte addresses.
+pub fn shuffle_from<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
+    e.intrinsic(
+        "llvm.amdgcn.ds.bpermute",
+        &[],
+        &[e.shl(lane, e.i32(2)), word],
+    )
+}
+
+/// `v_perm_b32`: a byte of the selector for each byte; its first operand has the high bytes.
+pub fn permute_bytes<'ctx>(
+    e: &Emitter<'ctx>,
+    low: V<'ctx>,
+    high: V<'ctx>,
+    selector: [u8; 4],
+) -> V<'ctx> {
+    let selector = e.i32(i64::from(u32::from_le_bytes(selector)));
+    e.intrinsic("llvm.amdgcn.perm", &[], &[high, low, selector])
+}
+
+/// What the first lane has: LLVM keeps it in a scalar register.
+pub fn of_first_lane<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+    e.intrinsic("llvm.amdgcn.readfirstlane", &[word.get_type()], &[word])
+}
+
+/// Loads that transpose.
+pub fn load_matrix<'ctx>(
+    e: &Emitter<'ctx>,
+    access: &MatrixAccess,
+    address: V<'ctx>,
+) -> Option<Vec<V<'ctx>>> {
+    let i32 = e.int(32).into();
+    let (name, of) = match access.name {
+        "ds_read_b64_tr_b16" => (
+            "llvm.amdgcn.ds.read.tr16.b64",
+            e.vector(e.int(16).into(), 4),
+        ),
+        "ds_read_b64_tr_b8" => ("llvm.amdgcn.ds.read.tr8.b64", e.vector(i32, 2)),
+        "ds_load_tr16_b128" => (
+            "llvm.amdgcn.ds.load.tr16.b128",
+            e.vector(e.int(16).into(), 8),
+        ),
+        "ds_load_tr8_b64" => ("llvm.amdgcn.ds.load.tr8.b64", e.vector(i32, 2)),
+        _ => return None,
+    };
+    let loaded = e.intrinsic(name, &[of.into()], &[address]);
+    Some(e.unpack(e.bitcast(loaded, e.vector(i32, access.registers).into())))
+}
+
+/// There are no stores that transpose.
+pub fn store_matrix<'ctx>(
+    _e: &Emitter<'ctx>,
+    _access: &MatrixAccess,
+    _address: V<'ctx>,
+    _registers: &[V<'ctx>],
+) -> bool {
+    false
+}

@@ -1,0 +1,620 @@
+//! What the neutral emission asks of a target: a small trait, one implementation per vendor.
+//!
+//! A hook exists only where the vendors' *instructions* differ. Where a capability differs, neutral code
+//! asks `target.has(Feature::X)` itself.
+
+mod bulk;
+
+use inkwell::values::InstructionValue;
+use llopt_target::Target;
+
+pub use bulk::{BoxCopy, BulkHooks, Descriptor};
+
+use crate::llvm::emitter::{Emitter, V};
+use crate::values::element::Element;
+
+/// Where loads and stores may be kept on the way (`tt.load`'s cache modifiers).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cache {
+    /// The hardware's default.
+    #[default]
+    Default,
+    /// At all levels.
+    All,
+    /// At the global level (L2), not in L1.
+    Global,
+    /// Written back at all levels.
+    WriteBack,
+    /// Streaming: likely used once.
+    Streaming,
+    /// Written through to memory.
+    WriteThrough,
+    /// Never: fetched again each time.
+    Volatile,
+}
+
+/// Which data a cache should drop first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eviction {
+    /// No hint.
+    #[default]
+    Normal,
+    /// Drop this first.
+    First,
+    /// Keep this longest.
+    Last,
+}
+
+/// How an access treats the caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caching {
+    /// Which caches.
+    pub cache: Cache,
+    /// For how long.
+    pub eviction: Eviction,
+    /// Whether the access must happen exactly as written.
+    pub volatile: bool,
+}
+
+impl Caching {
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_default(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// Words of one access: `count` integers of `bits` bits that lie next to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Bits of a word: 8, 16, 32 or 64.
+    pub bits: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl Words {
+    /// The words of `elements` elements of `element_bits` bits each (whole bytes): 32-bit ones where
+    /// the elements are smaller and fill them.
+    #[must_use]
+    pub fn of(element_bits: u32, elements: u32) -> Self {
+        let total = element_bits * elements;
+        let bits = total.min(element_bits.max(32));
+        Self {
+            bits,
+            count: total / bits,
+        }
+    }
+
+    /// Bytes of the whole access.
+    #[must_use]
+    pub fn bytes(self) -> u32 {
+        self.bits * self.count / 8
+    }
+}
+
+/// One access of a thread to global memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'ctx> {
+    /// The address.
+    pub pointer: V<'ctx>,
+    /// Whether it happens; always when absent.
+    pub mask: Option<V<'ctx>>,
+    /// What is transferred.
+    pub words: Words,
+    /// Cache hints.
+    pub caching: Caching,
+}
+
+/// One access of a thread through a buffer descriptor: `base` is uniform, `offset` counts bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferAccess<'ctx> {
+    /// The descriptor, from [`BufferHooks::descriptor`].
+    pub descriptor: V<'ctx>,
+    /// Bytes from the base.
+    pub offset: V<'ctx>,
+    /// Whether it happens; always when absent.
+    pub mask: Option<V<'ctx>>,
+    /// What is transferred.
+    pub words: Words,
+    /// Cache hints.
+    pub caching: Caching,
+}
+
+/// A place in memory, given by a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferPlace<'ctx> {
+    /// The descriptor, from [`BufferHooks::descriptor`].
+    pub descriptor: V<'ctx>,
+    /// Bytes from the base.
+    pub offset: V<'ctx>,
+}
+
+/// What an atomic does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Integer addition.
+    Add,
+    /// Floating-point addition.
+    AddFloat,
+    /// Signed maximum.
+    Max,
+    /// Signed minimum.
+    Min,
+    /// Unsigned maximum.
+    UnsignedMax,
+    /// Unsigned minimum.
+    UnsignedMin,
+    /// The new value, whatever was there.
+    Exchange,
+}
+
+/// What an atomic orders besides itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ordering {
+    /// Nothing.
+    Relaxed,
+    /// What follows stays after it.
+    Acquire,
+    /// What precedes stays before it.
+    Release,
+    /// Both.
+    AcquireRelease,
+}
+
+/// Among whom an atomic is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The threads of the block.
+    Block,
+    /// The threads of the device.
+    Device,
+    /// All processors.
+    System,
+}
+
+/// One atomic of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic<'ctx> {
+    /// What is updated.
+    pub element: Element,
+    /// The address of the first element.
+    pub pointer: V<'ctx>,
+    /// Whether it happens; always when absent.
+    pub mask: Option<V<'ctx>>,
+    /// What it orders.
+    pub ordering: Ordering,
+    /// Among whom.
+    pub scope: Scope,
+}
+
+/// A copy of a lane from global to shared memory that runs beside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncCopy<'ctx> {
+    /// Where in shared memory.
+    pub to: V<'ctx>,
+    /// Where in global memory.
+    pub from: V<'ctx>,
+    /// How many bytes.
+    pub bytes: u32,
+    /// Whether this thread copies; always when absent.
+    pub acts: Option<V<'ctx>>,
+    /// Whether there is anything to read; where not, zeros are written.
+    pub mask: Option<V<'ctx>>,
+}
+
+/// Where a lane reads what a warp copies.
+#[derive(Clone, Copy, Debug)]
+pub enum CopySource<'ctx> {
+    /// In global memory.
+    Pointer(V<'ctx>),
+    /// In a buffer.
+    Buffer {
+        /// The descriptor, from [`BufferHooks::descriptor`].
+        descriptor: V<'ctx>,
+        /// Bytes from the base.
+        offset: V<'ctx>,
+    },
+}
+
+/// A copy of a whole warp from global to shared memory that runs beside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpCopy<'ctx> {
+    /// Where in shared memory the first lane writes; the others follow.
+    pub to: V<'ctx>,
+    /// Where this lane reads.
+    pub from: CopySource<'ctx>,
+    /// How many bytes each lane copies.
+    pub bytes: u32,
+    /// Cache hints.
+    pub caching: Caching,
+}
+
+/// One matrix instruction that moves data between registers and shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixAccess {
+    /// The name in the target's table.
+    pub name: &'static str,
+    /// Whether it transposes.
+    pub transposed: bool,
+    /// The width of the elements it permutes.
+    pub element_bits: u32,
+    /// 32-bit registers per lane.
+    pub registers: u32,
+}
+
+/// Functions of floats that are more than one LLVM instruction on some target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Math {
+    /// e to the power of x.
+    Exp,
+    /// 2 to the power of x.
+    Exp2,
+    /// Natural logarithm.
+    Log,
+    /// Logarithm to base 2.
+    Log2,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Square root, fast.
+    Sqrt,
+    /// Square root, correctly rounded.
+    PreciseSqrt,
+    /// Reciprocal square root.
+    Rsqrt,
+    /// Error function.
+    Erf,
+    /// Largest integer not above.
+    Floor,
+    /// Smallest integer not below.
+    Ceil,
+    /// Any other function of the math dialect, by its name in the C library.
+    Other(&'static str),
+}
+
+/// How a narrowing conversion rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest, ties to even.
+    NearestEven,
+    /// Towards zero.
+    TowardZero,
+}
+
+/// What a kernel's entry promises about its launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    /// Threads per block.
+    pub threads: u32,
+    /// Blocks per cluster.
+    pub blocks_per_cluster: u32,
+    /// Limit of 32-bit registers per thread, when one was asked for.
+    pub max_registers: Option<u32>,
+    /// Warps per execution unit to aim for; 0 leaves it to LLVM.
+    pub waves_per_eu: u32,
+    /// Whether `f32` denormals may be flushed.
+    pub flush_denormals: bool,
+}
+
+/// The place of an assertion, for its message.
+#[derive(Clone, Copy, Debug)]
+pub struct SourcePlace<'a> {
+    /// The file, or `unknown`.
+    pub file: &'a str,
+    /// The line, or 0.
+    pub line: u32,
+}
+
+/// A combination of integers that hardware may do over the lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpCombination {
+    /// Sum modulo 2^32.
+    Add,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// The least signed number.
+    MinSigned,
+    /// The greatest signed number.
+    MaxSigned,
+    /// The least unsigned number.
+    MinUnsigned,
+    /// The greatest unsigned number.
+    MaxUnsigned,
+}
+
+/// The instructions of a vendor.
+pub trait Hooks {
+    /// The architecture compiled for.
+    fn target(&self) -> Target;
+
+    /// The number of this thread in its block.
+    fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx>;
+
+    /// The number of this block in its cluster.
+    fn block_in_cluster<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx>;
+
+    /// The number of this program along `axis`.
+    fn program_id<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx>;
+
+    /// How many programs run along `axis`.
+    fn num_programs<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx>;
+
+    /// Waits for all threads of the block; their shared memory accesses are done.
+    fn barrier<'ctx>(&self, e: &Emitter<'ctx>);
+
+    /// Orders the shared-memory accesses of the threads of a warp.
+    fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>);
+
+    /// What lane `lane ^ xor` has in a 32-bit word.
+    fn shuffle_xor<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, xor: u32) -> V<'ctx>;
+
+    /// What lane `lane` has in a 32-bit word.
+    fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx>;
+
+    /// A word of 32 bits made of any bytes of two: for each byte of the result, the lowest first, 0 to 3 takes a
+    /// byte of `low`, 4 to 7 one of `high`.
+    fn permute_bytes<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        low: V<'ctx>,
+        high: V<'ctx>,
+        selector: [u8; 4],
+    ) -> V<'ctx>;
+
+    /// Whether an arithmetic unit shuffles between lanes `xor` apart, as an operand of an instruction; else the
+    /// crossbar of shared memory does.
+    fn shuffles_by_arithmetic(&self, _xor: u32) -> bool {
+        false
+    }
+
+    /// The combination of a 32-bit word of all lanes, in every lane; `None` where there is no instruction.
+    fn combine_warp<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _combination: WarpCombination,
+        _word: V<'ctx>,
+    ) -> Option<V<'ctx>> {
+        None
+    }
+
+    /// LLVM's name of the synchronisation scope of a block.
+    fn block_scope(&self) -> &'static str;
+
+    /// The bytes that one copy from global to shared memory can move, widest first.
+    fn async_copy_bytes(&self) -> &'static [u32] {
+        &[]
+    }
+
+    /// Starts a copy from global to shared memory; `false`, with nothing emitted, when the target has no
+    /// such copy of this size.
+    fn async_copy<'ctx>(&self, _e: &Emitter<'ctx>, _copy: &AsyncCopy<'ctx>) -> bool {
+        false
+    }
+
+    /// Makes a group of the copies started so far, where waits count groups.
+    fn async_commit(&self, _e: &Emitter<'_>) {}
+
+    /// Waits until at most so many groups are under way, where waits count groups.
+    fn async_wait(&self, _e: &Emitter<'_>, _groups: u32) {}
+
+    /// Copies of whole warps that are waited for by counting instructions, where these are what there is.
+    fn warp_copies(&self) -> Option<&dyn WarpCopies> {
+        None
+    }
+
+    /// Loads 32-bit registers by a matrix instruction; `None` when the target has no such.
+    fn load_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+    ) -> Option<Vec<V<'ctx>>>;
+
+    /// Stores 32-bit registers by a matrix instruction; `false` when the target has no such.
+    fn store_matrix<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &MatrixAccess,
+        address: V<'ctx>,
+        registers: &[V<'ctx>],
+    ) -> bool;
+
+    /// Loads words; `other` has one value per word, taken where the mask is false.
+    fn load<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        access: &Access<'ctx>,
+        other: Option<&[V<'ctx>]>,
+    ) -> Vec<V<'ctx>>;
+
+    /// Stores words.
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]);
+
+    /// How many elements next to each other one atomic instruction updates, for naturally aligned groups.
+    fn atomic_width(&self, update: Update, element: Element) -> u32;
+
+    /// Whether an update of part of a group is done on the whole, the rest of which is left as it is: then
+    /// elements of one group need no mask in common.
+    fn atomic_takes_whole_groups(&self, update: Update, element: Element) -> bool;
+
+    /// Whether an atomic orders other accesses by fences before and after it, so that of several atomics the
+    /// first and the last need one.
+    fn atomic_orders_by_fences(&self) -> bool;
+
+    /// Updates `values.len()` elements next to each other (as many as [`Hooks::atomic_width`] allows) and
+    /// returns what was there; anything where the mask is false.
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>>;
+
+    /// Puts `new` where `expected` is, and returns what was there.
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx>;
+
+    /// A function of one float of 32 or 64 bits (`element`); `None` when the target knows no form of it.
+    fn math<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: Math,
+        element: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>>;
+
+    /// `a / b`, as fast as the language allows.
+    fn divide<'ctx>(&self, e: &Emitter<'ctx>, element: Element, a: V<'ctx>, b: V<'ctx>) -> V<'ctx>;
+
+    /// `a / b` of `f32`, correctly rounded.
+    fn divide_precisely<'ctx>(&self, e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx>;
+
+    /// Clamps `x` to `[-limit, limit]` in fewer instructions than a minimum and a maximum, if there are such.
+    fn clip<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        element: Element,
+        x: V<'ctx>,
+        limit: V<'ctx>,
+        propagate_nan: bool,
+    ) -> Option<V<'ctx>>;
+
+    /// Converts between float types, all registers of a thread at once; `None` when the target has no
+    /// instruction and the neutral way should be taken.
+    fn convert_floats<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        from: Element,
+        to: Element,
+        rounding: Rounding,
+        values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>>;
+
+    /// Signed integers of eight bits to `bf16`, all registers at once, if there is a trick.
+    fn small_int_to_bf16<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Option<Vec<V<'ctx>>>;
+
+    /// Prints; `format` ends with a newline, `arguments` carry whether they are signed.
+    fn print<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        format: V<'ctx>,
+        format_bytes: usize,
+        arguments: &[(V<'ctx>, bool)],
+    );
+
+    /// Reports a failed assertion and stops the kernel.
+    fn assert_fail<'ctx>(&self, e: &Emitter<'ctx>, message: &str, place: SourcePlace<'_>);
+
+    /// Renames a library function that the frontend wrote, or computes it; `None` keeps the call as it is.
+    fn library_function<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        symbol: &str,
+        result: Element,
+        arguments: &[V<'ctx>],
+    ) -> Option<V<'ctx>>;
+
+    /// Makes `function` a kernel.
+    fn mark_kernel<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        function: inkwell::values::FunctionValue<'ctx>,
+        launch: Launch,
+    );
+
+    /// Barriers in shared memory and bulk copies, where the vendor has them.
+    fn bulk(&self) -> Option<&dyn BulkHooks> {
+        None
+    }
+
+    /// Access through buffer descriptors, where the hardware has them.
+    fn buffers(&self) -> Option<&dyn BufferHooks> {
+        None
+    }
+}
+
+/// Copies from global to shared memory for which a warp gives one address: what its lanes copy follows from
+/// there in their order. They complete in order, and waits count their instructions.
+pub trait WarpCopies {
+    /// A word of the first lane, in all lanes.
+    fn of_first_lane<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx>;
+
+    /// Starts a copy of as many bytes as [`Hooks::async_copy_bytes`] allows.
+    fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>);
+
+    /// Keeps the copies before and after this place in their order: what is counted is how many follow.
+    fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
+
+    /// Waits until none is under way, unless [`WarpCopies::set_wait`] has more to say.
+    fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
+
+    /// Lets so many be under way when a wait is over.
+    fn set_wait<'ctx>(&self, e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, instructions: u32);
+
+    /// Nothing but its waits orders the copies of the current function and its other accesses of shared
+    /// memory: tells LLVM, which would wait for all copies before each.
+    fn keep_apart(&self, e: &Emitter<'_>);
+}
+
+/// Access to memory through buffer descriptors: a uniform base with a range, and an offset per lane.
+pub trait BufferHooks {
+    /// A descriptor for the memory behind `base`.
+    fn descriptor<'ctx>(&self, e: &Emitter<'ctx>, base: V<'ctx>) -> V<'ctx>;
+
+    /// An offset at which nothing is written and zero is read where the mask is false.
+    fn masked_offset<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        mask: Option<V<'ctx>>,
+        offset: V<'ctx>,
+    ) -> V<'ctx>;
+
+    /// Loads words through a descriptor; lanes without mask get zero.
+    fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>>;
+
+    /// Updates an element, or as many as an instruction takes, at a
+    /// place that takes that of `atomic.pointer`. What was there.
+    fn atomic_update<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        update: Update,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        values: &[V<'ctx>],
+    ) -> Vec<V<'ctx>>;
+
+    /// Puts `new` where `expected` is. What was there.
+    fn compare_and_swap<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        place: BufferPlace<'ctx>,
+        atomic: &Atomic<'ctx>,
+        expected: V<'ctx>,
+        new: V<'ctx>,
+    ) -> V<'ctx>;
+
+    /// Stores words through a descriptor.
+    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]);
+}

@@ -1,0 +1,6 @@
+//! What differs between vendors: the questions and instructions that neutral code asks for, and each vendor's
+//! answers in files of the same names.
+
+pub mod amdgpu;
+pub mod hooks;
+pub mod nvptx;

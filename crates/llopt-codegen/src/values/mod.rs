@@ -1,0 +1,8 @@
+//! What a source value becomes: elements, registers of a layout, the thread that holds them, packed words.
+
+pub mod element;
+pub mod float8;
+pub mod tensor;
+pub(crate) mod threads;
+pub(crate) mod types;
+pub(crate) mod words;

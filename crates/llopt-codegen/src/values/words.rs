@@ -1,0 +1,169 @@
+//! Words of elements narrower than 32 bits, made of the words that the elements come from.
+//!
+//! A tensor's elements are LLVM values one by one. Where several go into one word, LLVM would take each out of
+//! the word that it came in and put it into the new one. So whoever packs elements asks here: if each is a part
+//! of a word of 32 bits or of a vector of such, as what is loaded, shuffled, or comes from a matrix unit is,
+//! whole words are permuted, as [`llopt_layout::words`] plans it. The elements that were taken out and then not
+//! used by themselves go away.
+//!
+//! What an element is a part of is read off the IR that was just built: an element taken from a vector that is
+//! another type's bits. Fresh results of arithmetic are parts of nothing; LLVM packs these.
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValue, InstructionOpcode};
+use llopt_layout::words::{BYTES, Byte, Wanted, gather};
+
+use crate::llvm::emitter::{Emitter, V, bit_width};
+use crate::targets::hooks::{Hooks, Words};
+use crate::walk::function::FunctionLowering;
+
+/// A word: the value of `words` words that it is a part of, and which of these it is.
+#[derive(Clone, Copy, PartialEq)]
+struct Word<'ctx> {
+    of: V<'ctx>,
+    words: u32,
+    index: u32,
+}
+
+/// The operands of a value made by an instruction of this kind.
+fn made_by<'ctx>(value: V<'ctx>, opcode: InstructionOpcode) -> Option<[Option<V<'ctx>>; 2]> {
+    let instruction = value.as_instruction_value()?;
+    (instruction.get_opcode() == opcode).then(|| {
+        [0, 1].map(|operand| {
+            let operand = instruction.get_operand(operand)?;
+            operand.value()
+        })
+    })
+}
+
+/// The bits of a scalar or of all elements of a vector, if it has a size in bits.
+fn all_bits(of: BasicTypeEnum<'_>) -> Option<u32> {
+    match of {
+        BasicTypeEnum::IntType(_) | BasicTypeEnum::FloatType(_) => Some(bit_width(of)),
+        BasicTypeEnum::VectorType(vector) => {
+            Some(all_bits(vector.get_element_type())? * vector.get_size())
+        }
+        _ => None,
+    }
+}
+
+/// The word, and the place of its lowest byte in it, that an element of whole bytes was taken from.
+fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)> {
+    let bits = all_bits(element.get_type())?;
+    if let Some([Some(same), _]) = made_by(element, InstructionOpcode::BitCast) {
+        return match same.get_type() {
+            BasicTypeEnum::VectorType(_) => None,
+            _ => origin(e, same),
+        };
+    }
+    let [vector, index] = made_by(element, InstructionOpcode::ExtractElement)?;
+    let index = u32::try_from(e.constant_int(index?)?).ok()?;
+    let mut of = vector?;
+    while let Some([Some(same), _]) = made_by(of, InstructionOpcode::BitCast) {
+        of = same;
+    }
+    let byte = index * bits / 8;
+    let (index, at) = (byte / BYTES as u32, byte % BYTES as u32);
+    let of_bits = all_bits(of.get_type())?;
+    // What is narrower than a word has none, and a part of no whole bytes is a part of none.
+    let whole = of_bits % 32 == 0 && bits % 8 == 0 && at * 8 + bits <= 32;
+    let words = of_bits / 32;
+    whole.then_some((Word { of, words, index }, at as u8))
+}
+
+/// A word as an integer.
+fn value_of<'ctx>(e: &Emitter<'ctx>, word: Word<'ctx>) -> V<'ctx> {
+    let i32 = e.int(32).into();
+    match word.words {
+        1 => e.bitcast(word.of, i32),
+        several => e.extract(
+            e.bitcast(word.of, e.vector(i32, several).into()),
+            word.index,
+        ),
+    }
+}
+
+/// Integers of 32 bits, each with the next `per_word` elements from its lowest byte on; what is above them may
+/// be anything.
+pub(crate) fn packed<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    elements: &[V<'ctx>],
+    per_word: usize,
+) -> Vec<V<'ctx>> {
+    let mut sources: Vec<Word<'ctx>> = Vec::new();
+    let mut wanted: Vec<Option<Wanted>> = Vec::new();
+    for word in elements.chunks(per_word) {
+        wanted.push(wanted_of(e, word, &mut sources));
+    }
+    let gathered: Vec<Wanted> = wanted.iter().copied().flatten().collect();
+    let mut words: Vec<V<'ctx>> = sources.iter().map(|word| value_of(e, *word)).collect();
+    let plan = gather(words.len() as u32, &gathered);
+    for permute in &plan.permutes {
+        let [low, high] = permute.words.map(|word| words[word as usize]);
+        words.push(hooks.permute_bytes(e, low, high, permute.selector));
+    }
+    let mut made = plan.words.iter();
+    elements
+        .chunks(per_word)
+        .zip(&wanted)
+        .map(|(chunk, wanted)| match wanted.and_then(|_| made.next()) {
+            Some(word) => words[*word as usize],
+            None => {
+                let bits = bit_width(chunk[0].get_type()) * chunk.len() as u32;
+                let word = e.bitcast(e.pack(chunk), e.int(bits).into());
+                e.zext(word, e.int(32).into())
+            }
+        })
+        .collect()
+}
+
+/// The low bits of a word as a type.
+pub(crate) fn as_type<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, of: BasicTypeEnum<'ctx>) -> V<'ctx> {
+    e.bitcast(e.trunc(word, e.int(bit_width(of)).into()), of)
+}
+
+/// What a word of these elements is made of, if all are parts of words; the words are added to `sources`.
+fn wanted_of<'ctx>(
+    e: &Emitter<'ctx>,
+    elements: &[V<'ctx>],
+    sources: &mut Vec<Word<'ctx>>,
+) -> Option<Wanted> {
+    let bytes = (bit_width(elements[0].get_type()) / 8) as usize;
+    let origins: Vec<(Word<'ctx>, u8)> = elements
+        .iter()
+        .map(|element| origin(e, *element))
+        .collect::<Option<_>>()?;
+    let mut wanted = Wanted::default();
+    for (element, (word, byte)) in origins.into_iter().enumerate() {
+        let index = sources.iter().position(|known| *known == word);
+        let index = index.unwrap_or_else(|| {
+            sources.push(word);
+            sources.len() - 1
+        });
+        for part in 0..bytes {
+            wanted[element * bytes + part] = Some(Byte {
+                word: index as u32,
+                at: byte + part as u8,
+            });
+        }
+    }
+    Some(wanted)
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// Memory-typed values as words.
+    pub(crate) fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+        let e = self.e;
+        let word = e.int(words.bits).into();
+        let per_word = values.len() / words.count as usize;
+        if per_word == 1 || words.bits > 32 {
+            let alone = values.chunks(per_word);
+            return alone.map(|chunk| e.bitcast(e.pack(chunk), word)).collect();
+        }
+        packed(e, self.hooks(), values, per_word)
+            .into_iter()
+            .map(|packed| e.trunc(packed, word))
+            .collect()
+    }
+}

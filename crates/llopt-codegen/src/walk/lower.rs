@@ -1,0 +1,442 @@
+//! A whole module: which functions it has, what each gets as arguments, and what a launcher must know.
+//!
+//! Calling convention. A kernel's parameters are the source's in order, then two pointers to global scratch
+//! memory (the kernel's and the profiler's), always; shared memory is one external array, `global_smem`,
+//! whose size the launcher gives. A device function takes the registers of its arguments one by one, then
+//! the start of its shared memory and the two scratch pointers; it returns its registers as a structure.
+
+use inkwell::AddressSpace;
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::context::Context;
+use inkwell::module::{FlagBehavior, Linkage, Module};
+use inkwell::targets::{TargetMachine, TargetTriple};
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::FunctionValue;
+use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
+use llopt_dialects::tables::types::TensorDesc;
+use llopt_dialects::tt;
+use llopt_target::{Feature, Target, Vendor};
+use melior::ir::attribute::TypeAttribute;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::FunctionType;
+use melior::ir::{BlockLike, Module as SourceModule, OperationRef, Type};
+
+use crate::error::CodegenError;
+use crate::llvm::emitter::{Emitter, V, function_type, space};
+use crate::options::CodegenOptions;
+use crate::plan::access::AccessFacts;
+use crate::targets::amdgpu::Amdgpu;
+use crate::targets::hooks::{Hooks, Launch};
+use crate::targets::nvptx::Nvptx;
+use crate::values::tensor::ValueType;
+use crate::values::types::Types;
+use crate::walk::decision::{Decision, Journal};
+use crate::walk::function::{
+    FunctionLowering, HiddenArguments, Lowered, Program, Registers, integer_attribute,
+};
+use crate::walk::location::{LineTable, describe};
+
+/// What a launcher must know about a kernel; the names are those of Triton's metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// The entry point.
+    pub name: String,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Warps per block.
+    pub num_warps: u32,
+    /// Blocks per cluster.
+    pub num_ctas: u32,
+    /// Threads per warp.
+    pub warp_size: u32,
+    /// Bytes of global scratch memory per program.
+    pub global_scratch_size: u32,
+    /// Their alignment.
+    pub global_scratch_align: u32,
+    /// Bytes of the profiler's scratch memory per program.
+    pub profile_scratch_size: u32,
+    /// Their alignment.
+    pub profile_scratch_align: u32,
+    /// Columns of tensor memory.
+    pub tmem_size: u32,
+    /// How the launcher encodes the descriptor object of each parameter that is one.
+    pub tensor_descriptors: Vec<DescriptorFields>,
+}
+
+/// A lowered module.
+pub struct LoweredModule<'ctx> {
+    /// LLVM IR, not optimised yet.
+    pub module: Module<'ctx>,
+    /// The kernel's launch data.
+    pub metadata: Metadata,
+    /// What was decided, in the order of emission, if the options ask to keep it.
+    pub decisions: Vec<Decision>,
+}
+
+/// Lowers a module of `tt.func`s whose structured control flow has become branches.
+///
+/// # Errors
+/// An operation has no emission for this target, or the module breaks a rule that its verifiers do not
+/// check.
+pub fn lower<'ctx>(
+    source: &SourceModule<'_>,
+    context: &'ctx Context,
+    target: Target,
+    machine: &TargetMachine,
+    facts: &dyn AccessFacts,
+    options: &CodegenOptions,
+) -> Lowered<LoweredModule<'ctx>> {
+    let nvptx;
+    let amdgpu;
+    let hooks: &dyn Hooks = match target.vendor() {
+        Vendor::Nvptx => {
+            nvptx = Nvptx::new(target).flushing_denormals(options.library_flushes_denormals);
+            &nvptx
+        }
+        Vendor::Amdgpu => {
+            amdgpu = Amdgpu::new(target);
+            &amdgpu
+        }
+    };
+    let e = Emitter::new(context, "llopt", options.fp_fusion);
+    e.module.set_triple(&TargetTriple::create(target.triple()));
+    e.module
+        .set_data_layout(&machine.get_target_data().get_data_layout());
+    if target.vendor() == Vendor::Amdgpu {
+        let version = context.i32_type().const_int(500, false);
+        e.module
+            .add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
+    }
+
+    let root = source.as_operation();
+    let number = |name: &str, default: i64| {
+        u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0)
+    };
+    let num_warps = number("ttg.num-warps", 4).max(1);
+    let program = Program {
+        hooks,
+        facts,
+        num_warps,
+        num_ctas: number("ttg.num-ctas", 1).max(1),
+        threads_per_warp: number("ttg.threads-per-warp", i64::from(target.warp_size())).max(1),
+        journal: Journal::new(options.keep_decisions),
+    };
+    let launched_warps = number("ttg.total-num-warps", i64::from(num_warps)).max(num_warps);
+    let launch = Launch {
+        threads: launched_warps * program.threads_per_warp,
+        blocks_per_cluster: program.num_ctas,
+        max_registers: options.max_registers.or_else(|| {
+            integer_attribute(root, "ttg.maxnreg").and_then(|limit| u32::try_from(limit).ok())
+        }),
+        waves_per_eu: options.waves_per_eu,
+        flush_denormals: options.flush_denormals,
+    };
+    let memory = ProgramMemory {
+        shared: number("ttg.shared", 0),
+        global_scratch: number("ttg.global_scratch_memory_size", 0),
+    };
+    let shared = memory.shared;
+
+    let functions = functions(source);
+    let types = Types::default();
+    let mut lines = options.line_info.then(|| {
+        LineTable::new(
+            context,
+            &e.module,
+            first_location(&functions).unwrap_or(root.location()),
+        )
+    });
+    let mut declared = Vec::with_capacity(functions.len());
+    for function in &functions {
+        declared.push(declare(&e, &types, *function, hooks, launch)?);
+    }
+    let mut kernel = None;
+    let mut tensor_descriptors = Vec::new();
+    for (function, declaration) in functions.iter().zip(&declared) {
+        if declaration.is_kernel {
+            if let Some(other) = &kernel {
+                let message = format!(
+                    "the module has two kernels, '{other}' and '{}'",
+                    function.sym_name()
+                );
+                return Err(CodegenError::Invalid {
+                    location: describe(function.operation().location()),
+                    message,
+                });
+            }
+            kernel = Some(function.sym_name().to_owned());
+            tensor_descriptors.extend(
+                declaration
+                    .descriptors
+                    .iter()
+                    .map(|(_, fields)| fields.clone()),
+            );
+        }
+        define(
+            &e,
+            &program,
+            &types,
+            *function,
+            declaration,
+            memory,
+            lines.as_mut(),
+        )?;
+    }
+    let Some(name) = kernel else {
+        return Err(CodegenError::Invalid {
+            location: describe(root.location()),
+            message: "the module has no public function".to_owned(),
+        });
+    };
+    if let Some(lines) = &lines {
+        lines.finish();
+    }
+    if options.verify {
+        e.module.verify().map_err(|error| CodegenError::Bug {
+            stage: "lowering",
+            message: error.to_string(),
+        })?;
+    }
+    let metadata = Metadata {
+        name,
+        shared,
+        num_warps: launched_warps,
+        num_ctas: program.num_ctas,
+        warp_size: program.threads_per_warp,
+        global_scratch_size: number("ttg.global_scratch_memory_size", 0),
+        global_scratch_align: number("ttg.global_scratch_memory_alignment", 1).max(1),
+        profile_scratch_size: number("ttg.profile_scratch_memory_size", 0),
+        profile_scratch_align: number("ttg.profile_scratch_memory_alignment", 1).max(1),
+        tmem_size: number("ttg.tensor_memory_size", 0),
+        tensor_descriptors,
+    };
+    Ok(LoweredModule {
+        module: e.module,
+        metadata,
+        decisions: program.journal.into_decisions(),
+    })
+}
+
+/// How much memory a program has.
+#[derive(Clone, Copy)]
+struct ProgramMemory {
+    /// Bytes of shared memory.
+    shared: u32,
+    /// Bytes of scratch memory in global memory, for each block.
+    global_scratch: u32,
+}
+
+/// This block's part of the scratch memory that the launcher gives to the grid.
+fn own_scratch<'ctx>(
+    e: &Emitter<'ctx>,
+    program: &Program<'_>,
+    scratch: V<'ctx>,
+    bytes: u32,
+) -> V<'ctx> {
+    let hooks = program.hooks;
+    let id = |axis| hooks.program_id(e, axis, program.num_ctas);
+    let count = |axis| hooks.num_programs(e, axis, program.num_ctas);
+    let plane = e.add(e.mul(id(2), count(1)), id(1));
+    let mut number = e.add(e.mul(plane, count(0)), id(0));
+    if program.num_ctas > 1 {
+        let blocks = e.i32(i64::from(program.num_ctas));
+        number = e.add(e.mul(number, blocks), hooks.block_in_cluster(e));
+    }
+    let number = e.zext(number, e.int(64).into());
+    let offset = e.mul(number, e.i64(i64::from(bytes)));
+    e.gep(e.int(8).into(), scratch, offset)
+}
+
+fn functions<'c, 'a>(source: &'a SourceModule<'c>) -> Vec<tt::FuncOp<'c, 'a>> {
+    let mut next = source.body().first_operation();
+    let mut found = Vec::new();
+    while let Some(op) = next {
+        next = op.next_in_block();
+        found.extend(tt::FuncOp::of(op));
+    }
+    found
+}
+
+fn first_location<'c>(functions: &[tt::FuncOp<'c, '_>]) -> Option<melior::ir::Location<'c>> {
+    functions
+        .first()
+        .map(|function| function.operation().location())
+}
+
+/// A function's LLVM side, before it has a body.
+struct Declaration<'ctx> {
+    llvm: FunctionValue<'ctx>,
+    parameters: Vec<ValueType>,
+    is_kernel: bool,
+    /// The parameters of a kernel that are descriptor objects.
+    descriptors: Vec<(u32, DescriptorFields)>,
+}
+
+fn declare<'ctx>(
+    e: &Emitter<'ctx>,
+    types: &Types,
+    function: tt::FuncOp<'_, '_>,
+    hooks: &dyn Hooks,
+    launch: Launch,
+) -> Lowered<Declaration<'ctx>> {
+    let op = function.operation();
+    let invalid = |message: String| CodegenError::Invalid {
+        location: describe(op.location()),
+        message,
+    };
+    let is_kernel = function
+        .sym_visibility()
+        .is_none_or(|visibility| visibility == "public");
+    let signature = TypeAttribute::try_from(function.function_type())
+        .ok()
+        .and_then(|attribute| FunctionType::try_from(attribute.value()).ok())
+        .ok_or_else(|| invalid("it has no function type".to_owned()))?;
+    let resolve = |of: Result<Type<'_>, melior::Error>| {
+        let of = of.map_err(|error| invalid(error.to_string()))?;
+        types.resolve(of).map_err(&invalid)
+    };
+    let parameters: Vec<ValueType> = (0..signature.input_count())
+        .map(|i| resolve(signature.input(i)))
+        .collect::<Lowered<_>>()?;
+    let results: Vec<ValueType> = (0..signature.result_count())
+        .map(|i| resolve(signature.result(i)))
+        .collect::<Lowered<_>>()?;
+    let flat = |types: &[ValueType]| -> Vec<BasicTypeEnum<'ctx>> {
+        types
+            .iter()
+            .flat_map(|of| std::iter::repeat_n(of.element().llvm(e.context), of.registers()))
+            .collect()
+    };
+    let mut inputs = flat(&parameters);
+    if !is_kernel {
+        inputs.push(e.ptr(space::SHARED));
+    }
+    inputs.extend([e.ptr(space::GLOBAL), e.ptr(space::GLOBAL)]);
+    let outputs = flat(&results);
+    let output = match outputs.as_slice() {
+        [] => None,
+        [single] => Some(*single),
+        several => Some(e.context.struct_type(several, false).into()),
+    };
+    let linkage = if is_kernel {
+        Linkage::External
+    } else {
+        Linkage::Internal
+    };
+    let llvm = e.module.add_function(
+        function.sym_name(),
+        function_type(e.context, output, &inputs),
+        Some(linkage),
+    );
+    let attribute = |name: &str| {
+        e.context
+            .create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
+    };
+    llvm.add_attribute(AttributeLoc::Function, attribute("nounwind"));
+    // All threads call it together, as its exchanges between lanes and its barriers need. LLVM drops the
+    // attribute where there are none, and otherwise must not move calls under the condition of a thread.
+    llvm.add_attribute(AttributeLoc::Function, attribute("convergent"));
+    let mut descriptors = Vec::new();
+    if is_kernel {
+        for index in 0..signature.input_count() {
+            let of = signature.input(index).ok();
+            if let Some(descriptor) = of.and_then(TensorDesc::of) {
+                let fields = DescriptorFields::of(descriptor)
+                    .map_err(|why| invalid(format!("parameter {index} is a descriptor: {why}")))?;
+                descriptors.push((index as u32, fields));
+            }
+        }
+        if !descriptors.is_empty() {
+            let bulk = hooks
+                .bulk()
+                .filter(|_| hooks.target().has(Feature::BulkTensorCopy));
+            let bulk = bulk.ok_or_else(|| CodegenError::MissingFeature {
+                location: describe(op.location()),
+                op: "tt.func".to_owned(),
+                feature: Feature::BulkTensorCopy,
+                target: hooks.target(),
+            })?;
+            for (index, _) in &descriptors {
+                bulk.mark_descriptor(e, llvm, *index);
+            }
+        }
+        hooks.mark_kernel(e, llvm, launch);
+    } else {
+        llvm.add_attribute(AttributeLoc::Function, attribute("noinline"));
+    }
+    Ok(Declaration {
+        llvm,
+        parameters,
+        is_kernel,
+        descriptors,
+    })
+}
+
+fn define<'c: 'a, 'a, 'ctx>(
+    e: &Emitter<'ctx>,
+    program: &Program<'_>,
+    types: &Types,
+    function: tt::FuncOp<'c, 'a>,
+    declaration: &Declaration<'ctx>,
+    memory: ProgramMemory,
+    lines: Option<&mut LineTable<'ctx>>,
+) -> Lowered {
+    let op: OperationRef<'c, 'a> = function.operation();
+    e.enter(e.new_block(declaration.llvm));
+    let all = declaration.llvm.get_params();
+    let mut rest = all.as_slice();
+    let mut arguments: Vec<Registers<'ctx>> = Vec::with_capacity(declaration.parameters.len());
+    for of in &declaration.parameters {
+        let (own, others) = rest.split_at(of.registers());
+        arguments.push(own.into());
+        rest = others;
+    }
+    let shared_base = match rest {
+        [base, _, _] => *base,
+        _ => shared_memory(e, memory.shared),
+    };
+    let &[.., global_scratch, profile_scratch] = rest else {
+        return Err(CodegenError::Bug {
+            stage: "lowering",
+            message: "a function lacks its scratch pointers".to_owned(),
+        });
+    };
+    let global_scratch = if declaration.is_kernel && memory.global_scratch > 0 {
+        own_scratch(e, program, global_scratch, memory.global_scratch)
+    } else {
+        global_scratch
+    };
+    let hidden = HiddenArguments {
+        shared: shared_base,
+        global_scratch,
+        profile_scratch,
+    };
+    e.builder().unset_current_debug_location();
+    let lines = lines.map(|lines| {
+        let subprogram = lines.begin_function(declaration.llvm, op.location());
+        (lines, subprogram)
+    });
+    let mut lowering =
+        FunctionLowering::new(e, program, types, hidden, declaration.is_kernel, lines);
+    lowering.body(function.body(), arguments)
+}
+
+/// The array that all shared memory of a kernel lies in; null for a kernel without.
+fn shared_memory<'ctx>(e: &Emitter<'ctx>, bytes: u32) -> V<'ctx> {
+    const NAME: &str = "global_smem";
+    const ALIGNMENT: u32 = 16;
+    if bytes == 0 {
+        return e.zero(e.ptr(space::SHARED));
+    }
+    let global = e.module.get_global(NAME).unwrap_or_else(|| {
+        let global = e.module.add_global(
+            e.context.i8_type().array_type(0),
+            Some(AddressSpace::from(space::SHARED)),
+            NAME,
+        );
+        global.set_linkage(Linkage::External);
+        global.set_alignment(ALIGNMENT);
+        global
+    });
+    global.as_pointer_value().into()
+}

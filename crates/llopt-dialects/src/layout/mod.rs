@@ -1,0 +1,5 @@
+//! From encodings to linear layouts, and how layouts pass through operations that move no element.
+
+pub mod encoding;
+pub mod tensor_descriptor;
+pub mod transfer;

@@ -1,0 +1,124 @@
+//! What a descriptor object of the bulk copy unit (TMA) says of the blocks of a `!tt.tensordesc`.
+//!
+//! A launcher encodes the objects that a kernel takes as parameters, and a kernel those that it makes itself,
+//! from the same facts. The numbers are those of PTX's `tensormap.replace` (PTX ISA, "tensormap.replace",
+//! tables of `.elemtype`, `.swizzle_mode`).
+
+use llopt_mlir::ir::TypeExt;
+use melior::ir::Type;
+use melior::ir::TypeLike;
+use melior::ir::r#type::IntegerType;
+
+use crate::layout::encoding::{BulkBox, CgaLayout, Encoding, NvmmaShared};
+use crate::tables::types::{RankedTensor, TensorDesc};
+
+/// The fields of a descriptor object that follow from the type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescriptorFields {
+    /// The number of the swizzle: 0 none, 1, 2, 3 over rows of 32, 64, 128 bytes.
+    pub swizzle_mode: u32,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// The number of the element type.
+    pub element_type: u32,
+    /// Elements of the box along each dimension, in the order of the tensor's.
+    pub box_shape: Vec<u32>,
+    /// Whether pairs of 4-bit values are spread out.
+    pub fp4_padded: bool,
+}
+
+impl DescriptorFields {
+    /// The facts for a descriptor type.
+    ///
+    /// # Errors
+    /// In words: the block has no layout that the unit writes, or an element type that it does not know.
+    pub fn of(descriptor: TensorDesc<'_>) -> Result<Self, String> {
+        let block = descriptor.block().ok_or("it has no block")?;
+        let encoding = match block.encoding() {
+            Some(attribute) => Encoding::from_attribute(attribute),
+            None => {
+                return Self::with(
+                    block,
+                    &default_encoding(block).ok_or("its rows are shorter than 16 bytes")?,
+                );
+            }
+        };
+        Self::with(block, &encoding.map_err(|error| error.to_string())?)
+    }
+
+    /// The facts for blocks in a layout.
+    fn with(block: RankedTensor<'_>, encoding: &Encoding) -> Result<Self, String> {
+        let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
+        let BulkBox {
+            shape: mut box_shape,
+            swizzle_bytes,
+            fp4_padded,
+        } = encoding
+            .bulk_box(&shape)
+            .map_err(|error| error.to_string())?
+            .ok_or_else(|| format!("no bulk copy writes the layout '{}'", encoding.name()))?;
+        if fp4_padded && let Some(last) = box_shape.last_mut() {
+            // The object counts 4-bit values.
+            *last *= 2;
+        }
+        let element = block.element();
+        let (element_type, element_bytes) = element_type(element, fp4_padded)
+            .ok_or_else(|| format!("bulk copies know no elements of type {element}"))?;
+        Ok(Self {
+            swizzle_mode: swizzle_bytes.checked_ilog2().map_or(0, |log2| log2 - 4),
+            element_bytes,
+            element_type,
+            box_shape: box_shape
+                .into_iter()
+                .map(|size| u32::try_from(size).unwrap_or(u32::MAX))
+                .collect(),
+            fp4_padded,
+        })
+    }
+}
+
+/// The layout of a block in shared memory where nobody has chosen one: rows as they are in global memory, under
+/// the widest swizzle that they fill. `None` for rows that a bulk copy cannot move.
+pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
+    let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
+    let (columns, rows) = shape.split_last()?;
+    let bits = block.element().bit_width()?;
+    let bytes = columns * u64::from(bits) / 8;
+    let swizzling_byte_width = match bytes {
+        0..16 => return None,
+        // The pattern has eight rows.
+        _ if rows.iter().product::<u64>() < 8 || rows.is_empty() => 0,
+        16..32 => 0,
+        32..64 => 32,
+        64..128 => 64,
+        _ => 128,
+    };
+    Some(Encoding::NvmmaShared(NvmmaShared {
+        swizzling_byte_width,
+        transposed: false,
+        element_bit_width: bits,
+        fp4_padded: false,
+        cga_layout: CgaLayout::single(shape.len()),
+    }))
+}
+
+/// The number of an element type, and its bytes.
+fn element_type(element: Type<'_>, fp4_padded: bool) -> Option<(u32, u32)> {
+    let bits = element.bit_width()?;
+    let signed = IntegerType::try_from(element).is_ok_and(|integer| integer.is_signed());
+    let number = match (bits, signed) {
+        _ if fp4_padded => 14,
+        _ if element.is_f16() => 6,
+        _ if element.is_f32() => 7,
+        _ if element.is_f64() => 9,
+        _ if element.is_bf16() => 10,
+        (8, _) => 0,
+        (16, _) => 1,
+        (32, false) => 2,
+        (32, true) => 3,
+        (64, false) => 4,
+        (64, true) => 5,
+        _ => return None,
+    };
+    Some((number, bits / 8))
+}

@@ -1,0 +1,6 @@
+//! What operations do, as far as all dialects share it: constants, rewriting, effects on memory.
+
+pub mod effects;
+pub(crate) mod fold;
+pub mod resource;
+pub(crate) mod rewriting;

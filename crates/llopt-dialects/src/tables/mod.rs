@@ -1,0 +1,9 @@
+//! What the `.td` files say, as data, and how operations, attributes and types are read and made by it.
+
+pub mod access;
+pub mod definition;
+pub mod make;
+pub mod module;
+pub(crate) mod operation_builder;
+pub mod type_set;
+pub mod types;

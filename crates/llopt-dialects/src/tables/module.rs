@@ -1,0 +1,88 @@
+//! What the enclosing module says about the machine: warps, lanes, blocks and the target.
+//!
+//! Layouts have to agree with these numbers. They are attributes of the module, except that each
+//! partition of a `ttg.warp_specialize` has a number of warps of its own.
+
+use crate::{tables::access, ttg};
+use llopt_mlir::ir::OperationExt;
+use melior::ir::{BlockLike, OperationRef, RegionLike, operation::OperationLike};
+
+/// The attribute with the number of warps of a block.
+pub const NUM_WARPS: &str = "ttg.num-warps";
+/// The attribute with the number of warps that the launcher starts, partitions included.
+pub const TOTAL_NUM_WARPS: &str = "ttg.total-num-warps";
+/// The attribute with the number of lanes of a warp.
+pub const THREADS_PER_WARP: &str = "ttg.threads-per-warp";
+/// The attribute with the number of blocks of a cluster.
+pub const NUM_CTAS: &str = "ttg.num-ctas";
+/// The attribute with the target, e.g. `cuda:90`.
+pub const TARGET: &str = "ttg.target";
+/// The attribute with the bytes of shared memory that the program needs.
+pub const SHARED: &str = "ttg.shared";
+
+/// The number of warps that execute an operation; `None` when nothing around it says.
+pub fn num_warps(operation: OperationRef<'_, '_>) -> Option<u32> {
+    let mut current = operation;
+    loop {
+        if let Some(number) = number(current, NUM_WARPS) {
+            return Some(number);
+        }
+        let parent = current.parent_operation()?;
+        if let Some(partitions) = ttg::WarpSpecializePartitionsOp::of(parent) {
+            return partition_warps(partitions, current);
+        }
+        current = parent;
+    }
+}
+
+/// The number of warps of the partition that holds an operation directly.
+fn partition_warps(
+    partitions: ttg::WarpSpecializePartitionsOp<'_, '_>,
+    operation: OperationRef<'_, '_>,
+) -> Option<u32> {
+    let region = operation.block()?.parent_region()?;
+    let index = partitions
+        .partition_regions()
+        .iter()
+        .position(|partition| partition.to_raw().ptr == region.to_raw().ptr)?;
+    let specialize = ttg::WarpSpecializeOp::of(partitions.operation().parent_operation()?)?;
+    let warps = *specialize.partition_num_warps().get(index)?;
+    u32::try_from(warps).ok()
+}
+
+/// The number of lanes of a warp, 32 when nothing says.
+pub fn threads_per_warp(operation: OperationRef<'_, '_>) -> u32 {
+    find(operation, THREADS_PER_WARP).unwrap_or(32)
+}
+
+/// The number of blocks of a cluster, 1 when nothing says.
+pub fn num_ctas(operation: OperationRef<'_, '_>) -> u32 {
+    find(operation, NUM_CTAS).unwrap_or(1)
+}
+
+/// The target, e.g. `cuda:90`; `None` when nothing says.
+pub fn target<'c>(operation: OperationRef<'c, '_>) -> Option<&'c str> {
+    let mut current = operation;
+    loop {
+        if let Some(attribute) = current.attr(TARGET) {
+            return access::string_value(attribute);
+        }
+        current = current.parent_operation()?;
+    }
+}
+
+fn number(operation: OperationRef<'_, '_>, name: &str) -> Option<u32> {
+    let value = access::integer_value(operation.attr(name)?)?;
+    u32::try_from(value).ok()
+}
+
+/// The number on the nearest operation around that has the attribute.
+fn find(operation: OperationRef<'_, '_>, name: &str) -> Option<u32> {
+    let mut current = operation;
+    loop {
+        if let Some(number) = number(current, name) {
+            return Some(number);
+        }
+        current = current.parent_operation()?;
+    }
+}

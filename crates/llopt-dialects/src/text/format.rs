@@ -1,0 +1,191 @@
+//! The format engine: interprets the assembly formats of the `.td` files.
+//!
+//! The build script parses a format, gives names their meaning, decides where the printer puts
+//! blanks (the rule of MLIR's generator depends on the format alone) and where every operand and
+//! result type comes from. What is left to run time is in this module: [`parse`] and [`print`](fn@print)
+//! walk the elements of a [`Format`].
+
+mod parser;
+mod printer;
+
+pub use parser::{FormatParser, default_attribute, parse};
+pub use printer::{FormatPrinter, print};
+
+use crate::tables::definition::{TypeTransform, ValueRef};
+use llopt_mlir::{asm::Parsed, dialect::TypeSpec};
+
+/// A parsed assembly format.
+pub struct Format {
+    /// What is written, in order.
+    pub elements: &'static [Element],
+    /// Attributes that `attr-dict` leaves out, because they are written elsewhere or follow from
+    /// the operands.
+    pub elided: &'static [&'static str],
+    /// Where the type of each operand group comes from.
+    pub operand_types: &'static [TypeSource],
+    /// Where the type of each result group comes from.
+    pub result_types: &'static [TypeSource],
+}
+
+/// One element. `space` tells the printer to put a blank in front.
+pub enum Element {
+    /// A keyword or punctuation.
+    Literal {
+        /// As written.
+        text: &'static str,
+        /// Whether a blank is printed first.
+        space: bool,
+    },
+    /// White space for the printer only.
+    Space(&'static str),
+    /// An operand group.
+    Operand {
+        /// Which.
+        index: usize,
+        /// Whether a blank is printed first.
+        space: bool,
+    },
+    /// An attribute.
+    Attribute {
+        /// Which.
+        index: usize,
+        /// Whether a blank is printed first.
+        space: bool,
+    },
+    /// `{name = value, …}`; the printer puts its own blank.
+    AttrDict {
+        /// Whether the keyword `attributes` is in front.
+        keyword: bool,
+    },
+    /// All operands in one list.
+    Operands {
+        /// Whether a blank is printed first.
+        space: bool,
+    },
+    /// The type of some values.
+    Type {
+        /// Whose type.
+        of: TypeArgument,
+        /// For a type of one known kind: written without `!dialect.mnemonic`.
+        stripped: Option<&'static TypeSpec>,
+        /// Whether a blank is printed first.
+        space: bool,
+    },
+    /// `(inputs) -> results`.
+    FunctionalType {
+        /// Before the arrow.
+        inputs: TypeArgument,
+        /// After the arrow.
+        results: TypeArgument,
+        /// Whether a blank is printed first.
+        space: bool,
+    },
+    /// Written by hand.
+    Custom {
+        /// The code.
+        directive: &'static Custom,
+        /// What it works on.
+        arguments: &'static [CustomArgument],
+        /// Whether a blank is printed first.
+        space: bool,
+    },
+    /// Written when the anchor is present.
+    Optional {
+        /// What decides.
+        anchor: Anchor,
+        /// When present.
+        then: &'static [Element],
+        /// When absent.
+        otherwise: &'static [Element],
+        /// A unit attribute that `then` being written stands for.
+        unit: Option<usize>,
+    },
+    /// Clauses in any order, each at most once.
+    OiList(&'static [Clause]),
+}
+
+/// A clause of an `oilist`.
+pub struct Clause {
+    /// The literal that begins it.
+    pub keyword: &'static str,
+    /// The rest.
+    pub elements: &'static [Element],
+    /// Printed when any of these is present.
+    pub anchors: &'static [Anchor],
+    /// Whether a blank is printed first.
+    pub space: bool,
+}
+
+/// What decides whether an optional group is written.
+#[derive(Clone, Copy, Debug)]
+pub enum Anchor {
+    /// An operand group that is not empty.
+    Operand(usize),
+    /// A result group that is not empty.
+    Result(usize),
+    /// An attribute that is present and differs from its default.
+    Attribute(usize),
+}
+
+/// Whose types a directive writes.
+#[derive(Clone, Copy, Debug)]
+pub enum TypeArgument {
+    /// One operand group.
+    Operand(usize),
+    /// One result group.
+    Result(usize),
+    /// All operands.
+    Operands,
+    /// All results.
+    Results,
+}
+
+/// What a custom directive works on.
+#[derive(Clone, Copy, Debug)]
+pub enum CustomArgument {
+    /// An operand group.
+    Operand(usize),
+    /// An attribute.
+    Attribute(usize),
+    /// The types of a group.
+    Type(TypeArgument),
+}
+
+/// A directive written in Rust.
+pub struct Custom {
+    /// Parses.
+    pub parse: for<'f, 'c, 'p> fn(
+        &'f mut FormatParser<'_, 'c, 'p>,
+        &'static [CustomArgument],
+    ) -> Parsed<()>,
+    /// Prints.
+    pub print: for<'f, 'c, 'p> fn(&'f mut FormatPrinter<'_, 'c, 'p>, &'static [CustomArgument]),
+}
+
+/// Where the type of a group comes from.
+pub enum TypeSource {
+    /// It is written.
+    Written,
+    /// It is always this one.
+    Fixed(FixedType),
+    /// It follows from that of another group.
+    Derived {
+        /// The other group; its type is written.
+        from: ValueRef,
+        /// From one type to the other.
+        transform: TypeTransform,
+        /// The relation in words.
+        summary: &'static str,
+    },
+    /// The operation's own type inference finds it.
+    Inferred,
+}
+
+/// A type without choice.
+#[derive(Clone, Copy)]
+pub enum FixedType {
+    /// A signless integer.
+    Integer(u32),
+    /// A kind of ours without parameters.
+    Kind(&'static TypeSpec),
+}

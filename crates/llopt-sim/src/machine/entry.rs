@@ -1,0 +1,106 @@
+//! The entry point: a module made ready to run.
+
+use std::path::Path;
+
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+use llopt_target::Target;
+
+use crate::error::Error;
+use crate::machine::bytecode::Program;
+use crate::machine::launch::{self, Launch, Options};
+use crate::machine::report::Report;
+use crate::translate::decode;
+use crate::translate::join::join_accesses;
+
+/// A kernel, decoded for a target, that can be launched any number of times, from any thread.
+pub struct Machine {
+    program: Program,
+    target: Target,
+}
+
+impl Machine {
+    /// Decodes `kernel` of `module`, or its only kernel.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`] if there is no such kernel; [`Error::Unsupported`] names anything in it, or in a function
+    /// it calls, whose meaning the machine does not know.
+    pub fn new(module: &Module<'_>, target: Target, kernel: Option<&str>) -> Result<Self, Error> {
+        // The module stays its owner's.
+        let module = module.clone();
+        join_accesses(&module, target)?;
+        let program = decode::decode(&module, target, kernel)?;
+        Ok(Self { program, target })
+    }
+
+    /// Parses LLVM IR, text or bitcode, and decodes it as [`Self::new`] does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidModule`] with LLVM's words, and those of [`Self::new`].
+    pub fn from_ir(ir: &[u8], target: Target, kernel: Option<&str>) -> Result<Self, Error> {
+        Self::with_libraries(ir, &[], target, kernel)
+    }
+
+    /// As [`Self::from_ir`], linking bitcode libraries (`libdevice`, `ocml`) whose functions the kernel calls.
+    ///
+    /// # Errors
+    /// Those of [`Self::from_ir`]; [`Error::InvalidModule`] also for a library that cannot be read or linked.
+    pub fn with_libraries(
+        ir: &[u8],
+        libraries: &[&Path],
+        target: Target,
+        kernel: Option<&str>,
+    ) -> Result<Self, Error> {
+        let context = Context::create();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(ir, "kernel");
+        let module = context
+            .create_module_from_ir(buffer)
+            .map_err(|e| Error::InvalidModule(e.to_string()))?;
+        for path in libraries {
+            let named = |e: String| Error::InvalidModule(format!("{}: {e}", path.display()));
+            let bytes = std::fs::read(path).map_err(|e| named(e.to_string()))?;
+            let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, "library");
+            let library = context
+                .create_module_from_ir(buffer)
+                .map_err(|e| named(e.to_string()))?;
+            library.set_triple(&module.get_triple());
+            library.set_data_layout(&module.get_data_layout());
+            module
+                .link_in_module(library)
+                .map_err(|e| named(e.to_string()))?;
+        }
+        Self::new(&module, target, kernel)
+    }
+
+    /// The target it was decoded for.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Name of the kernel.
+    #[must_use]
+    pub fn kernel(&self) -> &str {
+        &self.program.functions[self.program.kernel].name
+    }
+
+    /// What each parameter of the kernel takes, in words.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<String> {
+        self.program
+            .parameters
+            .iter()
+            .map(launch::describe)
+            .collect()
+    }
+
+    /// Runs the kernel. Buffers among the arguments come back as the kernel left them, also after an error.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the launch does not fit the kernel; [`Error::Stopped`] if the kernel traps or can never
+    /// finish; [`Error::Watchdog`] if it runs too long. What the sanitizer finds is no error but in the report.
+    pub fn run(&self, launch: &mut Launch, options: &Options<'_>) -> Result<Report, Error> {
+        launch::run(&self.program, self.target, launch, options)
+    }
+}

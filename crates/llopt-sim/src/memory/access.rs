@@ -1,0 +1,788 @@
+//! Loads, stores and atomics of a warp: addresses, bounds, the sanitizer's checks, traffic, data.
+//!
+//! A buffer access on AMD obeys the bounds rule of raw buffers: if the last byte of an element lies beyond the
+//! resource's size, a load gives zero and a store does nothing. Offsets are unsigned.
+//!
+//! An instruction of LLVM may be wider than what the hardware moves at once. It is counted as that many instructions
+//! of the widest power of two, at most 16 bytes, that divides its size and its alignment.
+
+use crate::machine::block::Block;
+use crate::machine::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
+use crate::machine::findings::source;
+use crate::machine::report::FindingKind;
+use crate::machine::row::{Real, RealOp, mask as low_bits, sext};
+use crate::machine::warp::{Row, Warp, lanes};
+use crate::memory::banks::{self, Grouping};
+use crate::memory::global::{
+    Fault, LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
+};
+use crate::memory::shadow::{Kind, Problem, Stamp};
+
+/// The address of each lane, and the lanes that access memory at all.
+struct Addresses<const W: usize> {
+    row: Row<W>,
+    mask: u64,
+}
+
+impl<const W: usize> Block<'_, W> {
+    /// Executes a load or store.
+    pub(crate) fn access(&mut self, warp: &mut Warp<W>, frame: usize, access: &Access, mask: u64) {
+        self.sequence = self.sequence.wrapping_add(1);
+        let addresses = self.addresses(
+            warp,
+            frame,
+            &access.address,
+            &access.parts,
+            access.store,
+            mask,
+        );
+        for (space, lanes_there, row) in split(access.space, &addresses) {
+            match space {
+                Space::Shared => {
+                    let row = self.shared_places(warp.index, &row);
+                    self.shared_access(warp, frame, access, &row, lanes_there);
+                }
+                Space::Local => self.local_access(warp, frame, access, &row, lanes_there),
+                _ => self.global_access(warp, frame, access, &row, lanes_there),
+            }
+        }
+        if !access.store {
+            // Lanes whose buffer access is out of range read zero.
+            let outside = mask & !addresses.mask;
+            if outside != 0 {
+                let rows = &mut warp.frames[frame].rows;
+                for part in &access.parts {
+                    for lane in lanes(outside) {
+                        rows[part.slot as usize][lane] = 0;
+                    }
+                }
+            }
+        }
+    }
+
+    fn addresses(
+        &self,
+        warp: &Warp<W>,
+        frame: usize,
+        address: &Address,
+        parts: &[Part],
+        _store: bool,
+        mask: u64,
+    ) -> Addresses<W> {
+        let rows = &warp.frames[frame].rows;
+        match *address {
+            Address::Flat { base, offset } => {
+                let mut row = rows[base as usize];
+                if offset != 0 {
+                    for value in &mut row {
+                        *value = value.wrapping_add(offset as u64);
+                    }
+                }
+                Addresses { row, mask }
+            }
+            Address::Buffer {
+                low,
+                high,
+                offset,
+                scalar_offset,
+            } => {
+                let bytes = parts
+                    .iter()
+                    .map(|p| u64::from(p.offset + p.bytes))
+                    .max()
+                    .unwrap_or(0);
+                let mut row = [0; W];
+                let mut inside = 0;
+                for lane in lanes(mask) {
+                    let base = rows[low as usize][lane] & ((1 << 48) - 1);
+                    let records = rows[high as usize][lane] & 0xffff_ffff;
+                    let at = rows[offset as usize][lane] & 0xffff_ffff;
+                    let scalar = rows[scalar_offset as usize][lane] & 0xffff_ffff;
+                    // The scalar offset takes no part in the range check.
+                    if at + bytes <= records {
+                        inside |= 1 << lane;
+                        row[lane] = base + at + scalar;
+                    }
+                }
+                Addresses { row, mask: inside }
+            }
+        }
+    }
+
+    fn find(
+        &mut self,
+        kind: FindingKind,
+        warp: usize,
+        lane: usize,
+        address: u64,
+        site: SiteId,
+        message: impl FnOnce() -> String,
+    ) {
+        if !self.findings.again(kind, site) {
+            let message = message();
+            self.findings.add(
+                self.program,
+                kind,
+                warp,
+                lane,
+                Some(address),
+                site,
+                &message,
+            );
+        }
+    }
+
+    /// Reports misaligned lanes.
+    pub(crate) fn check_alignment(
+        &mut self,
+        warp: usize,
+        addresses: &Row<W>,
+        mask: u64,
+        align: u32,
+        site: SiteId,
+    ) {
+        if align <= 1 || !self.grid.sanitize {
+            return;
+        }
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            if !address.is_multiple_of(u64::from(align)) {
+                self.find(FindingKind::Misaligned, warp, lane, address, site, || {
+                    format!("an access that needs alignment {align} is misaligned")
+                });
+            }
+        }
+    }
+
+    fn global_access(
+        &mut self,
+        warp: &mut Warp<W>,
+        frame: usize,
+        access: &Access,
+        addresses: &Row<W>,
+        mask: u64,
+    ) {
+        self.check_alignment(warp.index, addresses, mask, access.align, access.site);
+        let mut allowed = mask;
+        for lane in lanes(mask) {
+            if let Err(fault) = self
+                .global
+                .check(addresses[lane], access.bytes, access.store)
+            {
+                allowed &= !(1 << lane);
+                self.fault(
+                    warp.index,
+                    lane,
+                    addresses[lane],
+                    access.bytes,
+                    access.store,
+                    fault,
+                    access.site,
+                );
+            }
+        }
+        self.count_global(
+            addresses,
+            allowed,
+            access.width,
+            access.align,
+            access.store,
+            access.site,
+        );
+        let global = self.global;
+        let rows = &mut warp.frames[frame].rows;
+        for part in &access.parts {
+            let row = &mut rows[part.slot as usize];
+            if access.store {
+                for lane in lanes(allowed) {
+                    global.write(
+                        addresses[lane] + u64::from(part.offset),
+                        part.bytes,
+                        row[lane],
+                    );
+                }
+            } else {
+                for lane in lanes(allowed) {
+                    row[lane] = global.read(addresses[lane] + u64::from(part.offset), part.bytes);
+                }
+                for lane in lanes(mask & !allowed) {
+                    row[lane] = 0;
+                }
+            }
+        }
+        if !access.store && self.grid.sanitize {
+            for lane in lanes(allowed) {
+                let initialized = access.parts.iter().all(|part| {
+                    let at = addresses[lane] + u64::from(part.offset);
+                    global.is_initialized(at, part.bytes)
+                });
+                if !initialized {
+                    self.find(
+                        FindingKind::UninitializedRead,
+                        warp.index,
+                        lane,
+                        addresses[lane],
+                        access.site,
+                        || "a read of global memory that nothing has written".to_owned(),
+                    );
+                }
+            }
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the facts that make up a finding"
+    )]
+    pub(crate) fn fault(
+        &mut self,
+        warp: usize,
+        lane: usize,
+        address: u64,
+        bytes: u32,
+        store: bool,
+        fault: Fault,
+        site: SiteId,
+    ) {
+        let verb = if store { "store" } else { "load" };
+        match fault {
+            Fault::OutOfBounds(length) => {
+                self.find(FindingKind::OutOfBounds, warp, lane, address, site, || match length {
+                    Some(length) => format!(
+                        "a {verb} of {bytes} bytes at offset {} of a buffer of {length} bytes is out of bounds",
+                        address & ((1 << 36) - 1)
+                    ),
+                    None => format!("a {verb} of {bytes} bytes at {address:#x} lies in no buffer"),
+                });
+            }
+            Fault::ReadOnly => {
+                self.find(
+                    FindingKind::ConstantWrite,
+                    warp,
+                    lane,
+                    address,
+                    site,
+                    || "a store to constant memory".to_owned(),
+                );
+            }
+        }
+    }
+
+    /// Counts sectors of a global access.
+    pub(crate) fn count_global(
+        &mut self,
+        addresses: &Row<W>,
+        mask: u64,
+        bytes: u32,
+        align: u32,
+        store: bool,
+        site: SiteId,
+    ) {
+        if mask == 0 {
+            return;
+        }
+        let width = instruction_width(bytes, align);
+        for piece in 0..bytes / width {
+            let sectors =
+                banks::sectors(addresses, mask, u64::from(piece * width), u64::from(width));
+            self.counters.site(site).global.count(store, sectors);
+        }
+    }
+
+    /// Counts wavefronts of a shared access.
+    pub(crate) fn count_shared(
+        &mut self,
+        addresses: &Row<W>,
+        mask: u64,
+        bytes: u32,
+        align: u32,
+        store: bool,
+        site: SiteId,
+    ) {
+        if mask == 0 {
+            return;
+        }
+        let width = instruction_width(bytes, align);
+        for piece in 0..bytes / width {
+            let mut at = *addresses;
+            for address in &mut at {
+                *address = address.wrapping_add(u64::from(piece * width));
+            }
+            let (wavefronts, bound) =
+                banks::wavefronts(self.grid.target, &at, mask, width, store, Grouping::ByWidth);
+            self.counters
+                .site(site)
+                .shared
+                .count(store, wavefronts, bound);
+        }
+    }
+
+    fn shared_access(
+        &mut self,
+        warp: &mut Warp<W>,
+        frame: usize,
+        access: &Access,
+        addresses: &Row<W>,
+        mask: u64,
+    ) {
+        self.check_alignment(warp.index, addresses, mask, access.align, access.site);
+        let allowed = self.shared_bounds(
+            warp.index,
+            addresses,
+            mask,
+            access.bytes,
+            access.store,
+            access.site,
+        );
+        self.count_shared(
+            addresses,
+            allowed,
+            access.width,
+            access.align,
+            access.store,
+            access.site,
+        );
+        for part in &access.parts {
+            let length = part.bytes as usize;
+            for lane in lanes(allowed) {
+                let at = (addresses[lane] + u64::from(part.offset)) as usize;
+                if access.store {
+                    let value = warp.frames[frame].rows[part.slot as usize][lane];
+                    self.shared_write(
+                        warp.index,
+                        lane,
+                        at,
+                        length,
+                        value,
+                        access.synchronizing,
+                        access.site,
+                    );
+                } else {
+                    let value = self.shared_read(
+                        warp.index,
+                        lane,
+                        at,
+                        length,
+                        access.synchronizing,
+                        access.site,
+                    );
+                    warp.frames[frame].rows[part.slot as usize][lane] = value;
+                }
+            }
+            if !access.store {
+                let row = &mut warp.frames[frame].rows[part.slot as usize];
+                for lane in lanes(mask & !allowed) {
+                    row[lane] = 0;
+                }
+            }
+        }
+    }
+
+    /// Lanes whose access stays inside the block's shared memory; the others are reported.
+    pub(crate) fn shared_bounds(
+        &mut self,
+        warp: usize,
+        addresses: &Row<W>,
+        mask: u64,
+        bytes: u32,
+        store: bool,
+        site: SiteId,
+    ) -> u64 {
+        let size = self.grid.shared_bytes;
+        let mut allowed = mask;
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            if !self.is_in_one_block(address, bytes) {
+                allowed &= !(1 << lane);
+                let verb = if store { "store" } else { "load" };
+                self.find(FindingKind::OutOfBounds, warp, lane, address, site, || {
+                    format!("a {verb} of {bytes} bytes at {address:#x} is outside of the block's {size} bytes of shared memory")
+                });
+            }
+        }
+        allowed
+    }
+
+    pub(crate) fn stamp(&self, warp: usize, lane: usize, kind: Kind, site: SiteId) -> Stamp {
+        Stamp {
+            warp: warp as u16,
+            lane: lane as u8,
+            kind,
+            tick: self.clocks.tick(warp),
+            site,
+            sequence: self.sequence,
+        }
+    }
+
+    /// Reads up to 8 bytes of shared memory in bounds, with the sanitizer watching.
+    pub(crate) fn shared_read(
+        &mut self,
+        warp: usize,
+        lane: usize,
+        at: usize,
+        length: usize,
+        atomic: bool,
+        site: SiteId,
+    ) -> u64 {
+        let kind = if atomic { Kind::AtomicRead } else { Kind::Read };
+        let stamp = self.stamp(warp, lane, kind, site);
+        let mut problem = None;
+        if let Some(shadow) = &mut self.shadow {
+            for byte in at..at + length {
+                problem = problem.or(shadow.read(byte, stamp, &self.clocks).map(|p| (p, byte)));
+            }
+        }
+        if let Some((problem, byte)) = problem {
+            self.report_problem(problem, false, warp, lane, byte, site);
+        }
+        read_bytes(&self.shared[at..at + length])
+    }
+
+    /// Writes up to 8 bytes of shared memory in bounds, with the sanitizer watching.
+    #[expect(clippy::too_many_arguments, reason = "who writes what where")]
+    pub(crate) fn shared_write(
+        &mut self,
+        warp: usize,
+        lane: usize,
+        at: usize,
+        length: usize,
+        value: u64,
+        atomic: bool,
+        site: SiteId,
+    ) {
+        let kind = if atomic {
+            Kind::AtomicWrite
+        } else {
+            Kind::Write
+        };
+        let stamp = self.stamp(warp, lane, kind, site);
+        let bytes = value.to_le_bytes();
+        let mut problem = None;
+        if let Some(shadow) = &mut self.shadow {
+            for (i, &new) in bytes[..length].iter().enumerate() {
+                let changes = self.shared[at + i] != new;
+                problem = problem.or(shadow
+                    .write(at + i, stamp, changes, &self.clocks)
+                    .map(|p| (p, at + i)));
+            }
+        }
+        if let Some((problem, byte)) = problem {
+            self.report_problem(problem, true, warp, lane, byte, site);
+        }
+        write_bytes(&mut self.shared[at..at + length], value);
+    }
+
+    pub(crate) fn report_problem(
+        &mut self,
+        problem: Problem,
+        store: bool,
+        warp: usize,
+        lane: usize,
+        byte: usize,
+        site: SiteId,
+    ) {
+        let program = self.program;
+        let engine = self.clocks.engine();
+        let (warp, lane) = if warp == engine {
+            self.issuer
+        } else {
+            (warp, lane)
+        };
+        let elsewhere = |stamp: &Stamp| {
+            let place = &program.sites[stamp.site as usize];
+            let line = source(program, stamp.site).map_or_else(String::new, |s| format!(" at {s}"));
+            let lane = if stamp.lane == u8::MAX {
+                "several lanes".to_owned()
+            } else {
+                format!("lane {}", stamp.lane)
+            };
+            if usize::from(stamp.warp) == engine {
+                return format!("the copy{line}: {}", place.text);
+            }
+            format!("warp {} {lane}{line}: {}", stamp.warp, place.text)
+        };
+        let address = byte as u64;
+        match problem {
+            Problem::WithWrite(other) if store => self.find(FindingKind::SharedWriteWriteRace, warp, lane, address, site, || {
+                format!("a write of shared memory races with the write of {}", elsewhere(&other))
+            }),
+            Problem::WithWrite(other) => self.find(FindingKind::SharedReadWriteRace, warp, lane, address, site, || {
+                format!("a read of shared memory races with the write of {}", elsewhere(&other))
+            }),
+            Problem::WithRead(other) => self.find(FindingKind::SharedReadWriteRace, warp, lane, address, site, || {
+                format!("a write of shared memory races with the read of {}", elsewhere(&other))
+            }),
+            Problem::Uninitialized => self.find(FindingKind::UninitializedRead, warp, lane, address, site, || {
+                "a read of shared memory that nothing has written".to_owned()
+            }),
+            Problem::Unfenced(other) => self.find(FindingKind::MissingProxyFence, warp, lane, address, site, || {
+                format!("no proxy fence makes visible to the copy engine the write of {}", elsewhere(&other))
+            }),
+            Problem::Pending(copy) => self.find(FindingKind::UnwaitedCopy, warp, lane, address, site, || {
+                let place = &program.sites[copy as usize];
+                let line = source(program, copy).map_or_else(String::new, |s| format!(" at {s}"));
+                let verb = if store { "overwrites" } else { "reads" };
+                format!("{verb} shared memory before the asynchronous copy{line} has been waited for: {}", place.text)
+            }),
+        }
+    }
+
+    fn local_access(
+        &mut self,
+        warp: &mut Warp<W>,
+        frame: usize,
+        access: &Access,
+        addresses: &Row<W>,
+        mask: u64,
+    ) {
+        self.check_alignment(warp.index, addresses, mask, access.align, access.site);
+        let stride = warp.local_stride;
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            let inside = address
+                .checked_add(u64::from(access.bytes))
+                .is_some_and(|end| end <= stride);
+            if !inside {
+                self.find(
+                    FindingKind::OutOfBounds,
+                    warp.index,
+                    lane,
+                    address,
+                    access.site,
+                    || {
+                        format!(
+                            "an access of {} bytes at {address:#x} is outside of private memory",
+                            access.bytes
+                        )
+                    },
+                );
+            }
+            let start = lane * stride as usize + address as usize;
+            for part in &access.parts {
+                let range = start.wrapping_add(part.offset as usize)
+                    ..start.wrapping_add((part.offset + part.bytes) as usize);
+                let value = &mut warp.frames[frame].rows[part.slot as usize][lane];
+                if !inside {
+                    if !access.store {
+                        *value = 0;
+                    }
+                } else if access.store {
+                    write_bytes(&mut warp.local[range.clone()], *value);
+                    warp.local_written[range].fill(true);
+                } else {
+                    *value = read_bytes(&warp.local[range.clone()]);
+                    if self.grid.sanitize && !warp.local_written[range].iter().all(|&w| w) {
+                        self.find(
+                            FindingKind::UninitializedRead,
+                            warp.index,
+                            lane,
+                            address,
+                            access.site,
+                            || "a read of private memory that nothing has written".to_owned(),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Executes an atomic, lane by lane in order.
+    pub(crate) fn atomic(&mut self, warp: &mut Warp<W>, frame: usize, atomic: &Atomic, mask: u64) {
+        self.sequence = self.sequence.wrapping_add(1);
+        let element = atomic.bits / 8;
+        let bytes = element * atomic.value.len() as u32;
+        let part = Part {
+            slot: 0,
+            offset: 0,
+            bytes,
+        };
+        let addresses = self.addresses(warp, frame, &atomic.address, &[part], true, mask);
+        for &old in &atomic.old {
+            for lane in lanes(mask & !addresses.mask) {
+                warp.frames[frame].rows[old as usize][lane] = 0;
+            }
+        }
+        for (space, mask, row) in split(atomic.space, &addresses) {
+            let row = match space {
+                Space::Shared => self.shared_places(warp.index, &row),
+                _ => row,
+            };
+            self.check_alignment(warp.index, &row, mask, bytes, atomic.site);
+            let allowed = if space == Space::Shared {
+                let allowed = self.shared_bounds(warp.index, &row, mask, bytes, true, atomic.site);
+                self.count_shared(&row, allowed, bytes, bytes, true, atomic.site);
+                allowed
+            } else {
+                let mut allowed = mask;
+                for lane in lanes(mask) {
+                    if let Err(fault) = self.global.check(row[lane], bytes, true) {
+                        allowed &= !(1 << lane);
+                        self.fault(warp.index, lane, row[lane], bytes, true, fault, atomic.site);
+                    }
+                }
+                self.count_global(&row, allowed, bytes, bytes, true, atomic.site);
+                allowed
+            };
+            for lane in lanes(allowed) {
+                for (i, &value) in atomic.value.iter().enumerate() {
+                    let at = row[lane] + u64::from(element) * i as u64;
+                    let rows = &warp.frames[frame].rows;
+                    let value = rows[value as usize][lane];
+                    let compare = atomic.compare.get(i).map(|&c| rows[c as usize][lane]);
+                    let old = if space == Space::Shared {
+                        let old = self.shared_read(
+                            warp.index,
+                            lane,
+                            at as usize,
+                            element as usize,
+                            true,
+                            atomic.site,
+                        );
+                        let new = combine(atomic.op, atomic.bits, old, value, compare);
+                        if new != old || atomic.op == AtomicOp::Exchange {
+                            self.shared_write(
+                                warp.index,
+                                lane,
+                                at as usize,
+                                element as usize,
+                                new,
+                                true,
+                                atomic.site,
+                            );
+                        }
+                        old
+                    } else {
+                        let old = self.global.read(at, element);
+                        self.global.write(
+                            at,
+                            element,
+                            combine(atomic.op, atomic.bits, old, value, compare),
+                        );
+                        old
+                    };
+                    if let Some(&slot) = atomic.old.get(i) {
+                        warp.frames[frame].rows[slot as usize][lane] = old;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that the hardware moves per lane in one instruction.
+fn instruction_width(bytes: u32, align: u32) -> u32 {
+    let align = if align == 0 { bytes } else { align };
+    let limit = (1 << bytes.trailing_zeros()).min(16);
+    let aligned = 1u32 << align.trailing_zeros().min(4);
+    limit.min(aligned).max(1)
+}
+
+/// Sorts the lanes of an access by the space they address; generic addresses are told apart by their window.
+fn split<const W: usize>(space: Space, addresses: &Addresses<W>) -> Vec<(Space, u64, Row<W>)> {
+    if addresses.mask == 0 {
+        return Vec::new();
+    }
+    if space == Space::Constant {
+        let row = addresses.row.map(|a| {
+            if a < SHORT_CONSTANTS {
+                region_base(0) + a
+            } else {
+                a
+            }
+        });
+        return vec![(space, addresses.mask, row)];
+    }
+    if space != Space::Generic {
+        return vec![(space, addresses.mask, addresses.row)];
+    }
+    let (mut shared, mut local) = (0, 0);
+    for lane in lanes(addresses.mask) {
+        if addresses.row[lane] & SHARED_WINDOW != 0 {
+            shared |= 1 << lane;
+        } else if addresses.row[lane] & LOCAL_WINDOW != 0 {
+            local |= 1 << lane;
+        }
+    }
+    let offsets = addresses.row.map(|a| a & !(SHARED_WINDOW | LOCAL_WINDOW));
+    [
+        (
+            Space::Global,
+            addresses.mask & !shared & !local,
+            addresses.row,
+        ),
+        (Space::Shared, shared, offsets),
+        (Space::Local, local, offsets),
+    ]
+    .into_iter()
+    .filter(|(_, mask, _)| *mask != 0)
+    .collect()
+}
+
+/// The new value of an atomic.
+pub(crate) fn combine(op: AtomicOp, bits: u32, old: u64, value: u64, compare: Option<u64>) -> u64 {
+    let real = |real: Real, op: RealOp| {
+        let mut result = [0];
+        crate::machine::row::real_binary(op, real)(&mut result, &[old], &[value]);
+        result[0]
+    };
+    let signed = |x| sext(x, bits);
+    let result = match op {
+        AtomicOp::Exchange => value,
+        AtomicOp::Add => old.wrapping_add(value),
+        AtomicOp::Sub => old.wrapping_sub(value),
+        AtomicOp::And => old & value,
+        AtomicOp::Nand => !(old & value),
+        AtomicOp::Or => old | value,
+        AtomicOp::Xor => old ^ value,
+        AtomicOp::SMax => {
+            if signed(old) >= signed(value) {
+                old
+            } else {
+                value
+            }
+        }
+        AtomicOp::SMin => {
+            if signed(old) <= signed(value) {
+                old
+            } else {
+                value
+            }
+        }
+        AtomicOp::UMax => old.max(value),
+        AtomicOp::UMin => old.min(value),
+        AtomicOp::IncrementWrap => {
+            if old >= value {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOp::DecrementWrap => {
+            if old == 0 || old > value {
+                value
+            } else {
+                old - 1
+            }
+        }
+        AtomicOp::SubConditional => {
+            if old >= value {
+                old - value
+            } else {
+                old
+            }
+        }
+        AtomicOp::SubSaturate => old.saturating_sub(value),
+        AtomicOp::FAdd(r) => real(r, RealOp::Add),
+        AtomicOp::FSub(r) => real(r, RealOp::Sub),
+        AtomicOp::FMax(r) => real(r, RealOp::MaxNum),
+        AtomicOp::FMin(r) => real(r, RealOp::MinNum),
+        AtomicOp::CompareExchange => {
+            if compare == Some(old) {
+                value
+            } else {
+                old
+            }
+        }
+    };
+    result & low_bits(bits)
+}

@@ -1,0 +1,8 @@
+//! Memory: global and shared, what accesses to it cost, the copy engine, and who may see what when.
+
+pub(crate) mod access;
+pub(crate) mod banks;
+pub(crate) mod bulk;
+pub(crate) mod global;
+pub(crate) mod shadow;
+pub(crate) mod transfer;

@@ -1,0 +1,550 @@
+//! The sanitizer's knowledge about shared memory: who wrote and read each byte last, and what orders them.
+//!
+//! Order is *happens-before*, kept with vector clocks as in FastTrack (Flanagan and Freund, PLDI 2009). Every warp
+//! has a clock, and a vector of the clocks of others that it knows of. A barrier joins the vectors of all who take
+//! part, and each of them moves on to its next tick. An access is stamped with the warp, the lane and the warp's
+//! tick. An earlier access is ordered before a later one by warp `w` if
+//!
+//! - another warp did it, and `w` has learnt of that tick (through a barrier, or an mbarrier it waited for), or
+//! - the same warp did it, and either the same lane, or an earlier tick (lanes meet at `.sync` operations, and each
+//!   meeting is a tick), or the hardware runs warps in lockstep (AMD), where only lanes of one and the same
+//!   instruction are unordered.
+//!
+//! Two unordered accesses of a byte, one of them a write, race, unless both are atomic. Writes that do not change the
+//! byte are let pass: duplicated lanes and warps store the same value on purpose.
+//!
+//! Of a byte's past it is enough to keep the last plain write and what came since, the latest of each kind by each
+//! warp: what races with something before the write races with the write too, or the write has raced itself. The same
+//! cannot be said of an atomic update. It races neither with the updates before it nor with those after, which may
+//! well race with the write before.
+//!
+//! An asynchronous copy writes from when it is issued until somebody waits for it. It has to come after all earlier
+//! accesses when it is issued, and whatever touches its bytes before they have arrived is reported.
+//!
+//! One more clock, past the last warp's, belongs to the engine that performs bulk copies. Each of its copies is a
+//! tick of its own, and knows what the thread that issued it knew; who waits for a copy learns of that tick.
+//!
+//! # Proxies
+//!
+//! The engine reaches memory through the *async proxy*, threads through the *generic proxy* (PTX ISA, "Proxies"). Order
+//! alone does not make a thread's write visible to the engine: a proxy fence has to come between them, by any thread on
+//! the way that orders the two. Beside what is *known*, each warp has therefore what is *fenced*: the ticks of which it
+//! is known that a fence came after them. Both travel along barriers. A write that is known but not fenced is a problem
+//! of its own.
+
+use crate::machine::bytecode::SiteId;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    AtomicRead,
+    AtomicWrite,
+}
+
+impl Kind {
+    fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::AtomicWrite)
+    }
+
+    fn is_atomic(self) -> bool {
+        matches!(self, Self::AtomicRead | Self::AtomicWrite)
+    }
+
+    /// Whether two such accesses have to be ordered.
+    fn conflicts(self, other: Self) -> bool {
+        (self.writes() || other.writes()) && !(self.is_atomic() && other.is_atomic())
+    }
+}
+
+/// An access in a byte's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) warp: u16,
+    pub(crate) lane: u8,
+    pub(crate) kind: Kind,
+    pub(crate) tick: u32,
+    pub(crate) site: SiteId,
+    /// Number of the instruction among the block's accesses.
+    pub(crate) sequence: u32,
+}
+
+/// "Several lanes of the warp."
+const MANY: u8 = u8::MAX;
+
+/// Reads and atomic updates since the last plain write.
+#[derive(Clone, Copy, Debug)]
+enum Since {
+    None,
+    One(Stamp),
+    /// Index of a list with one stamp per warp and kind.
+    List(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Byte {
+    /// The last plain write.
+    write: Option<Stamp>,
+    since: Since,
+    initialized: bool,
+    /// Site of an asynchronous copy into this byte that has not completed.
+    pending: Option<SiteId>,
+}
+
+/// What the history says against an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// Races with that write.
+    WithWrite(Stamp),
+    /// Races with that read.
+    WithRead(Stamp),
+    Uninitialized,
+    /// The copy issued there has not been waited for.
+    Pending(SiteId),
+    /// No proxy fence stands between that write and the copy engine.
+    Unfenced(Stamp),
+}
+
+/// Ticks of all warps and of the engine that someone knows of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Knowledge {
+    /// What has happened.
+    known: Vec<u32>,
+    /// What has happened and is visible to the engine.
+    fenced: Vec<u32>,
+}
+
+impl Knowledge {
+    fn of(clocks: usize) -> Self {
+        Self {
+            known: vec![0; clocks],
+            fenced: vec![0; clocks],
+        }
+    }
+
+    /// Adds what someone else knows.
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (mine, theirs) in [
+            (&mut self.known, &other.known),
+            (&mut self.fenced, &other.fenced),
+        ] {
+            mine.resize(mine.len().max(theirs.len()), 0);
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+    }
+}
+
+/// Vector clocks of the block.
+pub(crate) struct Clocks {
+    /// The warps', then the engine's, whose own entry is what the issuer of its copy knew of earlier copies.
+    vectors: Vec<Knowledge>,
+    lockstep: bool,
+    /// Copies that the engine has performed.
+    copies: u32,
+}
+
+impl Clocks {
+    pub(crate) fn new(warps: usize, lockstep: bool) -> Self {
+        let vectors = (0..=warps)
+            .map(|w| {
+                let mut knowledge = Knowledge::of(warps + 1);
+                knowledge.known[w] = u32::from(w < warps);
+                knowledge
+            })
+            .collect();
+        Self {
+            vectors,
+            lockstep,
+            copies: 0,
+        }
+    }
+
+    /// The engine's number among the clocks.
+    pub(crate) fn engine(&self) -> usize {
+        self.vectors.len() - 1
+    }
+
+    /// The current tick of a warp, or of the engine.
+    pub(crate) fn tick(&self, warp: usize) -> u32 {
+        if warp == self.engine() {
+            self.copies
+        } else {
+            self.vectors[warp].known[warp]
+        }
+    }
+
+    /// Lanes of the warp have met.
+    pub(crate) fn advance(&mut self, warp: usize) {
+        self.vectors[warp].known[warp] += 1;
+    }
+
+    /// What the warp knows.
+    pub(crate) fn known(&self, warp: usize) -> &Knowledge {
+        &self.vectors[warp]
+    }
+
+    /// The warp learns.
+    pub(crate) fn learn(&mut self, warp: usize, from: &Knowledge) {
+        self.vectors[warp].join(from);
+    }
+
+    /// A proxy fence of the warp: all that it knows of becomes visible to the engine.
+    pub(crate) fn fence(&mut self, warp: usize) {
+        let Knowledge { known, fenced } = &mut self.vectors[warp];
+        fenced.clone_from(known);
+        // What the warp does from now on comes after the fence.
+        self.advance(warp);
+    }
+
+    /// The engine begins a copy that a warp has issued.
+    pub(crate) fn begin_copy(&mut self, issuer: usize) {
+        let engine = self.engine();
+        self.vectors[engine] = self.vectors[issuer].clone();
+        self.copies += 1;
+    }
+
+    /// What the completion of the engine's latest copy teaches.
+    pub(crate) fn latest_copy(&self) -> Knowledge {
+        self.copy(self.copies)
+    }
+
+    /// What the completion of a copy, by its tick, teaches.
+    pub(crate) fn copy(&self, tick: u32) -> Knowledge {
+        let mut knowledge = Knowledge::of(self.vectors.len());
+        let engine = self.engine();
+        knowledge.known[engine] = tick;
+        knowledge.fenced[engine] = tick;
+        knowledge
+    }
+
+    /// Whether the stamped access comes before anything `warp` does in `lane` from now on.
+    fn before(&self, stamp: &Stamp, warp: usize, lane: u8, sequence: u32) -> bool {
+        if usize::from(stamp.warp) != warp || warp == self.engine() {
+            return self.vectors[warp].known[usize::from(stamp.warp)] >= stamp.tick;
+        }
+        if stamp.lane == lane {
+            return true;
+        }
+        if self.lockstep {
+            return stamp.sequence != sequence;
+        }
+        stamp.tick < self.tick(warp)
+    }
+
+    /// Whether the engine, for the copy it performs, sees what the stamped access wrote.
+    fn visible_to_engine(&self, stamp: &Stamp) -> bool {
+        let engine = self.engine();
+        let warp = usize::from(stamp.warp);
+        warp == engine || self.vectors[engine].fenced[warp] >= stamp.tick
+    }
+
+    /// What is wrong with an access of the engine to what the stamped access wrote, in order otherwise.
+    fn unfenced(&self, write: &Stamp, warp: u16) -> Option<Problem> {
+        (usize::from(warp) == self.engine() && !self.visible_to_engine(write))
+            .then_some(Problem::Unfenced(*write))
+    }
+}
+
+/// History of every byte of a block's shared memory.
+pub(crate) struct Shadow {
+    bytes: Vec<Byte>,
+    lists: Vec<Vec<Stamp>>,
+}
+
+impl Shadow {
+    pub(crate) fn new(size: usize) -> Self {
+        let byte = Byte {
+            write: None,
+            since: Since::None,
+            initialized: false,
+            pending: None,
+        };
+        Self {
+            bytes: vec![byte; size],
+            lists: Vec::new(),
+        }
+    }
+
+    /// Records a read of a byte; answers what is wrong with it.
+    pub(crate) fn read(&mut self, at: usize, stamp: Stamp, clocks: &Clocks) -> Option<Problem> {
+        let byte = &self.bytes[at];
+        let problem = if let Some(site) = byte.pending {
+            Some(Problem::Pending(site))
+        } else if !byte.initialized {
+            Some(Problem::Uninitialized)
+        } else {
+            self.against_past(at, &stamp, clocks)
+        };
+        self.remember(at, stamp);
+        problem
+    }
+
+    /// Records a write of a byte; `changes` says whether it alters the byte. Answers what is wrong with it.
+    pub(crate) fn write(
+        &mut self,
+        at: usize,
+        stamp: Stamp,
+        changes: bool,
+        clocks: &Clocks,
+    ) -> Option<Problem> {
+        let byte = &self.bytes[at];
+        let problem = if let Some(site) = byte.pending {
+            Some(Problem::Pending(site))
+        } else if changes {
+            self.against_past(at, &stamp, clocks)
+        } else {
+            None
+        };
+        if stamp.kind.is_atomic() {
+            self.remember(at, stamp);
+        } else if changes || byte.write.is_none() {
+            let byte = &mut self.bytes[at];
+            byte.write = Some(stamp);
+            byte.since = Since::None;
+        }
+        self.bytes[at].initialized = true;
+        problem
+    }
+
+    /// What a byte's history says against an access: a race first, then a missing fence.
+    fn against_past(&self, at: usize, stamp: &Stamp, clocks: &Clocks) -> Option<Problem> {
+        let byte = &self.bytes[at];
+        let since = match &byte.since {
+            Since::None => &[],
+            Since::One(one) => std::slice::from_ref(one),
+            Since::List(list) => &self.lists[*list as usize][..],
+        };
+        let past = || {
+            let all = byte.write.iter().chain(since);
+            all.filter(|past| past.kind.conflicts(stamp.kind))
+        };
+        let ordered =
+            |past: &&Stamp| clocks.before(past, stamp.warp.into(), stamp.lane, stamp.sequence);
+        if let Some(race) = past().find(|past| !ordered(past)) {
+            return Some(match race.kind.writes() {
+                true => Problem::WithWrite(*race),
+                false => Problem::WithRead(*race),
+            });
+        }
+        past()
+            .filter(|past| past.kind.writes())
+            .find_map(|write| clocks.unfenced(write, stamp.warp))
+    }
+
+    /// Adds an access to what came since the last plain write.
+    fn remember(&mut self, at: usize, stamp: Stamp) {
+        let same = |past: &Stamp| (past.warp, past.kind) == (stamp.warp, stamp.kind);
+        let byte = &mut self.bytes[at];
+        match &mut byte.since {
+            Since::None => byte.since = Since::One(stamp),
+            Since::One(past) if same(past) => merge(past, stamp),
+            Since::One(past) => {
+                self.lists.push(vec![*past, stamp]);
+                byte.since = Since::List((self.lists.len() - 1) as u32);
+            }
+            Since::List(list) => {
+                let list = &mut self.lists[*list as usize];
+                match list.iter_mut().find(|past| same(past)) {
+                    Some(past) => merge(past, stamp),
+                    None => list.push(stamp),
+                }
+            }
+        }
+    }
+
+    /// Marks a byte as the target of a copy in flight; `changes` says whether the copy alters it. Answers what
+    /// is wrong with a write from here on.
+    pub(crate) fn begin_copy(
+        &mut self,
+        at: usize,
+        stamp: Stamp,
+        changes: bool,
+        clocks: &Clocks,
+    ) -> Option<Problem> {
+        let problem = changes
+            .then(|| self.against_past(at, &stamp, clocks))
+            .flatten();
+        self.bytes[at].pending = Some(stamp.site);
+        problem
+    }
+
+    /// The copy has arrived.
+    pub(crate) fn end_copy(&mut self, at: usize) {
+        if let Some(byte) = self.bytes.get_mut(at) {
+            byte.pending = None;
+        }
+    }
+}
+
+/// Adds an access to an earlier one of the same kind by the same warp.
+fn merge(past: &mut Stamp, stamp: Stamp) {
+    let lane = if past.tick == stamp.tick && past.lane != stamp.lane {
+        MANY
+    } else {
+        stamp.lane
+    };
+    *past = Stamp { lane, ..stamp };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(clocks: &Clocks, kind: Kind, warp: u16, lane: u8, sequence: u32) -> Stamp {
+        Stamp {
+            warp,
+            lane,
+            kind,
+            tick: clocks.tick(warp.into()),
+            site: 0,
+            sequence,
+        }
+    }
+
+    fn barrier(clocks: &mut Clocks, warps: &[usize]) {
+        let all: Vec<Knowledge> = warps.iter().map(|&w| clocks.known(w).clone()).collect();
+        for &warp in warps {
+            for vector in &all {
+                clocks.learn(warp, vector);
+            }
+            clocks.advance(warp);
+        }
+    }
+
+    #[test]
+    fn a_barrier_orders_and_its_absence_races() {
+        let mut clocks = Clocks::new(2, false);
+        let mut shadow = Shadow::new(4);
+        assert_eq!(
+            shadow.read(0, stamp(&clocks, Kind::Read, 0, 0, 0), &clocks),
+            Some(Problem::Uninitialized)
+        );
+        let write = stamp(&clocks, Kind::Write, 0, 0, 1);
+        assert_eq!(shadow.write(1, write, true, &clocks), None);
+        assert_eq!(
+            shadow.read(1, stamp(&clocks, Kind::Read, 1, 3, 2), &clocks),
+            Some(Problem::WithWrite(write))
+        );
+        assert_eq!(
+            shadow.write(2, stamp(&clocks, Kind::Write, 0, 0, 3), true, &clocks),
+            None
+        );
+        barrier(&mut clocks, &[0, 1]);
+        assert_eq!(
+            shadow.read(2, stamp(&clocks, Kind::Read, 1, 3, 4), &clocks),
+            None
+        );
+        let Some(Problem::WithRead(reader)) =
+            shadow.write(2, stamp(&clocks, Kind::Write, 0, 0, 5), true, &clocks)
+        else {
+            panic!("a write after an unordered read must race");
+        };
+        assert_eq!((reader.warp, reader.lane), (1, 3));
+    }
+
+    #[test]
+    fn lanes_of_a_warp_are_ordered_by_meetings_or_lockstep() {
+        for lockstep in [false, true] {
+            let mut clocks = Clocks::new(1, lockstep);
+            let mut shadow = Shadow::new(1);
+            shadow.write(0, stamp(&clocks, Kind::Write, 0, 0, 0), true, &clocks);
+            let problem = shadow.read(0, stamp(&clocks, Kind::Read, 0, 1, 1), &clocks);
+            assert_eq!(problem.is_some(), !lockstep);
+            clocks.advance(0);
+            assert_eq!(
+                shadow.write(0, stamp(&clocks, Kind::Write, 0, 2, 2), true, &clocks),
+                None
+            );
+            let same_instruction =
+                shadow.write(0, stamp(&clocks, Kind::Write, 0, 3, 2), true, &clocks);
+            assert!(matches!(same_instruction, Some(Problem::WithWrite(_))));
+        }
+    }
+
+    #[test]
+    fn the_engine_sees_only_what_is_fenced_and_is_seen_by_who_waits() {
+        let mut clocks = Clocks::new(2, false);
+        let mut shadow = Shadow::new(2);
+        let engine = clocks.engine();
+        let write = stamp(&clocks, Kind::Write, 0, 0, 0);
+        shadow.write(0, write, true, &clocks);
+        barrier(&mut clocks, &[0, 1]);
+        clocks.begin_copy(1);
+        let copy = stamp(&clocks, Kind::Read, engine as u16, 0, 1);
+        assert_eq!(
+            shadow.read(0, copy, &clocks),
+            Some(Problem::Unfenced(write))
+        );
+        clocks.fence(1);
+        clocks.begin_copy(1);
+        let copy = stamp(&clocks, Kind::Read, engine as u16, 0, 2);
+        assert_eq!(shadow.read(0, copy, &clocks), None);
+        // Nobody has waited for the copy that reads.
+        let rewrite = stamp(&clocks, Kind::Write, 0, 0, 3);
+        assert!(matches!(
+            shadow.write(0, rewrite, true, &clocks),
+            Some(Problem::WithRead(_))
+        ));
+        clocks.begin_copy(1);
+        let copy = stamp(&clocks, Kind::Write, engine as u16, 0, 4);
+        shadow.write(1, copy, true, &clocks);
+        let read = stamp(&clocks, Kind::Read, 0, 0, 5);
+        assert_eq!(
+            shadow.read(1, read, &clocks),
+            Some(Problem::WithWrite(copy))
+        );
+        let arrived = clocks.latest_copy();
+        clocks.learn(0, &arrived);
+        assert_eq!(shadow.read(1, read, &clocks), None);
+    }
+
+    #[test]
+    fn an_update_hides_neither_the_write_before_it_nor_other_updates() {
+        let clocks = Clocks::new(3, true);
+        let mut shadow = Shadow::new(1);
+        let cleared = stamp(&clocks, Kind::Write, 0, 0, 0);
+        assert_eq!(shadow.write(0, cleared, true, &clocks), None);
+        let mut update = |warp: u16, sequence: u32| {
+            let read = stamp(&clocks, Kind::AtomicRead, warp, 0, sequence);
+            let write = stamp(&clocks, Kind::AtomicWrite, warp, 0, sequence);
+            let problem = shadow.read(0, read, &clocks);
+            problem.or(shadow.write(0, write, true, &clocks))
+        };
+        assert_eq!(update(0, 1), None);
+        assert_eq!(update(1, 2), Some(Problem::WithWrite(cleared)));
+        assert_eq!(update(0, 3), None);
+        // The last update is of the same warp as the read, an earlier one is not.
+        let read = stamp(&clocks, Kind::Read, 0, 0, 4);
+        let Some(Problem::WithWrite(other)) = shadow.read(0, read, &clocks) else {
+            panic!("a read races with an update");
+        };
+        assert_eq!((other.warp, other.kind), (1, Kind::AtomicWrite));
+    }
+
+    #[test]
+    fn a_copy_comes_after_the_reads_before_it_when_it_is_issued() {
+        let mut clocks = Clocks::new(2, true);
+        let mut shadow = Shadow::new(1);
+        let write = stamp(&clocks, Kind::Write, 0, 0, 0);
+        shadow.write(0, write, true, &clocks);
+        barrier(&mut clocks, &[0, 1]);
+        let read = stamp(&clocks, Kind::Read, 1, 0, 1);
+        assert_eq!(shadow.read(0, read, &clocks), None);
+        let copy = stamp(&clocks, Kind::Write, 0, 0, 2);
+        assert_eq!(
+            shadow.begin_copy(0, copy, true, &clocks),
+            Some(Problem::WithRead(read))
+        );
+        barrier(&mut clocks, &[0, 1]);
+        let copy = stamp(&clocks, Kind::Write, 0, 0, 3);
+        assert_eq!(shadow.begin_copy(0, copy, true, &clocks), None);
+        let read = stamp(&clocks, Kind::Read, 0, 0, 4);
+        assert_eq!(
+            shadow.read(0, read, &clocks),
+            Some(Problem::Pending(copy.site))
+        );
+    }
+}

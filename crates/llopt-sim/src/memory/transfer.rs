@@ -1,0 +1,440 @@
+//! Barriers of the block, asynchronous copies, and the transaction barriers that count them.
+//!
+//! `cp.async` copies are read from global memory when they are issued, and written to shared memory when their lane
+//! waits for them; until then their bytes are *pending*, and the sanitizer reports whoever touches them. Bulk copies
+//! are in [`crate::memory::bulk`].
+
+use crate::machine::block::{Block, Executed, Reduction, Stop};
+use crate::machine::bytecode::{Async, Barrier, SiteId};
+use crate::machine::execute::{Flow, bit_mask};
+use crate::machine::report::FindingKind;
+use crate::machine::row::mask as low_bits;
+use crate::machine::warp::{Path, PendingCopy, Row, State, Warp, lanes};
+use crate::memory::global::SHARED_WINDOW;
+use crate::memory::shadow::{Kind, Knowledge};
+
+/// A barrier in shared memory that counts arrivals and bytes (PTX `mbarrier`).
+#[derive(Clone, Debug)]
+pub(crate) struct TransactionBarrier {
+    /// Arrivals of a phase.
+    expected: u64,
+    /// Arrivals that the current phase still needs.
+    pending: i64,
+    /// Bytes announced and not yet arrived.
+    bytes: i64,
+    /// Number of completed phases.
+    phase: u64,
+    /// What those who arrived in this phase knew.
+    known: Knowledge,
+    /// What waiting for a completed phase teaches.
+    taught: Knowledge,
+}
+
+impl TransactionBarrier {
+    fn new(expected: u64) -> Self {
+        Self {
+            expected,
+            pending: expected as i64,
+            bytes: 0,
+            phase: 0,
+            known: Knowledge::default(),
+            taught: Knowledge::default(),
+        }
+    }
+
+    /// Bytes have arrived, of which a waiter learns this.
+    pub(crate) fn deliver(&mut self, bytes: u64, arrived: &Knowledge) {
+        self.known.join(arrived);
+        self.bytes -= bytes as i64;
+        self.settle();
+    }
+
+    /// Completes the phase if nothing is missing.
+    fn settle(&mut self) {
+        if self.pending <= 0 && self.bytes == 0 {
+            self.phase += 1;
+            self.pending = self.expected as i64;
+            self.taught.join(&self.known);
+        }
+    }
+}
+
+impl<const W: usize> Block<'_, W> {
+    /// Executes a barrier of the block.
+    pub(crate) fn barrier(
+        &mut self,
+        warp: &mut Warp<W>,
+        path: &mut Path,
+        frame: usize,
+        barrier: &Barrier,
+        site: SiteId,
+        mask: u64,
+    ) -> Executed<Flow> {
+        if !Self::all_here(warp, path, mask, low_bits(W as u32), true, site) {
+            return Ok(Flow::Blocked);
+        }
+        match barrier {
+            Barrier::ClusterArrive => {
+                self.counters.site(site).barriers += 1;
+                let cluster = &mut self.cluster_barrier;
+                cluster.arrived += mask.count_ones();
+                cluster.known.join(self.clocks.known(warp.index));
+                warp.cluster_phase = cluster.phase;
+                self.clocks.advance(warp.index);
+                return Ok(Flow::Next);
+            }
+            Barrier::ClusterWait => {
+                let cluster = &mut self.cluster_barrier;
+                if cluster.phase > warp.cluster_phase {
+                    self.clocks.learn(warp.index, &cluster.taught);
+                    self.clocks.advance(warp.index);
+                    return Ok(Flow::Next);
+                }
+                cluster.waiting.push((warp.index, mask));
+                path.state = State::Barrier;
+                return Ok(Flow::Parked);
+            }
+            Barrier::Sync { .. } | Barrier::Arrive { .. } => {}
+        }
+        let rows = &warp.frames[frame].rows;
+        let first = mask.trailing_zeros() as usize % W;
+        let (id, threads) = match barrier {
+            Barrier::Sync { id, threads, .. } => (*id, *threads),
+            Barrier::Arrive { id, threads } => (*id, Some(*threads)),
+            Barrier::ClusterArrive | Barrier::ClusterWait => return Ok(Flow::Next),
+        };
+        let id = (warp.index / self.warps_per_block, rows[id as usize][first]);
+        let expected = threads.map_or(self.grid.threads(), |t| rows[t as usize][first] as u32);
+        self.counters.site(site).barriers += 1;
+        let entry = self.barriers.entry(id).or_default();
+        if entry.arrived > 0 && entry.expected != expected {
+            return Err(Stop::Fatal(format!(
+                "barrier {} is used with {expected} and {} threads at once",
+                id.1, entry.expected
+            )));
+        }
+        entry.expected = expected;
+        entry.arrived += mask.count_ones();
+        entry.known.join(self.clocks.known(warp.index));
+        self.clocks.advance(warp.index);
+        match barrier {
+            Barrier::Sync { reduce, .. } => {
+                entry.waiting.push((warp.index, mask, site));
+                if let Some(vote) = reduce {
+                    let set = bit_mask(&rows[vote.predicate as usize]) & mask;
+                    *entry.votes.entry(warp.index).or_default() |= set;
+                    entry.reductions.push(Reduction {
+                        warp: warp.index,
+                        lanes: mask,
+                        frame,
+                        dst: vote.dst,
+                        vote: vote.vote,
+                        count: vote.count,
+                    });
+                }
+                path.state = State::Barrier;
+                Ok(Flow::Parked)
+            }
+            Barrier::Arrive { .. } | Barrier::ClusterArrive | Barrier::ClusterWait => {
+                Ok(Flow::Next)
+            }
+        }
+    }
+
+    /// Executes an operation of the asynchronous copies.
+    pub(crate) fn asynchronous(
+        &mut self,
+        warp: &mut Warp<W>,
+        frame: usize,
+        what: &Async,
+        mask: u64,
+    ) -> Executed<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let get = |warp: &Warp<W>, slot: u32| -> Row<W> { warp.frames[frame].rows[slot as usize] };
+        match *what {
+            Async::Copy {
+                shared,
+                global,
+                size,
+                valid,
+                site,
+            } => {
+                let targets = get(warp, shared).map(|a| a & !SHARED_WINDOW);
+                let targets = self.shared_places(warp.index, &targets);
+                let sources = get(warp, global);
+                let valid = valid.map(|v| get(warp, v));
+                self.copy_async(warp, &targets, &sources, size, valid.as_ref(), site, mask);
+            }
+            Async::StoreLater {
+                address,
+                ref words,
+                size,
+                site,
+            } => {
+                let targets = get(warp, address);
+                let allowed = self.shared_bounds(warp.index, &targets, mask, size, true, site);
+                self.count_shared(&targets, allowed, size, size, true, site);
+                for lane in lanes(allowed) {
+                    let bytes: Vec<u8> = words
+                        .iter()
+                        .flat_map(|&word| {
+                            let word = warp.frames[frame].rows[word as usize][lane] as u32;
+                            word.to_le_bytes()
+                        })
+                        .take(size as usize)
+                        .collect();
+                    self.write_later(warp, lane, targets[lane], bytes, site);
+                }
+            }
+            Async::Commit => {
+                for lane in lanes(mask) {
+                    warp.copy_group[lane] += 1;
+                }
+            }
+            Async::Wait(pending) => {
+                let groups = warp.copy_group;
+                self.finish_copies(warp, mask, |lane, group| group + pending < groups[lane]);
+            }
+            Async::WaitAll => self.finish_copies(warp, mask, |_, _| true),
+            Async::BarrierInit {
+                address,
+                count,
+                site,
+            } => {
+                let (addresses, counts) = (get(warp, address), get(warp, count));
+                for lane in lanes(mask) {
+                    let at = self.shared_place(warp.index, addresses[lane] & !SHARED_WINDOW);
+                    self.write_barrier_word(warp.index, lane, at, site);
+                    self.transaction_barriers
+                        .insert(at, TransactionBarrier::new(counts[lane]));
+                }
+            }
+            Async::BarrierInvalidate { address } => {
+                for lane in lanes(mask) {
+                    let at = get(warp, address)[lane] & !SHARED_WINDOW;
+                    let at = self.shared_place(warp.index, at);
+                    self.transaction_barriers.remove(&at);
+                }
+            }
+            Async::BarrierArrive {
+                address,
+                state,
+                count,
+                expect_bytes,
+                arrive,
+                site,
+            } => {
+                let addresses = get(warp, address);
+                let counts = count.map(|c| get(warp, c));
+                let bytes = expect_bytes.map(|b| get(warp, b));
+                for lane in lanes(mask) {
+                    let known = self.clocks.known(warp.index).clone();
+                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
+                    barrier.known.join(&known);
+                    let phase = barrier.phase;
+                    barrier.bytes += bytes.map_or(0, |b| b[lane] as u32 as i64);
+                    if arrive {
+                        barrier.pending -= counts.map_or(1, |c| c[lane] as u32 as i64);
+                    }
+                    barrier.settle();
+                    if let Some(state) = state {
+                        warp.frames[frame].rows[state as usize][lane] = phase;
+                    }
+                }
+                self.clocks.advance(warp.index);
+            }
+            Async::BarrierTest {
+                address,
+                done,
+                parity,
+                by_state,
+                site,
+            } => {
+                let (addresses, wanted) = (get(warp, address), get(warp, parity));
+                for lane in lanes(mask) {
+                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
+                    let complete = if by_state {
+                        barrier.phase > wanted[lane]
+                    } else {
+                        barrier.phase & 1 != wanted[lane] & 1
+                    };
+                    let taught = barrier.taught.clone();
+                    if complete {
+                        self.clocks.learn(warp.index, &taught);
+                    }
+                    warp.frames[frame].rows[done as usize][lane] = u64::from(complete);
+                }
+            }
+            Async::BarrierTrackCopies {
+                address,
+                increment,
+                site,
+            } => {
+                // Our copies can complete at any time after their issue: let them do so here, and arrive.
+                let addresses = get(warp, address);
+                self.finish_copies(warp, mask, |_, _| true);
+                for lane in lanes(mask) {
+                    let known = self.clocks.known(warp.index).clone();
+                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
+                    barrier.known.join(&known);
+                    if !increment {
+                        barrier.pending -= 1;
+                    }
+                    barrier.settle();
+                }
+                self.clocks.advance(warp.index);
+            }
+            Async::Bulk(ref copy) => self.bulk_copies(warp, frame, copy, mask)?,
+            Async::BulkCommit => {
+                for lane in lanes(mask) {
+                    warp.bulk[lane].commit();
+                }
+            }
+            Async::BulkWait(pending) => {
+                for lane in lanes(mask) {
+                    let done = warp.bulk[lane].wait(pending as usize);
+                    let done = self.clocks.copy(done);
+                    self.clocks.learn(warp.index, &done);
+                }
+            }
+            Async::ProductFence => warp.products_fenced = true,
+            Async::ProductBegin(site) => {
+                self.check_product_fence(warp, mask.trailing_zeros() as usize % W, site);
+            }
+            Async::FetchOperand(ref operand) => self.fetch_operand(warp, frame, operand, mask)?,
+            Async::ProductCommit => warp.products.commit(),
+            Async::ProductWait(pending) => {
+                let done = warp.products.wait(pending as usize);
+                let done = self.clocks.copy(done);
+                self.clocks.learn(warp.index, &done);
+            }
+            Async::ProxyFence => self.clocks.fence(warp.index),
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the operands of the instruction")]
+    fn copy_async(
+        &mut self,
+        warp: &mut Warp<W>,
+        targets: &Row<W>,
+        sources: &Row<W>,
+        size: u32,
+        valid: Option<&Row<W>>,
+        site: SiteId,
+        mask: u64,
+    ) {
+        let allowed = self.shared_bounds(warp.index, targets, mask, size, true, site);
+        self.count_shared(targets, allowed, size, size, true, site);
+        let taken = |lane: usize| valid.map_or(size, |v| (v[lane] as u32).min(size));
+        let reading = lanes(mask)
+            .filter(|&l| taken(l) > 0)
+            .fold(0, |m, l| m | 1 << l);
+        self.count_global(sources, reading, size, size, false, site);
+        for lane in lanes(allowed) {
+            let length = taken(lane);
+            for (address, name) in [(targets[lane], "shared"), (sources[lane], "global")] {
+                if !address.is_multiple_of(u64::from(size)) && self.grid.sanitize {
+                    let message = format!(
+                        "an asynchronous copy of {size} bytes is misaligned in {name} memory"
+                    );
+                    self.findings.add(
+                        self.program,
+                        FindingKind::Misaligned,
+                        warp.index,
+                        lane,
+                        Some(address),
+                        site,
+                        &message,
+                    );
+                }
+            }
+            let mut bytes = vec![0; size as usize];
+            if length > 0 {
+                match self.global.check(sources[lane], length, false) {
+                    Ok(()) => {
+                        for (i, byte) in bytes[..length as usize].iter_mut().enumerate() {
+                            *byte = self.global.read(sources[lane] + i as u64, 1) as u8;
+                        }
+                    }
+                    Err(fault) => {
+                        self.fault(warp.index, lane, sources[lane], length, false, fault, site)
+                    }
+                }
+            }
+            self.write_later(warp, lane, targets[lane], bytes, site);
+        }
+    }
+
+    /// Bytes that are in shared memory when the lane has waited for its current group.
+    fn write_later(
+        &mut self,
+        warp: &mut Warp<W>,
+        lane: usize,
+        shared: u64,
+        bytes: Vec<u8>,
+        site: SiteId,
+    ) {
+        let stamp = self.stamp(warp.index, lane, Kind::Write, site);
+        let mut problem = None;
+        if let Some(shadow) = &mut self.shadow {
+            for (byte, &new) in (shared as usize..).zip(&bytes) {
+                let changes = self.shared[byte] != new;
+                let found = shadow.begin_copy(byte, stamp, changes, &self.clocks);
+                problem = problem.or(found.map(|problem| (problem, byte)));
+            }
+        }
+        if let Some((problem, byte)) = problem {
+            self.report_problem(problem, true, warp.index, lane, byte, site);
+        }
+        warp.copies.push(PendingCopy {
+            lane: lane as u8,
+            group: warp.copy_group[lane],
+            shared,
+            bytes,
+            site,
+        });
+    }
+
+    /// Writes the pending copies of these lanes that `ready` names by (lane, group).
+    fn finish_copies(&mut self, warp: &mut Warp<W>, mask: u64, ready: impl Fn(usize, u32) -> bool) {
+        let copies = std::mem::take(&mut warp.copies);
+        for copy in copies {
+            let lane = usize::from(copy.lane);
+            if mask >> lane & 1 == 0 || !ready(lane, copy.group) {
+                warp.copies.push(copy);
+                continue;
+            }
+            for (i, &byte) in copy.bytes.iter().enumerate() {
+                let at = copy.shared as usize + i;
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.end_copy(at);
+                }
+                self.shared_write(warp.index, lane, at, 1, u64::from(byte), false, copy.site);
+            }
+        }
+    }
+
+    fn write_barrier_word(&mut self, warp: usize, lane: usize, at: u64, site: SiteId) {
+        let mut row = [0; W];
+        row[lane] = at;
+        if self.shared_bounds(warp, &row, 1 << lane, 8, true, site) != 0 {
+            self.shared_write(warp, lane, at as usize, 8, 0, true, site);
+        }
+    }
+
+    pub(crate) fn transaction_barrier(
+        &mut self,
+        warp: usize,
+        address: u64,
+        site: SiteId,
+    ) -> Executed<&mut TransactionBarrier> {
+        let at = self.shared_place(warp, address & !SHARED_WINDOW);
+        let text = &self.program.sites[site as usize].text;
+        self.transaction_barriers.get_mut(&at).ok_or_else(|| {
+            Stop::Fatal(format!(
+                "no mbarrier has been initialised at {at:#x}: {text}"
+            ))
+        })
+    }
+}

@@ -1,0 +1,4 @@
+//! Floating-point formats in software.
+
+pub(crate) mod directed;
+pub(crate) mod float;

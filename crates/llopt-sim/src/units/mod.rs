@@ -1,0 +1,7 @@
+//! What a warp does as a whole: exchanges between lanes, matrix products, tiles, printing.
+
+pub(crate) mod collective;
+pub(crate) mod group_product;
+pub(crate) mod matrix;
+pub(crate) mod print;
+pub(crate) mod tiles;
