@@ -8,7 +8,7 @@
 use crate::arch::{Architecture, Family, Vendor};
 
 /// Where a feature exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Available {
     /// On every NVIDIA architecture from this compute capability (times ten) on.
     Since(u32),
@@ -168,6 +168,8 @@ features! {
     ArchitectedWorkgroupIds = "architected workgroup ids", &[On(Rdna4), On(Gfx1250)], "LLVM AMDGPU usage, architected SGPRs";
     /// Matrix products in the MFMA form.
     Mfma = "v_mfma", &[On(Cdna2), On(Cdna3), On(Cdna4)], "CDNA3 ISA, 7 Matrix Arithmetic Instructions";
+    /// Matrix products of operands with eight, six and four bits and a scale for each 32 of them.
+    MfmaScaled = "v_mfma_scale", &[On(Cdna4)], "CDNA4 ISA, V_MFMA_SCALE_F32_32X32X64_F8F6F4";
     /// Matrix products in the WMMA form.
     Wmma = "v_wmma", &[On(Rdna3), On(Rdna4), On(Gfx1250)], "RDNA3 ISA, 7.9 Wave Matrix Multiply Accumulate";
     /// Dot products of packed small elements with accumulation.

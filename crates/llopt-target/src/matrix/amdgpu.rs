@@ -7,6 +7,10 @@
 //! Every instruction can also be run with its operands exchanged: the n x m result of the transposed
 //! product is then the m x n result with the roles of the indices exchanged ([`transposed`]).
 
+mod instructions;
+
+pub use instructions::INSTRUCTIONS;
+
 use super::Axis::{self, K, M, N};
 use super::{Fragment, WIDTH, copies, lanes, registers};
 
@@ -14,6 +18,8 @@ const CDNA_OUTPUT: &str =
     "CDNA3 ISA, Matrix Arithmetic Instructions: dense matrices, output layout";
 const CDNA_OPERAND: &str =
     "CDNA3 ISA, Matrix Arithmetic Instructions: dense matrices, input layout";
+const CDNA4_OPERAND: &str =
+    "CDNA4 ISA, Matrix Arithmetic Instructions: dense matrices of 8-bit elements, input layout";
 const RDNA3_WMMA: &str = "RDNA3 ISA, Wave Matrix Multiply Accumulate (WMMA): matrix layouts";
 const RDNA4_WMMA: &str = "RDNA4 ISA, Wave Matrix Multiply Accumulate (WMMA): matrix layouts";
 
@@ -68,6 +74,22 @@ pub const MFMA_OPERAND_16: Fragment = Fragment {
     name: "mfma operand with 16 rows",
     manual: CDNA_OPERAND,
     steps: &[WIDTH, lanes(16, M), lanes(4, K)],
+};
+
+/// An operand of eight bits with 32 rows or columns where k is 64: the halves of k one after the other,
+/// each dealt as [`MFMA_OPERAND_32`] is.
+pub const MFMA_OPERAND_32_TWICE: Fragment = Fragment {
+    name: "mfma operand with 32 rows and two vectors",
+    manual: CDNA4_OPERAND,
+    steps: &[WIDTH, lanes(32, M), lanes(2, K), registers(2, K)],
+};
+
+/// An operand of eight bits with 16 rows or columns where k is 128: the halves of k one after the other,
+/// each dealt as [`MFMA_OPERAND_16`] is.
+pub const MFMA_OPERAND_16_TWICE: Fragment = Fragment {
+    name: "mfma operand with 16 rows and two vectors",
+    manual: CDNA4_OPERAND,
+    steps: &[WIDTH, lanes(16, M), lanes(4, K), registers(2, K)],
 };
 
 /// The operand with 4 rows or columns that all 16 blocks of `v_mfma_*_4x4x*_16b` share:

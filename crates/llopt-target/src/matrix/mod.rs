@@ -33,13 +33,24 @@
 //! # Ok::<(), llopt_layout::LayoutError>(())
 //! ```
 //!
+//! # Instructions
+//!
+//! A [`MatrixInstruction`] puts the fragments of its operands together with extents, elements and cycles;
+//! [`instructions`] lists those of a target.
+//!
 //! # Alternatives rejected
 //!
 //! Tables of basis vectors say the same with less shape: a reader cannot tell a transposition from a
 //! typing error, and each operand width needs a table of its own.
 
 pub mod amdgpu;
+mod instruction;
 pub mod nvptx;
+
+pub use instruction::{
+    BlockScale, MatrixElement, MatrixInstruction, Operand, OperandPlace, instructions,
+    instructions_for,
+};
 
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 

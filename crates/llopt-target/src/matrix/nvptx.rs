@@ -5,7 +5,11 @@
 //! Instructions" and "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 
 use super::Axis::{K, M, N};
-use super::{Fragment, WIDTH, lanes, registers};
+use super::{
+    Fragment, MatrixElement, MatrixInstruction, Operand, OperandPlace, WIDTH, lanes, registers,
+};
+use crate::Feature;
+use crate::feature::Available;
 
 /// The result of every `mma.sync.m16n8k*`: 16x8.
 pub const MMA_ACCUMULATOR: Fragment = Fragment {
@@ -71,6 +75,56 @@ pub const WGMMA_A: Fragment = Fragment {
     manual: "PTX ISA, Register Fragments for wgmma.mma_async.m64nNk16, Matrix A; m64nNk8 (.tf32); m64nNk32",
     steps: MMA_A.steps,
 };
+
+/// The matrix instructions of NVIDIA's architectures.
+pub const INSTRUCTIONS: &[&[MatrixInstruction]] = &[MMA];
+
+/// A `mma.sync` with 16 rows and 8 columns.
+#[expect(clippy::too_many_arguments, reason = "the columns of a table")]
+const fn mma(
+    name: &'static str,
+    feature: Feature,
+    available: &'static [Available],
+    width: u32,
+    operand: MatrixElement,
+    result: MatrixElement,
+    [issue_cycles, latency]: [u32; 2],
+    source: &'static str,
+) -> MatrixInstruction {
+    const fn dealt(element: MatrixElement, fragment: &'static Fragment, width: u32) -> Operand {
+        Operand {
+            element,
+            fragment: Some(fragment),
+            width,
+            place: OperandPlace::Registers,
+        }
+    }
+    MatrixInstruction {
+        name,
+        intrinsic: "",
+        feature,
+        available,
+        m: 16,
+        n: 8,
+        k: 8 * width,
+        a: dealt(operand, &MMA_A, width),
+        b: dealt(operand, &MMA_B, width),
+        accumulator: dealt(result, &MMA_ACCUMULATOR, 1),
+        scale: None,
+        steps: 1,
+        warps: 1,
+        issue_cycles,
+        latency,
+        source,
+    }
+}
+
+/// Products of one warp.
+#[rustfmt::skip]
+const MMA: &[MatrixInstruction] = &[
+    mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Feature::WarpMma, &[Available::Since(80)], 2, MatrixElement::F16, MatrixElement::F32, [7, 25], "arXiv 2501.12084, mma.m16n8k16 on H800: latency 24 to 25, one in 6.26 cycles"),
+    mma("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", Feature::WarpMma, &[Available::Since(80)], 2, MatrixElement::Bf16, MatrixElement::F32, [7, 25], "arXiv 2501.12084, mma.m16n8k16 on H800: latency 24 to 25, one in 6.26 cycles"),
+];
 
 #[cfg(test)]
 mod tests {
