@@ -111,6 +111,10 @@ features! {
     // NVIDIA: matrix units.
     /// Matrix products of one warp, fragments in registers; with the shapes of sm_80 (`m16n8k16` and its like).
     WarpMma = "mma.sync", &[Since(80)], "PTX ISA 7.0, mma";
+    /// Those in the shapes of sm_75: `m16n8k8` of halves, `m8n8k16` of eight bits.
+    WarpMmaSmall = "mma.m16n8k8", &[Since(75)], "PTX ISA 6.5, mma";
+    /// Warp products of doubles with 16 rows.
+    WarpMmaF64 = "mma.m16n8k16.f64", &[Since(90)], "PTX ISA 7.8, mma";
     /// Warp products of fp8 fragments.
     WarpMmaFp8 = "mma.e4m3", &[Since(89)], "PTX ISA 8.4, mma";
     /// Matrix products of four warps from shared memory.

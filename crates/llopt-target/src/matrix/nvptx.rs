@@ -4,12 +4,10 @@
 //! Names of sections are those of the PTX ISA manual, chapter "Warp Level Matrix Multiply-Accumulate
 //! Instructions" and "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 
+mod warp_products;
+
 use super::Axis::{K, M, N};
-use super::{
-    Fragment, MatrixElement, MatrixInstruction, Operand, OperandPlace, WIDTH, lanes, registers,
-};
-use crate::Feature;
-use crate::feature::Available;
+use super::{Fragment, MatrixInstruction, WIDTH, lanes, registers};
 
 /// The result of every `mma.sync.m16n8k*`: 16x8.
 pub const MMA_ACCUMULATOR: Fragment = Fragment {
@@ -39,25 +37,46 @@ pub const MMA_B: Fragment = Fragment {
     steps: &[WIDTH, lanes(4, K), lanes(8, N), registers(2, K)],
 };
 
-/// The first operand of `mma.sync.m8n8k4` with f64: 8x4.
-pub const MMA_F64_A: Fragment = Fragment {
-    name: "mma.m8n8k4 operand a (f64)",
-    manual: "PTX ISA, Matrix Fragments for mma.m8n8k4 with .f64 floating point type, A",
-    steps: &[lanes(4, K), lanes(8, M)],
+/// The first operand of `mma.sync.m16n8k*` with k = 4 * width: 16x(4 * width).
+pub const MMA_A_HALF: Fragment = Fragment {
+    name: "mma.m16n8 operand a, one register of k",
+    manual: "PTX ISA, Matrix Fragments for mma.m16n8k8, A (.f16, .bf16); mma.m16n8k16, A (.s8); mma.m16n8k4, A",
+    steps: &[WIDTH, lanes(4, K), lanes(8, M), registers(2, M)],
 };
 
-/// The second operand of `mma.sync.m8n8k4` with f64: 4x8.
-pub const MMA_F64_B: Fragment = Fragment {
-    name: "mma.m8n8k4 operand b (f64)",
-    manual: "PTX ISA, Matrix Fragments for mma.m8n8k4 with .f64 floating point type, B",
-    steps: &[lanes(4, K), lanes(8, N)],
+/// The second operand of `mma.sync.m16n8k*` and `m8n8k*` with k = 4 * width: (4 * width)x8.
+pub const MMA_B_HALF: Fragment = Fragment {
+    name: "mma.m16n8 operand b, one register of k",
+    manual: "PTX ISA, Matrix Fragments for mma.m16n8k8, B (.f16, .bf16); mma.m8n8k16, B; mma.m8n8k4, B (.f64)",
+    steps: &[WIDTH, lanes(4, K), lanes(8, N)],
 };
 
-/// The result of `mma.sync.m8n8k4` with f64: 8x8.
-pub const MMA_F64_ACCUMULATOR: Fragment = Fragment {
-    name: "mma.m8n8k4 accumulator (f64)",
-    manual: "PTX ISA, Matrix Fragments for mma.m8n8k4 with .f64 floating point type, accumulators",
+/// The first operand of `mma.sync.m8n8k*` with k = 4 * width: 8x(4 * width); width 4 for 8-bit elements, 1 for f64.
+pub const MMA_A_8: Fragment = Fragment {
+    name: "mma.m8n8 operand a",
+    manual: "PTX ISA, Matrix Fragments for mma.m8n8k16, A; mma.m8n8k4 with .f64 floating point type, A",
+    steps: &[WIDTH, lanes(4, K), lanes(8, M)],
+};
+
+/// The result of `mma.sync.m8n8k16` and of `m8n8k4` with f64: 8x8.
+pub const MMA_ACCUMULATOR_8: Fragment = Fragment {
+    name: "mma.m8n8 accumulator",
+    manual: "PTX ISA, Matrix Fragments for mma.m8n8k16, accumulators; mma.m8n8k4 with .f64 floating point type, accumulators",
     steps: &[registers(2, N), lanes(4, N), lanes(8, M)],
+};
+
+/// The first operand of `mma.sync.m16n8k16` with f64.
+pub const MMA_A_F64_16: Fragment = Fragment {
+    name: "mma.m16n8k16 operand a (f64)",
+    manual: "PTX ISA, Matrix Fragments for mma.m16n8k16 with .f64 floating point type, A",
+    steps: &[lanes(4, K), lanes(8, M), registers(2, M), registers(4, K)],
+};
+
+/// The second operand of `mma.sync.m16n8k16` with f64.
+pub const MMA_B_F64_16: Fragment = Fragment {
+    name: "mma.m16n8k16 operand b (f64)",
+    manual: "PTX ISA, Matrix Fragments for mma.m16n8k16 with .f64 floating point type, B",
+    steps: &[lanes(4, K), lanes(8, N), registers(4, K)],
 };
 
 /// One warp's 16 rows and first 8 columns of the result of `wgmma.mma_async.m64nNk*`. The next
@@ -77,54 +96,7 @@ pub const WGMMA_A: Fragment = Fragment {
 };
 
 /// The matrix instructions of NVIDIA's architectures.
-pub const INSTRUCTIONS: &[&[MatrixInstruction]] = &[MMA];
-
-/// A `mma.sync` with 16 rows and 8 columns.
-#[expect(clippy::too_many_arguments, reason = "the columns of a table")]
-const fn mma(
-    name: &'static str,
-    feature: Feature,
-    available: &'static [Available],
-    width: u32,
-    operand: MatrixElement,
-    result: MatrixElement,
-    [issue_cycles, latency]: [u32; 2],
-    source: &'static str,
-) -> MatrixInstruction {
-    const fn dealt(element: MatrixElement, fragment: &'static Fragment, width: u32) -> Operand {
-        Operand {
-            element,
-            fragment: Some(fragment),
-            width,
-            place: OperandPlace::Registers,
-        }
-    }
-    MatrixInstruction {
-        name,
-        intrinsic: "",
-        feature,
-        available,
-        m: 16,
-        n: 8,
-        k: 8 * width,
-        a: dealt(operand, &MMA_A, width),
-        b: dealt(operand, &MMA_B, width),
-        accumulator: dealt(result, &MMA_ACCUMULATOR, 1),
-        scale: None,
-        steps: 1,
-        warps: 1,
-        issue_cycles,
-        latency,
-        source,
-    }
-}
-
-/// Products of one warp.
-#[rustfmt::skip]
-const MMA: &[MatrixInstruction] = &[
-    mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Feature::WarpMma, &[Available::Since(80)], 2, MatrixElement::F16, MatrixElement::F32, [7, 25], "arXiv 2501.12084, mma.m16n8k16 on H800: latency 24 to 25, one in 6.26 cycles"),
-    mma("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", Feature::WarpMma, &[Available::Since(80)], 2, MatrixElement::Bf16, MatrixElement::F32, [7, 25], "arXiv 2501.12084, mma.m16n8k16 on H800: latency 24 to 25, one in 6.26 cycles"),
-];
+pub const INSTRUCTIONS: &[&[MatrixInstruction]] = warp_products::TABLES;
 
 #[cfg(test)]
 mod tests {
@@ -171,11 +143,32 @@ mod tests {
         check(&MMA_B, 1, [K, N], |lane, i| {
             (in_group(lane) + if i == 0 { 0 } else { 4 }, group(lane))
         });
-        // mma.m8n8k4 with .f64.
-        check(&MMA_F64_A, 1, [M, K], |lane, _| (group(lane), lane % 4));
-        check(&MMA_F64_B, 1, [K, N], |lane, _| (lane % 4, group(lane)));
-        check(&MMA_F64_ACCUMULATOR, 1, [M, N], |lane, i| {
-            (group(lane), in_group(lane) * 2 + (i & 1))
+        // mma.m16n8k8 with .f16, mma.m16n8k16 with .s8, mma.m16n8k4 with .tf32 and .f64.
+        for width in [1, 2, 4] {
+            check(&MMA_A_HALF, width, [M, K], |lane, i| {
+                let row = group(lane) + if i < width { 0 } else { 8 };
+                (row, in_group(lane) * width + i % width)
+            });
+            check(&MMA_B_HALF, width, [K, N], |lane, i| {
+                (in_group(lane) * width + i, group(lane))
+            });
+        }
+        // mma.m8n8k16 with .s8, mma.m8n8k4 with .f64.
+        for width in [1, 4] {
+            check(&MMA_A_8, width, [M, K], |lane, i| {
+                (group(lane), in_group(lane) * width + i)
+            });
+        }
+        check(&MMA_ACCUMULATOR_8, 1, [M, N], |lane, i| {
+            (group(lane), in_group(lane) * 2 + i)
+        });
+        // mma.m16n8k16 with .f64.
+        check(&MMA_A_F64_16, 1, [M, K], |lane, i| {
+            let row = group(lane) + if i % 2 == 0 { 0 } else { 8 };
+            (row, in_group(lane) + 4 * (i / 2))
+        });
+        check(&MMA_B_F64_16, 1, [K, N], |lane, i| {
+            (in_group(lane) + 4 * i, group(lane))
         });
     }
 }
