@@ -14,6 +14,7 @@
 
 mod accesses;
 pub mod placement;
+mod separation;
 
 use std::collections::HashMap;
 

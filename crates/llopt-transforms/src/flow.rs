@@ -107,36 +107,48 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
     /// # Errors
     /// A function that calls itself, directly or through others.
     pub(crate) fn callees_first(&self) -> Result<Vec<OperationRef<'c, 'a>>, Complaint> {
-        let mut callees: HashMap<&'c str, Vec<&'c str>> = HashMap::new();
-        for (&callee, calls) in &self.calls {
+        let position: HashMap<&'c str, usize> =
+            (0..).zip(&self.order).map(|(i, &n)| (n, i)).collect();
+        let mut callers = vec![Vec::new(); self.order.len()];
+        let mut callees_left = vec![0; self.order.len()];
+        for (callee, calls) in &self.calls {
+            let Some(&callee) = position.get(callee) else {
+                continue;
+            };
             for &call in calls {
-                if let Some(caller) = call.parent_named("tt.func").and_then(symbol_name) {
-                    callees.entry(caller).or_default().push(callee);
+                let caller = call.parent_named("tt.func").and_then(symbol_name);
+                if let Some(&caller) = caller.and_then(|name| position.get(name)) {
+                    callers[callee].push(caller);
+                    callees_left[caller] += 1;
                 }
             }
         }
-        let mut done: Vec<&'c str> = Vec::new();
-        let mut left: Vec<&'c str> = self.order.clone();
-        while !left.is_empty() {
-            let is_ready = |name: &&str| {
-                let callees = callees.get(name).map_or(&[][..], Vec::as_slice);
-                callees
-                    .iter()
-                    .all(|callee| done.contains(callee) || !self.functions.contains_key(callee))
-            };
-            let (ready, waiting): (Vec<_>, Vec<_>) = left.into_iter().partition(is_ready);
-            if ready.is_empty() {
-                return Err(Complaint::new(format!(
-                    "has a function that calls itself: '{}'",
-                    waiting.first().copied().unwrap_or_default()
-                )));
+        let mut done: Vec<usize> = Vec::with_capacity(self.order.len());
+        let is_ready = |&function: &usize| callees_left[function] == 0;
+        let mut ready: Vec<usize> = (0..self.order.len()).filter(is_ready).collect();
+        while !ready.is_empty() {
+            done.extend(&ready);
+            let mut next = Vec::new();
+            for callee in ready {
+                for &caller in &callers[callee] {
+                    callees_left[caller] -= 1;
+                    if callees_left[caller] == 0 {
+                        next.push(caller);
+                    }
+                }
             }
-            done.extend(ready);
-            left = waiting;
+            next.sort_unstable();
+            ready = next;
+        }
+        if let Some(waiting) = callees_left.iter().position(|&left| left > 0) {
+            return Err(Complaint::new(format!(
+                "has a function that calls itself: '{}'",
+                self.order[waiting]
+            )));
         }
         Ok(done
             .into_iter()
-            .filter_map(|name| self.functions.get(name).copied())
+            .filter_map(|function| self.functions.get(self.order[function]).copied())
             .collect())
     }
 

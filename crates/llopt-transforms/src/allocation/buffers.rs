@@ -86,6 +86,8 @@ pub(crate) struct FunctionBuffers<'c, 'a> {
     pub(crate) program: Program<'c, 'a>,
     pub(crate) list: Vec<Buffer<'c, 'a>>,
     views: HashMap<usize, BTreeSet<usize>>,
+    /// The buffers that copies read beside the program, until it waits for them.
+    bulk_reads: BTreeSet<usize>,
 }
 
 fn key(value: Value<'_, '_>) -> usize {
@@ -131,6 +133,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         }
         let mut buffers = Self {
             views: HashMap::new(),
+            bulk_reads: BTreeSet::new(),
             program,
             list,
         };
@@ -157,14 +160,8 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
     }
 
     /// The buffers that copies read beside the program, until it waits for them.
-    pub(crate) fn bulk_reads(&self) -> impl Iterator<Item = usize> {
-        let mut read = BTreeSet::new();
-        for point in &self.program.points {
-            for value in bulk_read_by(point.operation).into_iter().flatten() {
-                read.extend(self.viewed(value));
-            }
-        }
-        read.into_iter()
+    pub(crate) fn bulk_reads(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bulk_reads.iter().copied()
     }
 
     /// Follows memory descriptors from the allocations through views and control flow.
@@ -175,6 +172,9 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             {
                 self.views.insert(key(value), BTreeSet::from([index]));
             }
+        }
+        if self.views.is_empty() {
+            return;
         }
         // Calls hand no descriptors on: their buffers would outlive what is seen here.
         let symbols = Symbols::none();
@@ -210,33 +210,42 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             }
         }
         let mut uses: Vec<Vec<usize>> = vec![Vec::new(); self.list.len()];
+        let mut waits = Vec::new();
         for (number, point) in points.iter().enumerate() {
             for operand in point.operation.operand_values() {
                 for buffer in self.views.get(&key(operand)).into_iter().flatten() {
                     uses[*buffer].push(number);
                 }
             }
-            if bulk_read_by(point.operation).contains(&None) {
-                // What waits for copies keeps alive what they read.
-                for buffer in self.bulk_reads() {
-                    uses[buffer].push(number);
+            for read in bulk_read_by(point.operation) {
+                match read {
+                    Some(value) => {
+                        let viewed = self.views.get(&key(value));
+                        self.bulk_reads.extend(viewed.into_iter().flatten());
+                    }
+                    None => waits.push(number),
                 }
             }
         }
-        for (buffer, uses) in self.list.iter_mut().zip(uses) {
+        // What waits for copies keeps alive what they read.
+        for &buffer in &self.bulk_reads {
+            uses[buffer].extend(&waits);
+        }
+        // For each point the last buffer that was found to be live there.
+        let mut live_at = vec![usize::MAX; points.len()];
+        for (index, (buffer, uses)) in self.list.iter_mut().zip(uses).enumerate() {
             let made = buffer.live.start;
-            let mut live = vec![false; points.len()];
             let mut stack = uses;
             while let Some(number) = stack.pop() {
-                if std::mem::replace(&mut live[number], true) || number == made {
+                if std::mem::replace(&mut live_at[number], index) == index {
                     continue;
                 }
-                stack.extend(&predecessors[number]);
+                buffer.live.start = buffer.live.start.min(number);
+                buffer.live.end = buffer.live.end.max(number + 1);
+                if number != made {
+                    stack.extend(&predecessors[number]);
+                }
             }
-            live[made] = true;
-            let first = live.iter().position(|&live| live).unwrap_or(made);
-            let last = live.iter().rposition(|&live| live).unwrap_or(made);
-            buffer.live = first..last + 1;
             // What runs at the same time as others must not share memory with them at any time.
             for range in &self.program.concurrent {
                 if buffer.live.start < range.end && range.start < buffer.live.end {

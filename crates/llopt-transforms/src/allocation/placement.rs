@@ -42,14 +42,8 @@ pub struct Buffer {
     pub alignment: u64,
 }
 
-impl Buffer {
-    fn meets(&self, other: &Self) -> bool {
-        self.live.start < other.live.end && other.live.start < self.live.end
-    }
-}
-
 /// Offsets for a list of buffers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// The offset in bytes of each buffer, in the order in which they were given.
     pub offsets: Vec<u64>,
@@ -59,19 +53,21 @@ pub struct Placement {
 
 /// The largest number of bytes live at one point: no placement needs less.
 pub fn load(buffers: &[Buffer]) -> u64 {
-    let at = |point: usize| -> u64 {
-        buffers
-            .iter()
-            .filter(|buffer| buffer.live.contains(&point))
-            .map(|buffer| buffer.bytes)
-            .sum()
-    };
-    // The load grows only where a buffer becomes live.
-    buffers
-        .iter()
-        .map(|buffer| at(buffer.live.start))
-        .max()
-        .unwrap_or(0)
+    let live = || buffers.iter().filter(|buffer| !buffer.live.is_empty());
+    let mut starts: Vec<(usize, u64)> = live().map(|b| (b.live.start, b.bytes)).collect();
+    let mut ends: Vec<(usize, u64)> = live().map(|b| (b.live.end, b.bytes)).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let mut ends = ends.into_iter().peekable();
+    let (mut now, mut most) = (0, 0);
+    for (point, bytes) in starts {
+        while let Some((_, ended)) = ends.next_if(|&(end, _)| end <= point) {
+            now -= ended;
+        }
+        now += bytes;
+        most = most.max(now);
+    }
+    most
 }
 
 /// Chooses an offset for each buffer; buffers need not share memory as long as all take at most `plenty` bytes.
@@ -80,7 +76,9 @@ pub fn load(buffers: &[Buffer]) -> u64 {
 /// overlap; no more is needed than without `plenty`, or at most `plenty`; the result depends on nothing but
 /// the arguments.
 pub fn place(buffers: &[Buffer], plenty: u64) -> Placement {
-    let least = place_in_least(buffers);
+    let Some(least) = place_in_least(buffers, u64::MAX) else {
+        return Placement::default();
+    };
     let limit = least.bytes.max(plenty);
     let mut smallest_first: Vec<usize> = (0..buffers.len())
         .filter(|&index| !buffers[index].live.is_empty())
@@ -92,7 +90,7 @@ pub fn place(buffers: &[Buffer], plenty: u64) -> Placement {
         for &index in &smallest_first[..count] {
             apart[index].live.end = points.unwrap_or(0);
         }
-        Some(place_in_least(&apart)).filter(|placement| placement.bytes <= limit)
+        place_in_least(&apart, limit)
     };
     // The largest count that fits, found by halving: more buffers that keep their memory need more.
     let (mut fits, mut too_many) = (0, smallest_first.len() + 1);
@@ -107,59 +105,56 @@ pub fn place(buffers: &[Buffer], plenty: u64) -> Placement {
     best
 }
 
-/// Chooses offsets such that little memory is needed.
-fn place_in_least(buffers: &[Buffer]) -> Placement {
+/// Chooses offsets such that little memory is needed; `None` if more than the limit would be.
+fn place_in_least(buffers: &[Buffer], limit: u64) -> Option<Placement> {
     let bound = load(buffers);
-    let length = |buffer: &Buffer| buffer.live.len();
-    let size = |buffer: &Buffer| buffer.bytes;
-    // Ties, and the last order as a whole, follow the program.
+    if bound > limit {
+        return None;
+    }
+    let length = |buffer: &Buffer| buffer.live.len() as u64;
+    // Largest first, longest first, the largest rectangle first; ties, and the last order as a whole, follow
+    // the program.
     type Key<'a> = Box<dyn Fn(&Buffer) -> (Reverse<u64>, Reverse<u64>) + 'a>;
     let orders: [Key; 4] = [
-        Box::new(move |b| (Reverse(size(b)), Reverse(length(b) as u64))),
-        Box::new(move |b| (Reverse(length(b) as u64), Reverse(size(b)))),
-        Box::new(move |b| {
-            (
-                Reverse(size(b).saturating_mul(length(b) as u64)),
-                Reverse(0),
-            )
-        }),
+        Box::new(|b| (Reverse(b.bytes), Reverse(length(b)))),
+        Box::new(|b| (Reverse(length(b)), Reverse(b.bytes))),
+        Box::new(|b| (Reverse(b.bytes.saturating_mul(length(b))), Reverse(0))),
         Box::new(|_| (Reverse(0), Reverse(0))),
     ];
     let mut best: Option<Placement> = None;
     for order in orders {
         let mut sequence: Vec<usize> = (0..buffers.len()).collect();
-        sequence.sort_by_key(|&index| (order(&buffers[index]), buffers[index].live.start, index));
-        let placement = first_fit(buffers, &sequence);
-        if best
-            .as_ref()
-            .is_none_or(|best| placement.bytes < best.bytes)
-        {
-            best = Some(placement);
-        }
-        if best.as_ref().is_some_and(|best| best.bytes <= bound) {
-            break;
-        }
+        sequence.sort_by_cached_key(|&index| {
+            let buffer = &buffers[index];
+            (order(buffer), buffer.live.start, index)
+        });
+        // An order that needs as much as one before it is of no interest.
+        let limit = match &best {
+            Some(best) if best.bytes <= bound => break,
+            Some(best) => limit.min(best.bytes - 1),
+            None => limit,
+        };
+        best = first_fit(buffers, &sequence, limit).or(best);
     }
-    best.unwrap_or(Placement {
-        offsets: Vec::new(),
-        bytes: 0,
-    })
+    best
 }
 
-/// Puts each buffer, in the given sequence, at the lowest offset that is free while it is live.
-fn first_fit(buffers: &[Buffer], sequence: &[usize]) -> Placement {
+/// Puts each buffer, in the given sequence, at the lowest offset that is free while it is live; `None` as soon as
+/// one ends above the limit.
+fn first_fit(buffers: &[Buffer], sequence: &[usize], limit: u64) -> Option<Placement> {
+    let mut placed = Lives::of(buffers);
     let mut offsets = vec![0; buffers.len()];
     let mut bytes = 0;
-    for (position, &index) in sequence.iter().enumerate() {
+    let mut taken: Vec<Range<u64>> = Vec::new();
+    for &index in sequence {
         let buffer = &buffers[index];
-        let mut taken: Vec<Range<u64>> = sequence[..position]
-            .iter()
-            .filter(|&&other| buffers[other].meets(buffer))
-            .map(|&other| offsets[other]..offsets[other] + buffers[other].bytes)
-            .collect();
-        taken.sort_by_key(|range| range.start);
+        taken.clear();
+        placed.for_each_meeting(&buffer.live, |other| {
+            taken.push(offsets[other]..offsets[other] + buffers[other].bytes);
+        });
+        taken.sort_unstable_by_key(|range| range.start);
         let mut offset = 0;
-        for range in taken {
+        for range in &taken {
             if range.start >= offset + buffer.bytes {
                 break;
             }
@@ -167,8 +162,91 @@ fn first_fit(buffers: &[Buffer], sequence: &[usize]) -> Placement {
         }
         offsets[index] = offset;
         bytes = bytes.max(offset + buffer.bytes);
+        if bytes > limit {
+            return None;
+        }
+        placed.insert(&buffer.live, index);
     }
-    Placement { offsets, bytes }
+    Some(Placement { offsets, bytes })
+}
+
+/// Live ranges, to be asked which of them have a point in common with another.
+///
+/// Those are the ranges around its first point, and those that begin behind that point. A tree over the points at
+/// which ranges begin has each range at the few nodes that together cover it; the nodes above a point have
+/// the ranges around it.
+struct Lives {
+    /// The points at which ranges begin, in order.
+    points: Vec<usize>,
+    /// A complete binary tree: node 1 is the root, node `i` has the children `2 * i` and `2 * i + 1`, and the
+    /// leaves are the points.
+    around: Vec<Vec<usize>>,
+    /// The ranges that begin at each point.
+    begin: Vec<Vec<usize>>,
+}
+
+impl Lives {
+    /// None yet; those of the buffers may be inserted and asked for.
+    fn of(buffers: &[Buffer]) -> Self {
+        let mut points: Vec<usize> = buffers.iter().map(|buffer| buffer.live.start).collect();
+        points.sort_unstable();
+        points.dedup();
+        Self {
+            around: vec![Vec::new(); 2 * points.len().next_power_of_two()],
+            begin: vec![Vec::new(); points.len()],
+            points,
+        }
+    }
+
+    /// The positions among the points of those in a range.
+    fn positions(&self, live: &Range<usize>) -> Range<usize> {
+        let position = |point: usize| self.points.partition_point(|&other| other < point);
+        position(live.start)..position(live.end)
+    }
+
+    fn leaves(&self) -> usize {
+        self.around.len() / 2
+    }
+
+    fn insert(&mut self, live: &Range<usize>, index: usize) {
+        if live.is_empty() {
+            return;
+        }
+        let positions = self.positions(live);
+        self.begin[positions.start].push(index);
+        let (mut low, mut high) = (
+            positions.start + self.leaves(),
+            positions.end + self.leaves(),
+        );
+        while low < high {
+            if low % 2 == 1 {
+                self.around[low].push(index);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                self.around[high].push(index);
+            }
+            low /= 2;
+            high /= 2;
+        }
+    }
+
+    /// Calls `found` for each range that has a point in common with this one.
+    fn for_each_meeting(&self, live: &Range<usize>, mut found: impl FnMut(usize)) {
+        if live.is_empty() {
+            return;
+        }
+        let positions = self.positions(live);
+        let mut node = positions.start + self.leaves();
+        while node > 0 {
+            self.around[node].iter().copied().for_each(&mut found);
+            node /= 2;
+        }
+        for begin in &self.begin[positions.start + 1..positions.end] {
+            begin.iter().copied().for_each(&mut found);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -246,19 +324,90 @@ mod tests {
         prop::collection::vec(one, 0..24)
     }
 
+    fn meet(a: &Buffer, b: &Buffer) -> bool {
+        a.live.clone().any(|point| b.live.contains(&point))
+    }
+
+    /// The same algorithm, which compares each buffer with each.
+    fn place_in_the_plainest_way(buffers: &[Buffer]) -> Placement {
+        let length = |b: &Buffer| b.live.len() as u64;
+        let orders: [&dyn Fn(&Buffer) -> [Reverse<u64>; 2]; 4] = [
+            &|b| [Reverse(b.bytes), Reverse(length(b))],
+            &|b| [Reverse(length(b)), Reverse(b.bytes)],
+            &|b| [Reverse(b.bytes * length(b)), Reverse(0)],
+            &|_| [Reverse(0), Reverse(0)],
+        ];
+        let by_order = orders.map(|order| {
+            let mut sequence: Vec<usize> = (0..buffers.len()).collect();
+            sequence.sort_by_key(|&i| (order(&buffers[i]), buffers[i].live.start, i));
+            let mut offsets = vec![0; buffers.len()];
+            for (position, &index) in sequence.iter().enumerate() {
+                let buffer = &buffers[index];
+                let before = sequence[..position].iter();
+                let mut taken: Vec<Range<u64>> = before
+                    .filter(|&&other| meet(&buffers[other], buffer))
+                    .map(|&other| offsets[other]..offsets[other] + buffers[other].bytes)
+                    .collect();
+                taken.sort_by_key(|range| range.start);
+                for range in taken {
+                    if range.start >= offsets[index] + buffer.bytes {
+                        break;
+                    }
+                    let above = range.end.next_multiple_of(buffer.alignment);
+                    offsets[index] = offsets[index].max(above);
+                }
+            }
+            let ends = offsets
+                .iter()
+                .zip(buffers)
+                .map(|(offset, b)| offset + b.bytes);
+            let bytes = ends.max().unwrap_or(0);
+            Placement { offsets, bytes }
+        });
+        by_order
+            .into_iter()
+            .min_by_key(|placement| placement.bytes)
+            .unwrap_or_default()
+    }
+
+    /// What [`place`] promises, with the count of buffers that keep their memory tried one by one.
+    fn fits_with_kept(buffers: &[Buffer], limit: u64, count: usize) -> Option<Placement> {
+        let mut order: Vec<usize> = (0..buffers.len()).collect();
+        order.retain(|&index| !buffers[index].live.is_empty());
+        order.sort_by_key(|&index| (buffers[index].bytes, index));
+        let end = buffers.iter().map(|b| b.live.end).max()?;
+        let mut apart = buffers.to_vec();
+        for &index in order.get(..count)? {
+            apart[index].live.end = end;
+        }
+        Some(place_in_the_plainest_way(&apart)).filter(|placement| placement.bytes <= limit)
+    }
+
     proptest! {
+        #[test]
+        fn buffers_lie_where_the_plainest_way_puts_them(buffers in buffers(), plenty in 0..20_000u64) {
+            let least = place_in_the_plainest_way(&buffers);
+            prop_assert_eq!(place_in_least(&buffers, u64::MAX), Some(least.clone()));
+            prop_assert_eq!(place_in_least(&buffers, least.bytes), Some(least.clone()));
+            prop_assert!(least.bytes == 0 || place_in_least(&buffers, least.bytes - 1).is_none());
+            let limit = least.bytes.max(plenty);
+            let placement = place(&buffers, plenty);
+            let possible = (0..=buffers.len()).filter_map(|kept| fits_with_kept(&buffers, limit, kept));
+            prop_assert!(buffers.is_empty() || possible.into_iter().any(|other| other == placement));
+        }
+
         #[test]
         fn placements_are_aligned_and_disjoint(buffers in buffers(), plenty in 0..20_000u64) {
             let placement = place(&buffers, plenty);
             prop_assert!(placement.bytes >= load(&buffers));
-            prop_assert!(placement.bytes <= place_in_least(&buffers).bytes.max(plenty));
+            prop_assert!(placement.bytes <= place_in_the_plainest_way(&buffers).bytes.max(plenty));
             for (i, a) in buffers.iter().enumerate() {
                 prop_assert_eq!(placement.offsets[i] % a.alignment, 0);
                 prop_assert!(placement.offsets[i] + a.bytes <= placement.bytes);
                 for (j, b) in buffers.iter().enumerate().skip(i + 1) {
                     let apart = placement.offsets[i] + a.bytes <= placement.offsets[j]
                         || placement.offsets[j] + b.bytes <= placement.offsets[i];
-                    prop_assert!(apart || !a.meets(b), "{a:?} and {b:?} overlap");
+                    prop_assert!(apart || !meet(a, b), "{a:?} and {b:?} overlap");
                 }
             }
         }

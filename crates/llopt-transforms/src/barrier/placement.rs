@@ -14,6 +14,8 @@
 //!
 //! # The algorithm
 //!
+//! [`separation`](super::separation) has it; for barriers it comes to this:
+//!
 //! 1. *Pending* accesses, those made since the last barrier on some path, flow forward through the
 //!    graph. Where a node conflicts with a pending access, a barrier is put: before the node, or, if
 //!    the pending access was made outside a loop that the node is in, before the outermost such loop,
@@ -26,6 +28,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+
+use super::separation::{Separation, Terms};
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -184,25 +188,20 @@ pub struct Graph {
     pub nodes: Vec<Node>,
 }
 
-/// An access by node and position in it.
-type Pending = BTreeSet<(usize, usize)>;
-
 impl Graph {
     /// The nodes before which a barrier belongs, in program order: a sufficient and minimal set.
     pub fn barriers(&self) -> Vec<usize> {
-        let mut barriers = BTreeSet::new();
-        while let Some(found) = self.first_race(&barriers) {
-            barriers.insert(found);
+        self.cuts(&Self::barrier_terms())
+    }
+
+    fn barrier_terms() -> Terms {
+        Terms {
+            is_cut: |node| node.is_barrier,
+            is_left: |_| true,
+            meets: |_| true,
+            conflict: |before, access| before.is_some_and(|before| before.precedes(access)),
+            after_unknown: false,
         }
-        let mut by_depth: Vec<usize> = barriers.iter().copied().collect();
-        by_depth.sort_by_key(|&node| (std::cmp::Reverse(self.depth(node)), node));
-        for node in by_depth {
-            barriers.remove(&node);
-            if self.first_race(&barriers).is_some() {
-                barriers.insert(node);
-            }
-        }
-        barriers.into_iter().collect()
     }
 
     /// The nodes before which a fence belongs, so that the copy unit sees what threads have written: on
@@ -210,103 +209,57 @@ impl Graph {
     /// fence, and none could be left out. Where the fence stands among the barriers between the two does
     /// not matter. With `after_unknown` all bytes may have been written before the first node.
     pub fn fences(&self, after_unknown: bool) -> Vec<usize> {
-        let mut fences = BTreeSet::new();
-        while let Some(found) = self.first_unfenced(&fences, after_unknown) {
-            fences.insert(found);
+        self.cuts(&Self::fence_terms(after_unknown))
+    }
+
+    fn fence_terms(after_unknown: bool) -> Terms {
+        Terms {
+            is_cut: |node| node.is_fence,
+            is_left: |access| access.kind.is_written_by_threads(),
+            meets: |access| access.kind.is_by_copy_unit(),
+            conflict: |before, access| before.is_none_or(|before| before.overlaps(access)),
+            after_unknown,
         }
-        let mut by_depth: Vec<usize> = fences.iter().copied().collect();
-        by_depth.sort_by_key(|&node| (std::cmp::Reverse(self.depth(node)), node));
-        for node in by_depth {
-            fences.remove(&node);
-            if self.first_unfenced(&fences, after_unknown).is_some() {
-                fences.insert(node);
-            }
-        }
-        fences.into_iter().collect()
     }
 
     /// The nodes where blocks need not meet: on every path to such a node they have met after the last access to the
     /// bytes that it writes, and after the program began. Meetings of this kind themselves do not count, so that
     /// none relies on one that is left out.
     pub fn needless_meetings(&self) -> Vec<usize> {
+        let is_asked = |&index: &usize| self.nodes[index].meeting == Meeting::IfNeeded;
+        let asked: Vec<usize> = (0..self.nodes.len()).filter(is_asked).collect();
+        if asked.is_empty() {
+            return asked;
+        }
         // What was accessed since a meeting; before the first node, by whoever was there.
-        let mut pending: Vec<BTreeSet<Option<(usize, usize)>>> =
-            vec![BTreeSet::new(); self.nodes.len()];
-        if let Some(first) = pending.first_mut() {
-            first.insert(None);
-        }
-        let mut queue: BTreeSet<usize> = (0..self.nodes.len()).collect();
-        while let Some(index) = queue.pop_first() {
-            let node = &self.nodes[index];
-            let mut after = match node.meeting {
-                Meeting::Always => BTreeSet::new(),
-                Meeting::Never | Meeting::IfNeeded => pending[index].clone(),
-            };
-            after.extend((0..node.accesses.len()).map(|position| Some((index, position))));
-            for &successor in &node.successors {
-                let before = pending[successor].len();
-                pending[successor].extend(after.iter().copied());
-                if pending[successor].len() > before {
-                    queue.insert(successor);
-                }
-            }
-        }
-        let is_free = |&index: &usize| {
-            let node = &self.nodes[index];
-            node.meeting == Meeting::IfNeeded
-                && pending[index].iter().all(|before| {
-                    before.is_some_and(|(other, position)| {
-                        let before = &self.nodes[other].accesses[position];
-                        before.kind == AccessKind::Publish
-                            || !node.accesses.iter().any(|access| before.overlaps(access))
-                    })
-                })
+        let since_meeting = Terms {
+            is_cut: |node| node.meeting == Meeting::Always,
+            is_left: |_| true,
+            meets: |_| false,
+            conflict: |_, _| false,
+            after_unknown: true,
         };
-        (0..self.nodes.len()).filter(is_free).collect()
+        let arriving = Separation::of(&self.nodes, &since_meeting).arriving();
+        let is_free = |&index: &usize| {
+            let accesses = &self.nodes[index].accesses;
+            arriving[index].iter().all(|before| {
+                before.is_some_and(|before| {
+                    before.kind == AccessKind::Publish
+                        || !accesses.iter().any(|access| before.overlaps(access))
+                })
+            })
+        };
+        asked.into_iter().filter(is_free).collect()
     }
 
-    /// Where to put a fence against the first access that may not see what was written.
-    fn first_unfenced(&self, fences: &BTreeSet<usize>, after_unknown: bool) -> Option<usize> {
-        // What was written by whom; before the first node by nobody that is known.
-        type Written = BTreeSet<Option<(usize, usize)>>;
-        let mut pending: Vec<Written> = vec![Written::new(); self.nodes.len()];
-        if after_unknown && let Some(first) = pending.first_mut() {
-            first.insert(None);
-        }
-        let mut queue: BTreeSet<usize> = (0..self.nodes.len()).collect();
-        while let Some(index) = queue.pop_first() {
-            let node = &self.nodes[index];
-            let mut after = if node.is_fence || fences.contains(&index) {
-                Written::new()
-            } else {
-                pending[index].clone()
-            };
-            for access in node.accesses.iter().filter(|a| a.kind.is_by_copy_unit()) {
-                let unseen = after.iter().find(|writer| {
-                    writer.is_none_or(|(other, position)| {
-                        self.nodes[other].accesses[position].overlaps(access)
-                    })
-                });
-                match unseen {
-                    Some(Some((other, _))) => {
-                        return Some(self.place_between(*other, index, fences));
-                    }
-                    Some(None) => return Some(index),
-                    None => {}
-                }
-            }
-            let writes = (0..node.accesses.len())
-                .filter(|&position| node.accesses[position].kind.is_written_by_threads());
-            after.extend(writes.map(|position| Some((index, position))));
-            for &successor in &node.successors {
-                let before = pending[successor].len();
-                pending[successor].extend(after.iter().copied());
-                if pending[successor].len() > before {
-                    queue.insert(successor);
-                }
-            }
-        }
-        None
+    /// Where cuts belong, in program order: as far outside of loops as they may stand.
+    fn cuts(&self, terms: &Terms) -> Vec<usize> {
+        let place = |from: Option<usize>, to, cuts: &BTreeSet<usize>| match from {
+            Some(from) => self.place_between(from, to, cuts),
+            None => to,
+        };
+        let cuts = Separation::of(&self.nodes, terms).cuts(place, |node| self.depth(node));
+        cuts.into_iter().collect()
     }
 
     /// How many loops are around a node.
@@ -317,38 +270,6 @@ impl Graph {
     /// The entries of the loops around a node, innermost first.
     fn loops(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.nodes[node].entry, |&entry| self.nodes[entry].entry)
-    }
-
-    /// Where to put a barrier against the first race that is left, if one is.
-    fn first_race(&self, barriers: &BTreeSet<usize>) -> Option<usize> {
-        let mut pending: Vec<Pending> = vec![Pending::new(); self.nodes.len()];
-        let mut queue: BTreeSet<usize> = (0..self.nodes.len()).collect();
-        while let Some(index) = queue.pop_first() {
-            let node = &self.nodes[index];
-            let fenced = node.is_barrier || barriers.contains(&index);
-            let mut after = if fenced {
-                Pending::new()
-            } else {
-                pending[index].clone()
-            };
-            for access in &node.accesses {
-                let conflicting = after.iter().find(|&&(other, position)| {
-                    self.nodes[other].accesses[position].precedes(access)
-                });
-                if let Some(&(other, _)) = conflicting {
-                    return Some(self.place_between(other, index, barriers));
-                }
-            }
-            after.extend((0..node.accesses.len()).map(|position| (index, position)));
-            for &successor in &node.successors {
-                let before = pending[successor].len();
-                pending[successor].extend(after.iter().copied());
-                if pending[successor].len() > before {
-                    queue.insert(successor);
-                }
-            }
-        }
-        None
     }
 
     /// The best place for a barrier between a node and a later one: before the outermost loop that
@@ -624,8 +545,10 @@ mod tests {
     }
 
     fn program() -> impl Strategy<Value = Vec<Program>> {
-        let kind =
-            prop_oneof![3 => Just(Read), 3 => Just(Write), 1 => Just(Copy), 1 => Just(Arrival)];
+        let kind = prop_oneof![
+            3 => Just(Read), 3 => Just(Write), 1 => Just(Copy), 1 => Just(Arrival),
+            1 => Just(BulkCopy), 1 => Just(BulkRead),
+        ];
         let access = (kind, 0..4u64, 1..3u64)
             .prop_map(|(kind, start, length)| Program::Access(kind, start, start + length));
         let leaf = prop_oneof![8 => access, 1 => Just(Barrier)];
@@ -639,7 +562,90 @@ mod tests {
         prop::collection::vec(tree, 0..6)
     }
 
+    /// The algorithm in its plainest form: all accesses are kept apart, and each search begins anew.
+    fn cuts_by_beginning_anew(graph: &Graph, terms: &Terms) -> Vec<usize> {
+        // What arrives comes from a node and a position in it, or from before the first node.
+        type Arriving = BTreeSet<Option<(usize, usize)>>;
+        let access = |(node, position): (usize, usize)| &graph.nodes[node].accesses[position];
+        let first_conflict = |cuts: &BTreeSet<usize>| {
+            let mut arriving = vec![Arriving::new(); graph.nodes.len()];
+            if terms.after_unknown
+                && let Some(first) = arriving.first_mut()
+            {
+                first.insert(None);
+            }
+            let mut queue: BTreeSet<usize> = (0..graph.nodes.len()).collect();
+            while let Some(index) = queue.pop_first() {
+                let node = &graph.nodes[index];
+                let mut after = match (terms.is_cut)(node) || cuts.contains(&index) {
+                    true => Arriving::new(),
+                    false => arriving[index].clone(),
+                };
+                for own in node.accesses.iter().filter(|own| (terms.meets)(own)) {
+                    let before = after
+                        .iter()
+                        .find(|&&at| (terms.conflict)(at.map(access), own));
+                    if let Some(before) = before {
+                        return Some((before.map(|(node, _)| node), index));
+                    }
+                }
+                for (position, own) in node.accesses.iter().enumerate() {
+                    if (terms.is_left)(own) {
+                        after.insert(Some((index, position)));
+                    }
+                }
+                for &successor in &node.successors {
+                    let known = arriving[successor].len();
+                    arriving[successor].extend(&after);
+                    if arriving[successor].len() > known {
+                        queue.insert(successor);
+                    }
+                }
+            }
+            None
+        };
+        let mut cuts = BTreeSet::new();
+        while let Some((from, to)) = first_conflict(&cuts) {
+            cuts.insert(from.map_or(to, |from| graph.place_between(from, to, &cuts)));
+        }
+        let mut by_depth: Vec<usize> = cuts.iter().copied().collect();
+        by_depth.sort_by_key(|&node| (std::cmp::Reverse(graph.depth(node)), node));
+        for node in by_depth {
+            cuts.remove(&node);
+            if first_conflict(&cuts).is_some() {
+                cuts.insert(node);
+            }
+        }
+        cuts.into_iter().collect()
+    }
+
+    /// A program with edges beside those of its structure, in any direction.
+    fn unstructured() -> impl Strategy<Value = Graph> {
+        let edges = prop::collection::vec((any::<u16>(), any::<u16>()), 0..6);
+        (program(), edges).prop_map(|(program, edges)| {
+            let mut graph = graph(&program);
+            let count = graph.nodes.len().max(1);
+            for (from, to) in edges {
+                let (from, to) = (usize::from(from) % count, usize::from(to) % count);
+                if let Some(node) = graph.nodes.get_mut(from) {
+                    node.successors.push(to);
+                }
+            }
+            graph
+        })
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn cuts_are_those_found_by_beginning_anew(graph in unstructured(), after_unknown: bool) {
+            let barriers = Graph::barrier_terms();
+            prop_assert_eq!(graph.barriers(), cuts_by_beginning_anew(&graph, &barriers));
+            let fences = Graph::fence_terms(after_unknown);
+            prop_assert_eq!(graph.fences(after_unknown), cuts_by_beginning_anew(&graph, &fences));
+        }
+
         #[test]
         fn barriers_are_sufficient_and_minimal(program in program()) {
             let graph = graph(&program);
