@@ -10,6 +10,8 @@ use std::fmt::Write;
 pub struct Family {
     /// What a table calls it.
     pub name: &'static str,
+    /// Whether the kernels have layouts, so that those that choose them do not run.
+    pub has_layouts: bool,
     /// Lengths from the smallest to the largest that are measured.
     pub sizes: [usize; 2],
     /// The kernel of a length, as text.
@@ -18,29 +20,44 @@ pub struct Family {
 
 /// All families.
 pub static FAMILIES: [Family; 12] = [
-    // Without layouts: all phases run.
-    family("chain", [64, 4096], chain),
-    family("reductions", [64, 1024], reductions),
-    family("accesses", [50, 1600], accesses),
-    family("sums", [200, 3200], sums),
-    family("branches", [50, 800], branches),
-    family("loops", [50, 800], loops),
-    // With layouts: what is done to shared memory.
-    family("conversions", [64, 2048], conversions),
-    family("conversions in a loop", [64, 2048], conversions_in_a_loop),
+    family("chain", false, [64, 4096], chain),
+    family("reductions", false, [64, 1024], reductions),
+    family("accesses", false, [50, 1600], accesses),
+    family("sums", false, [200, 3200], sums),
+    family("branches", false, [50, 800], branches),
+    family("loops", false, [50, 800], loops),
+    family("conversions", true, [64, 2048], conversions),
+    family(
+        "conversions in a loop",
+        true,
+        [64, 2048],
+        conversions_in_a_loop,
+    ),
     family(
         "conversions in branches",
+        true,
         [64, 2048],
         conversions_in_branches,
     ),
-    family("conversions in loops", [64, 2048], conversions_in_loops),
-    family("buffers", [64, 2048], buffers),
-    family("calls", [64, 1024], calls),
+    family(
+        "conversions in loops",
+        true,
+        [64, 2048],
+        conversions_in_loops,
+    ),
+    family("buffers", true, [64, 2048], buffers),
+    family("calls", true, [64, 1024], calls),
 ];
 
-const fn family(name: &'static str, sizes: [usize; 2], kernel: fn(usize) -> String) -> Family {
+const fn family(
+    name: &'static str,
+    has_layouts: bool,
+    sizes: [usize; 2],
+    kernel: fn(usize) -> String,
+) -> Family {
     Family {
         name,
+        has_layouts,
         sizes,
         kernel,
     }
