@@ -9,7 +9,8 @@
 PTX, inputs, what the machine computed and what it counted. `compare` needs Python, NumPy and the
 CUDA driver; for the counters also Nsight Compute (`ncu`). Kernels are the examples (`cases.py`),
 stored programs of the oracle (more with `programs.py --dump`, and `--programs`), access patterns
-of shared memory (`patterns.py`) and single instructions (`instructions.py`). The exit status is 0 if
+of shared memory (`patterns.py`), single instructions (`instructions.py`) and products of one matrix
+instruction each (`tensor_cores.py`). The exit status is 0 if
 results agree wherever the arithmetic is exact, counters agree, and the machine's approximations keep
 to their documented errors.
 """
@@ -32,12 +33,13 @@ sys.path.insert(0, str(HERE))
 import formats
 import instructions
 import numpy as np
+import tensor_cores
 from cases import CASES, Array, Launch
 from patterns import patterns
 
 TARGET = "cuda:90"
 LAUNCHER = (
-    "hardware.py", "instructions.py", "patterns.py", "run.py", "cases.py", "cuda_driver.py", "formats.py",
+    "hardware.py", "instructions.py", "patterns.py", "tensor_cores.py", "run.py", "cases.py", "cuda_driver.py", "formats.py",
 )  # fmt: skip
 # Their output is text, not memory.
 SPEAK = ("print_and_assert",)
@@ -48,6 +50,12 @@ OPEN = re.compile(r"\.approx|\bdiv\.full|\b(red|atom)\.[\w.:]*add\.[\w.:]*(f16|f
 # Code generation may fuse a product and a sum, which the machine does not.
 FUSED = re.compile(r"\bfma\.r"), re.compile(r"call [^@]*@llvm\.(nvvm\.)?fma|fma\.r")
 MARK = "@case "
+# Kinds of kernels whose inputs the other machine draws again, each with what draws them for a name.
+DRAWN = {
+    "approximation": lambda name: instructions.launch(instructions.find(name)),
+    "instruction": lambda name: instructions.launch(instructions.find(name)),
+    "product": lambda name: tensor_cores.launch(tensor_cores.find(name)),
+}
 
 # Counters, for all the names of them that this GPU has; the sum over its units is taken.
 COUNTERS = re.compile(
@@ -92,6 +100,10 @@ def all_cases(programs, scratch):
         file.write_text(instructions.text(instruction))
         kind = "approximation" if instruction.exact else "instruction"
         yield kind, instruction.opcode, file, instructions.launch(instruction)
+    for product in tensor_cores.PRODUCTS:
+        file = scratch / f"{product.name}.ttgir"
+        file.write_text(tensor_cores.text(product))
+        yield "product", product.name, file, tensor_cores.launch(product)
     examples = HERE.parent.parent / "examples" / TARGET.replace(":", "-")
     for case in CASES:
         file = examples / f"{case.kernel}.ttgir"
@@ -134,7 +146,7 @@ def pack_case(llopt, folder, number, kind, name, file, launch: Launch):
                 # Buffers that are read only are not stored twice.
                 if before.tobytes() != after.tobytes():
                     arrays[f"out{position}"] = after
-    drawn = kind in ("approximation", "instruction")
+    drawn = kind in DRAWN
     if drawn:
         # The other machine draws them again, and the inputs stay small.
         inputs = [arrays.pop(key) for key in sorted(arrays) if key.startswith("in")]
@@ -185,7 +197,7 @@ def packed_arrays(metadata, stem):
     """What was packed for a kernel, with its inputs."""
     arrays = dict(np.load(stem.with_suffix(".npz")))
     if metadata["drawn"] is not None:
-        drawn = [a.contents for a in instructions.launch(instructions.find(metadata["case"])).arguments]
+        drawn = [a.contents for a in DRAWN[metadata["kind"]](metadata["case"]).arguments]
         if instructions.checksum(drawn) != metadata["drawn"]:
             sys.exit("NumPy draws other random numbers here than where the folder was packed")
         arrays.update({f"in{i}": array for i, array in enumerate(drawn)})

@@ -74,6 +74,11 @@ impl Format {
         1 + self.exponent + self.mantissa
     }
 
+    /// The exponent of the least normal value, which subnormal values are multiples of a fraction of.
+    pub(crate) const fn least_exponent(self) -> i32 {
+        1 - self.bias
+    }
+
     fn max_code(self) -> u64 {
         let all = (1u64 << (self.exponent + self.mantissa)) - 1;
         match self.special {
@@ -158,7 +163,7 @@ impl Format {
         } else {
             (fraction | 1 << 52, raw_exponent - 1023)
         };
-        let min_exponent = 1 - self.bias;
+        let min_exponent = self.least_exponent();
         let below = (min_exponent - exponent).max(0);
         let shift = (52 - self.mantissa as i32 + below).min(63) as u32;
         let kept = significand >> shift;

@@ -3,19 +3,23 @@
 //! Each lane holds some elements of A, B and C. A [`Deal`] says which: it maps (lane, element) to a place. The
 //! product gathers the matrices from the lanes, multiplies, and deals the result out again.
 //!
-//! Arithmetic: products of formats up to 16 bits (and of `tf32`) are exact in `f64`. The sum of all products and of
-//! the accumulator is formed in `f64` and rounded once to the accumulator's type. Hardware truncates intermediate
-//! sums in ways its makers do not document, so results agree bit for bit where sums are exact, and within the
-//! accumulator's rounding error times the number of terms elsewhere. Double precision uses fused multiply-adds in the
+//! Arithmetic: products of formats up to 16 bits (and of `tf32`) are exact in `f64`. Sums in single precision are formed
+//! as the unit forms them where that is known ([`crate::units::tensor_core`]). Elsewhere the sum of all products and of
+//! the accumulator is formed in `f64` and rounded once to the accumulator's type: results then agree bit for bit
+//! where sums are exact, and within the accumulator's rounding error times the number of terms otherwise. Double precision uses fused multiply-adds in the
 //! order of k; integers are exact modulo 2^32, or clamped where the instruction says so.
 //!
 //! Sources: PTX ISA, "Matrix fragments for mma"; AMD CDNA3 and RDNA3/4 instruction set architecture, sections on
 //! matrix instructions.
 
+use llopt_target::Target;
+use llopt_target::matrix::{Accumulation, MatrixElement, accumulation};
+
 use crate::machine::bytecode::Slot;
 use crate::machine::row::{mask as low_bits, sext};
 use crate::machine::warp::Row;
 use crate::numbers::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, F32, Format, TF32};
+use crate::units::tensor_core::{self, Factor};
 
 /// Type of a matrix's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,31 @@ impl Element {
             Element::E5M2Fnuz => E5M2_FNUZ,
             Element::F64 | Element::Signed(_) | Element::Unsigned(_) => return None,
         })
+    }
+
+    /// How a product of these elements is added in single precision, if it is known.
+    pub(crate) fn accumulation(
+        self,
+        target: Target,
+        result: Self,
+        warps: u32,
+    ) -> Option<Accumulation> {
+        let element = match self {
+            Element::F16 => MatrixElement::F16,
+            Element::BF16 => MatrixElement::Bf16,
+            Element::TF32 => MatrixElement::Tf32,
+            Element::E4M3 => MatrixElement::E4m3,
+            Element::E5M2 => MatrixElement::E5m2,
+            _ => return None,
+        };
+        (result == Element::F32)
+            .then(|| accumulation(target, element, warps))
+            .flatten()
+    }
+
+    /// The exponent of the least normal value.
+    fn least_exponent(self) -> i32 {
+        self.format().map_or(0, Format::least_exponent)
     }
 
     fn is_integer(self) -> bool {
@@ -224,6 +253,8 @@ pub(crate) struct Matrix {
     pub(crate) c: Fragment,
     /// Fields of D; its element and deal are C's.
     pub(crate) d: Vec<Field>,
+    /// How the unit adds in single precision, where that is known.
+    pub(crate) accumulation: Option<Accumulation>,
     /// Integer results are clamped to 32 bits instead of wrapping.
     pub(crate) saturate: bool,
 }
@@ -236,17 +267,29 @@ impl Matrix {
         let a = self.gather(&self.a, rows, mask, m, k);
         let b = self.gather(&self.b, rows, mask, n, k);
         let c = self.gather(&self.c, rows, mask, m, n);
+        let factors = |fragment: &Fragment, matrix: &[u64]| -> Vec<Factor> {
+            let element = fragment.element;
+            let factor = |&code| Factor::new(element.real(code), element.least_exponent());
+            matrix.iter().map(factor).collect()
+        };
+        let known = self
+            .accumulation
+            .map(|how| (how, factors(&self.a, &a), factors(&self.b, &b)));
         let mut d = vec![0u64; self.blocks * m * n];
         for block in 0..self.blocks {
             for i in 0..m {
                 for j in 0..n {
                     let at = (block * m + i) * n + j;
-                    let row = &a[(block * m + i) * k..][..k];
-                    let column = &b[(block * n + j) * k..][..k];
-                    d[at] = if integer {
-                        self.dot_integer(row, column, c[at])
+                    let (row, column) = ((block * m + i) * k, (block * n + j) * k);
+                    let (row, column) = (row..row + k, column..column + k);
+                    d[at] = if let Some((how, a, b)) = &known {
+                        let start = f32::from_bits(c[at] as u32);
+                        let sum = tensor_core::sum(how, &a[row], &b[column], start);
+                        u64::from(sum.to_bits())
+                    } else if integer {
+                        self.dot_integer(&a[row], &b[column], c[at])
                     } else {
-                        self.dot_real(row, column, c[at])
+                        self.dot_real(&a[row], &b[column], c[at])
                     };
                 }
             }

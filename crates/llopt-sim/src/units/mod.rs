@@ -4,4 +4,5 @@ pub(crate) mod collective;
 pub(crate) mod group_product;
 pub(crate) mod matrix;
 pub(crate) mod print;
+pub(crate) mod tensor_core;
 pub(crate) mod tiles;

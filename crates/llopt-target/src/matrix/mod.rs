@@ -43,10 +43,12 @@
 //! Tables of basis vectors say the same with less shape: a reader cannot tell a transposition from a
 //! typing error, and each operand width needs a table of its own.
 
+mod accumulation;
 pub mod amdgpu;
 mod instruction;
 pub mod nvptx;
 
+pub use accumulation::{Accumulation, AccumulatorOrder, accumulation};
 pub use instruction::{
     BlockScale, MatrixElement, MatrixInstruction, Operand, OperandPlace, instructions,
     instructions_for,

@@ -98,6 +98,7 @@ pub(crate) fn mma(
         ),
         d: Fragment::packed(c, Deal::MmaC, &result, width(c)).fields,
         c: fragment_c,
+        accumulation: a.accumulation(e.target, c, 1),
         saturate,
     };
     let members = e.constant(mask(32));

@@ -227,6 +227,7 @@ fn product(
         b: Fragment::packed(b_element, deal_b, &registers_b, 32),
         c: Fragment::packed(c_element, Deal::WarpGroupC, &accumulator, 32),
         d: Fragment::packed(c_element, Deal::WarpGroupC, &result, 32).fields,
+        accumulation: a_element.accumulation(t.e.target, c_element, 4),
         saturate,
     };
     let members = t.e.constant(row::mask(32));

@@ -175,6 +175,7 @@ fn mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         b: fragment(call, 1, b, input(n))?,
         c: Fragment::packed(output, deal_c, &c, register),
         d: Vec::new(),
+        accumulation: None,
         saturate: false,
     };
     product(e, call, matrix, &c)
@@ -267,6 +268,7 @@ fn wmma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         b: fragment(call, at_b, b, deal)?,
         c,
         d: Vec::new(),
+        accumulation: None,
         saturate,
     };
     product(e, call, matrix, &c_slots)

@@ -1,0 +1,181 @@
+//! Sums of products as a matrix unit forms them, where it is known how ([`Accumulation`] has the theory).
+//!
+//! Everything is computed in `f64`, and exactly: a product of two operands has at most 22 bits, and a term that
+//! was cut off is an integer below 2^28 in units of the last kept bit, so that sums of 33 terms are integers too.
+//! What is not finite takes no part in alignment: such sums follow IEEE.
+
+use llopt_target::matrix::{Accumulation, AccumulatorOrder};
+
+/// The least exponent of a normal single, which subnormal accumulators have, too.
+const LEAST_EXPONENT: i32 = -126;
+/// The exponent of nothing: below that of every product.
+const NOTHING: i32 = -10_000;
+
+/// A factor: its value, and the exponent with which it enters the alignment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor {
+    value: f64,
+    exponent: i32,
+}
+
+impl Factor {
+    /// A factor of a format whose least normal exponent is `least`.
+    pub(crate) fn new(value: f64, least: i32) -> Self {
+        Self {
+            value,
+            exponent: exponent(value).max(least),
+        }
+    }
+}
+
+/// The exponent of the leading bit; [`NOTHING`] for zero.
+fn exponent(value: f64) -> i32 {
+    let biased = (value.to_bits() >> 52 & 0x7ff) as i32;
+    match biased {
+        // The operands of a matrix unit are no subnormal doubles.
+        0 => NOTHING,
+        _ => biased - 1023,
+    }
+}
+
+/// A power of two, within the range of normal doubles.
+fn power(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// `value` without the bits behind the given number of bits after its leading one, or behind those of a single.
+fn cut(value: f64, bits: u32) -> f64 {
+    let leading = exponent(value);
+    if leading == NOTHING {
+        return value;
+    }
+    let unit = power(leading.max(LEAST_EXPONENT) - bits as i32);
+    (value / unit).trunc() * unit
+}
+
+/// One sum: all products of `row` and `column` whose index `takes` accepts, and `start`.
+fn aligned(
+    how: &Accumulation,
+    row: &[Factor],
+    column: &[Factor],
+    start: f64,
+    takes: impl Fn(usize) -> bool,
+) -> f64 {
+    let terms = || {
+        row.iter()
+            .zip(column)
+            .enumerate()
+            .filter(|(k, _)| takes(*k))
+            .map(|(_, (a, b))| (a.value * b.value, a.exponent + b.exponent))
+            .filter(|(product, _)| *product != 0.0)
+    };
+    let of_start = if start == 0.0 {
+        NOTHING
+    } else {
+        exponent(start).max(LEAST_EXPONENT)
+    };
+    let greatest = terms().fold(of_start, |greatest, (_, e)| greatest.max(e));
+    if greatest == NOTHING {
+        return start;
+    }
+    let last = greatest - how.kept_bits as i32;
+    let (unit, units) = (power(last), power(-last));
+    let sum = terms()
+        .map(|(product, _)| (product * units).trunc())
+        .sum::<f64>()
+        + (start * units).trunc();
+    cut(sum * unit, how.result_bits)
+}
+
+/// `start + row * column` in single precision.
+pub(crate) fn sum(how: &Accumulation, row: &[Factor], column: &[Factor], start: f32) -> f32 {
+    let exact = f64::from(start);
+    let ieee = || {
+        row.iter()
+            .zip(column)
+            .map(|(a, b)| a.value * b.value)
+            .sum::<f64>()
+            + exact
+    };
+    if !start.is_finite()
+        || row
+            .iter()
+            .chain(column)
+            .any(|factor| !factor.value.is_finite())
+    {
+        return ieee() as f32;
+    }
+    let sum = match how.order {
+        AccumulatorOrder::WithProducts => aligned(how, row, column, exact, |_| true),
+        AccumulatorOrder::AfterTwoHalves => {
+            let lower = aligned(how, row, column, 0.0, |k| k % 4 < 2);
+            let products = aligned(how, row, column, lower, |k| k % 4 >= 2);
+            return products as f32 + start;
+        }
+    };
+    sum as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numbers::float::{BF16, E4M3, E5M2, F16, Format, TF32};
+    use llopt_target::Target;
+    use llopt_target::matrix::{MatrixElement, accumulation};
+
+    /// What an H200 answered: type, kind, a row of A, a column of B, the accumulator and the result, as hexadecimal
+    /// codes (`tools/gpu/tensor_cores.py` made them from random data).
+    const RECORDED: &str = include_str!("../../tests/data/tensor_cores.txt");
+
+    fn codes(text: &str, digits: usize) -> Vec<u64> {
+        (0..text.len() / digits)
+            .map(|i| u64::from_str_radix(&text[i * digits..][..digits], 16).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn sums_are_those_of_an_h200() {
+        let target = Target::parse("cuda:90").unwrap();
+        let mut seen = 0;
+        for line in RECORDED.lines() {
+            let [name, kind, a, b, c, d] = line.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{line}");
+            };
+            let (format, element, digits): (Format, _, _) = match name {
+                "f16" => (F16, MatrixElement::F16, 4),
+                "bf16" => (BF16, MatrixElement::Bf16, 4),
+                "tf32" => (TF32, MatrixElement::Tf32, 8),
+                "e4m3" => (E4M3, MatrixElement::E4m3, 2),
+                _ => (E5M2, MatrixElement::E5m2, 2),
+            };
+            let factors = |text: &str| -> Vec<Factor> {
+                codes(text, digits)
+                    .into_iter()
+                    .map(|code| {
+                        let code = if name == "tf32" { code >> 13 } else { code };
+                        Factor::new(format.decode(code), format.least_exponent())
+                    })
+                    .collect()
+            };
+            let warps = if kind == "mma" { 1 } else { 4 };
+            let how = accumulation(target, element, warps).unwrap();
+            let single = |text: &str| f32::from_bits(codes(text, 8)[0] as u32);
+            let found = sum(&how, &factors(a), &factors(b), single(c));
+            assert_eq!(found.to_bits(), single(d).to_bits(), "{line}");
+            seen += 1;
+        }
+        assert!(seen >= 240, "{seen} sums were recorded");
+    }
+
+    /// The worked example of the theory.
+    #[test]
+    fn a_small_term_survives_cancellation() {
+        let target = Target::parse("cuda:90").unwrap();
+        let how = accumulation(target, MatrixElement::F16, 1).unwrap();
+        let factor = |value: f64| Factor::new(value, -14);
+        let row = [factor(1.0), factor(power(-14))];
+        let column = [factor(1.0), factor(power(-11))];
+        assert_eq!(sum(&how, &row, &column, 0.0), 1.0);
+        assert_eq!(f64::from(sum(&how, &row, &column, -1.0)), power(-25));
+    }
+}
