@@ -12,9 +12,14 @@
 //!
 //! # The algorithm
 //!
-//! Nodes are taken out one by one. A node is *eliminated* by replacing all costs that speak of it by
-//! one table over its neighbours: for each choice of their labels, the least that the node and those
-//! costs can add. Nothing is lost, but the table has as many entries as its nodes have choices
+//! First, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if
+//! `c(k) + sum over the edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours
+//! choose, `k` costs no more. On programs this leaves one label for most nodes, and costs that speak
+//! of a node with one label speak of its neighbours alone.
+//!
+//! Then nodes are taken out one by one. A node is *eliminated* by replacing all costs that speak of
+//! it by one table over its neighbours: for each choice of their labels, the least that the node and
+//! those costs can add. Nothing is lost, but the table has as many entries as its nodes have choices
 //! together. The node with the smallest table goes first; a node without neighbours has a table with
 //! one entry, one with one neighbour is folded into it, one with two becomes an edge between them.
 //! On trees and series-parallel graphs, which most kernels are, nothing else happens.
@@ -27,7 +32,14 @@
 //! Going back, each node takes its cheapest label for the labels of its neighbours. Ties are broken
 //! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
 //! label of each node is its preferred one.
+//!
+//! # Growth
+//!
+//! Each node knows the costs that speak of it, and a queue holds the nodes by the size of their
+//! tables, which is kept as a sum of logarithms: taking out one of `d` neighbours of a node changes
+//! that sum by one term. So a graph of bounded width is solved in time `O(n log n)`.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A cost; addition saturates, and [`IMPOSSIBLE`] stays impossible.
@@ -37,7 +49,10 @@ pub type Cost = u64;
 pub const IMPOSSIBLE: Cost = u64::MAX;
 
 /// Entries that the table of an eliminated node may have.
-const LARGEST_TABLE: usize = 1 << 14;
+const LARGEST_TABLE: usize = 1 << 16;
+/// How often all nodes are searched for dominated labels at most. What one pass finds lets the next
+/// find more; on programs the second pass finds little and the third next to nothing.
+const MOST_PASSES: usize = 3;
 
 /// A graph with the costs of labels and of pairs of labels.
 #[derive(Clone, Debug, Default)]
@@ -111,28 +126,36 @@ impl Problem {
     /// A labelling of small cost, the smallest unless the graph is tightly knit (see the module's
     /// text).
     pub fn solve(&self) -> Labelling {
-        let mut elimination = Elimination::of(self);
+        let neighbours = self.neighbours();
+        let useful = self.without_dominated(&neighbours);
+        let mut elimination = Elimination::of(self, &useful);
         let mut is_optimal = true;
         let mut steps = Vec::with_capacity(self.nodes.len());
-        while let Some((node, entries)) = elimination.next() {
-            if entries <= LARGEST_TABLE {
+        while let Some((node, is_small)) = elimination.next() {
+            if is_small {
                 steps.push((node, elimination.eliminate(node)));
             } else {
                 is_optimal = false;
                 steps.push((node, elimination.fix()));
             }
         }
-        let mut labels = vec![0; self.nodes.len()];
+        let mut chosen = vec![0; self.nodes.len()];
         for (node, factors) in steps.iter().rev() {
             match factors {
                 Step::Eliminated(factors) => {
-                    labels[*node] = elimination.best_label(*node, factors, &mut labels);
+                    chosen[*node] =
+                        best_label(*node, factors, &elimination.choices, &mut chosen).0;
                 }
-                Step::Fixed(fixed, label) => labels[*fixed] = *label,
+                Step::Fixed(fixed, label) => chosen[*fixed] = *label,
             }
         }
+        let mut labels: Vec<usize> = useful
+            .iter()
+            .zip(chosen)
+            .map(|(labels, chosen)| labels[chosen])
+            .collect();
         if !is_optimal {
-            self.improve(&mut labels);
+            self.improve(&neighbours, &mut labels);
         }
         Labelling {
             cost: self.cost(&labels),
@@ -141,21 +164,102 @@ impl Problem {
         }
     }
 
-    /// Changes labels one node at a time while that lowers the cost.
-    fn improve(&self, labels: &mut [usize]) {
-        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
-        for &(a, b) in self.edges.keys() {
-            neighbours[a].push(b);
-            neighbours[b].push(a);
+    /// The edges of each node.
+    fn neighbours(&self) -> Vec<Vec<Edge<'_>>> {
+        let mut neighbours: Vec<Vec<Edge>> = vec![Vec::new(); self.nodes.len()];
+        for (&(a, b), costs) in &self.edges {
+            neighbours[a].push(Edge {
+                other: b,
+                is_low: true,
+                costs,
+            });
+            neighbours[b].push(Edge {
+                other: a,
+                is_low: false,
+                costs,
+            });
         }
-        let local = |node: usize, label: usize, labels: &[usize]| {
-            let edges = neighbours[node].iter().map(|&other| {
-                let matrix = &self.edges[&(node.min(other), node.max(other))];
-                match node < other {
-                    true => matrix[label][labels[other]],
-                    false => matrix[labels[other]][label],
+        neighbours
+    }
+
+    /// The labels of each node, without those that others dominate.
+    fn without_dominated(&self, neighbours: &[Vec<Edge<'_>>]) -> Vec<Vec<usize>> {
+        let mut useful: Vec<Vec<usize>> = self
+            .nodes
+            .iter()
+            .map(|costs| (0..costs.len()).collect())
+            .collect();
+        for _ in 0..MOST_PASSES {
+            let mut dropped = false;
+            for node in 0..self.nodes.len() {
+                let mut position = useful[node].len();
+                while position > 0 && useful[node].len() > 1 {
+                    position -= 1;
+                    let label = useful[node][position];
+                    let dominated = useful[node].iter().any(|&other| {
+                        other != label
+                            && self.dominates(node, other, label, &neighbours[node], &useful)
+                    });
+                    if dominated {
+                        useful[node].remove(position);
+                        dropped = true;
+                    }
+                }
+            }
+            if !dropped {
+                break;
+            }
+        }
+        useful
+    }
+
+    /// Whether `better` costs no more than `label` whatever labels the neighbours have, and less if
+    /// it is the later one.
+    fn dominates(
+        &self,
+        node: usize,
+        better: usize,
+        label: usize,
+        neighbours: &[Edge<'_>],
+        useful: &[Vec<usize>],
+    ) -> bool {
+        let costs = &self.nodes[node];
+        if costs[better] == IMPOSSIBLE {
+            return false;
+        }
+        if costs[label] == IMPOSSIBLE {
+            return true;
+        }
+        // The difference of the two; edges can only be known to save what they save for all labels
+        // of the neighbour.
+        let mut more = i128::from(costs[better]) - i128::from(costs[label]);
+        for edge in neighbours {
+            let differences = useful[edge.other].iter().map(|&of_other| {
+                let (with, without) = (edge.at(better, of_other), edge.at(label, of_other));
+                match (with == IMPOSSIBLE, without == IMPOSSIBLE) {
+                    (true, false) => None,
+                    (_, true) => Some(0),
+                    (false, false) => Some(i128::from(with) - i128::from(without)),
                 }
             });
+            let mut most = i128::MIN;
+            for difference in differences {
+                let Some(difference) = difference else {
+                    return false;
+                };
+                most = most.max(difference);
+            }
+            more += most;
+        }
+        more < 0 || (more == 0 && better < label)
+    }
+
+    /// Changes labels one node at a time while that lowers the cost.
+    fn improve(&self, neighbours: &[Vec<Edge<'_>>], labels: &mut [usize]) {
+        let local = |node: usize, label: usize, labels: &[usize]| {
+            let edges = neighbours[node]
+                .iter()
+                .map(|edge| edge.at(label, labels[edge.other]));
             edges.fold(self.nodes[node][label], Cost::saturating_add)
         };
         loop {
@@ -172,6 +276,26 @@ impl Problem {
             if !changed {
                 return;
             }
+        }
+    }
+}
+
+/// An edge as one of its ends sees it.
+#[derive(Clone, Copy)]
+struct Edge<'p> {
+    other: usize,
+    /// Whether this end is the one that rows are for.
+    is_low: bool,
+    costs: &'p [Vec<Cost>],
+}
+
+impl Edge<'_> {
+    /// What it costs for a label of this end and one of the other.
+    fn at(&self, label: usize, of_other: usize) -> Cost {
+        if self.is_low {
+            self.costs[label][of_other]
+        } else {
+            self.costs[of_other][label]
         }
     }
 }
@@ -193,6 +317,42 @@ impl Factor {
             .fold(0, |index, &node| index * choices[node] + labels[node]);
         self.table[index]
     }
+
+    /// The factor that is left when a node of the scope has a label.
+    fn slice(&self, node: usize, label: usize, choices: &[usize]) -> Self {
+        let position = self.scope.iter().position(|&n| n == node).unwrap_or(0);
+        let inner: usize = self.scope[position + 1..]
+            .iter()
+            .map(|&n| choices[n])
+            .product();
+        let entries = self.table.iter().enumerate();
+        Self {
+            scope: self.scope.iter().copied().filter(|&n| n != node).collect(),
+            table: entries
+                .filter(|(index, _)| index / inner % choices[node] == label)
+                .map(|(_, &cost)| cost)
+                .collect(),
+        }
+    }
+}
+
+/// The cheapest label of a node, by these costs, for the labels of the others, and its cost.
+fn best_label(
+    node: usize,
+    factors: &[Factor],
+    choices: &[usize],
+    labels: &mut [usize],
+) -> (usize, Cost) {
+    let mut best = (0, IMPOSSIBLE);
+    for label in 0..choices[node] {
+        labels[node] = label;
+        let costs = factors.iter().map(|factor| factor.at(labels, choices));
+        let total = costs.fold(0, Cost::saturating_add);
+        if total < best.1 {
+            best = (label, total);
+        }
+    }
+    best
 }
 
 /// How a node was taken out.
@@ -203,108 +363,210 @@ enum Step {
     Fixed(usize, usize),
 }
 
+/// A logarithm to base 2 in units of `2^-32`: exact for powers of two, and the same everywhere.
+fn logarithm(number: usize) -> u64 {
+    let whole = number.ilog2();
+    // Squaring the mantissa in `1..2` brings out one bit of the logarithm after the other.
+    let mut mantissa = ((number as u128) << 64) >> whole;
+    let mut bits = u64::from(whole);
+    for _ in 0..32 {
+        mantissa = (mantissa >> 2) * (mantissa >> 2) >> 60;
+        bits <<= 1;
+        if mantissa >> 65 != 0 {
+            mantissa >>= 1;
+            bits |= 1;
+        }
+    }
+    bits
+}
+
 /// A problem being taken apart.
 struct Elimination {
     /// How many labels each node has.
     choices: Vec<usize>,
-    factors: Vec<Factor>,
-    left: BTreeSet<usize>,
+    /// The logarithms of these.
+    weights: Vec<u64>,
+    /// The costs, `None` once they are replaced by others.
+    factors: Vec<Option<Factor>>,
+    /// The costs of each node alone.
+    own: Vec<usize>,
+    /// The costs that speak of each node; replaced ones may be among them.
+    factors_of: Vec<Vec<usize>>,
     /// The nodes that each node shares costs with.
     neighbours: Vec<BTreeSet<usize>>,
+    /// The logarithm of the size of each node's table.
+    sizes: Vec<u64>,
+    /// The nodes that are left, smallest table first.
+    by_size: BTreeSet<(u64, usize)>,
+    /// The nodes that are left, most neighbours first.
+    by_degree: BTreeSet<(Reverse<usize>, usize)>,
+    /// Labels to look up entries of tables with.
+    labels: Vec<usize>,
 }
 
 impl Elimination {
-    fn of(problem: &Problem) -> Self {
-        let own = problem.nodes.iter().enumerate();
-        let own = own.map(|(node, costs)| Factor {
-            scope: vec![node],
-            table: costs.clone(),
-        });
-        let pairs = problem.edges.iter().map(|(&(a, b), matrix)| Factor {
-            scope: vec![a, b],
-            table: matrix.iter().flatten().copied().collect(),
-        });
-        let mut neighbours = vec![BTreeSet::new(); problem.nodes.len()];
-        for &(a, b) in problem.edges.keys() {
-            neighbours[a].insert(b);
-            neighbours[b].insert(a);
+    /// The problem with these labels for each node.
+    fn of(problem: &Problem, useful: &[Vec<usize>]) -> Self {
+        let count = problem.nodes.len();
+        let choices: Vec<usize> = useful.iter().map(Vec::len).collect();
+        let mut own: Vec<Vec<Cost>> = problem
+            .nodes
+            .iter()
+            .zip(useful)
+            .map(|(costs, labels)| labels.iter().map(|&label| costs[label]).collect())
+            .collect();
+        let mut elimination = Self {
+            weights: choices.iter().map(|&number| logarithm(number)).collect(),
+            choices,
+            factors: Vec::new(),
+            own: Vec::with_capacity(count),
+            factors_of: vec![Vec::new(); count],
+            neighbours: vec![BTreeSet::new(); count],
+            sizes: vec![0; count],
+            by_size: BTreeSet::new(),
+            by_degree: BTreeSet::new(),
+            labels: vec![0; count],
+        };
+        for (&(a, b), matrix) in &problem.edges {
+            let rows = useful[a].iter().map(|&row| &matrix[row]);
+            let entries = rows.flat_map(|row| useful[b].iter().map(|&column| row[column]));
+            // With one label on one side it is a cost of the other alone.
+            match (useful[a].len(), useful[b].len()) {
+                (_, 1) => {
+                    for (total, cost) in own[a].iter_mut().zip(entries) {
+                        *total = total.saturating_add(cost);
+                    }
+                }
+                (1, _) => {
+                    for (total, cost) in own[b].iter_mut().zip(entries) {
+                        *total = total.saturating_add(cost);
+                    }
+                }
+                _ => {
+                    elimination.neighbours[a].insert(b);
+                    elimination.neighbours[b].insert(a);
+                    let table = entries.collect();
+                    elimination.add(Factor {
+                        scope: vec![a, b],
+                        table,
+                    });
+                }
+            }
         }
-        Self {
-            choices: problem.nodes.iter().map(Vec::len).collect(),
-            factors: own.chain(pairs).collect(),
-            left: (0..problem.nodes.len()).collect(),
-            neighbours,
+        for (node, table) in own.into_iter().enumerate() {
+            elimination.own.push(elimination.factors.len());
+            elimination.add(Factor {
+                scope: vec![node],
+                table,
+            });
+            let around = elimination.neighbours[node].iter();
+            elimination.sizes[node] = around.map(|&other| elimination.weights[other]).sum();
+            let degree = elimination.neighbours[node].len();
+            elimination.by_size.insert((elimination.sizes[node], node));
+            elimination.by_degree.insert((Reverse(degree), node));
         }
+        elimination
     }
 
-    /// The node whose elimination makes the smallest table, and the entries of that.
-    fn next(&self) -> Option<(usize, usize)> {
-        let entries = |&node: &usize| {
-            let sizes = self.neighbours[node].iter();
-            let sizes = sizes.map(|&other| self.choices[other]);
-            (node, sizes.fold(1usize, usize::saturating_mul))
-        };
-        let candidates = self.left.iter().map(entries);
-        candidates.min_by_key(|&(node, entries)| (entries, node))
+    fn add(&mut self, factor: Factor) {
+        for &node in &factor.scope {
+            self.factors_of[node].push(self.factors.len());
+        }
+        self.factors.push(Some(factor));
+    }
+
+    /// The node whose elimination makes the smallest table, and whether that is small enough.
+    fn next(&self) -> Option<(usize, bool)> {
+        let &(size, node) = self.by_size.first()?;
+        Some((node, size <= logarithm(LARGEST_TABLE)))
+    }
+
+    /// Changes the neighbours of a node that is left.
+    fn change(&mut self, node: usize, change: impl FnOnce(&mut BTreeSet<usize>, &mut u64, &[u64])) {
+        let degree = self.neighbours[node].len();
+        self.by_size.remove(&(self.sizes[node], node));
+        self.by_degree.remove(&(Reverse(degree), node));
+        change(
+            &mut self.neighbours[node],
+            &mut self.sizes[node],
+            &self.weights,
+        );
+        let degree = self.neighbours[node].len();
+        self.by_size.insert((self.sizes[node], node));
+        self.by_degree.insert((Reverse(degree), node));
     }
 
     /// Takes a node and the costs that speak of it out of the problem.
     fn take(&mut self, node: usize) -> Vec<Factor> {
-        self.left.remove(&node);
+        let degree = self.neighbours[node].len();
+        self.by_size.remove(&(self.sizes[node], node));
+        self.by_degree.remove(&(Reverse(degree), node));
         for other in std::mem::take(&mut self.neighbours[node]) {
-            self.neighbours[other].remove(&node);
+            self.change(other, |around, size, weights| {
+                around.remove(&node);
+                *size -= weights[node];
+            });
         }
-        let (taken, left) = std::mem::take(&mut self.factors)
-            .into_iter()
-            .partition(|factor| factor.scope.contains(&node));
-        self.factors = left;
-        taken
+        let slots = std::mem::take(&mut self.factors_of[node]);
+        let factors = slots.into_iter();
+        factors
+            .filter_map(|slot| self.factors[slot].take())
+            .collect()
     }
 
     /// Replaces a node by a table over its neighbours.
     fn eliminate(&mut self, node: usize) -> Step {
+        let scope: Vec<usize> = self.neighbours[node].iter().copied().collect();
         let factors = self.take(node);
-        let scope: BTreeSet<usize> = factors
-            .iter()
-            .flat_map(|factor| factor.scope.iter().copied())
-            .filter(|&other| other != node)
-            .collect();
         for &other in &scope {
-            self.neighbours[other].extend(scope.iter().filter(|&&third| third != other));
+            self.change(other, |around, size, weights| {
+                for &third in scope.iter().filter(|&&third| third != other) {
+                    if around.insert(third) {
+                        *size += weights[third];
+                    }
+                }
+            });
         }
-        let scope: Vec<usize> = scope.into_iter().collect();
-        let mut labels = vec![0; self.choices.len()];
         let entries: usize = scope.iter().map(|&other| self.choices[other]).product();
         let mut table = Vec::with_capacity(entries);
+        let (choices, labels) = (&self.choices, &mut self.labels);
+        for &other in &scope {
+            labels[other] = 0;
+        }
         for _ in 0..entries {
-            let best = self.best_label(node, &factors, &mut labels);
-            table.push(self.total(node, best, &factors, &mut labels));
+            table.push(best_label(node, &factors, choices, labels).1);
             // The next choice of labels, the last node first.
             for &other in scope.iter().rev() {
                 labels[other] += 1;
-                if labels[other] < self.choices[other] {
+                if labels[other] < choices[other] {
                     break;
                 }
                 labels[other] = 0;
             }
         }
-        if !scope.is_empty() {
-            self.factors.push(Factor { scope, table });
+        match scope[..] {
+            [] => {}
+            // What falls to one node alone is kept in one table.
+            [only] => {
+                if let Some(own) = &mut self.factors[self.own[only]] {
+                    for (total, cost) in own.table.iter_mut().zip(table) {
+                        *total = total.saturating_add(cost);
+                    }
+                }
+            }
+            _ => self.add(Factor { scope, table }),
         }
         Step::Eliminated(factors)
     }
 
     /// Decides on the label of the node with the most neighbours.
     fn fix(&mut self) -> Step {
-        let degree = |&&node: &&usize| (std::cmp::Reverse(self.neighbours[node].len()), node);
-        let node = self.left.iter().min_by_key(degree).copied().unwrap_or(0);
+        let node = self.by_degree.first().map_or(0, |&(_, node)| node);
         let factors = self.take(node);
         // For each factor and label, the least over the labels of the others.
         let least = |factor: &Factor, label: usize| {
-            self.slice(factor, node, label)
-                .into_iter()
-                .min()
-                .unwrap_or(0)
+            let left = factor.slice(node, label, &self.choices);
+            left.table.into_iter().min().unwrap_or(0)
         };
         let label = (0..self.choices[node])
             .min_by_key(|&label| {
@@ -313,50 +575,12 @@ impl Elimination {
             })
             .unwrap_or(0);
         for factor in &factors {
-            let table = self.slice(factor, node, label);
-            let scope: Vec<usize> = factor
-                .scope
-                .iter()
-                .copied()
-                .filter(|&n| n != node)
-                .collect();
-            if !scope.is_empty() {
-                self.factors.push(Factor { scope, table });
+            let left = factor.slice(node, label, &self.choices);
+            if !left.scope.is_empty() {
+                self.add(left);
             }
         }
         Step::Fixed(node, label)
-    }
-
-    /// The entries of a factor in which a node has a label.
-    fn slice(&self, factor: &Factor, node: usize, label: usize) -> Vec<Cost> {
-        let position = factor.scope.iter().position(|&n| n == node).unwrap_or(0);
-        let inner: usize = factor.scope[position + 1..]
-            .iter()
-            .map(|&n| self.choices[n])
-            .product();
-        let choices = self.choices[node];
-        factor
-            .table
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| index / inner % choices == label)
-            .map(|(_, &cost)| cost)
-            .collect()
-    }
-
-    fn total(&self, node: usize, label: usize, factors: &[Factor], labels: &mut [usize]) -> Cost {
-        labels[node] = label;
-        let costs = factors
-            .iter()
-            .map(|factor| factor.at(labels, &self.choices));
-        costs.fold(0, Cost::saturating_add)
-    }
-
-    /// The cheapest label of a node, by these costs, for the labels of the others.
-    fn best_label(&self, node: usize, factors: &[Factor], labels: &mut [usize]) -> usize {
-        (0..self.choices[node])
-            .min_by_key(|&label| self.total(node, label, factors, labels))
-            .unwrap_or(0)
     }
 }
 
@@ -412,6 +636,48 @@ mod tests {
             problem.add_edge(pair[0], pair[1], |a, b| if a == b { 0 } else { 1 });
         }
         assert_eq!(problem.solve().labels, [0; 5]);
+    }
+
+    #[test]
+    fn dominated_labels_are_dropped() {
+        // Label 1 of the first node costs 5 more and can save 4 at most.
+        let mut problem = Problem::new();
+        let first = problem.add_node(vec![0, 5, 0]);
+        let second = problem.add_node(vec![0, 0]);
+        problem.add_edge(first, second, |a, b| match (a, b) {
+            (1, 0) => 0,
+            (2, _) => 10 * b as u64,
+            _ => 4,
+        });
+        let useful = problem.without_dominated(&problem.neighbours());
+        assert_eq!(useful, [vec![2], vec![0]]);
+    }
+
+    #[test]
+    fn logarithms_are_exact_for_powers_of_two() {
+        assert_eq!(logarithm(1), 0);
+        assert_eq!(logarithm(1 << 14), 14 << 32);
+        let three = logarithm(3) as f64 / f64::from(1u32 << 16).powi(2);
+        assert!((three - 3f64.log2()).abs() < 1e-8);
+    }
+
+    #[test]
+    fn hubs_and_long_chains_are_solved() {
+        // Every second node of a chain of 20,000 also speaks with one hub.
+        let mut problem = Problem::new();
+        let hub = problem.add_node(vec![1, 0, 2]);
+        let mut last = hub;
+        for number in 0..20_000u64 {
+            let node = problem.add_node((0..3).map(|label| (number >> label) % 3).collect());
+            problem.add_edge(last, node, |a, b| if a == b { 0 } else { 2 });
+            if number % 2 == 0 {
+                problem.add_edge(hub, node, |a, b| if a == b { 0 } else { 1 });
+            }
+            last = node;
+        }
+        let solution = problem.solve();
+        assert!(solution.is_optimal);
+        assert_eq!(problem.cost(&solution.labels), solution.cost);
     }
 
     fn problems(nodes: usize, edges: usize) -> impl Strategy<Value = Problem> {
