@@ -6,21 +6,19 @@
 // TARGET: error: 'builtin.module' op unknown target 'cuda:1'
 
 module {
-  tt.func public @unknown(%r: i32) {
-    %range = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
-    // expected-error @below {{'tt.histogram' op has tensors whose layouts no rule relates yet}}
-    %h = tt.histogram %range : tensor<128xi32> -> tensor<128xi32>
-    tt.print "h: " {hex = false, isSigned = array<i32: 1>} : %h : tensor<128xi32>
+  tt.func public @unknown(%a: tensor<128x64xf8E5M2>, %b: tensor<64x128xf8E5M2>, %c: tensor<128x128xf32>, %s: tensor<128x2xi8>) {
+    // expected-error @below {{'tt.dot_scaled' op has tensors whose layouts no rule relates yet}}
+    %d = tt.dot_scaled %a scale %s, %b scale %s, %c lhs = e5m2 rhs = e5m2 {fastMath = false} : tensor<128x64xf8E5M2>, tensor<128x2xi8> * tensor<64x128xf8E5M2>, tensor<128x2xi8> -> tensor<128x128xf32>
+    tt.print "d: " {hex = false, isSigned = array<i32: 1>} : %d : tensor<128x128xf32>
     tt.return
   }
 }
 
 // -----
 
-module {
-  tt.func private @passes_tensors(%x: tensor<128xi32>) {
-    // expected-error @below {{'arith.addi' op takes a tensor from a call or from a function's arguments}}
-    %y = arith.addi %x, %x : tensor<128xi32>
+// expected-error @below {{'builtin.module' op is laid out for another number of warps, threads or blocks}}
+module attributes {"ttg.num-warps" = 8 : i32} {
+  tt.func public @other_grid(%n: i32) {
     tt.return
   }
 }

@@ -2,13 +2,14 @@
 """Runs every kernel of a corpus three ways and compares what they leave in memory.
 
     eval "$(cargo xtask setup --environment)"
-    python3 tools/oracle/sweep.py --corpus FOLDER [--targets cuda:90,…] [--only REGEX]
+    python3 tools/oracle/sweep.py --corpus FOLDER [--targets cuda:90,…] [--only REGEX] [--stage ttir]
 
 A kernel runs on the simulated machine as LLVM optimised it and as it was lowered, and on the
 reference interpreter, with inputs derived from its text (`launch.py`). Integers and moved data
 must agree bit by bit; numbers that were computed, within the bound that the reference itself
 derives for them (`llopt run --reference --bounds`), and with NumPy where a kernel's name says what
-it computes (`meaning.py`). A finding of the sanitizer is a failure.
+it computes (`meaning.py`). A finding of the sanitizer is a failure. With `--stage ttir` the kernels
+come without layouts, and the layout engine is judged with the rest.
 """
 
 import argparse
@@ -124,6 +125,12 @@ def difference(found, expected, bound, type):
     )
 
 
+def launch_options(kernel, source):
+    """What a kernel without layouts does not say itself: the warps that it was compiled for."""
+    warps = re.search(r'"ttg.num-warps" = (\d+)', kernel.text)
+    return ["--num-warps", warps[1]] if source.suffix == ".ttir" and warps else []
+
+
 def run_all(llopt, kernel, launch, source, folder, outcome):
     """Runs a kernel all ways and compares; what is said goes into the outcome."""
     for position, argument in enumerate(launch.arguments):
@@ -131,8 +138,8 @@ def run_all(llopt, kernel, launch, source, folder, outcome):
             np.save(folder / f"{position}.npy", argument)
     runs, bounds = {}, {}
     for name, options in (
-        ("optimized", []),
-        ("lowered", ["--no-optimize"]),
+        ("optimized", launch_options(kernel, source)),
+        ("lowered", ["--no-optimize", *launch_options(kernel, source)]),
         ("reference", ["--reference", "--bounds"]),
     ):
         try:
@@ -184,14 +191,14 @@ def complaint(found, expected, tolerance, parameter):
     return f"{len(at)} of {len(wrong)} are not NumPy's, first [{at[0]}]" if len(at) else ""
 
 
-def examine(llopt, kernel, seed):
+def examine(llopt, kernel, seed, stage):
     """The outcome of each comparison of one kernel."""
     start = time.perf_counter()
     elements = launches.ELEMENTS
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        source = folder / f"{kernel.name}.ttgir"
-        source.write_text(kernel.text)
+        source = folder / f"{kernel.name}.{stage}"
+        source.write_text(kernel.stage(stage))
         while True:
             outcome = {"kernel": kernel.name, "target": kernel.target}
             try:
@@ -241,6 +248,7 @@ def main():
     parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
     parser.add_argument("--targets", default="")
     parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    parser.add_argument("--stage", choices=("ttir", "ttgir"), default="ttgir")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
@@ -249,9 +257,11 @@ def main():
     targets = [target for target in arguments.targets.split(",") if target]
     corpus.find_vendor_tools()
     kernels = corpus.load(arguments.corpus, targets, arguments.only, failed=True)
+    kernels = [kernel for kernel in kernels if kernel.stage(arguments.stage)]
     outcomes, counts = [], collections.defaultdict(collections.Counter)
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for outcome in pool.map(lambda k: examine(arguments.llopt, k, arguments.seed), kernels):
+        llopt, seed, stage = arguments.llopt, arguments.seed, arguments.stage
+        for outcome in pool.map(lambda kernel: examine(llopt, kernel, seed, stage), kernels):
             word, why = verdict(outcome)
             outcome["verdict"] = word
             outcomes.append(outcome)

@@ -24,6 +24,7 @@
 pub mod arch;
 pub mod banks;
 pub mod feature;
+pub mod global_memory;
 pub mod matrix;
 
 use std::fmt;

@@ -8,13 +8,21 @@
 //! where producer and consumer differ.
 
 mod assign;
+mod candidates;
+mod catalog;
 pub mod coalesced;
+mod combining;
 mod cost;
+mod engine;
+mod facts;
+mod frequency;
 mod graph;
 pub mod labelling;
+mod locality;
 mod pass;
 mod recompute;
 mod relation;
+mod write;
 
 pub use assign::{Grid, assign};
 pub use graph::Unrelated;

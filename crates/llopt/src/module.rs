@@ -53,14 +53,7 @@ pub(crate) fn assign_layouts(
             return Err(Error::invalid(vec![Diagnostic::error("", message)]));
         }
     }
-    let target = options.target.to_string();
-    layouts::assign(
-        module.as_operation(),
-        grid,
-        &target,
-        options.target.machine(),
-    )
-    .map_err(|unrelated| {
+    layouts::assign(module.as_operation(), grid, options.target).map_err(|unrelated| {
         let operation = unrelated.operation;
         let reason = format!("it {}", unrelated.reason);
         Error::unsupported(location_of(operation), operation.name_str(), reason)

@@ -577,6 +577,17 @@ pub fn pack(encoding: &Encoding, shape: &[i64], axis: i64) -> Result<Encoding, T
     shortest(packed, &halved, candidates)
 }
 
+/// Elements along k, of this many bits, that follow each other in one lane in the factors of a matrix
+/// product with this result: none where threads multiply and add, a word's worth where the matrix
+/// instruction leaves it open. `None` for a result that no matrix product has.
+pub fn elements_along_k(result: &Encoding, element_bits: u32) -> Option<u32> {
+    match result {
+        Encoding::Blocked(_) => Some(0),
+        Encoding::NvidiaMma(_) => Some((32 / element_bits.max(1)).max(1)),
+        _ => None,
+    }
+}
+
 /// The layout that an operand of a matrix product with this result has to have in registers.
 ///
 /// # Errors

@@ -2,157 +2,80 @@
 //! of the conversion planner.
 //!
 //! A warp executes an instruction once for each element that a thread holds. So an op costs the
-//! registers that its layout needs, elements that other threads hold as well included. An access to global memory costs its
-//! instructions and the sectors that they touch; a reduction the shuffles and the trip through
-//! shared memory that its axis needs. Only differences matter: the labels of a node compete with
-//! one another, and with the conversions that they save.
+//! registers that its layout needs, elements that other threads hold as well included. An access to
+//! global memory costs what [`super::coalesced`] says; reductions and scans what [`super::combining`]
+//! says. Only differences matter: the labels of a node compete with one another, and with the
+//! conversions that they save.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use llopt_dialects::layout::encoding::Encoding;
-use llopt_dialects::layout::transfer;
 use llopt_layout::plan::{self, Machine};
 use llopt_layout::{Dim, LinearLayout};
+use llopt_target::global_memory::Prices;
 
+use super::catalog::{Catalog, MapId};
+use super::coalesced::repeated_registers;
 use super::labelling::{Cost, IMPOSSIBLE};
 
 /// Costs are kept in this fraction of a wavefront.
-const SCALE: f32 = 16.0;
+const SCALE: f64 = 64.0;
 /// What every conversion costs beside its plan, in wavefronts: the latency of a shuffle or more,
 /// which a plan does not count, and two sides that cannot be scheduled as one.
 const CONVERSION: f32 = 16.0;
-/// Bytes that global memory delivers at once.
-const SECTOR: u64 = 32;
-/// What one such delivery costs, in wavefronts. A multiprocessor's share of the memory behind the
-/// caches is some ten bytes for each cycle; the caches save part of what is touched twice.
-const SECTOR_COST: f32 = 4.0;
 
 /// The costs of a target.
-pub(super) struct Costs<'m> {
-    machine: Machine<'m>,
-    conversions: RefCell<HashMap<Conversion, Cost>>,
+pub(super) struct Costs {
+    pub(super) prices: Prices,
+    conversions: RefCell<HashMap<(MapId, MapId, u32), f32>>,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Conversion {
-    from: Encoding,
-    to: Encoding,
-    shape: Vec<i64>,
-    bits: u32,
+/// A cost in wavefronts, `frequency` times; what cannot be done cannot be done once either.
+pub(super) fn times(cost: f32, frequency: f64) -> Cost {
+    if cost.is_finite() {
+        (f64::from(cost) * frequency * SCALE).ceil() as Cost
+    } else {
+        IMPOSSIBLE
+    }
 }
 
-fn scaled(cost: f32) -> Cost {
-    (cost * SCALE).ceil() as Cost
-}
-
-impl<'m> Costs<'m> {
-    pub(super) fn new(machine: Machine<'m>) -> Self {
+impl Costs {
+    pub(super) fn new(prices: Prices) -> Self {
         Self {
-            machine,
+            prices,
             conversions: RefCell::default(),
         }
     }
 
-    /// What it takes to convert a tensor, by the cheapest plan there is.
-    pub(super) fn conversion(
-        &self,
-        from: &Encoding,
-        to: &Encoding,
-        shape: &[i64],
-        bits: u32,
-    ) -> Cost {
+    pub(super) fn machine(&self) -> &Machine<'static> {
+        &self.prices.machine
+    }
+
+    /// What it takes to convert a tensor, by the cheapest plan there is; infinite if there is none.
+    pub(super) fn conversion(&self, catalog: &Catalog, from: MapId, to: MapId, bits: u32) -> f32 {
         if from == to {
-            return 0;
+            return 0.0;
         }
-        let key = Conversion {
-            from: from.clone(),
-            to: to.clone(),
-            shape: shape.to_vec(),
-            bits,
-        };
+        let key = (from, to, bits);
         if let Some(&known) = self.conversions.borrow().get(&key) {
             return known;
         }
-        let extents = transfer::extents(shape);
-        let layouts = (from.linear_layout(&extents), to.linear_layout(&extents));
-        let cost = match layouts {
-            (Ok(from), Ok(to)) if from == to => 0,
-            (Ok(from), Ok(to)) => plan::cheapest(&from, &to, bits, &self.machine)
-                .map_or(IMPOSSIBLE, |plan| scaled(plan.cost + CONVERSION)),
-            _ => IMPOSSIBLE,
-        };
+        let (from, to) = (catalog.linear(from), catalog.linear(to));
+        let cost = plan::cheapest(&from, &to, bits, self.machine())
+            .map_or(f32::INFINITY, |plan| plan.cost + CONVERSION);
         self.conversions.borrow_mut().insert(key, cost);
         cost
     }
 
     /// What arithmetic on a tensor costs.
-    pub(super) fn arithmetic(&self, layout: &LinearLayout, bits: u32) -> Cost {
-        let words = u64::from(bits.div_ceil(32));
-        scaled(self.machine.costs.issue * (registers(layout) * words) as f32)
-    }
-
-    /// What a load or store of addresses costs whose first `order` dimension is contiguous over
-    /// aligned runs of `vector` elements.
-    pub(super) fn global_access(
-        &self,
-        layout: &LinearLayout,
-        order: &[u32],
-        vector: u64,
-        bits: u32,
-    ) -> Cost {
-        let dims: Vec<Dim> = order.iter().map(|&dim| Dim::tensor(dim as usize)).collect();
-        let Ok(ordered) = layout.transpose_outs(&dims) else {
-            return IMPOSSIBLE;
-        };
-        let width = u64::from(ordered.num_consecutive_in_out())
-            .min(vector)
-            .max(1);
-        let instructions = registers(layout) / width;
-        // Elements that registers and lanes cover without a gap, from the vector on upwards. Lanes
-        // that repeat others touch nothing new.
-        let lanes: Vec<u32> = ordered
-            .flat_bases_of(Dim::LANE)
-            .iter()
-            .copied()
-            .filter(|&basis| basis != 0)
-            .collect();
-        let mut run = width;
-        while lanes.iter().any(|&lane| u64::from(lane) == run) {
-            run *= 2;
-        }
-        let elements = width << lanes.len();
-        let runs = (elements / run).max(1);
-        let bytes = u64::from(bits / 8).max(1);
-        let sectors = runs * (run * bytes).div_ceil(SECTOR);
-        let each = 2.0 * self.machine.costs.issue + SECTOR_COST * sectors as f32;
-        scaled(instructions as f32 * each)
-    }
-
-    /// What a reduction along an axis costs.
-    pub(super) fn reduction(&self, layout: &LinearLayout, axis: usize, bits: u32) -> Cost {
-        let dim = Dim::tensor(axis);
-        let along = |place: Dim| {
-            (0..layout.in_dim_size_log2(place))
-                .filter(|&bit| layout.basis_entry(place, bit, dim) != 0)
-                .count() as u32
-        };
-        let results = registers(layout) >> along(Dim::REGISTER);
-        let words = (results * u64::from(bits.div_ceil(32))) as f32;
-        let costs = &self.machine.costs;
-        let mut cost = words * along(Dim::LANE) as f32 * (costs.shuffle + costs.issue);
-        if along(Dim::WARP) > 0 {
-            cost += words * 2.0 * (costs.issue + costs.wavefront) + 2.0 * costs.block_barrier;
-        }
-        self.arithmetic(layout, bits).saturating_add(scaled(cost))
+    pub(super) fn arithmetic(&self, layout: &LinearLayout, bits: u32) -> f32 {
+        let words = bits.div_ceil(32) as f32;
+        self.machine().costs.issue * (registers(layout) as f32 * words)
     }
 }
 
 /// Registers that hold an element which no lower register of the thread holds: no code is emitted
 /// for the others.
-fn registers(layout: &LinearLayout) -> u64 {
-    let masks = layout.free_variable_masks();
-    let repeated = masks.iter().find(|(dim, _)| *dim == Dim::REGISTER);
-    let repeated = repeated.map_or(0, |(_, mask)| mask.count_ones());
-    layout.in_dim_size(Dim::REGISTER) >> repeated
+pub(super) fn registers(layout: &LinearLayout) -> u64 {
+    layout.in_dim_size(Dim::REGISTER) >> repeated_registers(layout).count_ones()
 }

@@ -1,11 +1,17 @@
 //! What has to be labelled: the ops that work on tensors, and the values that control flow carries.
+//!
+//! The graph is of a whole module: a call hands its tensors to the arguments of the function and takes
+//! its results from the returns, as a loop does with what it carries.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_mlir::ir::OperationExt;
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use super::catalog::{Catalog, LayoutId, RelationId, ShapeId};
+use super::frequency::Frequencies;
 use super::relation::Relation;
 use crate::flow::{self, Carry, Flow, Symbols};
 use crate::program::Program;
@@ -15,16 +21,20 @@ pub(super) struct Node<'c, 'a> {
     pub(super) kind: NodeKind<'c, 'a>,
     /// The tensor that the layout is of.
     pub(super) tensor: RankedTensor<'c>,
-    /// How many loops are around it.
-    pub(super) depth: u32,
+    /// Its shape.
+    pub(super) shape: ShapeId,
+    /// How often it runs for each time that its function does.
+    pub(super) frequency: f64,
+    /// The layout that the input gives it.
+    pub(super) pinned: Option<LayoutId>,
 }
 
 /// What it is.
 pub(super) enum NodeKind<'c, 'a> {
     /// An op, with its relation.
-    Op(OperationRef<'c, 'a>, Relation),
+    Op(OperationRef<'c, 'a>, Relation, RelationId),
     /// Values that must have one type because control flow passes one on as another: a carried
-    /// value of a loop and the loop's result.
+    /// value of a loop and the loop's result. Without any, an operand that an op takes in any layout.
     Carried(Vec<Value<'c, 'a>>),
 }
 
@@ -35,12 +45,16 @@ pub(super) struct Use<'c, 'a> {
     pub(super) operand: usize,
     /// What the operand is.
     pub(super) value: Value<'c, 'a>,
+    /// Its shape.
+    pub(super) shape: ShapeId,
     /// The node that defines it.
     pub(super) producer: usize,
     /// The node whose layout says what it should be.
     pub(super) consumer: usize,
-    /// How many loops are around the use.
-    pub(super) depth: u32,
+    /// The op before which a conversion runs least often: this one, or one around it.
+    pub(super) place: OperationRef<'c, 'a>,
+    /// How often it runs there.
+    pub(super) frequency: f64,
 }
 
 /// An op on tensors whose layouts the engine cannot relate.
@@ -52,10 +66,12 @@ pub struct Unrelated<'c, 'a> {
     pub reason: &'static str,
 }
 
-/// The nodes and uses of a function.
+/// The nodes and uses of a module.
 pub(super) struct Graph<'c, 'a> {
     pub(super) nodes: Vec<Node<'c, 'a>>,
     pub(super) uses: Vec<Use<'c, 'a>>,
+    /// How often what runs.
+    pub(super) frequencies: Frequencies,
     /// The nodes of values and of ops.
     node_of: HashMap<usize, usize>,
 }
@@ -68,76 +84,70 @@ fn is_tensor(value: Value<'_, '_>) -> bool {
     RankedTensor::of(value.r#type()).is_some()
 }
 
+/// The layout that a tensor has already.
+fn pinned(catalog: &Catalog, tensor: RankedTensor<'_>) -> Option<LayoutId> {
+    let encoding = Encoding::from_attribute(tensor.encoding()?).ok()?;
+    Some(catalog.layout(encoding, catalog.shape(&tensor.shape())))
+}
+
 impl<'c: 'a, 'a> Graph<'c, 'a> {
-    /// Finds the nodes of a function.
+    /// Finds the nodes of the functions of a module. Ops without effects whose results nothing needs
+    /// have none.
     ///
     /// # Errors
     /// An op on tensors whose layouts are not related in a way that is known.
-    pub(super) fn of(function: OperationRef<'c, 'a>) -> Result<Self, Unrelated<'c, 'a>> {
-        let program = Program::of(function);
-        let symbols = Symbols::none();
-        let depth = |number: usize| {
-            let enclosing = |&point: &usize| program.points[point].inside_loop;
-            std::iter::successors(enclosing(&number), enclosing).count() as u32
-        };
+    pub(super) fn of(
+        functions: &[OperationRef<'c, 'a>],
+        symbols: &Symbols<'c, 'a>,
+        catalog: &Catalog,
+    ) -> Result<Self, Unrelated<'c, 'a>> {
         let mut graph = Self {
             nodes: Vec::new(),
             uses: Vec::new(),
+            frequencies: Frequencies::of(functions),
             node_of: HashMap::new(),
         };
-        let mut node_of: HashMap<usize, usize> = HashMap::new();
+        let mut operations = Vec::new();
+        for &function in functions {
+            operations.push(function);
+            let points = Program::of(function).points.into_iter();
+            operations.extend(points.map(|point| point.operation));
+        }
+        let dead = dead(&operations);
+        operations.retain(|operation| !dead.contains(&op_key(*operation)));
         // First what defines values, then who uses them.
-        for (number, point) in program.points.iter().enumerate() {
-            let operation = point.operation;
-            let step = flow::step(operation, &symbols);
+        let mut handed_on = Vec::new();
+        for &operation in &operations {
+            let step = flow::step(operation, symbols);
             if step.flow == Flow::Computes {
                 if has_tensors(operation) {
-                    graph.add_op(operation, depth(number), &mut node_of)?;
+                    graph.add_op(operation, catalog)?;
                 }
+                handed_on.push(None);
                 continue;
             }
-            for (_, targets) in carried(&step) {
-                graph.add_carried(&targets, depth(number), &mut node_of);
+            for value in step.entries.iter().copied().filter(|v| is_tensor(*v)) {
+                graph.add_carried(&[value], catalog);
+            }
+            let carried = carried(&step);
+            for (_, targets) in &carried {
+                graph.add_carried(targets, catalog);
+            }
+            handed_on.push(Some(carried));
+        }
+        for (&operation, handed_on) in operations.iter().zip(handed_on) {
+            match handed_on {
+                Some(carried) => {
+                    for ((operand, value), targets) in carried {
+                        let target = targets.first().and_then(|&t| graph.node_of.get(&key(t)));
+                        if let Some(&consumer) = target {
+                            graph.add_use(operation, operand, value, consumer, catalog)?;
+                        }
+                    }
+                }
+                None => graph.add_operands(operation, catalog)?,
             }
         }
-        for (number, point) in program.points.iter().enumerate() {
-            let operation = point.operation;
-            let step = flow::step(operation, &symbols);
-            let uses: Vec<(usize, Value, usize)> = if step.flow == Flow::Computes {
-                let Some(&own) = node_of.get(&op_key(operation)) else {
-                    continue;
-                };
-                let operands = operation.operand_values().enumerate();
-                operands
-                    .filter(|(_, value)| is_tensor(*value))
-                    .map(|(index, value)| (index, value, own))
-                    .collect()
-            } else {
-                let edges = carried(&step).into_iter();
-                edges
-                    .filter_map(|((index, value), targets)| {
-                        Some((index, value, *node_of.get(&key(*targets.first()?))?))
-                    })
-                    .collect()
-            };
-            for (operand, value, consumer) in uses {
-                let Some(&producer) = node_of.get(&key(value)) else {
-                    return Err(Unrelated {
-                        operation,
-                        reason: "takes a tensor from a call or from a function's arguments",
-                    });
-                };
-                graph.uses.push(Use {
-                    operation,
-                    operand,
-                    value,
-                    producer,
-                    consumer,
-                    depth: depth(number),
-                });
-            }
-        }
-        graph.node_of = node_of;
         Ok(graph)
     }
 
@@ -149,8 +159,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
     fn add_op(
         &mut self,
         operation: OperationRef<'c, 'a>,
-        depth: u32,
-        node_of: &mut HashMap<usize, usize>,
+        catalog: &Catalog,
     ) -> Result<(), Unrelated<'c, 'a>> {
         let unknown = || Unrelated {
             operation,
@@ -159,65 +168,159 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         let relation = Relation::of(operation).ok_or_else(unknown)?;
         let tensor = relation.labelled(operation).ok_or_else(unknown)?;
         let index = self.nodes.len();
-        node_of.insert(op_key(operation), index);
+        self.node_of.insert(op_key(operation), index);
         for result in operation.result_values().filter(|value| is_tensor(*value)) {
-            node_of.insert(key(result), index);
+            self.node_of.insert(key(result), index);
         }
+        let number = catalog.relation(&relation);
         self.nodes.push(Node {
-            kind: NodeKind::Op(operation, relation),
+            kind: NodeKind::Op(operation, relation, number),
             tensor,
-            depth,
+            shape: catalog.shape(&tensor.shape()),
+            frequency: self.frequencies.of_op(operation),
+            pinned: pinned(catalog, tensor),
         });
         Ok(())
     }
 
-    /// One node for all of `targets`, and for whatever shares a node with one of them.
-    fn add_carried(
+    /// A node without ops: that of values which one of `tensor`'s layouts is for.
+    fn add_node(&mut self, tensor: RankedTensor<'c>, frequency: f64, catalog: &Catalog) -> usize {
+        self.nodes.push(Node {
+            kind: NodeKind::Carried(Vec::new()),
+            tensor,
+            shape: catalog.shape(&tensor.shape()),
+            frequency,
+            pinned: pinned(catalog, tensor),
+        });
+        self.nodes.len() - 1
+    }
+
+    /// The uses of an op's operands.
+    fn add_operands(
         &mut self,
-        targets: &[Value<'c, 'a>],
-        depth: u32,
-        node_of: &mut HashMap<usize, usize>,
-    ) {
-        let known: Vec<usize> = targets
-            .iter()
-            .filter_map(|&target| node_of.get(&key(target)).copied())
-            .collect();
+        operation: OperationRef<'c, 'a>,
+        catalog: &Catalog,
+    ) -> Result<(), Unrelated<'c, 'a>> {
+        let Some(own) = self.node_of_op(operation) else {
+            return Ok(());
+        };
+        let mut free: Option<usize> = None;
+        for (operand, value) in operation.operand_values().enumerate() {
+            let Some(tensor) = RankedTensor::of(value.r#type()) else {
+                continue;
+            };
+            let is_free = match &self.nodes[own].kind {
+                NodeKind::Op(_, relation, _) => relation.is_free(operand),
+                NodeKind::Carried(_) => false,
+            };
+            // Free operands of one op still have one layout: a mask that of what it masks.
+            let consumer = if is_free {
+                let frequency = self.nodes[own].frequency;
+                *free.get_or_insert_with(|| self.add_node(tensor, frequency, catalog))
+            } else {
+                own
+            };
+            self.add_use(operation, operand, value, consumer, catalog)?;
+        }
+        Ok(())
+    }
+
+    fn add_use(
+        &mut self,
+        operation: OperationRef<'c, 'a>,
+        operand: usize,
+        value: Value<'c, 'a>,
+        consumer: usize,
+        catalog: &Catalog,
+    ) -> Result<(), Unrelated<'c, 'a>> {
+        let Some(&producer) = self.node_of.get(&key(value)) else {
+            return Err(Unrelated {
+                operation,
+                reason: "takes a tensor of which nothing says where it comes from",
+            });
+        };
+        let Some(tensor) = RankedTensor::of(value.r#type()) else {
+            return Ok(());
+        };
+        let (place, frequency) = self.frequencies.rarest_place(value, operation);
+        self.uses.push(Use {
+            operation,
+            operand,
+            value,
+            shape: catalog.shape(&tensor.shape()),
+            producer,
+            consumer,
+            place,
+            frequency,
+        });
+        Ok(())
+    }
+
+    /// One node for all of `targets`, and for whatever shares a node with one of them. It runs as
+    /// often as the most frequent of them: a value that a loop carries as often as the loop's body.
+    fn add_carried(&mut self, targets: &[Value<'c, 'a>], catalog: &Catalog) {
+        let mut known: Vec<usize> = Vec::new();
+        for target in targets {
+            if let Some(&node) = self.node_of.get(&key(*target))
+                && !known.contains(&node)
+            {
+                known.push(node);
+            }
+        }
         let index = match known.first() {
             Some(&index) => index,
             None => {
-                let Some(tensor) = targets.first().and_then(|t| RankedTensor::of(t.r#type()))
-                else {
+                let tensor = targets.first().and_then(|t| RankedTensor::of(t.r#type()));
+                let Some(tensor) = tensor else {
                     return;
                 };
-                self.nodes.push(Node {
-                    kind: NodeKind::Carried(Vec::new()),
-                    tensor,
-                    depth,
-                });
-                self.nodes.len() - 1
+                self.add_node(tensor, 0.0, catalog)
             }
         };
-        let mut members: Vec<Value> = targets.to_vec();
-        for other in known.into_iter().filter(|&other| other != index) {
+        let mut members: Vec<Value> = Vec::new();
+        for &other in known.iter().filter(|&&other| other != index) {
             // Its members move over; it stays behind without any.
             if let NodeKind::Carried(values) = &mut self.nodes[other].kind {
                 members.append(values);
             }
         }
-        for &member in &members {
-            node_of.insert(key(member), index);
-        }
-        if let NodeKind::Carried(values) = &mut self.nodes[index].kind {
-            for member in members {
-                if !values.contains(&member) {
-                    values.push(member);
-                }
+        for &target in targets {
+            if self.node_of.get(&key(target)) != Some(&index) {
+                members.push(target);
             }
+        }
+        for &member in &members {
+            self.node_of.insert(key(member), index);
+        }
+        let frequency = members
+            .iter()
+            .map(|member| self.frequencies.of_value(*member))
+            .fold(self.nodes[index].frequency, f64::max);
+        let node = &mut self.nodes[index];
+        node.frequency = frequency;
+        if let NodeKind::Carried(values) = &mut node.kind {
+            values.append(&mut members);
         }
     }
 }
 
-fn op_key(operation: OperationRef<'_, '_>) -> usize {
+/// Ops without effects whose results only such ops use.
+pub(super) fn dead(operations: &[OperationRef<'_, '_>]) -> HashSet<usize> {
+    let mut dead = HashSet::new();
+    for &operation in operations.iter().rev() {
+        let unused = operation.region_refs().len() == 0
+            && operation.result_values().len() > 0
+            && operation
+                .result_values()
+                .all(|value| value.users().all(|user| dead.contains(&op_key(user))));
+        if unused && operation.is_memory_effect_free() {
+            dead.insert(op_key(operation));
+        }
+    }
+    dead
+}
+
+pub(super) fn op_key(operation: OperationRef<'_, '_>) -> usize {
     operation.to_raw().ptr as usize
 }
 
@@ -230,6 +333,7 @@ type CarriedTensor<'c, 'a> = ((usize, Value<'c, 'a>), Vec<Value<'c, 'a>>);
 /// The tensors that an op hands on: the operand, and all values that it becomes.
 fn carried<'c: 'a, 'a>(step: &flow::Step<'c, 'a>) -> Vec<CarriedTensor<'c, 'a>> {
     let mut by_operand: Vec<CarriedTensor> = Vec::new();
+    let mut positions: HashMap<usize, usize> = HashMap::new();
     for edge in &step.edges {
         let (Carry::Value, [source]) = (edge.carry, &edge.sources[..]) else {
             continue;
@@ -237,13 +341,11 @@ fn carried<'c: 'a, 'a>(step: &flow::Step<'c, 'a>) -> Vec<CarriedTensor<'c, 'a>> 
         if !is_tensor(*source) {
             continue;
         }
-        match by_operand
-            .iter_mut()
-            .find(|((index, _), _)| *index == edge.operand)
-        {
-            Some((_, targets)) => targets.push(edge.target),
-            None => by_operand.push(((edge.operand, *source), vec![edge.target])),
-        }
+        let position = *positions.entry(edge.operand).or_insert_with(|| {
+            by_operand.push(((edge.operand, *source), Vec::new()));
+            by_operand.len() - 1
+        });
+        by_operand[position].1.push(edge.target);
     }
     by_operand
 }

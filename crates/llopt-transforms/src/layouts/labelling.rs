@@ -143,8 +143,7 @@ impl Problem {
         for (node, factors) in steps.iter().rev() {
             match factors {
                 Step::Eliminated(factors) => {
-                    chosen[*node] =
-                        best_label(*node, factors, &elimination.choices, &mut chosen).0;
+                    chosen[*node] = best_label(*node, factors, &elimination.choices, &mut chosen).0;
                 }
                 Step::Fixed(fixed, label) => chosen[*fixed] = *label,
             }

@@ -55,7 +55,7 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
         threads_per_warp: target.warp_size(),
         num_ctas: count("num-ctas")?,
     };
-    assign(module, grid, name, target.machine()).map_err(|unrelated| {
+    assign(module, grid, target).map_err(|unrelated| {
         // The pass fails because of an op, and the report belongs there.
         Complaint::from(Complaint::new(unrelated.reason).report_on(unrelated.operation))
     })

@@ -7,13 +7,14 @@
 
 use std::collections::HashMap;
 
-use llopt_dialects::layout::encoding::Encoding;
-use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 
-use super::assign::{Engine, is_cheap};
+use super::assign::is_cheap;
+use super::catalog::LayoutId;
+use super::cost::times;
+use super::engine::Engine;
 use super::graph::NodeKind;
 use super::labelling::Cost;
 use super::relation::{Relation, element_bits};
@@ -25,40 +26,43 @@ const LARGEST: usize = 64;
 #[derive(Default)]
 struct Slice<'c, 'a> {
     /// The ops to copy, each before those that use it, and the layouts that they would have.
-    operations: Vec<(OperationRef<'c, 'a>, Encoding)>,
+    operations: Vec<(OperationRef<'c, 'a>, LayoutId)>,
     cost: Cost,
 }
 
-/// Copies the slices that cost less than the conversions that `labels` would lead to; whether there
-/// were any.
-pub(super) fn instead_of_converting(engine: &Engine<'_, '_, '_>, labels: &[Encoding]) -> bool {
-    let mut copied = false;
+/// A copy of a value, and the value.
+type Copied<'c, 'a> = (Value<'c, 'a>, Value<'c, 'a>);
+
+/// Copies the slices that cost less than the conversions that `labels` would lead to; the values
+/// that were copied.
+pub(super) fn instead_of_converting<'c: 'a, 'a>(
+    engine: &Engine<'_, 'c, 'a>,
+    labels: &[LayoutId],
+) -> Vec<Copied<'c, 'a>> {
+    let mut copied = Vec::new();
     for used in &engine.graph.uses {
-        let Some(tensor) = RankedTensor::of(used.value.r#type()) else {
-            continue;
-        };
-        let shape = tensor.shape();
-        let consumer = &engine.graph.nodes[used.consumer];
-        let given = engine.given(&engine.graph.nodes[used.producer], &labels[used.producer]);
-        let wanted = engine.wanted(consumer, &labels[used.consumer], &shape);
+        let (producer, consumer) = (used.producer, used.consumer);
+        let nodes = &engine.graph.nodes;
+        let given = engine.given(&nodes[producer], used.shape, labels[producer]);
+        let wanted = engine.wanted(&nodes[consumer], used, labels[consumer]);
         let (Some(given), Some(wanted)) = (given, wanted) else {
             continue;
         };
-        let conversion = engine
-            .costs
-            .conversion(&given, &wanted, &shape, element_bits(tensor));
+        if engine.catalog.are_equal(given, wanted) {
+            continue;
+        }
+        let conversion = times(engine.conversion(used, given, wanted), used.frequency);
         if conversion == 0 {
             continue;
         }
         let mut slice = Slice::default();
-        let found = slice.grow(engine, labels, used.value, &wanted);
+        let found = slice.grow(engine, labels, used.value, wanted);
         if found
             && !slice.operations.is_empty()
             && slice.cost < conversion
-            && let Some(value) = slice.copy(used.value)
+            && let Some(value) = slice.copy(used.value, &mut copied)
         {
             used.operation.set_operand_value(used.operand, value);
-            copied = true;
         }
     }
     copied
@@ -69,32 +73,42 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
     fn grow(
         &mut self,
         engine: &Engine<'_, 'c, 'a>,
-        labels: &[Encoding],
+        labels: &[LayoutId],
         value: Value<'c, 'a>,
-        wanted: &Encoding,
+        wanted: LayoutId,
     ) -> bool {
+        let catalog = engine.catalog;
         let Some(tensor) = RankedTensor::of(value.r#type()) else {
             // Scalars are everywhere.
             return true;
         };
-        let shape = tensor.shape();
+        let shape = catalog.shape(&tensor.shape());
         let Some(operation) = value.defining_op() else {
             return false;
         };
-        let Some(node) = engine.graph.node_of_op(operation) else {
+        let Some(index) = engine.graph.node_of_op(operation) else {
             // Copied in this round already, for somebody else.
             return false;
         };
-        let there = engine.given(&engine.graph.nodes[node], &labels[node]);
-        if there.is_some_and(|there| transfer::are_equal(&there, wanted, &shape)) {
+        let node = &engine.graph.nodes[index];
+        let there = engine.given(node, shape, labels[index]);
+        if there.is_some_and(|there| catalog.are_equal(there, wanted)) {
             return true;
         }
-        let NodeKind::Op(_, relation) = &engine.graph.nodes[node].kind else {
+        let NodeKind::Op(_, relation, number) = &node.kind else {
             return false;
         };
         if operation.region_refs().len() > 0
+            || node.pinned.is_some()
             || !operation.is_memory_effect_free()
-            || matches!(relation, Relation::Split | Relation::Reduce { .. })
+            || matches!(
+                relation,
+                Relation::Split
+                    | Relation::Reduce { .. }
+                    | Relation::Gather
+                    | Relation::Histogram
+                    | Relation::Dot { .. }
+            )
             || self.operations.len() >= LARGEST
         {
             return false;
@@ -102,35 +116,41 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         if self
             .operations
             .iter()
-            .any(|(known, layout)| *known == operation && layout == wanted)
+            .any(|(known, layout)| *known == operation && *layout == wanted)
         {
             return true;
         }
-        let Some(label) = relation.label_of_result(wanted, &shape) else {
+        let Some(label) = catalog.label_of_result(*number, wanted, node.shape) else {
             return false;
         };
-        let Ok(layout) = label.linear_layout(&transfer::extents(&shape)) else {
+        let Some(map) = catalog.map(label) else {
             return false;
         };
-        for operand in operation.operand_values() {
+        for (position, operand) in operation.operand_values().enumerate() {
             let Some(tensor) = RankedTensor::of(operand.r#type()) else {
                 continue;
             };
-            let wanted = relation.operand(&label, &shape, &tensor.shape());
-            if !wanted.is_some_and(|wanted| self.grow(engine, labels, operand, &wanted)) {
+            let shape = catalog.shape(&tensor.shape());
+            let wanted = catalog.operand(*number, label, position, shape);
+            if !wanted.is_some_and(|wanted| self.grow(engine, labels, operand, wanted)) {
                 return false;
             }
         }
         if !is_cheap(operation) {
+            let layout = catalog.linear(map);
             let cost = engine.costs.arithmetic(&layout, element_bits(tensor));
-            self.cost = self.cost.saturating_add(cost);
+            self.cost = self.cost.saturating_add(times(cost, node.frequency));
         }
-        self.operations.push((operation, wanted.clone()));
+        self.operations.push((operation, wanted));
         true
     }
 
     /// Copies the ops, each after its original; the copy of `value`.
-    fn copy(&self, value: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+    fn copy(
+        &self,
+        value: Value<'c, 'a>,
+        copied: &mut Vec<Copied<'c, 'a>>,
+    ) -> Option<Value<'c, 'a>> {
         let mut copies: HashMap<usize, Value<'c, 'a>> = HashMap::new();
         for (operation, _) in &self.operations {
             let block = operation.parent_block()?;
@@ -142,6 +162,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             }
             for (old, new) in operation.result_values().zip(copy.result_values()) {
                 copies.insert(old.to_raw().ptr as usize, new);
+                copied.push((new, old));
             }
         }
         copies.get(&(value.to_raw().ptr as usize)).copied()

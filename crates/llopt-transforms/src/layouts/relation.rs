@@ -4,7 +4,9 @@
 //! all its operands and results follow from the label, and the label from the layout of any of them
 //! ([`llopt_dialects::layout::transfer`] is the algebra). An op whose operands and results all have one
 //! layout is labelled with that; a shape op with the layout of its result; a reduction with the
-//! layout of its operands.
+//! layout of its operands; a matrix product with the layout of its result, which says how its factors
+//! have to lie. Some operands are *free*: the op takes them in any layout (what it gathers from, what it
+//! counts), so neither does the label follow from theirs nor theirs from the label.
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::transfer;
@@ -15,7 +17,7 @@ use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
 use melior::ir::{OperationRef, ValueLike};
 
 /// What an op does to layouts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Relation {
     /// All tensors have the label.
     Same,
@@ -31,6 +33,13 @@ pub(super) enum Relation {
     Split,
     /// The operands have the label; the results are without an axis.
     Reduce { axis: i64 },
+    /// The result and the indices have the label; what is gathered from is free.
+    Gather,
+    /// The result has the label; the operands are free.
+    Histogram,
+    /// The result and the accumulator have the label; the factors lie as it wants, with elements of
+    /// this many bits.
+    Dot { bits: [u32; 2] },
 }
 
 impl Relation {
@@ -51,12 +60,24 @@ impl Relation {
             "tt.join" => Self::Join,
             "tt.split" => Self::Split,
             "tt.reduce" => Self::Reduce { axis: axis()? },
+            "tt.gather" => Self::Gather,
+            "tt.histogram" => Self::Histogram,
+            "tt.dot" => {
+                let bits = |index| {
+                    let operand = operation.operand_value(index)?;
+                    RankedTensor::of(operand.r#type()).map(element_bits)
+                };
+                Self::Dot {
+                    bits: [bits(0)?, bits(1)?],
+                }
+            }
             name => {
                 let same = has_one_layout(operation)
                     || operation.has_trait(Trait::Elementwise)
                     || matches!(
                         name,
                         "arith.constant"
+                            | "ub.poison"
                             | "tt.splat"
                             | "tt.unsplat"
                             | "tt.make_range"
@@ -78,37 +99,62 @@ impl Relation {
         matches!(self, Self::Join | Self::Split)
     }
 
+    /// Whether the op takes this operand in any layout.
+    pub(super) fn is_free(&self, operand: usize) -> bool {
+        match self {
+            Self::Gather => operand == 0,
+            Self::Histogram => true,
+            _ => false,
+        }
+    }
+
     /// The layout that an operand of this shape has to have; `None` if there is none.
     pub(super) fn operand(
         &self,
         label: &Encoding,
         label_shape: &[i64],
+        operand: usize,
         shape: &[i64],
     ) -> Option<Encoding> {
         match self {
-            Self::Same | Self::Split | Self::Reduce { .. } => Some(label.clone()),
+            Self::Same | Self::Split | Self::Reduce { .. } | Self::Gather | Self::Histogram => {
+                Some(label.clone())
+            }
             Self::ExpandDims { axis } => transfer::slice(label, *axis).ok(),
             Self::Transpose { order } => {
                 transfer::trans(label, label_shape, &transfer::inverse(order)).ok()
             }
             Self::Reshape => transfer::reshape(label, label_shape, shape).ok(),
             Self::Join => transfer::split(label, label_shape).ok(),
+            Self::Dot { bits } => match bits.get(operand) {
+                Some(&bits) => {
+                    let operand = u32::try_from(operand).ok()?;
+                    let width = transfer::elements_along_k(label, bits)?;
+                    transfer::dot_operand(label, operand, width).ok()
+                }
+                None => Some(label.clone()),
+            },
         }
     }
 
     /// The label from the layout of an operand of this shape.
     pub(super) fn label_of_operand(
         &self,
-        operand: &Encoding,
+        layout: &Encoding,
         shape: &[i64],
+        operand: usize,
         label_shape: &[i64],
     ) -> Option<Encoding> {
         match self {
-            Self::Same | Self::Split | Self::Reduce { .. } => Some(operand.clone()),
-            Self::ExpandDims { axis } => transfer::expand_dims(operand, shape, *axis).ok(),
-            Self::Transpose { order } => transfer::trans(operand, shape, order).ok(),
-            Self::Reshape => transfer::reshape(operand, shape, label_shape).ok(),
-            Self::Join => transfer::join(operand, shape).ok(),
+            Self::Same | Self::Split | Self::Reduce { .. } | Self::Gather | Self::Histogram => {
+                Some(layout.clone())
+            }
+            Self::ExpandDims { axis } => transfer::expand_dims(layout, shape, *axis).ok(),
+            Self::Transpose { order } => transfer::trans(layout, shape, order).ok(),
+            Self::Reshape => transfer::reshape(layout, shape, label_shape).ok(),
+            Self::Join => transfer::join(layout, shape).ok(),
+            // Factors lie as the product wants them; how they lie before says nothing about it.
+            Self::Dot { bits } => (operand >= bits.len()).then(|| layout.clone()),
         }
     }
 
@@ -119,7 +165,10 @@ impl Relation {
             | Self::ExpandDims { .. }
             | Self::Transpose { .. }
             | Self::Reshape
-            | Self::Join => Some(label.clone()),
+            | Self::Join
+            | Self::Gather
+            | Self::Histogram
+            | Self::Dot { .. } => Some(label.clone()),
             Self::Split => transfer::split(label, label_shape).ok(),
             Self::Reduce { axis } => transfer::slice(label, *axis).ok(),
         }
@@ -132,7 +181,10 @@ impl Relation {
             | Self::ExpandDims { .. }
             | Self::Transpose { .. }
             | Self::Reshape
-            | Self::Join => Some(result.clone()),
+            | Self::Join
+            | Self::Gather
+            | Self::Histogram
+            | Self::Dot { .. } => Some(result.clone()),
             Self::Split => transfer::join(result, shape).ok(),
             Self::Reduce { axis } => transfer::expand_dims(result, shape, *axis).ok(),
         }

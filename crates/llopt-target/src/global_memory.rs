@@ -1,0 +1,88 @@
+//! What accesses to global memory cost a warp.
+//!
+//! An access is a number of instructions; each touches *sectors*, the smallest pieces that travel
+//! between the memory behind the caches and a multiprocessor. A sector travels once and stays in the
+//! first cache for the instructions that follow, so the distinct sectors of all instructions of an
+//! access decide about traffic, and their number about issue and, for loads, about how long a warp
+//! waits: few loads are under way at once, however wide they are.
+//!
+//! The unit is that of [`llopt_layout::plan::Costs`], a cycle of the pipe of shared memory.
+
+use llopt_layout::plan::Machine;
+
+use crate::{Target, Vendor};
+
+/// Prices of accesses to global memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GlobalCosts {
+    /// Bytes of a sector, a power of two.
+    pub sector_bytes: u32,
+    /// Issuing one instruction of a warp.
+    pub instruction: f32,
+    /// What a load waits for memory, as far as other warps and the loads before it do not hide it.
+    pub wait: f32,
+    /// Moving a sector between a multiprocessor and the memory behind its caches.
+    pub sector: f32,
+    /// A sector that the same access of the block has loaded already: a hit in the first cache.
+    pub again: f32,
+    /// A sector that the same access of the block stores to once more: nothing collects stores before
+    /// the second cache.
+    pub stored_again: f32,
+}
+
+/// On an H200, kernels that are bound by the load-store unit take about two cycles for an instruction.
+/// `ptxas` keeps two loads of a loop under way, so that each pair is an exposed wait of about 600
+/// cycles that the warps of a multiprocessor share. A multiprocessor's share of the memory is 10 (A100)
+/// to 20 (H200) bytes for each cycle, its first cache serves four sectors.
+const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
+    sector_bytes: 32,
+    instruction: 2.0,
+    wait: 4.0,
+    sector: 3.0,
+    again: 0.5,
+    stored_again: 1.5,
+};
+
+/// A wave of 64 sends its addresses in four cycles. A compute unit's share of the memory is some eight
+/// bytes for each cycle and its first cache serves 64; the counter of loads under way is deep, and the
+/// compiler waits for them together.
+const AMD_COSTS: GlobalCosts = GlobalCosts {
+    sector_bytes: 64,
+    instruction: 4.0,
+    wait: 4.0,
+    sector: 8.0,
+    again: 1.0,
+    stored_again: 4.0,
+};
+
+impl Target {
+    /// What accesses to global memory cost.
+    #[must_use]
+    pub fn global_costs(self) -> GlobalCosts {
+        match self.vendor() {
+            Vendor::Nvptx => NVIDIA_COSTS,
+            Vendor::Amdgpu => AMD_COSTS,
+        }
+    }
+
+    /// Everything that the prices of layouts depend on.
+    #[must_use]
+    pub fn prices(self) -> Prices {
+        Prices {
+            machine: self.machine(),
+            global: self.global_costs(),
+            widest_access_bits: self.max_global_access_bits(),
+        }
+    }
+}
+
+/// What the cost of a program in given layouts depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prices {
+    /// Moving data within a block.
+    pub machine: Machine<'static>,
+    /// Moving data between a block and global memory.
+    pub global: GlobalCosts,
+    /// Bits that one thread moves to or from global memory with one instruction at most.
+    pub widest_access_bits: u32,
+}

@@ -1,0 +1,288 @@
+//! The layouts that each node may have.
+//!
+//! Every access to global memory proposes layouts in which it is coalesced, every access to a buffer
+//! in shared memory one that reads rows, every matrix product those of the ways to compute it, and
+//! each node that no proposal reaches the default layout. Proposals flow from node to node in both
+//! directions, through every op that relates the layouts of its operands and results, until nothing new
+//! arrives. Which of them can help is found out when the labelling is
+//! ([`super::labelling`] drops what others dominate).
+
+use std::collections::VecDeque;
+
+use llopt_dialects::layout::encoding::{Blocked, Encoding};
+use llopt_dialects::layout::transfer;
+use llopt_mlir::ir::OperationExt;
+use melior::ir::OperationRef;
+
+use super::catalog::LayoutId;
+use super::coalesced::{GlobalAccess, Kind};
+use super::engine::Engine;
+use super::graph::{Node, NodeKind};
+use super::relation::{Relation, element_bits};
+use crate::axis::address;
+
+/// Labels that one node chooses among at most. The nearest proposals arrive first.
+const MOST_LABELS: usize = 12;
+/// Bytes to which the rows of buffers in shared memory are aligned.
+const ROW_ALIGNMENT: u64 = 16;
+
+/// Whether an op moves a tensor between registers and a buffer in shared memory.
+fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
+    matches!(
+        operation.name_str(),
+        "ttg.local_alloc" | "ttg.local_load" | "ttg.local_store"
+    )
+}
+
+impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// The labels of each node, at least one for each.
+    pub(super) fn candidates(&self) -> Vec<Vec<LayoutId>> {
+        let nodes = &self.graph.nodes;
+        let mut labels: Vec<Vec<LayoutId>> = vec![Vec::new(); nodes.len()];
+        let mut queue: VecDeque<(usize, LayoutId)> = VecDeque::new();
+        for (index, node) in nodes.iter().enumerate() {
+            queue.extend(node.pinned.map(|layout| (index, layout)));
+        }
+        queue.extend(self.proposals());
+        let mut uses_of: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for (number, used) in self.graph.uses.iter().enumerate() {
+            uses_of[used.producer].push(number);
+            if used.consumer != used.producer {
+                uses_of[used.consumer].push(number);
+            }
+        }
+        let mut next_without = 0;
+        loop {
+            while let Some((index, label)) = queue.pop_front() {
+                let node = &nodes[index];
+                let known = labels[index]
+                    .iter()
+                    .any(|&known| self.catalog.are_equal(known, label));
+                let pinned_otherwise = node.pinned.is_some_and(|pinned| pinned != label);
+                if known
+                    || pinned_otherwise
+                    || labels[index].len() >= MOST_LABELS
+                    || !self.possible(node, label)
+                {
+                    continue;
+                }
+                for &number in &uses_of[index] {
+                    queue.extend(self.proposed_across(number, index, label));
+                }
+                labels[index].push(label);
+            }
+            // What no proposal reaches gets the default layout, and proposes it.
+            while next_without < nodes.len() && !labels[next_without].is_empty() {
+                next_without += 1;
+            }
+            if next_without == nodes.len() {
+                return labels;
+            }
+            let node = &nodes[next_without];
+            let label = node.pinned.unwrap_or_else(|| self.default_layout(node));
+            if node.pinned.is_none() && self.possible(node, label) {
+                queue.push_back((next_without, label));
+            } else {
+                // No layout fits; the checks after this pass say so.
+                labels[next_without].push(label);
+            }
+        }
+    }
+
+    /// What a label of one end of a use proposes for the other end.
+    fn proposed_across(
+        &self,
+        number: usize,
+        from: usize,
+        label: LayoutId,
+    ) -> Option<(usize, LayoutId)> {
+        let used = &self.graph.uses[number];
+        let nodes = &self.graph.nodes;
+        let (producer, consumer) = (&nodes[used.producer], &nodes[used.consumer]);
+        if from == used.producer {
+            let given = self.given(producer, used.shape, label)?;
+            let label = match consumer.kind {
+                NodeKind::Op(_, _, relation) => {
+                    self.catalog
+                        .label_of_operand(relation, given, used.operand, consumer.shape)?
+                }
+                NodeKind::Carried(_) => given,
+            };
+            Some((used.consumer, label))
+        } else {
+            let wanted = self.wanted(consumer, used, label)?;
+            let label = match producer.kind {
+                NodeKind::Op(_, _, relation) => {
+                    self.catalog
+                        .label_of_result(relation, wanted, producer.shape)?
+                }
+                NodeKind::Carried(_) => wanted,
+            };
+            Some((used.producer, label))
+        }
+    }
+
+    /// The layouts that ops ask for by themselves, the first choice of each before all second ones.
+    fn proposals(&self) -> Vec<(usize, LayoutId)> {
+        let mut accesses = Vec::new();
+        let mut proposals: Vec<(usize, usize, LayoutId)> = Vec::new();
+        for (index, node) in self.graph.nodes.iter().enumerate() {
+            let NodeKind::Op(operation, relation, _) = &node.kind else {
+                continue;
+            };
+            if let Some(access) = self.access(*operation) {
+                accesses.push((index, access));
+            } else if is_buffer_access(*operation) {
+                proposals.extend(self.rows(node).map(|layout| (0, index, layout)));
+            } else if let Relation::Dot { .. } = relation {
+                let products = self.products(node).into_iter().enumerate();
+                proposals.extend(products.map(|(rank, layout)| (rank, index, layout)));
+            }
+        }
+        let described: Vec<GlobalAccess> = accesses
+            .iter()
+            .map(|(_, access)| access.described())
+            .collect();
+        // Accesses of one shape and order agree on a vector; one of each kind tells all of it.
+        let mut kinds: Vec<GlobalAccess> = Vec::new();
+        for access in &described {
+            if !kinds.iter().any(|kind| kind.is_like(access)) {
+                kinds.push(access.clone());
+            }
+        }
+        for ((index, access), described) in accesses.iter().zip(&described) {
+            let node = &self.graph.nodes[*index];
+            let cga = self.default_blocked(&access.shape).cga_layout;
+            let encodings = described.encodings(
+                &kinds,
+                self.grid.num_warps,
+                self.grid.threads_per_warp,
+                &cga,
+                &self.costs.prices,
+            );
+            for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
+                let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
+                proposals.push((rank, *index, layout));
+            }
+        }
+        proposals.sort_by_key(|(rank, index, _)| (*rank, *index));
+        proposals
+            .into_iter()
+            .map(|(_, index, layout)| (index, layout))
+            .collect()
+    }
+
+    /// The layout in which lanes read or write rows of a buffer.
+    fn rows(&self, node: &Node<'c, 'a>) -> Option<LayoutId> {
+        let shape = transfer::extents(&self.catalog.extents(node.shape));
+        let element_bits = element_bits(node.tensor);
+        let mut contiguity = vec![1; shape.len()];
+        *contiguity.last_mut()? = *shape.last()?;
+        let bytes = u64::from(element_bits / 8);
+        let pointer = address::unknown_address(shape.len(), bytes).with_promises(
+            &contiguity,
+            &vec![ROW_ALIGNMENT; shape.len()],
+            &[],
+        );
+        let access = GlobalAccess {
+            shape: &shape,
+            element_bits,
+            pointer: &pointer,
+            mask: None,
+            kind: Kind::Load,
+        };
+        let encodings = access.encodings(
+            &[],
+            self.grid.num_warps,
+            self.grid.threads_per_warp,
+            &self.default_blocked(&shape).cga_layout,
+            &self.costs.prices,
+        );
+        let encoding = encodings.ok()?.into_iter().next()?;
+        Some(self.catalog.layout(Encoding::Blocked(encoding), node.shape))
+    }
+
+    /// The layouts of the result of a matrix product: threads that multiply and add hold squares of
+    /// it, as large as leaves every thread one.
+    fn products(&self, node: &Node<'c, 'a>) -> Vec<LayoutId> {
+        let shape = transfer::extents(&self.catalog.extents(node.shape));
+        let rank = shape.len();
+        if rank < 2 {
+            return Vec::new();
+        }
+        let elements: u64 = shape.iter().product();
+        let threads = u64::from(self.grid.num_warps) * u64::from(self.grid.threads_per_warp);
+        let order: Vec<u32> = (0..rank as u32).rev().collect();
+        let mut layouts = Vec::new();
+        for side in [4, 2, 1] {
+            if side > 1 && elements < threads * u64::from(side * side) {
+                continue;
+            }
+            let mut size_per_thread = vec![1; rank];
+            size_per_thread[rank - 2] = side;
+            size_per_thread[rank - 1] = side;
+            let encoding = Blocked::spread(
+                &shape,
+                &size_per_thread,
+                &order,
+                self.grid.num_warps,
+                self.grid.threads_per_warp,
+                self.default_blocked(&shape).cga_layout,
+            );
+            if let Ok(encoding) = encoding {
+                layouts.push(self.catalog.layout(Encoding::Blocked(encoding), node.shape));
+            }
+        }
+        layouts
+    }
+
+    /// The layout that every node can have.
+    fn default_layout(&self, node: &Node<'c, 'a>) -> LayoutId {
+        let shape = self.catalog.extents(node.shape);
+        let default =
+            |shape: &[i64]| Encoding::Blocked(self.default_blocked(&transfer::extents(shape)));
+        if let (NodeKind::Op(_, relation, _), [half @ .., 2]) = (&node.kind, &shape[..])
+            && relation.pairs_elements()
+            && let Ok(label) = transfer::join(&default(half), half)
+        {
+            return self.catalog.layout(label, node.shape);
+        }
+        self.catalog.layout(default(&shape), node.shape)
+    }
+
+    /// One element for each thread, rows first.
+    fn default_blocked(&self, shape: &[u64]) -> Blocked {
+        let order: Vec<u32> = (0..shape.len() as u32).rev().collect();
+        let ones = vec![1; shape.len()];
+        Blocked::spread_over_cluster(
+            shape,
+            &ones,
+            &order,
+            self.grid.num_warps,
+            self.grid.threads_per_warp,
+            self.grid.num_ctas,
+        )
+        .unwrap_or_else(|error| panic!("bug in llopt: the grid is no power of two: {error}"))
+    }
+
+    /// Whether a node can have the label: where two elements become one pair or the reverse, both
+    /// must be in one thread, and the result of a product must be one that there are factors for.
+    fn possible(&self, node: &Node<'c, 'a>, label: LayoutId) -> bool {
+        match &node.kind {
+            NodeKind::Op(_, relation, _) if relation.pairs_elements() => {
+                let shape = self.catalog.extents(node.shape);
+                transfer::split(&self.catalog.encoding(label), &shape).is_ok()
+            }
+            NodeKind::Op(_, relation @ Relation::Dot { .. }, _) => {
+                let shape = self.catalog.extents(node.shape);
+                let encoding = self.catalog.encoding(label);
+                (0..2).all(|factor| {
+                    relation
+                        .operand(&encoding, &shape, factor, &shape)
+                        .is_some()
+                })
+            }
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Layouts as numbers: each encoding, linear map and transfer is computed once.
+//!
+//! A program has many values and few layouts. The catalog gives every encoding on a shape a
+//! [`LayoutId`], and every linear map a number that equal maps share, so that comparing two layouts is
+//! comparing two numbers. What an op makes of a layout ([`Relation`]) is remembered as well: a chain
+//! of a thousand additions asks the algebra once.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
+use llopt_layout::LinearLayout;
+
+use super::relation::Relation;
+
+/// A shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ShapeId(usize);
+
+/// An encoding on a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LayoutId(usize);
+
+/// A linear map; equal maps have equal numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct MapId(usize);
+
+/// What an op does to layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct RelationId(usize);
+
+/// From which layout of an op to which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Transfer {
+    /// The layout of an operand from the label.
+    Operand(usize),
+    /// The label from the layout of an operand.
+    LabelOfOperand(usize),
+    /// The layout of the results from the label.
+    Result,
+    /// The label from the layout of a result.
+    LabelOfResult,
+}
+
+struct Layout {
+    encoding: Rc<Encoding>,
+    shape: ShapeId,
+    map: Option<MapId>,
+}
+
+/// Values and the numbers that they have been given.
+struct Numbers<T> {
+    values: Vec<Rc<T>>,
+    numbers: HashMap<Rc<T>, usize>,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Eq + std::hash::Hash> Numbers<T> {
+    fn number(&mut self, value: T) -> usize {
+        if let Some(&number) = self.numbers.get(&value) {
+            return number;
+        }
+        let value = Rc::new(value);
+        self.values.push(Rc::clone(&value));
+        self.numbers.insert(value, self.values.len() - 1);
+        self.values.len() - 1
+    }
+}
+
+#[derive(Default)]
+struct Tables {
+    shapes: Numbers<Vec<i64>>,
+    relations: Numbers<Relation>,
+    maps: Numbers<LinearLayout>,
+    layouts: Vec<Layout>,
+    numbers: HashMap<(Rc<Encoding>, ShapeId), LayoutId>,
+    transfers: HashMap<(RelationId, Transfer, LayoutId, ShapeId), Option<LayoutId>>,
+}
+
+/// All layouts that one run of the engine has met.
+#[derive(Default)]
+pub(super) struct Catalog {
+    tables: RefCell<Tables>,
+}
+
+impl Catalog {
+    /// The number of a shape.
+    pub(super) fn shape(&self, shape: &[i64]) -> ShapeId {
+        ShapeId(self.tables.borrow_mut().shapes.number(shape.to_vec()))
+    }
+
+    /// The extents of a shape.
+    pub(super) fn extents(&self, shape: ShapeId) -> Rc<Vec<i64>> {
+        Rc::clone(&self.tables.borrow().shapes.values[shape.0])
+    }
+
+    /// The number of a relation.
+    pub(super) fn relation(&self, relation: &Relation) -> RelationId {
+        RelationId(self.tables.borrow_mut().relations.number(relation.clone()))
+    }
+
+    /// The number of an encoding on a shape.
+    pub(super) fn layout(&self, encoding: Encoding, shape: ShapeId) -> LayoutId {
+        let encoding = Rc::new(encoding);
+        let key = (encoding, shape);
+        if let Some(&known) = self.tables.borrow().numbers.get(&key) {
+            return known;
+        }
+        let extents = transfer::extents(&self.extents(shape));
+        let map = key.0.linear_layout(&extents).ok();
+        let tables = &mut *self.tables.borrow_mut();
+        let map = map.map(|map| MapId(tables.maps.number(map)));
+        let number = LayoutId(tables.layouts.len());
+        tables.layouts.push(Layout {
+            encoding: Rc::clone(&key.0),
+            shape,
+            map,
+        });
+        tables.numbers.insert(key, number);
+        number
+    }
+
+    /// The encoding of a layout.
+    pub(super) fn encoding(&self, layout: LayoutId) -> Rc<Encoding> {
+        Rc::clone(&self.tables.borrow().layouts[layout.0].encoding)
+    }
+
+    /// The linear map of a layout; `None` if the encoding stands for none on its shape.
+    pub(super) fn map(&self, layout: LayoutId) -> Option<MapId> {
+        self.tables.borrow().layouts[layout.0].map
+    }
+
+    /// A linear map.
+    pub(super) fn linear(&self, map: MapId) -> Rc<LinearLayout> {
+        Rc::clone(&self.tables.borrow().maps.values[map.0])
+    }
+
+    /// Whether two layouts put every element in the same place.
+    pub(super) fn are_equal(&self, left: LayoutId, right: LayoutId) -> bool {
+        left == right || (self.map(left).is_some() && self.map(left) == self.map(right))
+    }
+
+    /// The layout that an operand of this shape has to have; `None` if there is none.
+    pub(super) fn operand(
+        &self,
+        relation: RelationId,
+        label: LayoutId,
+        operand: usize,
+        shape: ShapeId,
+    ) -> Option<LayoutId> {
+        self.transfer(relation, Transfer::Operand(operand), label, shape)
+    }
+
+    /// The label, of this shape, from the layout of an operand.
+    pub(super) fn label_of_operand(
+        &self,
+        relation: RelationId,
+        layout: LayoutId,
+        operand: usize,
+        shape: ShapeId,
+    ) -> Option<LayoutId> {
+        self.transfer(relation, Transfer::LabelOfOperand(operand), layout, shape)
+    }
+
+    /// The layout of a result of this shape.
+    pub(super) fn result(
+        &self,
+        relation: RelationId,
+        label: LayoutId,
+        shape: ShapeId,
+    ) -> Option<LayoutId> {
+        self.transfer(relation, Transfer::Result, label, shape)
+    }
+
+    /// The label, of this shape, from the layout of a result.
+    pub(super) fn label_of_result(
+        &self,
+        relation: RelationId,
+        layout: LayoutId,
+        shape: ShapeId,
+    ) -> Option<LayoutId> {
+        self.transfer(relation, Transfer::LabelOfResult, layout, shape)
+    }
+
+    fn transfer(
+        &self,
+        relation: RelationId,
+        transfer: Transfer,
+        from: LayoutId,
+        to: ShapeId,
+    ) -> Option<LayoutId> {
+        let key = (relation, transfer, from, to);
+        if let Some(&known) = self.tables.borrow().transfers.get(&key) {
+            return known;
+        }
+        let (rule, encoding, shape) = {
+            let tables = self.tables.borrow();
+            let layout = &tables.layouts[from.0];
+            (
+                Rc::clone(&tables.relations.values[relation.0]),
+                Rc::clone(&layout.encoding),
+                Rc::clone(&tables.shapes.values[layout.shape.0]),
+            )
+        };
+        let extents = self.extents(to);
+        let found = match transfer {
+            Transfer::Operand(index) => rule.operand(&encoding, &shape, index, &extents),
+            Transfer::LabelOfOperand(index) => {
+                rule.label_of_operand(&encoding, &shape, index, &extents)
+            }
+            Transfer::Result => rule.result(&encoding, &shape),
+            Transfer::LabelOfResult => rule.label_of_result(&encoding, &shape),
+        };
+        let found = found.map(|encoding| self.layout(encoding, to));
+        self.tables.borrow_mut().transfers.insert(key, found);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use llopt_dialects::layout::encoding::Blocked;
+
+    use super::*;
+
+    fn rows(catalog: &Catalog, per_thread: u32) -> LayoutId {
+        let blocked = Blocked::spread_over_cluster(&[64, 64], &[1, per_thread], &[1, 0], 4, 32, 1);
+        let shape = catalog.shape(&[64, 64]);
+        catalog.layout(Encoding::Blocked(blocked.unwrap()), shape)
+    }
+
+    #[test]
+    fn equal_layouts_have_one_number_and_equal_maps_compare_equal() {
+        let catalog = Catalog::default();
+        let layout = rows(&catalog, 4);
+        assert_eq!(layout, rows(&catalog, 4));
+        assert!(!catalog.are_equal(layout, rows(&catalog, 2)));
+        // The same map, spelled as a linear layout.
+        let map = catalog.linear(catalog.map(layout).unwrap());
+        let linear = llopt_dialects::layout::encoding::Linear::new((*map).clone()).unwrap();
+        let spelled = catalog.layout(Encoding::Linear(linear), catalog.shape(&[64, 64]));
+        assert_ne!(spelled, layout);
+        assert!(catalog.are_equal(spelled, layout));
+    }
+
+    #[test]
+    fn a_transposition_there_and_back_is_where_it_began() {
+        let catalog = Catalog::default();
+        let layout = rows(&catalog, 4);
+        let shape = catalog.shape(&[64, 64]);
+        let relation = catalog.relation(&Relation::Transpose { order: vec![1, 0] });
+        let there = catalog
+            .label_of_operand(relation, layout, 0, shape)
+            .unwrap();
+        assert!(!catalog.are_equal(layout, there));
+        let back = catalog.operand(relation, there, 0, shape).unwrap();
+        assert!(catalog.are_equal(layout, back));
+    }
+}

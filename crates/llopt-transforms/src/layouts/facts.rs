@@ -1,0 +1,42 @@
+//! What is known of the addresses and masks of accesses, through copies of what computes them.
+
+use std::collections::HashMap;
+
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use crate::axis::{AxisAnalysis, AxisFacts};
+
+/// Axis facts of a module and of copies that were made since they were found: a copy holds what the
+/// original holds.
+pub(super) struct Facts<'c, 'a> {
+    analysis: AxisAnalysis,
+    originals: HashMap<usize, Value<'c, 'a>>,
+}
+
+fn key(value: Value<'_, '_>) -> usize {
+    value.to_raw().ptr as usize
+}
+
+impl<'c: 'a, 'a> Facts<'c, 'a> {
+    /// Analyses a module.
+    pub(super) fn of(module: OperationRef<'c, 'a>) -> Self {
+        Self {
+            analysis: AxisAnalysis::of(module),
+            originals: HashMap::new(),
+        }
+    }
+
+    /// Notes copies, each with what it is a copy of.
+    pub(super) fn copied(&mut self, copies: Vec<(Value<'c, 'a>, Value<'c, 'a>)>) {
+        for (copy, original) in copies {
+            let first = self.originals.get(&key(original)).copied();
+            self.originals.insert(key(copy), first.unwrap_or(original));
+        }
+    }
+
+    /// What is known about a value.
+    pub(super) fn of_value(&self, value: Value<'c, 'a>) -> AxisFacts {
+        let original = self.originals.get(&key(value)).copied();
+        self.analysis.facts(original.unwrap_or(value))
+    }
+}

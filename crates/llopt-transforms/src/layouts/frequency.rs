@@ -1,0 +1,116 @@
+//! How often an op runs for each time that its function does.
+//!
+//! A loop whose bounds and step are constants runs as often as they say, any other
+//! [`ITERATIONS`] times; of the regions of a condition each runs as often as the others. Blocks that
+//! branches connect are taken to run once.
+
+use std::collections::HashMap;
+
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
+use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
+
+/// How often a loop is taken to run for each time that it is entered.
+const ITERATIONS: f64 = 32.0;
+
+/// How often blocks run.
+pub(super) struct Frequencies {
+    blocks: HashMap<usize, f64>,
+}
+
+fn key(block: BlockRef<'_, '_>) -> usize {
+    block.to_raw().ptr as usize
+}
+
+impl Frequencies {
+    /// Counts through the regions of functions.
+    pub(super) fn of(functions: &[OperationRef<'_, '_>]) -> Self {
+        let mut frequencies = Self {
+            blocks: HashMap::new(),
+        };
+        for &function in functions {
+            frequencies.add(function, 1.0);
+        }
+        frequencies
+    }
+
+    fn add(&mut self, operation: OperationRef<'_, '_>, frequency: f64) {
+        let regions = operation.region_refs().len();
+        if regions == 0 {
+            return;
+        }
+        let inside = frequency * times(operation);
+        for region in operation.region_refs() {
+            for block in region.blocks() {
+                self.blocks.insert(key(block), inside);
+                for operation in block.operations() {
+                    self.add(operation, inside);
+                }
+            }
+        }
+    }
+
+    fn of_block(&self, block: Option<BlockRef<'_, '_>>) -> f64 {
+        block
+            .and_then(|block| self.blocks.get(&key(block)).copied())
+            .unwrap_or(1.0)
+    }
+
+    /// How often an op runs.
+    pub(super) fn of_op(&self, operation: OperationRef<'_, '_>) -> f64 {
+        self.of_block(operation.parent_block())
+    }
+
+    /// How often a value is made.
+    pub(super) fn of_value(&self, value: Value<'_, '_>) -> f64 {
+        self.of_block(value.parent_block())
+    }
+
+    /// Where something that `user` needs of `value` runs least often, and how often that is: before
+    /// the user, or before an op around it that the value is defined outside of.
+    pub(super) fn rarest_place<'c: 'a, 'a>(
+        &self,
+        value: Value<'c, 'a>,
+        user: OperationRef<'c, 'a>,
+    ) -> (OperationRef<'c, 'a>, f64) {
+        let home = value.parent_block().map(key);
+        let mut best = (user, self.of_op(user));
+        let mut place = user;
+        while place.parent_block().map(key) != home {
+            let Some(around) = place.parent_op().filter(|op| !op.is_named("tt.func")) else {
+                break;
+            };
+            place = around;
+            let frequency = self.of_op(place);
+            if frequency < best.1 {
+                best = (place, frequency);
+            }
+        }
+        best
+    }
+}
+
+/// How often the regions of an op run for each time that it does.
+fn times(operation: OperationRef<'_, '_>) -> f64 {
+    match operation.name_str() {
+        "scf.for" => trip_count(operation).unwrap_or(ITERATIONS),
+        "scf.while" => ITERATIONS,
+        "scf.if" => 0.5,
+        "scf.index_switch" => 1.0 / operation.region_refs().len() as f64,
+        _ => 1.0,
+    }
+}
+
+/// The number of iterations of a loop with constant bounds and step.
+fn trip_count(operation: OperationRef<'_, '_>) -> Option<f64> {
+    let constant = |operand: usize| {
+        let definition = operation.operand_value(operand)?.defining_op()?;
+        let is_constant = definition.is_named("arith.constant");
+        is_constant.then(|| definition.attr("value")?.as_i64())?
+    };
+    let (lower, upper, step) = (constant(0)?, constant(1)?, constant(2)?);
+    if step <= 0 {
+        return None;
+    }
+    let length = upper.checked_sub(lower)?.max(0) as u64;
+    Some((length.div_ceil(step.unsigned_abs()) as f64).max(1.0))
+}

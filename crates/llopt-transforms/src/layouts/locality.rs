@@ -1,0 +1,307 @@
+//! Reductions that a loop adds up: partial results stay in their threads until the loop ends.
+//!
+//! A loop that carries `r = combine(r, reduce(x))` brings the elements of every `x` together across
+//! lanes and warps only to combine them once more with what comes next. If `combine` is what the
+//! reduction combines with, the order of all these combinations is as open as that of one reduction, so
+//! the loop may carry one partial result for each thread instead:
+//!
+//! ```text
+//! r = init                                p = neutral
+//! for …                                   for …
+//!   r = combine(r, reduce(x))      =>       p = combine(p, reduce(x, within each thread))
+//!                                         r = combine(init, reduce(p))
+//! ```
+//!
+//! Within a thread means: of the coordinate along the axis, the lowest and the highest bits that
+//! registers hold in the layout of `x` are split off by a reshape and reduced alone, which moves
+//! nothing. What is left of the axis is the axis of `p`.
+//!
+//! Whether that pays is a question of the layout, so it is part of a label's price: a reduction that can
+//! stay in its threads costs the cheaper of both forms, and the chosen label says which form is
+//! written. The labelling is found anew for the program that it leads to.
+
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::ReshapeOp;
+use llopt_layout::plan::Costs;
+use llopt_layout::{Dim, LinearLayout};
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
+use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
+
+use super::combining::Combining;
+use super::cost::{registers, times};
+use super::frequency::Frequencies;
+use super::labelling::Cost;
+
+/// A reduction whose results a loop adds up.
+#[derive(Clone, Copy)]
+pub(super) struct Local<'c, 'a> {
+    reduce: OperationRef<'c, 'a>,
+    combine: OperationRef<'c, 'a>,
+    /// The loop, and the position among the values that it carries.
+    around: OperationRef<'c, 'a>,
+    carried: usize,
+    axis: usize,
+    /// The element with which a combination changes nothing, as bits.
+    neutral: u64,
+}
+
+/// Operands of `scf.for` before the values that it carries: bounds and step.
+const BOUNDS: usize = 3;
+
+impl<'c: 'a, 'a> Local<'c, 'a> {
+    /// What a reduction is in the loop around it, if it is what this is about.
+    pub(super) fn of(reduce: OperationRef<'c, 'a>) -> Option<Self> {
+        if !reduce.is_named("tt.reduce") || reduce.operand_values().len() != 1 {
+            return None;
+        }
+        let result = reduce.result_value(0)?;
+        let combine = only_user(result)?;
+        let region = reduce.region_ref(0)?.single_block()?;
+        let inside = region.operations().next()?;
+        // One op, which the loop uses as well, and the terminator.
+        if region.operations().count() != 2
+            || inside.operand_values().len() != 2
+            || inside.name_str() != combine.name_str()
+            || !inside.operand_values().all(|value| {
+                value
+                    .argument_of()
+                    .is_some_and(|(block, _)| block == region)
+            })
+            || inside.operand_value(0) == inside.operand_value(1)
+        {
+            return None;
+        }
+        let around = combine.parent_op().filter(|op| op.is_named("scf.for"))?;
+        if reduce.parent_block() != combine.parent_block() {
+            return None;
+        }
+        let other = combine.operand_values().find(|value| *value != result)?;
+        let (block, argument) = other.argument_of()?;
+        let body = around.region_ref(0)?.single_block()?;
+        // The first argument counts the iterations.
+        let carried = argument.checked_sub(1)?;
+        let yielded = only_user(combine.result_value(0)?)?;
+        if block != body
+            || combine.operand_values().len() != 2
+            || only_user(other)? != combine
+            || !yielded.is_named("scf.yield")
+            || yielded.operand_value(carried) != combine.result_value(0)
+        {
+            return None;
+        }
+        let operand = RankedTensor::of(reduce.operand_value(0)?.r#type())?;
+        if operand.encoding().is_some() {
+            return None;
+        }
+        Some(Self {
+            reduce,
+            combine,
+            around,
+            carried,
+            axis: reduce.attr("axis")?.as_int()?,
+            neutral: neutral(combine.name_str(), operand.element())?,
+        })
+    }
+
+    /// Bits of the coordinate along the axis that registers hold: the lowest ones, and the highest.
+    fn in_thread(&self, layout: &LinearLayout) -> (u32, u32) {
+        let dim = Dim::tensor(self.axis);
+        let bits = layout.out_dim_size_log2(dim);
+        let mut alone = 0u32;
+        let mut elsewhere = 0u32;
+        for &place in layout.in_dims() {
+            for bit in 0..layout.in_dim_size_log2(place) {
+                let entry = layout.basis_entry(place, bit, dim);
+                let others = (0..layout.out_dims().len())
+                    .filter(|&other| other != self.axis)
+                    .any(|other| layout.basis_entry(place, bit, Dim::tensor(other)) != 0);
+                if place == Dim::REGISTER && entry.is_power_of_two() && !others {
+                    alone |= entry;
+                } else {
+                    elsewhere |= entry;
+                }
+            }
+        }
+        let free = alone & !elsewhere;
+        let low = free.trailing_ones().min(bits);
+        let high = (free << (32 - bits.max(1))).leading_ones().min(bits - low);
+        (low, if bits == 0 { 0 } else { high })
+    }
+
+    /// What this form costs, as often as it runs.
+    pub(super) fn cost(
+        &self,
+        combining: &Combining<'_>,
+        costs: &Costs,
+        frequencies: &Frequencies,
+    ) -> Cost {
+        let (low, high) = self.in_thread(combining.layout);
+        let elements = registers(combining.layout) as f32;
+        let partials = elements / (1u64 << (low + high)) as f32;
+        let words = combining.words as f32;
+        let combine = combining.combination as f32 * costs.issue;
+        // The loop's own combination is one of partial results, which registers hold all the time.
+        let inside = elements * combine + partials * words * costs.register;
+        times(inside, frequencies.of_op(self.reduce)).saturating_add(times(
+            combining.reduction(costs),
+            frequencies.of_op(self.around),
+        ))
+    }
+
+    /// Rewrites the loop for this layout of the reduction's operand.
+    pub(super) fn write(&self, layout: &LinearLayout) -> Option<()> {
+        let (low, high) = self.in_thread(layout);
+        let operand = self.reduce.operand_value(0)?;
+        let body = self.reduce.parent_block()?;
+        let mut partial = operand;
+        // The highest bits first: what is left of the axis then begins where it did.
+        for (bits, is_high) in [(high, true), (low, false)] {
+            if bits > 0 {
+                partial = self.reduce_piece(partial, bits, is_high)?;
+            }
+        }
+        let r#type = partial.r#type();
+
+        // Before the loop: nothing yet.
+        let home = self.around.parent_block()?;
+        let location = self.reduce.loc();
+        let zero = attr::splat(r#type, self.neutral)?;
+        let start = home.insert_operation_before(
+            self.around,
+            melior::dialect::arith::constant(self.reduce.ctx(), zero, location),
+        );
+        let initial = self.around.operand_value(BOUNDS + self.carried)?;
+        self.around
+            .set_operand_value(BOUNDS + self.carried, start.result_value(0)?);
+
+        // In the loop: the same combination, on partial results.
+        let (argument, result) = (
+            self.around
+                .region_ref(0)?
+                .entry()?
+                .argument_value(1 + self.carried)?,
+            self.around.result_value(self.carried)?,
+        );
+        let whole: Type = result.r#type();
+        argument.set_type(r#type);
+        let combined = body.insert_operation_before(self.combine, self.combine.clone_op());
+        for (index, value) in self.combine.operand_values().enumerate() {
+            let value = if value == argument { argument } else { partial };
+            combined.set_operand_value(index, value);
+        }
+        combined.result_value(0)?.set_type(r#type);
+        let yielded = only_user(self.combine.result_value(0)?)?;
+        yielded.set_operand_value(self.carried, combined.result_value(0)?);
+
+        // After the loop: all of them together, and what the loop began with.
+        let total = home.insert_operation_after(self.around, self.reduce.clone_op());
+        let last = home.insert_operation_after(total, self.combine.clone_op());
+        for (index, value) in self.combine.operand_values().enumerate() {
+            let value = if value == argument {
+                initial
+            } else {
+                total.result_value(0)?
+            };
+            last.set_operand_value(index, value);
+        }
+        last.result_value(0)?.set_type(whole);
+        result.replace_uses_except(last.result_value(0)?, &[total, last]);
+        result.set_type(r#type);
+        total.set_operand_value(0, result);
+        self.combine.erase();
+        self.reduce.erase();
+        Some(())
+    }
+
+    /// Reduces the highest or lowest bits of the axis alone.
+    fn reduce_piece(
+        &self,
+        value: Value<'c, 'a>,
+        bits: u32,
+        is_high: bool,
+    ) -> Option<Value<'c, 'a>> {
+        let tensor = RankedTensor::of(value.r#type())?;
+        let shape = tensor.shape();
+        let piece = 1i64 << bits;
+        let rest = shape[self.axis] / piece;
+        let (split, axis) = if is_high {
+            ([piece, rest], self.axis)
+        } else {
+            ([rest, piece], self.axis + 1)
+        };
+        let mut divided = shape.clone();
+        divided.splice(self.axis..=self.axis, split);
+        let mut left = shape.clone();
+        left[self.axis] = rest;
+        let body = self.reduce.parent_block()?;
+        let of_shape = |shape: &[i64]| RankedTensor::get(shape, tensor.element(), None);
+        let divided = of_shape(&divided);
+        let reshape = ReshapeOp::build(self.reduce.loc(), divided, value, false, false);
+        let reshape = body.insert_operation_before(self.reduce, reshape);
+        let reduce = body.insert_operation_before(self.reduce, self.reduce.clone_op());
+        reduce.set_operand_value(0, reshape.result_value(0)?);
+        reduce.set_attr("axis", attr::i32(self.reduce.ctx(), axis as i32));
+        let result = reduce.result_value(0)?;
+        result.set_type(of_shape(&left));
+        Some(result)
+    }
+}
+
+/// The op with the only use of a value.
+fn only_user<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
+    let mut users = value.users();
+    let user = users.next()?;
+    users.next().is_none().then_some(user)
+}
+
+/// The element with which a combination by this op changes nothing, as bits. For a sum that is the
+/// negative zero, and for the larger number of two, of which one may be NaN, it is NaN.
+fn neutral(op: &str, element: Type<'_>) -> Option<u64> {
+    let width = element.bit_width()?;
+    let ones = u64::MAX >> (64 - width);
+    let sign = 1u64 << (width - 1);
+    // The exponent's bits, and the highest one of the mantissa.
+    let float = match element.to_string().as_str() {
+        "f64" => Some((0x7ff0_0000_0000_0000, 0x0008_0000_0000_0000)),
+        "f32" => Some((0x7f80_0000, 0x0040_0000)),
+        "f16" => Some((0x7c00, 0x0200)),
+        "bf16" => Some((0x7f80, 0x0040)),
+        _ => None,
+    };
+    let (infinity, quiet) = float.unwrap_or((0, 0));
+    Some(match op {
+        "arith.addi" | "arith.ori" | "arith.xori" | "arith.maxui" => 0,
+        "arith.andi" | "arith.minui" => ones,
+        "arith.muli" => 1,
+        "arith.maxsi" => sign,
+        "arith.minsi" => ones & !sign,
+        _ if float.is_none() => return None,
+        "arith.addf" => sign,
+        "arith.maximumf" => sign | infinity,
+        "arith.minimumf" => infinity,
+        "arith.maxnumf" | "arith.minnumf" => infinity | quiet,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neutral_elements_are_neutral() {
+        let context = melior::Context::new();
+        let of = |op, element| neutral(op, Type::parse(&context, element).unwrap());
+        let float = |op| f32::from_bits(of(op, "f32").unwrap() as u32);
+        for x in [0.0f32, -0.0, 1.5, f32::NEG_INFINITY] {
+            assert_eq!((float("arith.addf") + x).to_bits(), x.to_bits());
+            assert_eq!(float("arith.maxnumf").max(x).to_bits(), x.to_bits());
+            assert!(float("arith.maximumf") <= x);
+        }
+        assert!(float("arith.minimumf") >= f32::INFINITY);
+        assert_eq!(of("arith.maxsi", "i8"), Some(0x80));
+        assert_eq!(of("arith.minui", "i16"), Some(0xffff));
+        assert_eq!(of("arith.addf", "f8E5M2"), None);
+        assert_eq!(of("arith.subf", "f32"), None);
+    }
+}

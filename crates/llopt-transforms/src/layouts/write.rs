@@ -1,0 +1,142 @@
+//! Writing chosen layouts into types, and conversions where producer and consumer differ.
+//!
+//! A conversion is put before the op that wants it, or before the outermost loop that it can be taken
+//! out of; uses in one block that want the same share one.
+
+use std::collections::HashMap;
+
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::tables::types::{RankedTensor, context_of};
+use llopt_dialects::ttg::ConvertLayoutOp;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk, attr};
+use melior::ir::r#type::FunctionType;
+use melior::ir::{Attribute, BlockLike, OperationRef, Type, Value, ValueLike};
+
+use super::catalog::LayoutId;
+use super::engine::Engine;
+use super::graph::NodeKind;
+
+/// Writes the layouts into the types, and conversions where they differ.
+pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) {
+    let catalog = engine.catalog;
+    let set = |value: Value<'c, 'a>, shape, node, label| {
+        if let Some(given) = engine.given(node, shape, label) {
+            set_layout(value, &catalog.encoding(given));
+        }
+    };
+    for (node, &label) in engine.graph.nodes.iter().zip(labels) {
+        match &node.kind {
+            NodeKind::Op(operation, ..) => {
+                for result in operation.result_values() {
+                    if let Some(tensor) = RankedTensor::of(result.r#type()) {
+                        set(result, catalog.shape(&tensor.shape()), node, label);
+                    }
+                }
+                if operation.is_named("arith.constant") {
+                    retype_constant(*operation);
+                }
+            }
+            NodeKind::Carried(values) => {
+                for &value in values {
+                    set(value, node.shape, node, label);
+                }
+            }
+        }
+    }
+    let mut converted: HashMap<(usize, LayoutId, usize), Value<'c, 'a>> = HashMap::new();
+    for used in &engine.graph.uses {
+        let Some(tensor) = RankedTensor::of(used.value.r#type()) else {
+            continue;
+        };
+        let consumer = &engine.graph.nodes[used.consumer];
+        let Some(wanted) = engine.wanted(consumer, used, labels[used.consumer]) else {
+            continue;
+        };
+        let encoding = catalog.encoding(wanted).to_attribute(used.operation.ctx());
+        if tensor.encoding() == Some(encoding) {
+            continue;
+        }
+        // Where both sides came with their layouts, they fit as they are spelled.
+        let producer = &engine.graph.nodes[used.producer];
+        let given = engine.given(producer, used.shape, labels[used.producer]);
+        let fits = given.is_some_and(|given| catalog.are_equal(given, wanted));
+        if fits && producer.pinned.is_some() && consumer.pinned.is_some() {
+            continue;
+        }
+        let Some(block) = used.place.parent_block() else {
+            continue;
+        };
+        let key = (
+            used.value.to_raw().ptr as usize,
+            wanted,
+            block.to_raw().ptr as usize,
+        );
+        let value = match converted.get(&key) {
+            Some(&value) => value,
+            None => {
+                let to: Type = tensor.with_encoding(Some(encoding));
+                let conversion = ConvertLayoutOp::build(used.operation.loc(), to, used.value);
+                let made = block.insert_operation_before(used.place, conversion);
+                let Some(value) = made.result_value(0) else {
+                    continue;
+                };
+                converted.insert(key, value);
+                value
+            }
+        };
+        used.operation.set_operand_value(used.operand, value);
+    }
+}
+
+fn set_layout(value: Value<'_, '_>, layout: &Encoding) {
+    if let Some(tensor) = RankedTensor::of(value.r#type())
+        && tensor.encoding().is_none()
+    {
+        let encoding: Attribute = layout.to_attribute(context_of(value.r#type()));
+        value.set_type(tensor.with_encoding(Some(encoding)));
+    }
+}
+
+/// Gives the elements of a constant the type that its result has got.
+fn retype_constant(operation: OperationRef<'_, '_>) {
+    let (Some(result), Some(value)) = (operation.result_value(0), operation.attr("value")) else {
+        return;
+    };
+    let retyped = match value.splat_bits() {
+        Some(bits) => attr::splat(result.r#type(), bits),
+        None => value
+            .dense_bits()
+            .and_then(|bits| attr::dense(result.r#type(), &bits)),
+    };
+    if let Some(retyped) = retyped {
+        operation.set_attr("value", retyped);
+    }
+}
+
+/// Gives a function the type that its arguments and returns have got.
+pub(super) fn retype_function(function: OperationRef<'_, '_>) {
+    let Some(entry) = function.region_ref(0).and_then(RegionExt::entry) else {
+        return;
+    };
+    let arguments: Vec<Type> = entry
+        .argument_values()
+        .map(|value| value.r#type())
+        .collect();
+    let mut results: Option<Vec<Type>> = None;
+    function.for_each_op(Walk::PreOrder, |operation| {
+        if operation.is_named("tt.return") && results.is_none() {
+            results = Some(operation.operand_types().collect());
+        }
+    });
+    let tensors = |types: &[Type]| {
+        types
+            .iter()
+            .any(|r#type| RankedTensor::of(*r#type).is_some())
+    };
+    let results = results.unwrap_or_default();
+    if tensors(&arguments) || tensors(&results) {
+        let context = function.ctx();
+        let r#type = FunctionType::new(context, &arguments, &results);
+        function.set_attr("function_type", attr::r#type(r#type.into()));
+    }
+}
