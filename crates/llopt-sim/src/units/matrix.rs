@@ -65,24 +65,27 @@ impl Element {
         })
     }
 
-    /// How a product of these elements is added in single precision, if it is known.
+    /// How products of these elements are added, if it is known.
     pub(crate) fn accumulation(
         self,
         target: Target,
         result: Self,
         warps: u32,
     ) -> Option<Accumulation> {
-        let element = match self {
+        accumulation(target, self.in_tables()?, result.in_tables()?, warps)
+    }
+
+    /// Its name in the target's tables; nothing for what no sum depends on.
+    fn in_tables(self) -> Option<MatrixElement> {
+        Some(match self {
             Element::F16 => MatrixElement::F16,
             Element::BF16 => MatrixElement::Bf16,
             Element::TF32 => MatrixElement::Tf32,
+            Element::F32 => MatrixElement::F32,
             Element::E4M3 => MatrixElement::E4m3,
             Element::E5M2 => MatrixElement::E5m2,
             _ => return None,
-        };
-        (result == Element::F32)
-            .then(|| accumulation(target, element, warps))
-            .flatten()
+        })
     }
 
     /// The exponent of the least normal value.
@@ -253,7 +256,7 @@ pub(crate) struct Matrix {
     pub(crate) c: Fragment,
     /// Fields of D; its element and deal are C's.
     pub(crate) d: Vec<Field>,
-    /// How the unit adds in single precision, where that is known.
+    /// How the unit adds, where that is known.
     pub(crate) accumulation: Option<Accumulation>,
     /// Integer results are clamped to 32 bits instead of wrapping.
     pub(crate) saturate: bool,
@@ -283,9 +286,10 @@ impl Matrix {
                     let (row, column) = ((block * m + i) * k, (block * n + j) * k);
                     let (row, column) = (row..row + k, column..column + k);
                     d[at] = if let Some((how, a, b)) = &known {
-                        let start = f32::from_bits(c[at] as u32);
+                        let element = self.c.element;
+                        let start = element.real(c[at]);
                         let sum = tensor_core::sum(how, &a[row], &b[column], start);
-                        u64::from(sum.to_bits())
+                        element.format().map_or(0, |format| format.nearest(sum))
                     } else if integer {
                         self.dot_integer(&a[row], &b[column], c[at])
                     } else {

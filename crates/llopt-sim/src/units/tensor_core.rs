@@ -4,7 +4,7 @@
 //! was cut off is an integer below 2^28 in units of the last kept bit, so that sums of 33 terms are integers too.
 //! What is not finite takes no part in alignment: such sums follow IEEE.
 
-use llopt_target::matrix::{Accumulation, AccumulatorOrder};
+use llopt_target::matrix::{Accumulation, AccumulatorOrder, SumRounding};
 
 /// The least exponent of a normal single, which subnormal accumulators have, too.
 const LEAST_EXPONENT: i32 = -126;
@@ -84,42 +84,32 @@ fn aligned(
         .map(|(product, _)| (product * units).trunc())
         .sum::<f64>()
         + (start * units).trunc();
-    cut(sum * unit, how.result_bits)
+    match how.rounding {
+        SumRounding::CutOff(bits) => cut(sum * unit, bits),
+        SumRounding::Nearest => sum * unit,
+    }
 }
 
-/// `start + row * column` in single precision.
-pub(crate) fn sum(how: &Accumulation, row: &[Factor], column: &[Factor], start: f32) -> f32 {
-    let exact = f64::from(start);
-    let ieee = || {
-        row.iter()
-            .zip(column)
-            .map(|(a, b)| a.value * b.value)
-            .sum::<f64>()
-            + exact
-    };
-    if !start.is_finite()
-        || row
-            .iter()
-            .chain(column)
-            .any(|factor| !factor.value.is_finite())
-    {
-        return ieee() as f32;
+/// `start + row * column`, which is still to be rounded to the nearest number of the result's type.
+pub(crate) fn sum(how: &Accumulation, row: &[Factor], column: &[Factor], start: f64) -> f64 {
+    let factors = || row.iter().chain(column);
+    if !start.is_finite() || factors().any(|factor| !factor.value.is_finite()) {
+        let products = row.iter().zip(column).map(|(a, b)| a.value * b.value);
+        return products.sum::<f64>() + start;
     }
-    let sum = match how.order {
-        AccumulatorOrder::WithProducts => aligned(how, row, column, exact, |_| true),
+    match how.order {
+        AccumulatorOrder::WithProducts => aligned(how, row, column, start, |_| true),
         AccumulatorOrder::AfterTwoHalves => {
             let lower = aligned(how, row, column, 0.0, |k| k % 4 < 2);
-            let products = aligned(how, row, column, lower, |k| k % 4 >= 2);
-            return products as f32 + start;
+            aligned(how, row, column, lower, |k| k % 4 >= 2) + start
         }
-    };
-    sum as f32
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numbers::float::{BF16, E4M3, E5M2, F16, Format, TF32};
+    use crate::numbers::float::{BF16, E4M3, E5M2, F16, F32, Format, TF32};
     use llopt_target::Target;
     use llopt_target::matrix::{MatrixElement, accumulation};
 
@@ -157,25 +147,29 @@ mod tests {
                     })
                     .collect()
             };
+            let (of_result, result) = match d.len() {
+                8 => (F32, MatrixElement::F32),
+                _ => (F16, MatrixElement::F16),
+            };
             let warps = if kind == "mma" { 1 } else { 4 };
-            let how = accumulation(target, element, warps).unwrap();
-            let single = |text: &str| f32::from_bits(codes(text, 8)[0] as u32);
-            let found = sum(&how, &factors(a), &factors(b), single(c));
-            assert_eq!(found.to_bits(), single(d).to_bits(), "{line}");
+            let how = accumulation(target, element, result, warps).unwrap();
+            let number = |text: &str| of_result.decode(codes(text, text.len())[0]);
+            let found = sum(&how, &factors(a), &factors(b), number(c));
+            assert_eq!(of_result.nearest(found), codes(d, d.len())[0], "{line}");
             seen += 1;
         }
-        assert!(seen >= 240, "{seen} sums were recorded");
+        assert!(seen >= 300, "{seen} sums were recorded");
     }
 
     /// The worked example of the theory.
     #[test]
     fn a_small_term_survives_cancellation() {
         let target = Target::parse("cuda:90").unwrap();
-        let how = accumulation(target, MatrixElement::F16, 1).unwrap();
+        let how = accumulation(target, MatrixElement::F16, MatrixElement::F32, 1).unwrap();
         let factor = |value: f64| Factor::new(value, -14);
         let row = [factor(1.0), factor(power(-14))];
         let column = [factor(1.0), factor(power(-11))];
         assert_eq!(sum(&how, &row, &column, 0.0), 1.0);
-        assert_eq!(f64::from(sum(&how, &row, &column, -1.0)), power(-25));
+        assert_eq!(sum(&how, &row, &column, -1.0), power(-25));
     }
 }

@@ -48,7 +48,7 @@ pub mod amdgpu;
 mod instruction;
 pub mod nvptx;
 
-pub use accumulation::{Accumulation, AccumulatorOrder, accumulation};
+pub use accumulation::{Accumulation, AccumulatorOrder, SumRounding, accumulation};
 pub use instruction::{
     BlockScale, MatrixElement, MatrixInstruction, Operand, OperandPlace, instructions,
     instructions_for,
