@@ -25,6 +25,17 @@ pub(crate) fn shared_context() -> Result<Taken<'static>, Error> {
     COMPILATIONS.take(context)
 }
 
+/// Calls `work` with a context that knows all dialects, in a thread of its own: what goes wrong there leaves
+/// the process alone.
+///
+/// # Errors
+/// A bug in llopt, or no thread could be started.
+pub fn with_context<T: Send + 'static>(
+    work: impl FnOnce(&Context) -> T + Send + 'static,
+) -> Result<T, Error> {
+    crate::contain::contained(move || Ok(work(&context()?)))
+}
+
 fn registry() -> Result<DialectRegistry, RegisterError> {
     llopt_mlir::pass::register_upstream_passes();
     llopt_transforms::register();

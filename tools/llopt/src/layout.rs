@@ -10,7 +10,7 @@ use std::{fs, io};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use llopt::Target;
-use llopt::layout::{LinearLayout, Memory, Reader};
+use llopt_view::{LinearLayout, Memory, Reader};
 
 use crate::output::Output;
 

@@ -4,7 +4,10 @@
 //! The decisions are those that code generation followed ([`llopt_codegen::walk::decision`]); nothing is planned a
 //! second time here. JSON has the shape of [`Explanation`]; fields may be added to it, none change.
 
+mod plan;
 mod text;
+
+pub use plan::PlanJson;
 
 use llopt_codegen::llvm::machine;
 use llopt_codegen::walk::decision::{Choice, Decision, Gather, Port, Reduction, Scan, Site};
@@ -12,7 +15,6 @@ use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
 use crate::contain::contained;
-use crate::layout::PlanJson;
 use crate::{Error, Options, Source, Timings, compiler, module, session};
 
 /// All decisions about one kernel.

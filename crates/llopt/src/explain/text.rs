@@ -2,11 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::layout::PlanJson;
-
 use llopt_codegen::walk::decision::{Gather, Priced, Reduction, Scan};
 
-use super::{Access, End, Explained, Explanation, Kind, Op, Width};
+use super::{Access, End, Explained, Explanation, Kind, Op, PlanJson, Width};
 
 impl fmt::Display for Explanation {
     /// A head line, then a paragraph for each decision: the op and its line, what was decided, why it is

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::Args;
 use llopt::Target;
-use llopt::layout::conflicts;
+use llopt_view::conflicts;
 
 use super::swizzle::Kind;
 use super::{LayoutText, On, print};

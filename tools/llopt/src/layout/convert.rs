@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
-use llopt::layout::{ConversionJson, conversion};
+use llopt_view::{ConversionJson, conversion};
 
 use super::{Ends, print};
 

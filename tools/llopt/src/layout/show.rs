@@ -5,7 +5,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use llopt::Target;
-use llopt::layout::{self, Banks, LayoutJson, Window};
+use llopt_view::{Banks, LayoutJson, Window};
 
 use super::{LayoutText, On};
 use crate::output::Output;
@@ -61,12 +61,12 @@ enum View {
 
 impl View {
     /// The view as cells; `None` for bases, which are no picture.
-    fn grid(self) -> Option<layout::View> {
+    fn grid(self) -> Option<llopt_view::View> {
         match self {
             Self::Bases => None,
-            Self::Tensor => Some(layout::View::Tensor),
-            Self::Hardware => Some(layout::View::Hardware),
-            Self::Matrix => Some(layout::View::Matrix),
+            Self::Tensor => Some(llopt_view::View::Tensor),
+            Self::Hardware => Some(llopt_view::View::Hardware),
+            Self::Matrix => Some(llopt_view::View::Matrix),
         }
     }
 }
@@ -130,17 +130,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(output) = &arguments.svg {
         let mut grids = Vec::new();
         for view in views.iter().filter_map(|view| view.grid()) {
-            grids.extend(layout::grids(&layout, view, banks, window)?);
+            grids.extend(llopt_view::grids(&layout, view, banks, window)?);
         }
-        return output.write(layout::svg::draw(&grids).as_bytes());
+        return output.write(llopt_view::svg::draw(&grids).as_bytes());
     }
     let mut parts = Vec::new();
     for view in views {
         match view.grid() {
-            None => parts.push(layout::text::bases(&layout)),
+            None => parts.push(llopt_view::text::bases(&layout)),
             Some(view) => {
-                let grids = layout::grids(&layout, view, banks, window)?;
-                parts.extend(grids.iter().map(layout::text::grid));
+                let grids = llopt_view::grids(&layout, view, banks, window)?;
+                parts.extend(grids.iter().map(llopt_view::text::grid));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use llopt::layout::{
+use llopt_view::{
     self, Banks, InstructionKind, PaddedJson, SwizzleJson, SwizzleRequest, View, Window, padding,
     swizzle,
 };
@@ -92,14 +92,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             rows: 128,
             columns: 128,
         };
-        let mut grids = layout::grids(swizzle.layout(), View::Tensor, banks, window)?;
-        grids.extend(layout::grids(
+        let mut grids = llopt_view::grids(swizzle.layout(), View::Tensor, banks, window)?;
+        grids.extend(llopt_view::grids(
             swizzle.layout(),
             View::Hardware,
             banks,
             window,
         )?);
-        return output.write(layout::svg::draw(&grids).as_bytes());
+        return output.write(llopt_view::svg::draw(&grids).as_bytes());
     }
     print(&swizzle.text())
 }

@@ -80,13 +80,24 @@ const ARROWS: &[Row] = &[
         ],
         &["melior", "inkwell"],
     ),
+    row(
+        "llopt-view",
+        &[
+            "llopt",
+            "llopt-layout",
+            "llopt-target",
+            "llopt-mlir",
+            "llopt-dialects",
+        ],
+        &["melior"],
+    ),
     row("llopt-capi", &["llopt"], &[]),
     row(
         "llopt-fuzz",
         &["llopt", "llopt-dialects", "llopt-layout", "llopt-target"],
         &["melior"],
     ),
-    row("llopt-cli", &["llopt"], &[]),
+    row("llopt-cli", &["llopt", "llopt-view"], &[]),
     row("triton-llopt", &["llopt"], &[]),
     row("xtask", &[], &[]),
 ];

@@ -2,9 +2,9 @@
 //!
 //! The pairs are those of `tools/bench/conversion_pairs.py`, which runs the emitted code and compares with Triton.
 
-use llopt::Target;
-use llopt::layout::{Shape, conversion, read};
 use llopt_layout::plan::Movement;
+use llopt_target::Target;
+use llopt_view::{Shape, conversion, read};
 
 const MMA: &str = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>";
 

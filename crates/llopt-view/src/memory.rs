@@ -10,7 +10,7 @@ use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 use serde::Serialize;
 
-use super::{LayoutJson, text};
+use crate::{LayoutJson, text};
 
 /// A layout of shared memory with gaps: after every `interval` elements, `padding` are unused.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub struct Swizzle {
 /// The memory layout through which a tensor goes best from one distributed layout to another.
 ///
 /// # Errors
-/// As [`conversion`](super::conversion()), and when no instructions of the kinds asked for fit.
+/// As [`conversion`](crate::conversion()), and when no instructions of the kinds asked for fit.
 pub fn swizzle(
     from: &LinearLayout,
     to: &LinearLayout,
@@ -203,7 +203,7 @@ impl Padded {
 }
 
 /// `4 x ld 128 bits: 16 wavefronts (at least 16)`.
-pub(super) fn access_line(access: &SharedAccess) -> String {
+pub(crate) fn access_line(access: &SharedAccess) -> String {
     line(&AccessJson::from(access))
 }
 

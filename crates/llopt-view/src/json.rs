@@ -3,7 +3,7 @@
 use llopt_layout::{Dim, LinearLayout};
 use serde::{Deserialize, Serialize};
 
-use super::ReadError;
+use crate::ReadError;
 
 /// A layout in the form that `show --json` prints and every command reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ impl TryFrom<&LayoutJson> for LinearLayout {
 }
 
 /// Reads the form above.
-pub(super) fn read(text: &str) -> Result<LinearLayout, ReadError> {
+pub(crate) fn read(text: &str) -> Result<LinearLayout, ReadError> {
     let json: LayoutJson = serde_json::from_str(text).map_err(ReadError::Json)?;
     LinearLayout::try_from(&json)
 }

@@ -10,7 +10,7 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::ReadError;
+use crate::ReadError;
 
 /// Reads a layout as CuTe prints it: a map from `offset` to `dim0`, …, with `block` of size 1.
 ///
@@ -19,7 +19,7 @@ use super::ReadError;
 /// # Errors
 /// When the text is not of the form, a size is not a power of two, strides overlap, or two elements
 /// share an offset.
-pub(super) fn read(text: &str) -> Result<LinearLayout, ReadError> {
+pub(crate) fn read(text: &str) -> Result<LinearLayout, ReadError> {
     let mut reader = Reader { rest: text };
     let swizzle = reader.swizzle()?;
     let shape = reader.tuple(0)?;

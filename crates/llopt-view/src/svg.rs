@@ -1,9 +1,9 @@
 //! Grids as SVG.
 
-use svg::Document;
-use svg::node::element::{Group, Line, Rectangle, Style, Text};
+use ::svg::Document;
+use ::svg::node::element::{Group, Line, Rectangle, Style, Text};
 
-use super::Grid;
+use crate::Grid;
 
 const CELL_HEIGHT: f64 = 22.0;
 const CHARACTER: f64 = 6.7;
@@ -201,7 +201,7 @@ fn colour(hue: Option<f64>, depth: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::layout::{View, Window, grids, read};
+    use crate::{View, Window, grids, read};
 
     #[test]
     fn every_cell_and_every_name_is_drawn() {

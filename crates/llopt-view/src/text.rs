@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use llopt_layout::LinearLayout;
 
-use super::Grid;
+use crate::Grid;
 
 /// The basis vectors, one line per input dimension, and the sizes of the output.
 #[must_use]
@@ -143,7 +143,7 @@ fn group_line(grid: &Grid, label: usize, widths: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::layout::{View, Window, grids, read};
+    use crate::{View, Window, grids, read};
 
     #[test]
     fn the_matrix_has_its_blocks_apart() {

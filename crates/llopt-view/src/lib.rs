@@ -2,10 +2,10 @@
 //! pictures, and saying what it takes to convert between them.
 //!
 //! ```
-//! use llopt::layout::{self, View, Window};
+//! use llopt_view::{View, Window};
 //!
-//! let swizzled = layout::read("Sw<2,0,2> o (4,4):(4,1)", None)?;
-//! let [picture] = &layout::grids(&swizzled, View::Hardware, None, Window::ALL)?[..] else {
+//! let swizzled = llopt_view::read("Sw<2,0,2> o (4,4):(4,1)", None)?;
+//! let [picture] = &llopt_view::grids(&swizzled, View::Hardware, None, Window::ALL)?[..] else {
 //!     unreachable!("a matrix has one picture");
 //! };
 //! assert_eq!(picture.cells[4].text, "1,1");
@@ -14,6 +14,7 @@
 
 mod conversion;
 mod cute;
+mod error;
 mod grid;
 mod json;
 mod memory;
@@ -21,7 +22,8 @@ mod source;
 pub mod svg;
 pub mod text;
 
-pub use conversion::{Conversion, ConversionJson, PlanJson, conversion};
+pub use conversion::{Conversion, ConversionJson, conversion};
+pub use error::ReadError;
 pub use grid::{Banks, Cell, Grid, TooLarge, View, Window, grids};
 pub use json::{InDim, LayoutJson, OutDim};
 pub use llopt_layout::LinearLayout;
@@ -31,4 +33,4 @@ pub use memory::{
     AccessJson, Conflicts, Memory, Padded, PaddedJson, Swizzle, SwizzleJson, conflicts, padding,
     swizzle,
 };
-pub use source::{ReadError, Reader, Shape, read};
+pub use source::{Reader, Shape, read};

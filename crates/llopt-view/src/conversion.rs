@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use llopt::explain::PlanJson;
 use llopt_layout::LinearLayout;
 use llopt_layout::plan::{Exchange, Movement, Plan, PlanError, Scope, SharedPlan, ShufflePlan};
 use llopt_target::Target;
 use serde::Serialize;
 
-use super::memory::access_line;
-use super::text;
+use crate::memory::access_line;
+use crate::text;
 
 /// All plans for a conversion, cheapest first.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,69 +37,6 @@ pub fn conversion(
 pub struct ConversionJson {
     /// The plans, cheapest first.
     pub plans: Vec<PlanJson>,
-}
-
-/// A plan in counts for one warp.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PlanJson {
-    /// `none`, `register`, `shuffle`, `shared` or `cluster`.
-    pub kind: &'static str,
-    /// Shuffles of 32-bit registers.
-    pub shuffles: u32,
-    /// Selects of 32-bit registers.
-    pub selects: u32,
-    /// Byte permutes that bring narrow elements into the words that move, or out of them.
-    pub permutes: u32,
-    /// Instructions that write shared memory.
-    pub shared_stores: u32,
-    /// Instructions that read shared memory.
-    pub shared_loads: u32,
-    /// The instruction that writes shared memory, such as `store` or `stmatrix`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub store_instruction: Option<&'static str>,
-    /// The instruction that reads shared memory, such as `load` or `ldmatrix`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_instruction: Option<&'static str>,
-    /// Passes over the banks for the writes.
-    pub store_wavefronts: u32,
-    /// Passes over the banks for the reads.
-    pub load_wavefronts: u32,
-    /// The fewest passes that writes of this width can take.
-    pub store_bound: u32,
-    /// The fewest passes that reads of this width can take.
-    pub load_bound: u32,
-    /// Bytes of shared memory per block.
-    pub shared_bytes: u32,
-    /// Barriers.
-    pub barriers: u32,
-    /// The price in cycles, by the target's table.
-    pub cost: f32,
-}
-
-impl From<&Plan> for PlanJson {
-    fn from(plan: &Plan) -> Self {
-        let shared = match &plan.movement {
-            Movement::Shared(shared) => Some(shared),
-            Movement::Nothing | Movement::Registers { .. } | Movement::Shuffle(_) => None,
-        };
-        Self {
-            kind: plan.kind(),
-            store_instruction: shared.map(|shared| shared.store.instruction.name),
-            load_instruction: shared.map(|shared| shared.load.instruction.name),
-            shuffles: plan.counts.shuffles,
-            selects: plan.counts.selects,
-            permutes: plan.counts.permutes,
-            shared_stores: plan.counts.shared_stores,
-            shared_loads: plan.counts.shared_loads,
-            store_wavefronts: plan.counts.store_wavefronts,
-            load_wavefronts: plan.counts.load_wavefronts,
-            store_bound: plan.counts.store_bound,
-            load_bound: plan.counts.load_bound,
-            shared_bytes: plan.counts.shared_bytes,
-            barriers: plan.counts.barriers,
-            cost: plan.cost,
-        }
-    }
 }
 
 impl From<&Conversion> for ConversionJson {
@@ -247,7 +185,7 @@ fn shortened(items: &[String]) -> String {
     format!("{}, … {left_out} more … , {last}", head.join(", "))
 }
 
-pub(super) fn describe_shared(shared: &SharedPlan, text: &mut String) {
+pub(crate) fn describe_shared(shared: &SharedPlan, text: &mut String) {
     let scope = match shared.scope {
         Scope::Warp => "inside each warp",
         Scope::Block => "inside each block",
@@ -272,8 +210,9 @@ pub(super) fn describe_shared(shared: &SharedPlan, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use crate::Target;
-    use crate::layout::{conversion, read};
+    use llopt_target::Target;
+
+    use crate::{conversion, read};
 
     /// Registers, lanes and warps over 64 elements.
     fn layout(register: &str, lane: &str) -> llopt_layout::LinearLayout {
