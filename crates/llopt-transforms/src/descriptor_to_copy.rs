@@ -22,7 +22,7 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Operation, OperationRef, Type, Value, ValueLike};
 
 /// The pass.
-pub(crate) static REWRITE: PassSpec = PassSpec {
+pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["ttg", "ttng", "arith"],
     ..PassSpec::new(

@@ -21,7 +21,7 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Location, Operation, OperationRef, Type, TypeLike, Value, ValueLike};
 
 /// The pass.
-pub(crate) static REWRITE: PassSpec = PassSpec {
+pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt", "arith"],
     ..PassSpec::new(

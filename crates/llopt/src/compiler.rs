@@ -1,4 +1,6 @@
-//! The pipelines, each as the list of its phases, and the one call that runs them.
+//! From a source to an artefact: the phases of a compilation, and the one call that runs them.
+//!
+//! Which passes a module goes through before code generation is data: [`crate::pipeline`].
 
 use std::io::Write;
 
@@ -8,16 +10,16 @@ use llopt_codegen::llvm::diagnostics::Diagnostics;
 use llopt_codegen::llvm::machine::Machine;
 use llopt_codegen::walk::lower::LoweredModule;
 use llopt_codegen::{llvm::device_library, llvm::emit, llvm::optimize, walk::lower};
-use llopt_target::Feature;
 use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;
 use melior::ir::Module;
 
 use crate::contain::contained;
 use crate::facts::Facts;
+use crate::pipeline::{self, Stage};
 use crate::{
-    Artifact, ArtifactKind, Diagnostic, Error, ErrorClass, Metadata, Options, Severity, Source,
-    Timings, code_object, module, session, toolchain,
+    Artifact, ArtifactKind, Compilation, Diagnostic, Error, ErrorClass, Metadata, Options,
+    Severity, Source, Timings, code_object, module, session, toolchain,
 };
 
 /// Compiles modules, one call each. It has no state but its options: any number of threads may use
@@ -25,22 +27,6 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Compiler {
     options: Options,
-}
-
-/// What a successful compilation yields.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Compilation {
-    /// The artefact that was asked for.
-    pub artifact: Artifact,
-    /// Those of the forms in [`Options::keep`] that the kernel passed through, in that order.
-    pub kept: Vec<Artifact>,
-    /// What a launcher must know.
-    pub metadata: Metadata,
-    /// How long each phase took.
-    pub timings: Timings,
-    /// What LLVM warned of, such as inline assembly that overwrites a reserved register.
-    pub warnings: Vec<Diagnostic>,
 }
 
 impl Compiler {
@@ -194,38 +180,16 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
 ///
 /// # Errors
 /// See [`ErrorClass`].
-pub(crate) fn to_layouts(
-    context: &Context,
-    module: &Module<'_>,
+pub(crate) fn to_layouts<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
     options: &Options,
     time: &mut Timings,
 ) -> Result<(), Error> {
     if !module::has_layouts(module) {
-        time.phase("simplify", || {
-            module::run_passes(
-                context,
-                module,
-                "inline,canonicalize,cse,symbol-dce,\
-                 triton-rewrite-tensor-descriptor-to-pointer,cse",
-            )?;
-            // A buffer of a cluster would have to say which block has which part.
-            if options.target.has(Feature::BulkTensorCopy) && options.num_ctas.unwrap_or(1) == 1 {
-                module::run_passes(context, module, "triton-nvidia-tma-lowering")?;
-            }
-            Ok::<(), Error>(())
-        })?;
-        time.phase("layouts", || {
-            module::assign_layouts(context, module, options)
-        })?;
-        time.phase("simplify", || {
-            module::run_passes(
-                context,
-                module,
-                "canonicalize,cse,loop-invariant-code-motion",
-            )
-        })?;
+        pipeline::run(Stage::Tiles, context, module, options, time)?;
     }
-    time.phase("check", || module::check_layouts(module, options))
+    pipeline::run(Stage::Layouts, context, module, options, time)
 }
 
 /// The phases from layouts to LLVM IR that is linked but not optimised.
@@ -242,19 +206,7 @@ pub(crate) fn to_llvm<'c, 'ctx>(
 ) -> Result<LoweredModule<'ctx>, Error> {
     let target = options.target;
     let codegen = options.codegen();
-    time.phase("shared memory", || {
-        module::set_target(context, module, target);
-        module::set_requests(context, module, options);
-        module::run_passes(
-            context,
-            module,
-            "legalize-layouts,allocate-shared-memory,insert-barriers,\
-             tritongpu-global-scratch-memory-allocation",
-        )
-    })?;
-    time.phase("control flow", || {
-        module::run_passes(context, module, "convert-scf-to-cf")
-    })?;
+    pipeline::run(Stage::Memory, context, module, options, time)?;
     let facts = time.phase("axis info", || {
         Facts::new(AxisAnalysis::of(module.as_operation()))
     });

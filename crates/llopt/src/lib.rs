@@ -20,6 +20,7 @@
 mod artifact;
 pub mod build;
 mod code_object;
+mod compilation;
 mod compiler;
 mod contain;
 mod diagnostic;
@@ -31,6 +32,7 @@ mod metadata;
 mod module;
 mod options;
 mod parameter;
+pub mod pipeline;
 mod prove;
 mod reference;
 mod session;
@@ -41,7 +43,8 @@ mod timing;
 pub mod toolchain;
 
 pub use artifact::{Artifact, ArtifactKind, UnknownKind};
-pub use compiler::{Compilation, Compiler};
+pub use compilation::Compilation;
+pub use compiler::Compiler;
 pub use diagnostic::{Diagnostic, Severity};
 pub use error::{Error, ErrorClass};
 pub use execution::{Engines, Outcome, Outcomes, run_everywhere};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+use llopt::{ArtifactKind, Compiler, Options, Source, Target, pipeline};
 
 use crate::input;
 use crate::output::Output;
@@ -13,14 +13,27 @@ use crate::plans::Plans;
 
 /// What `llopt compile` is told.
 #[derive(Args, Debug)]
+#[command(override_usage = "\
+llopt compile [OPTIONS] --target <TARGET> <FILE>
+       llopt compile --print-pipeline [--target <TARGET>] [--num-ctas <N>]")]
 pub struct Arguments {
     /// Kernel in tile IR, as text or bytecode; `-` is standard input
-    #[arg(value_name = "FILE")]
-    input: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "print_pipeline")]
+    input: Option<PathBuf>,
 
     /// GPU to compile for, such as cuda:80, cuda:90, hip:gfx942, hip:gfx1100
-    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
-    target: Target,
+    #[arg(
+        long,
+        value_name = "TARGET",
+        value_parser = Target::parse,
+        required_unless_present = "print_pipeline"
+    )]
+    target: Option<Target>,
+
+    /// Compile nothing; print the passes that a kernel goes through before code generation, with what
+    /// each requires and ensures; without a target those of all targets, as Markdown
+    #[arg(long, conflicts_with = "input")]
+    print_pipeline: bool,
 
     /// What to make: ttir, ttgir, llvm, ptx, cubin, amdgcn or hsaco
     /// [default: the target's assembly]
@@ -93,7 +106,18 @@ pub struct Arguments {
 /// The input cannot be read or compiled, or a result cannot be written; no output file is changed
 /// before compilation has succeeded.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let target = arguments.target;
+    if arguments.print_pipeline {
+        let text = match arguments.target.map(Options::new) {
+            Some(mut options) => {
+                options.num_ctas = arguments.num_ctas;
+                pipeline::text(&options)
+            }
+            None => pipeline::page(),
+        };
+        return arguments.output.write(text.as_bytes());
+    }
+    let input = arguments.input.context("no input is named")?;
+    let target = arguments.target.context("no target is named")?;
     let kind = arguments.emit.unwrap_or(ArtifactKind::assembly_of(target));
     if !kind.is_text() && arguments.output == Output::Standard && io::stdout().is_terminal() {
         bail!("a {kind} is not for a terminal: name a file with -o");
@@ -112,7 +136,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     options.line_info = !arguments.no_line_info;
     arguments.plans.ask(&mut options);
 
-    let (name, contents) = input::read(&arguments.input)?;
+    let (name, contents) = input::read(&input)?;
     let source = Source::new(name, contents);
     let compilation = Compiler::new(options)
         .compile(&source, kind)

@@ -1,5 +1,6 @@
 //! `cargo xtask docs`: the reference pages of the dialects, from `dialects/*.td`; the page of their
-//! rules, from the tests; and the header of the C interface, from `crates/llopt-capi`.
+//! rules, from the tests; the page of the pipeline, from its table; and the header of the C interface,
+//! from `crates/llopt-capi`.
 //!
 //! MLIR's own generator reads the records; what it writes is C++-minded in places, so its text is
 //! tidied here. The header is made by cbindgen. All of it is in version control, and `--check`
@@ -29,6 +30,7 @@ pub fn run(options: &Options) -> Result<()> {
         made.push((format!("docs/reference/{dialect}.md"), page_of(&dialect)?));
     }
     made.push(("docs/reference/rules.md".to_owned(), rules::page()?));
+    made.push(("docs/pipeline.md".to_owned(), pipeline()?));
     let mut stale = Vec::new();
     for (name, text) in made {
         let file = workspace::root().join(&name);
@@ -49,6 +51,20 @@ pub fn run(options: &Options) -> Result<()> {
         bail!("not what `cargo xtask docs` makes: {}", stale.join(", "));
     }
     Ok(())
+}
+
+/// What the command says of the passes of all targets.
+fn pipeline() -> Result<String> {
+    process::read(workspace::cargo().args([
+        "run",
+        "--quiet",
+        "--locked",
+        "--package=llopt-cli",
+        "--bin=llopt",
+        "--",
+        "compile",
+        "--print-pipeline",
+    ]))
 }
 
 /// The header of the C interface.

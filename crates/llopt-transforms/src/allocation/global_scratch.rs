@@ -39,7 +39,7 @@ impl Need {
 }
 
 /// Gives each allocation of global scratch memory its place.
-pub(crate) static ALLOCATE: PassSpec = PassSpec {
+pub static ALLOCATE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     ..PassSpec::new(
         "tritongpu-global-scratch-memory-allocation",

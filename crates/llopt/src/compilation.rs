@@ -1,0 +1,19 @@
+//! The result of a compilation.
+
+use crate::{Artifact, Diagnostic, Metadata, Timings};
+
+/// What a successful compilation yields.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Compilation {
+    /// The artefact that was asked for.
+    pub artifact: Artifact,
+    /// Those of the forms in [`Options::keep`] that the kernel passed through, in that order.
+    pub kept: Vec<Artifact>,
+    /// What a launcher must know.
+    pub metadata: Metadata,
+    /// How long each phase took.
+    pub timings: Timings,
+    /// What LLVM warned of, such as inline assembly that overwrites a reserved register.
+    pub warnings: Vec<Diagnostic>,
+}

@@ -1,0 +1,570 @@
+//! The pipeline as data: one table of the steps that a module goes through before code generation.
+//!
+//! A [`Step`] is a pass (ours or MLIR's) or a function of this crate that reads the options. It belongs to a
+//! [`Stage`] and to a phase, which is the unit of [`Timings`], and it may be conditional on features of the
+//! target. A kernel without layouts (`.ttir`) goes through both stages, a kernel with layouts (`.ttgir`)
+//! skips the steps marked [`Stage::Tiles`].
+//!
+//! What a step may count on, and what it promises, are [`Property`]s. A step may run if every property that
+//! it requires holds; afterwards those that it ensures hold, and those that it ends no longer do. A test
+//! replays the table for every target and both kinds of input, so a step in the wrong place is found
+//! without a kernel that would show it.
+//!
+//! The table is the only place where the order is written down: compilation runs it, `llopt compile
+//! --print-pipeline` prints it, and `docs/pipeline.md` is made from it.
+
+use std::fmt::Write;
+
+use llopt_mlir::pass::PassSpec;
+use llopt_target::Feature;
+use llopt_transforms::allocation::global_scratch;
+use llopt_transforms::{descriptor_to_copy, descriptor_to_pointer, layouts};
+use melior::Context;
+use melior::ir::Module;
+
+use crate::{Error, Options, Timings, module, shared_memory};
+
+/// A part of the pipeline that is entered or left as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// From tile IR without layouts to tile IR with them.
+    Tiles,
+    /// Checks tile IR with layouts, from here or from outside.
+    Layouts,
+    /// From tile IR with layouts to what code generation reads.
+    Memory,
+}
+
+/// What holds of a whole module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Property {
+    Structured,
+    Inlined,
+    PointersForMadeDescriptors,
+    Layouts,
+    FitsOptions,
+    NamesTarget,
+    Legal,
+    SharedMemoryPlaced,
+    BarriersPlaced,
+    GlobalScratchPlaced,
+    Branches,
+}
+
+impl Property {
+    /// All, in the order in which a kernel acquires them.
+    const ALL: [Self; 11] = [
+        Self::Structured,
+        Self::Inlined,
+        Self::PointersForMadeDescriptors,
+        Self::Layouts,
+        Self::FitsOptions,
+        Self::NamesTarget,
+        Self::Legal,
+        Self::SharedMemoryPlaced,
+        Self::BarriersPlaced,
+        Self::GlobalScratchPlaced,
+        Self::Branches,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Structured => "structured",
+            Self::Inlined => "inlined",
+            Self::PointersForMadeDescriptors => "pointers for made descriptors",
+            Self::Layouts => "layouts",
+            Self::FitsOptions => "fits options",
+            Self::NamesTarget => "names target",
+            Self::Legal => "legal",
+            Self::SharedMemoryPlaced => "shared memory placed",
+            Self::BarriersPlaced => "barriers placed",
+            Self::GlobalScratchPlaced => "global scratch placed",
+            Self::Branches => "branches",
+        }
+    }
+
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::Structured => "loops and conditions may be ops of `scf`",
+            Self::Inlined => "a function is called only if it must not be inlined",
+            Self::PointersForMadeDescriptors => {
+                "an access through a descriptor that the kernel makes is an access through pointers, \
+                 wherever the op that makes the descriptor is known"
+            }
+            Self::Layouts => "every tensor type has a layout, and the module says for which warps",
+            Self::FitsOptions => "warps, blocks and vendor are those of the options",
+            Self::NamesTarget => {
+                "the module carries the target and the forced plans of the options"
+            }
+            Self::Legal => "every op has layouts that there is code for",
+            Self::SharedMemoryPlaced => {
+                "each buffer, and each op that needs scratch memory, has an offset in shared memory"
+            }
+            Self::BarriersPlaced => {
+                "conflicting accesses to shared memory are separated by a barrier or a wait"
+            }
+            Self::GlobalScratchPlaced => "each allocation of global scratch memory has an offset",
+            Self::Branches => "control flow is branches between blocks (`cf`)",
+        }
+    }
+}
+
+/// What code generation counts on.
+const REQUIRED_BY_CODE_GENERATION: &[Property] = &[
+    Property::FitsOptions,
+    Property::Legal,
+    Property::SharedMemoryPlaced,
+    Property::BarriersPlaced,
+    Property::GlobalScratchPlaced,
+    Property::Branches,
+];
+
+/// What decides whether a step is part of the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    /// The target has a feature.
+    Has(Feature),
+    /// A block is alone: clusters are of one block.
+    NoClusters,
+}
+
+impl Condition {
+    fn holds(self, options: &Options) -> bool {
+        match self {
+            Self::Has(feature) => options.target.has(feature),
+            Self::NoClusters => options.num_ctas.unwrap_or(1) == 1,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Has(feature) => format!("`{}`", feature.name()),
+            Self::NoClusters => "one block per cluster".to_owned(),
+        }
+    }
+}
+
+/// A function of this crate that takes part in the pipeline.
+type Function = for<'c> fn(&'c Context, &Module<'c>, &Options) -> Result<(), Error>;
+
+/// What a step does.
+#[derive(Clone, Copy)]
+enum Work {
+    /// Runs a pass of ours.
+    Pass(&'static PassSpec),
+    /// Runs a pass of MLIR's: its name, and what it is here for.
+    Upstream(&'static str, &'static str),
+    /// Calls a function: its name, what it does, and the function.
+    Call(&'static str, &'static str, Function),
+}
+
+/// One line of the table.
+#[derive(Clone, Copy)]
+struct Step {
+    stage: Stage,
+    phase: &'static str,
+    work: Work,
+    when: &'static [Condition],
+    requires: &'static [Property],
+    ensures: &'static [Property],
+    ends: &'static [Property],
+}
+
+impl Step {
+    /// An unconditional step that requires and changes no property.
+    const fn new(stage: Stage, phase: &'static str, work: Work) -> Self {
+        Self {
+            stage,
+            phase,
+            work,
+            when: &[],
+            requires: &[],
+            ensures: &[],
+            ends: &[],
+        }
+    }
+
+    const fn when(self, when: &'static [Condition]) -> Self {
+        Self { when, ..self }
+    }
+
+    const fn requires(self, requires: &'static [Property]) -> Self {
+        Self { requires, ..self }
+    }
+
+    const fn ensures(self, ensures: &'static [Property]) -> Self {
+        Self { ensures, ..self }
+    }
+
+    const fn ends(self, ends: &'static [Property]) -> Self {
+        Self { ends, ..self }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.work {
+            Work::Pass(pass) => pass.argument,
+            Work::Upstream(name, _) | Work::Call(name, ..) => name,
+        }
+    }
+
+    fn purpose(&self) -> &'static str {
+        match self.work {
+            Work::Pass(pass) => pass.description,
+            Work::Upstream(_, purpose) | Work::Call(_, purpose, _) => purpose,
+        }
+    }
+}
+
+const CANONICALIZE: Work = Work::Upstream("canonicalize", "fold constants and simplify each op");
+const CSE: Work = Work::Upstream("cse", "compute each value once");
+
+/// All steps, in the order in which they run.
+const STEPS: &[Step] = {
+    use Property as P;
+    use Stage::{Layouts, Memory, Tiles};
+    &[
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Upstream(
+                "inline",
+                "put the bodies of functions in place of their calls",
+            ),
+        )
+        .ensures(&[P::Inlined]),
+        Step::new(Tiles, "simplify", CANONICALIZE),
+        Step::new(Tiles, "simplify", CSE),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Upstream("symbol-dce", "drop functions that are no longer called"),
+        )
+        .requires(&[P::Inlined]),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Pass(&descriptor_to_pointer::REWRITE),
+        )
+        .requires(&[P::Inlined])
+        .ensures(&[P::PointersForMadeDescriptors]),
+        Step::new(Tiles, "simplify", CSE),
+        // A buffer of a cluster would have to say which block has which part.
+        Step::new(Tiles, "simplify", Work::Pass(&descriptor_to_copy::REWRITE))
+            .when(&[
+                Condition::Has(Feature::BulkTensorCopy),
+                Condition::NoClusters,
+            ])
+            .requires(&[P::PointersForMadeDescriptors]),
+        Step::new(
+            Tiles,
+            "layouts",
+            Work::Call(
+                layouts::ASSIGN_LAYOUTS.argument,
+                layouts::ASSIGN_LAYOUTS.description,
+                module::assign_layouts,
+            ),
+        )
+        .requires(&[P::Structured, P::Inlined])
+        .ensures(&[P::Layouts]),
+        Step::new(Tiles, "simplify", CANONICALIZE),
+        Step::new(Tiles, "simplify", CSE),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Upstream(
+                "loop-invariant-code-motion",
+                "move out of a loop what does not change in it",
+            ),
+        )
+        .requires(&[P::Structured]),
+        Step::new(
+            Layouts,
+            "check",
+            Work::Call(
+                "check-layouts",
+                "refuse layouts for other warps, blocks or vendors than the options name",
+                |_, module, options| module::check_layouts(module, options),
+            ),
+        )
+        .requires(&[P::Layouts])
+        .ensures(&[P::FitsOptions]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Call(
+                "name-target",
+                "write the target and the forced plans into the module",
+                |context, module, options| {
+                    module::set_target(context, module, options.target);
+                    module::set_requests(context, module, options);
+                    Ok(())
+                },
+            ),
+        )
+        .ensures(&[P::NamesTarget]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Pass(&shared_memory::LEGALIZE),
+        )
+        .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
+        .ensures(&[P::Legal]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Pass(&shared_memory::ALLOCATE),
+        )
+        .requires(&[P::Legal, P::NamesTarget])
+        .ensures(&[P::SharedMemoryPlaced]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Pass(&shared_memory::INSERT_BARRIERS),
+        )
+        .requires(&[P::SharedMemoryPlaced, P::NamesTarget])
+        .ensures(&[P::BarriersPlaced]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Pass(&global_scratch::ALLOCATE),
+        )
+        .ensures(&[P::GlobalScratchPlaced]),
+        // Allocation and barriers read the structure of loops and conditions, so it goes last.
+        Step::new(
+            Memory,
+            "control flow",
+            Work::Upstream(
+                "convert-scf-to-cf",
+                "turn loops and conditions into branches",
+            ),
+        )
+        .requires(&[P::BarriersPlaced])
+        .ensures(&[P::Branches])
+        .ends(&[P::Structured]),
+    ]
+};
+
+/// The steps of a stage under these options.
+fn steps(stage: Stage, options: &Options) -> impl Iterator<Item = &'static Step> {
+    let runs = move |step: &&Step| {
+        step.stage == stage && step.when.iter().all(|condition| condition.holds(options))
+    };
+    STEPS.iter().filter(runs)
+}
+
+/// Runs a stage. Passes of one phase that follow one another run in one pass manager.
+///
+/// # Errors
+/// Those of the steps; a pass that fails reports invalid input.
+pub(crate) fn run<'c>(
+    stage: Stage,
+    context: &'c Context,
+    module: &Module<'c>,
+    options: &Options,
+    time: &mut Timings,
+) -> Result<(), Error> {
+    let steps: Vec<&Step> = steps(stage, options).collect();
+    for phase in steps.chunk_by(|one, next| one.phase == next.phase) {
+        time.phase(phase[0].phase, || {
+            let calls = |step: &Step| matches!(step.work, Work::Call(..));
+            for group in phase.chunk_by(|one, next| !calls(one) && !calls(next)) {
+                if let Work::Call(.., function) = group[0].work {
+                    function(context, module, options)?;
+                } else {
+                    let names: Vec<&str> = group.iter().map(|step| step.name()).collect();
+                    module::run_passes(context, module, &names.join(","))?;
+                }
+            }
+            Ok::<(), Error>(())
+        })?;
+    }
+    Ok(())
+}
+
+/// The pipeline that a kernel goes through under these options, as text for a reader.
+///
+/// ```
+/// # use llopt::{Options, Target, pipeline};
+/// let text = pipeline::text(&Options::new(Target::parse("hip:gfx942")?));
+/// assert!(text.contains("    allocate-shared-memory"));
+/// assert!(!text.contains("triton-nvidia-tma-lowering"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn text(options: &Options) -> String {
+    let mut text = format!("pipeline for {}\n", options.target);
+    let list = |of: &[Property]| of.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
+    for (stage, title) in [
+        (Stage::Tiles, "a kernel without layouts (.ttir) begins here"),
+        (Stage::Layouts, "a kernel with layouts (.ttgir) begins here"),
+        (Stage::Memory, "towards code generation"),
+    ] {
+        let _ = writeln!(text, "\n{title}");
+        let steps: Vec<&Step> = steps(stage, options).collect();
+        for phase in steps.chunk_by(|one, next| one.phase == next.phase) {
+            let _ = writeln!(text, "  {}", phase[0].phase);
+            for step in phase {
+                let _ = writeln!(text, "    {:<44} {}", step.name(), step.purpose());
+                for (word, properties) in [
+                    ("requires", step.requires),
+                    ("ensures", step.ensures),
+                    ("ends", step.ends),
+                ] {
+                    if !properties.is_empty() {
+                        let _ = writeln!(text, "      {word}: {}", list(properties));
+                    }
+                }
+            }
+        }
+    }
+    let needs = list(REQUIRED_BY_CODE_GENERATION);
+    let _ = writeln!(text, "\ncode generation\n      requires: {needs}");
+    text
+}
+
+/// The page `docs/pipeline.md`: all steps, for all targets.
+pub fn page() -> String {
+    let mut page = "\
+<!-- Made by `cargo xtask docs` from crates/llopt/src/pipeline.rs; edits here are lost. -->
+
+# Pipeline
+
+What a kernel goes through before code generation. `llopt compile --print-pipeline` prints the part of it
+that applies to one target. Each line is a pass, which `llopt FILE --NAME` runs alone, or a function of the
+library, set in italics, which reads the options of the compilation.
+
+A step may run when all properties that it *requires* hold. Afterwards those that it *ensures* hold as well,
+and those that it *ends* no longer do. A test replays the table for every target and both kinds of input.
+"
+    .to_owned();
+    let mut number = 0;
+    for (stage, title) in [
+        (Stage::Tiles, "Kernels without layouts (`.ttir`)"),
+        (Stage::Layouts, "Kernels with layouts (`.ttgir`) begin here"),
+        (Stage::Memory, "Towards code generation"),
+    ] {
+        let _ = write!(
+            page,
+            "\n## {title}\n\n| | phase | step | what for | only with | requires | ensures | ends |\n\
+             |---|---|---|---|---|---|---|---|\n"
+        );
+        for step in STEPS.iter().filter(|step| step.stage == stage) {
+            number += 1;
+            let name = match step.work {
+                Work::Call(name, ..) => format!("*{name}*"),
+                Work::Pass(_) | Work::Upstream(..) => format!("`{}`", step.name()),
+            };
+            let list = |of: &[Property]| of.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
+            let when: Vec<String> = step.when.iter().map(|when| when.text()).collect();
+            let _ = writeln!(
+                page,
+                "| {number} | {} | {name} | {} | {} | {} | {} | {} |",
+                step.phase,
+                step.purpose(),
+                when.join(", "),
+                list(step.requires),
+                list(step.ensures),
+                list(step.ends),
+            );
+        }
+    }
+    let needs: Vec<_> = REQUIRED_BY_CODE_GENERATION
+        .iter()
+        .map(|p| p.name())
+        .collect();
+    let _ = write!(
+        page,
+        "\nCode generation requires: {}.\n\n## Properties\n\nEvery kernel is structured at first; one with \
+         layouts has them.\n\n| property | meaning |\n|---|---|\n",
+        needs.join(", ")
+    );
+    for property in Property::ALL {
+        let _ = writeln!(page, "| {} | {} |", property.name(), property.meaning());
+    }
+    page
+}
+
+/// Replays the requirements of the steps; answers the first that is not met.
+#[cfg(test)]
+fn replay<'a>(
+    given: &[Property],
+    steps: impl Iterator<Item = &'a Step>,
+) -> Result<Vec<Property>, String> {
+    let mut held = given.to_vec();
+    for step in steps {
+        if let Some(missing) = step.requires.iter().find(|needed| !held.contains(needed)) {
+            return Err(format!("{} requires: {}", step.name(), missing.name()));
+        }
+        held.extend(step.ensures);
+        held.retain(|property| !step.ends.contains(property));
+    }
+    Ok(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use llopt_target::Target;
+
+    use super::*;
+
+    /// All targets, each with and without clusters.
+    fn all_options() -> Vec<Options> {
+        let targets = Target::all();
+        let options = targets.flat_map(|target| {
+            [1, 2].map(|num_ctas| {
+                let mut options = Options::new(target);
+                options.num_ctas = Some(num_ctas);
+                options
+            })
+        });
+        options.collect()
+    }
+
+    #[test]
+    fn every_step_finds_what_it_requires_for_every_target_and_input() {
+        let all = all_options();
+        assert!(all.len() > 20);
+        for options in all {
+            let memory = || steps(Stage::Layouts, &options).chain(steps(Stage::Memory, &options));
+            let with_layouts = replay(&[Property::Structured, Property::Layouts], memory());
+            let without = replay(
+                &[Property::Structured],
+                steps(Stage::Tiles, &options).chain(memory()),
+            );
+            for held in [with_layouts, without] {
+                let held = held.unwrap_or_else(|error| panic!("{}: {error}", options.target));
+                for needed in REQUIRED_BY_CODE_GENERATION {
+                    assert!(held.contains(needed), "{}", needed.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_in_the_wrong_place_is_found() {
+        let barriers = STEPS.iter().filter(|step| step.name() == "insert-barriers");
+        let given = [Property::Structured, Property::NamesTarget];
+        let error = replay(&given, barriers).expect_err("no shared memory is placed yet");
+        assert_eq!(error, "insert-barriers requires: shared memory placed");
+    }
+
+    #[test]
+    fn stages_follow_one_another_and_each_property_is_used() {
+        assert!(STEPS.is_sorted_by_key(|step| step.stage as u8));
+        for property in Property::ALL {
+            let required = STEPS.iter().flat_map(|step| step.requires);
+            let ended = STEPS.iter().flat_map(|step| step.ends);
+            let mut all = required.chain(ended).chain(REQUIRED_BY_CODE_GENERATION);
+            assert!(all.any(|of| *of == property), "{}", property.name());
+        }
+    }
+
+    #[test]
+    fn copies_of_blocks_are_for_targets_with_the_unit_and_without_clusters() {
+        let mut options = Options::new(Target::parse("cuda:90").expect("it is a target"));
+        assert!(text(&options).contains("triton-nvidia-tma-lowering"));
+        options.num_ctas = Some(2);
+        assert!(!text(&options).contains("triton-nvidia-tma-lowering"));
+        options = Options::new(Target::parse("cuda:80").expect("it is a target"));
+        assert!(!text(&options).contains("triton-nvidia-tma-lowering"));
+    }
+}
