@@ -10,9 +10,9 @@
 //! ([`targets::hooks`]) and the vendors' answers; [`llvm`] builds, optimises and emits. Only [`targets`] knows a
 //! vendor.
 //!
-//! This crate never runs an analysis of its own over the source IR: what it wants to know about a value
-//! (how contiguous addresses are, say) it asks through [`plan::access::AccessFacts`], which its user implements. What
-//! it has emitted it may ask itself: how many instructions of copies follow others, for one.
+//! How an op's elements move, combine and meet memory is decided before, by `llopt-plan`; what is known of a value
+//! (how contiguous addresses are, say) comes as the result of an analysis, [`llopt_plan::facts::ValueFacts`]. What
+//! this crate has emitted it may ask itself: how many instructions of copies follow others, for one.
 //!
 //! The stages, in order: [`walk::lower::lower`], [`llvm::device_library::link`], [`llvm::optimize::optimize`], then
 //! [`llvm::emit::assembly`] or [`llvm::emit::object`] and [`llvm::emit::link_code_object`].
@@ -21,7 +21,6 @@ pub mod error;
 pub mod llvm;
 mod ops;
 pub mod options;
-pub mod plan;
 pub mod targets;
 pub mod values;
 pub mod walk;

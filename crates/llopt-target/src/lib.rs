@@ -183,6 +183,18 @@ impl Target {
         }
     }
 
+    /// Whether lanes whose numbers differ by `xor` exchange a 32-bit word as part of an arithmetic instruction
+    /// (AMD's data-parallel primitives); the others go through the crossbar of shared memory.
+    #[must_use]
+    pub fn shuffles_by_arithmetic(self, xor: u32) -> bool {
+        self.vendor() == Vendor::Amdgpu
+            && match xor {
+                1..4 | 7 | 8 | 15 => true,
+                4..16 => self.has(Feature::Permlane16),
+                _ => false,
+            }
+    }
+
     /// Widest access of one thread to global memory, in bits.
     #[must_use]
     pub fn max_global_access_bits(self) -> u32 {

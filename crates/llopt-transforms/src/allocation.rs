@@ -4,8 +4,8 @@
 //!
 //! - those that `ttg.local_alloc` makes, live from there to the last use of the buffer or of a view of
 //!   it, on whatever path;
-//! - the scratch memory that an op needs while it executes, of which code generation knows how much
-//!   ([`Scratch`]);
+//! - the scratch memory that an op needs while it executes, of which its plan says how much
+//!   ([`llopt_plan::scratch`]);
 //! - the whole of what a function needs, at each call of it.
 //!
 //! [`allocate`] computes live ranges, asks [`placement`] for offsets, and writes them where code
@@ -18,8 +18,11 @@ pub mod placement;
 
 use std::collections::HashMap;
 
+use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{OperationExt, attr};
+use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
+use llopt_mlir::pass::PassSpec;
+use llopt_target::Target;
 use melior::ir::OperationRef;
 
 use crate::flow::Symbols;
@@ -28,24 +31,34 @@ use placement::place;
 pub use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 
 pub(crate) use buffers::{BufferOwner, FunctionBuffers};
-pub use buffers::{Scratch, ScratchNeeds, Synchronization};
 
 /// The attribute of the module that holds the bytes needed in all.
 pub const TOTAL: &str = "ttg.shared";
+
+/// Gives buffers and scratch memory their places.
+pub static ALLOCATE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    ..PassSpec::new(
+        "allocate-shared-memory",
+        "give each buffer and each op's scratch memory an offset in shared memory",
+        |module, _| allocate(module).map(drop),
+    )
+};
 
 /// Gives every buffer of a module its place, and returns the bytes needed.
 ///
 /// Requires: functions do not call themselves, directly or through others.
 ///
 /// # Errors
-/// A buffer whose size is not known, or a cycle of calls; reported at the op.
-pub fn allocate(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Result<u64, Complaint> {
+/// A buffer whose size is not known, or a cycle of calls, reported at the op; a module without a target.
+pub fn allocate(module: OperationRef<'_, '_>) -> Result<u64, Complaint> {
+    let target = target_of(module)?;
     let symbols = Symbols::of(module);
     let mut frames = HashMap::new();
     let mut total = 0;
     for function in symbols.callees_first()? {
-        let buffers = FunctionBuffers::of(function, needs, &frames)?;
-        let placement = place(&buffers.requests(), needs.plenty());
+        let buffers = FunctionBuffers::of(function, target, &frames)?;
+        let placement = place(&buffers.requests(), plenty(module, target));
         for (buffer, offset) in buffers.list.iter().zip(&placement.offsets) {
             let offset = i32::try_from(*offset).map_err(|_| too_large(placement.bytes))?;
             let owner = buffer.operation;
@@ -59,6 +72,23 @@ pub fn allocate(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Resul
     let bytes = i32::try_from(total).map_err(|_| too_large(total))?;
     module.set_attr(TOTAL, attr::i32(module.ctx(), bytes));
     Ok(total)
+}
+
+/// The target that a module names: what an op needs is a matter of the code that it gets there.
+pub(crate) fn target_of(module: OperationRef<'_, '_>) -> Result<Target, Complaint> {
+    let written = module.attr(launch::TARGET).and_then(AttributeExt::as_str);
+    let written = written.ok_or("the module has no ttg.target, which decides what is needed")?;
+    Ok(Target::parse(written).map_err(|error| error.to_string())?)
+}
+
+/// Bytes that a function may take without harm, so that buffers need not share them: a quarter of what a block
+/// can have while as many warps as ever are resident beside it. The rest is left to the cache, which on
+/// NVIDIA's GPUs is the same memory.
+fn plenty(module: OperationRef<'_, '_>, target: Target) -> u64 {
+    let warps = module
+        .attr(launch::NUM_WARPS)
+        .and_then(AttributeExt::as_int);
+    u64::from(target.shared_memory_per_warp()) * u64::from(warps.unwrap_or(1)) / 4
 }
 
 fn too_large(bytes: u64) -> Complaint {

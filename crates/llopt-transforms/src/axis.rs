@@ -1,5 +1,5 @@
 //! Axis information: what is known, at compile time, about the integers and addresses that a
-//! tensor holds along each of its dimensions.
+//! tensor holds along each of its dimensions ([`llopt_plan::facts`]), and how it is found.
 //!
 //! # The objects
 //!
@@ -62,12 +62,11 @@
 
 pub mod address;
 mod analysis;
-mod facts;
 pub mod integer;
 mod op;
 mod print;
 pub mod shape;
 
 pub use analysis::AxisAnalysis;
-pub use facts::{AxisFacts, DimFacts, Pow2};
+pub use llopt_plan::facts::{AxisFacts, DimFacts, Pow2};
 pub use print::PRINT_AXIS_INFO;

@@ -23,21 +23,34 @@ use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
 use llopt_dialects::ttng::FenceAsyncSharedOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
+use llopt_mlir::pass::PassSpec;
 use melior::ir::{BlockLike, OperationRef};
 
-use crate::allocation::{FunctionBuffers, ScratchNeeds};
+use crate::allocation::{FunctionBuffers, target_of};
 use crate::flow::{self, Symbols};
+
+/// Inserts the barriers that accesses to shared memory need.
+pub static INSERT_BARRIERS: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttg", "ttng"],
+    ..PassSpec::new(
+        "insert-barriers",
+        "make the warps wait for one another where accesses to shared memory conflict",
+        |module, _| insert(module).map(drop),
+    )
+};
 
 /// Inserts the barriers that a module needs, and returns how many.
 ///
 /// # Errors
-/// A buffer without an offset, or a cycle of calls.
-pub fn insert(module: OperationRef<'_, '_>, needs: &dyn ScratchNeeds) -> Result<usize, Complaint> {
+/// A buffer without an offset, a cycle of calls, or a module without a target.
+pub fn insert(module: OperationRef<'_, '_>) -> Result<usize, Complaint> {
+    let target = target_of(module)?;
     let symbols = Symbols::of(module);
     let mut frames = HashMap::new();
     let mut inserted = 0;
     for function in symbols.callees_first()? {
-        let buffers = FunctionBuffers::of(function, needs, &frames)?;
+        let buffers = FunctionBuffers::of(function, target, &frames)?;
         let (mut graph, points) = accesses::graph(&buffers)?;
         // A program enters a kernel with nothing written; other functions begin where they are called.
         let is_kernel = function

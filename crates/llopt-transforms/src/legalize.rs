@@ -8,25 +8,31 @@
 use llopt_dialects::layout::encoding::{Encoding, Linear};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::ttg::ConvertLayoutOp;
-use llopt_layout::LinearLayout;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::pass::PassSpec;
+use llopt_plan::legality::wanted_layout;
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 
-/// What code generation says about ops and layouts.
-pub trait LayoutNeeds {
-    /// A layout for all tensors that the op takes and gives, if its code cannot work on the one they have.
-    fn wanted(&self, operation: OperationRef<'_, '_>) -> Option<LinearLayout>;
-}
+/// Gives ops layouts that there is code for.
+pub static LEGALIZE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttg"],
+    ..PassSpec::new(
+        "legalize-layouts",
+        "convert around ops whose code cannot work on the layout they have",
+        |module, _| legalize(module).map(drop),
+    )
+};
 
 /// Gives every op of a module a layout that its code can work on, and returns how many had none.
 ///
 /// # Errors
 /// A layout that no attribute can say.
-pub fn legalize(module: OperationRef<'_, '_>, needs: &dyn LayoutNeeds) -> Result<usize, Complaint> {
+pub fn legalize(module: OperationRef<'_, '_>) -> Result<usize, Complaint> {
     let mut found = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
-        found.extend(needs.wanted(operation).map(|layout| (operation, layout)));
+        found.extend(wanted_layout(operation).map(|layout| (operation, layout)));
     });
     let count = found.len();
     for (operation, layout) in found {

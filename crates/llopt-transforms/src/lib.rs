@@ -17,11 +17,14 @@ mod program;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassSpec] = &[
+    &allocation::ALLOCATE,
     &allocation::global_scratch::ALLOCATE,
     &axis::PRINT_AXIS_INFO,
+    &barrier::INSERT_BARRIERS,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
     &layouts::ASSIGN_LAYOUTS,
+    &legalize::LEGALIZE,
 ];
 
 /// Makes the passes known to the command line and to textual pipelines.

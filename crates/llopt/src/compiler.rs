@@ -15,7 +15,6 @@ use melior::Context;
 use melior::ir::Module;
 
 use crate::contain::contained;
-use crate::facts::Facts;
 use crate::pipeline::{self, Stage};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, ErrorClass, Metadata, Options,
@@ -208,7 +207,7 @@ pub(crate) fn to_llvm<'c, 'ctx>(
     let codegen = options.codegen();
     pipeline::run(Stage::Memory, context, module, options, time)?;
     let facts = time.phase("axis info", || {
-        Facts::new(AxisAnalysis::of(module.as_operation()))
+        AxisAnalysis::of(module.as_operation()).into_facts()
     });
     let lowered = time.phase("lower", || {
         lower::lower(module, llvm, target, machine, &facts, &codegen)

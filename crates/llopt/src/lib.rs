@@ -27,7 +27,6 @@ mod diagnostic;
 mod error;
 mod execution;
 pub mod explain;
-mod facts;
 mod metadata;
 mod module;
 mod options;
@@ -37,7 +36,6 @@ mod prove;
 mod reference;
 mod session;
 mod setting;
-mod shared_memory;
 mod source;
 mod timing;
 pub mod toolchain;
@@ -49,9 +47,9 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use error::{Error, ErrorClass};
 pub use execution::{Engines, Outcome, Outcomes, run_everywhere};
 pub use explain::{Explanation, explain};
-/// The dialects: an accessor and a builder for every operation, generated from their definitions.
-pub use llopt_codegen::plan::request::{ConversionRequest, GatherRequest};
 pub use llopt_dialects as dialects;
+/// The dialects: an accessor and a builder for every operation, generated from their definitions.
+pub use llopt_plan::request::{ConversionRequest, GatherRequest};
 pub use llopt_sim as sim;
 pub use llopt_target::{ParseTargetError, Target};
 pub use metadata::{Metadata, Resources, TargetMetadata, TensorDescriptor};

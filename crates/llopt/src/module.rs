@@ -1,11 +1,11 @@
 //! What the pipelines do with a module before code generation: read it, check that it fits the
 //! options, run passes over it, print it.
 
-use llopt_codegen::plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic;
 use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt};
 use llopt_mlir::pass::{PipelineError, run_pipeline};
+use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::Target;
 use llopt_transforms::layouts::{self, Grid};
 use melior::Context;

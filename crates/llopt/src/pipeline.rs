@@ -17,12 +17,12 @@ use std::fmt::Write;
 
 use llopt_mlir::pass::PassSpec;
 use llopt_target::Feature;
-use llopt_transforms::allocation::global_scratch;
-use llopt_transforms::{descriptor_to_copy, descriptor_to_pointer, layouts};
+use llopt_transforms::allocation::{self, global_scratch};
+use llopt_transforms::{barrier, descriptor_to_copy, descriptor_to_pointer, layouts, legalize};
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{Error, Options, Timings, module, shared_memory};
+use crate::{Error, Options, Timings, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,21 +305,21 @@ const STEPS: &[Step] = {
         Step::new(
             Memory,
             "shared memory",
-            Work::Pass(&shared_memory::LEGALIZE),
+            Work::Pass(&legalize::LEGALIZE),
         )
         .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
         .ensures(&[P::Legal]),
         Step::new(
             Memory,
             "shared memory",
-            Work::Pass(&shared_memory::ALLOCATE),
+            Work::Pass(&allocation::ALLOCATE),
         )
         .requires(&[P::Legal, P::NamesTarget])
         .ensures(&[P::SharedMemoryPlaced]),
         Step::new(
             Memory,
             "shared memory",
-            Work::Pass(&shared_memory::INSERT_BARRIERS),
+            Work::Pass(&barrier::INSERT_BARRIERS),
         )
         .requires(&[P::SharedMemoryPlaced, P::NamesTarget])
         .ensures(&[P::BarriersPlaced]),

@@ -39,7 +39,6 @@ pub fn with_context<T: Send + 'static>(
 fn registry() -> Result<DialectRegistry, RegisterError> {
     llopt_mlir::pass::register_upstream_passes();
     llopt_transforms::register();
-    crate::shared_memory::register();
     let registry = DialectRegistry::new();
     llopt_mlir::register_upstream_dialects(&registry);
     llopt_dialects::register(&registry)?;

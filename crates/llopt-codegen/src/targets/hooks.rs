@@ -10,8 +10,9 @@ use llopt_target::Target;
 
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
 
+use llopt_plan::element::Element;
+
 use crate::llvm::emitter::{Emitter, V};
-use crate::values::element::Element;
 
 /// Where loads and stores may be kept on the way (`tt.load`'s cache modifiers).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -313,27 +314,6 @@ pub struct SourcePlace<'a> {
     pub line: u32,
 }
 
-/// A combination of integers that hardware may do over the lanes of a warp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarpCombination {
-    /// Sum modulo 2^32.
-    Add,
-    /// Bitwise and.
-    And,
-    /// Bitwise or.
-    Or,
-    /// Bitwise exclusive or.
-    Xor,
-    /// The least signed number.
-    MinSigned,
-    /// The greatest signed number.
-    MaxSigned,
-    /// The least unsigned number.
-    MinUnsigned,
-    /// The greatest unsigned number.
-    MaxUnsigned,
-}
-
 /// The instructions of a vendor.
 pub trait Hooks {
     /// The architecture compiled for.
@@ -372,12 +352,6 @@ pub trait Hooks {
         high: V<'ctx>,
         selector: [u8; 4],
     ) -> V<'ctx>;
-
-    /// Whether an arithmetic unit shuffles between lanes `xor` apart, as an operand of an instruction; else the
-    /// crossbar of shared memory does.
-    fn shuffles_by_arithmetic(&self, _xor: u32) -> bool {
-        false
-    }
 
     /// The combination of a 32-bit word of all lanes, in every lane; `None` where there is no instruction.
     fn combine_warp<'ctx>(

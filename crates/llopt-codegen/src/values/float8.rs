@@ -17,9 +17,10 @@
 //! selections per element where the addition needs one.
 
 use inkwell::{FloatPredicate, IntPredicate};
+use llopt_plan::element::{Element, Float8};
 
 use crate::llvm::emitter::{Emitter, V};
-use crate::values::element::{Element, Float8};
+use crate::values::element::LlvmType;
 
 /// Converts the code `value` (an `i8`) to `to`, which is `f16`, `bf16` or `f32`. Exact.
 pub fn widen<'ctx>(e: &Emitter<'ctx>, format: Float8, value: V<'ctx>, to: Element) -> V<'ctx> {

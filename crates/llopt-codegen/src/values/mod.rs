@@ -2,7 +2,5 @@
 
 pub mod element;
 pub mod float8;
-pub mod tensor;
 pub(crate) mod threads;
-pub(crate) mod types;
 pub(crate) mod words;

@@ -9,10 +9,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
+use llopt_plan::tensor::TensorType;
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Hooks, WarpCopies};
-use crate::values::tensor::TensorType;
 
 /// The numbers of the current thread, computed in the entry block on first use.
 pub struct Threads<'ctx> {

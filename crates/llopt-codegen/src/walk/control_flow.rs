@@ -2,14 +2,15 @@
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::tt;
+use llopt_plan::copy_count::Event;
+use llopt_plan::tensor::ValueType;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, OperationRef, Value};
 
 use crate::llvm::c_api;
 use crate::llvm::emitter::V;
 use crate::ops::asynchronous::bulk_copy::GLOBAL_SCRATCH_OFFSET;
-use crate::plan::copy_count::Event;
-use crate::values::tensor::ValueType;
+use crate::values::element::LlvmType;
 use crate::walk::function::{
     FunctionLowering, Lowered, Registers, integer_attribute, name, operand, result,
 };

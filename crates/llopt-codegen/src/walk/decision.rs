@@ -9,6 +9,7 @@ use std::cell::RefCell;
 
 use llopt_layout::plan::{Plan, SharedAccess};
 use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_plan::gather::Priced;
 use melior::ir::{Location, OperationRef, Value, ValueLike};
 use serde::Serialize;
 
@@ -144,15 +145,6 @@ pub struct Gather {
     pub candidates: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
-}
-
-/// A way to gather, with its price in the target's cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Priced {
-    /// `thread`, `shuffle` or `shared`.
-    pub way: &'static str,
-    /// The price.
-    pub cost: f32,
 }
 
 /// Where decisions are written down, if somebody wants to read them.

@@ -7,6 +7,9 @@ use std::rc::Rc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::debug_info::DISubprogram;
 use inkwell::values::PhiValue;
+use llopt_plan::facts::ValueFacts;
+use llopt_plan::tensor::{TensorType, ValueType};
+use llopt_plan::types::Types;
 use llopt_target::Feature;
 use melior::ir::operation::OperationLike;
 use melior::ir::{
@@ -16,11 +19,9 @@ use melior::ir::{
 use crate::error::CodegenError;
 use crate::llvm::emitter::{Emitter, V};
 use crate::ops::asynchronous::copy_wait::CopyLog;
-use crate::plan::access::AccessFacts;
 use crate::targets::hooks::Hooks;
-use crate::values::tensor::{TensorType, ValueType};
+use crate::values::element::LlvmType;
 use crate::values::threads::Threads;
-use crate::values::types::Types;
 use crate::walk::decision::{Choice, Journal};
 use crate::walk::location::{LineTable, describe};
 
@@ -35,7 +36,7 @@ pub(crate) struct Program<'r> {
     /// The vendor's instructions.
     pub(crate) hooks: &'r dyn Hooks,
     /// What is known about addresses and masks.
-    pub(crate) facts: &'r dyn AccessFacts,
+    pub(crate) facts: &'r ValueFacts,
     /// Warps per block.
     pub(crate) num_warps: u32,
     /// Blocks per cluster.

@@ -15,6 +15,10 @@ use inkwell::values::FunctionValue;
 use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::tt;
+use llopt_plan::element::space;
+use llopt_plan::facts::ValueFacts;
+use llopt_plan::tensor::ValueType;
+use llopt_plan::types::Types;
 use llopt_target::{Feature, Target, Vendor};
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
@@ -22,14 +26,12 @@ use melior::ir::r#type::FunctionType;
 use melior::ir::{BlockLike, Module as SourceModule, OperationRef, Type};
 
 use crate::error::CodegenError;
-use crate::llvm::emitter::{Emitter, V, function_type, space};
+use crate::llvm::emitter::{Emitter, V, function_type};
 use crate::options::CodegenOptions;
-use crate::plan::access::AccessFacts;
 use crate::targets::amdgpu::Amdgpu;
 use crate::targets::hooks::{Hooks, Launch};
 use crate::targets::nvptx::Nvptx;
-use crate::values::tensor::ValueType;
-use crate::values::types::Types;
+use crate::values::element::LlvmType;
 use crate::walk::decision::{Decision, Journal};
 use crate::walk::function::{
     FunctionLowering, HiddenArguments, Lowered, Program, Registers, integer_attribute,
@@ -83,7 +85,7 @@ pub fn lower<'ctx>(
     context: &'ctx Context,
     target: Target,
     machine: &TargetMachine,
-    facts: &dyn AccessFacts,
+    facts: &ValueFacts,
     options: &CodegenOptions,
 ) -> Lowered<LoweredModule<'ctx>> {
     let nvptx;

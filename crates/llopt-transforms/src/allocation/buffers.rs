@@ -10,6 +10,8 @@ use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use llopt_plan::scratch::{Readers, scratch};
+use llopt_target::Target;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::placement;
@@ -21,53 +23,13 @@ const ROW: u64 = 128;
 /// Bytes of the widest access of a thread.
 const WIDEST: u32 = 16;
 
-/// The shared memory that an op needs while it executes, beside its operands.
-///
-/// Such an op writes its scratch memory, waits for the others, and reads it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scratch {
-    /// Its size in bytes, more than zero.
-    pub bytes: u64,
-    /// Its alignment in bytes, a power of two; at least a row of banks is given.
-    pub alignment: u64,
-    /// For whom it waits between writing and reading.
-    pub synchronization: Synchronization,
-}
-
-/// For whom an op waits inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Synchronization {
-    /// Each warp for itself: every warp reads what it has written itself.
-    Warp {
-        /// How the bytes are divided among the warps: equal numbers, equal parts.
-        parts: u64,
-    },
-    /// All warps of the block, by a barrier.
-    Block,
-    /// All warps of the cluster, by a barrier of the cluster. It reads the memory of other blocks, and so waits
-    /// again after that.
-    ClusterReads,
-    /// All warps of the cluster, by a barrier of the cluster. It writes to the memory of other blocks, and so
-    /// waits before that as well.
-    ClusterWrites,
-}
-
-/// What allocation and barriers must know of code generation.
-pub trait ScratchNeeds {
-    /// The scratch memory of an op; `None` if it needs none.
-    fn scratch(&self, operation: OperationRef<'_, '_>) -> Option<Scratch>;
-
-    /// Bytes that a function may take without harm, so that buffers need not share them.
-    fn plenty(&self) -> u64;
-}
-
 /// What a buffer belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferOwner {
     /// A `ttg.local_alloc`.
     Allocation,
     /// Any other op, while it executes.
-    Scratch(Synchronization),
+    Scratch(Readers),
     /// A call, for the callee.
     Frame,
 }
@@ -101,7 +63,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
     /// A buffer whose size is not known.
     pub(crate) fn of(
         function: OperationRef<'c, 'a>,
-        needs: &dyn ScratchNeeds,
+        target: Target,
         frames: &HashMap<&'c str, u64>,
     ) -> Result<Self, Complaint> {
         let program = Program::of(function);
@@ -116,8 +78,8 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                         .filter(|&&bytes| bytes > 0)
                         .map(|&bytes| (BufferOwner::Frame, bytes, ROW))
                 }
-                _ => needs.scratch(operation).map(|scratch| {
-                    let owner = BufferOwner::Scratch(scratch.synchronization);
+                _ => scratch(operation, target).map(|scratch| {
+                    let owner = BufferOwner::Scratch(scratch.readers);
                     (owner, scratch.bytes, scratch.alignment.max(ROW))
                 }),
             };

@@ -15,19 +15,16 @@ use std::collections::{BinaryHeap, HashMap};
 use std::ffi::c_void;
 
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
+use llopt_plan::facts::ValueFacts;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::{AxisFacts, DimFacts, Pow2, op};
 use crate::flow::{self, Carry, Edge, Flow};
 
 /// Axis facts of the values of a module (or of any other op), as it was when they were computed.
-///
-/// The facts are kept by the identity of the values: changing the module makes those about changed
-/// values stale.
 #[derive(Debug, Default)]
 pub struct AxisAnalysis {
-    indices: HashMap<*const c_void, usize>,
-    facts: Vec<Option<AxisFacts>>,
+    known: ValueFacts,
 }
 
 impl AxisAnalysis {
@@ -38,17 +35,21 @@ impl AxisAnalysis {
         solver.seed();
         solver.solve();
         Self {
-            indices: solver.indices,
-            facts: solver.facts,
+            known: ValueFacts::new(solver.indices, solver.facts),
         }
     }
 
     /// What is known about a value; nothing about one that the analysis did not reach.
     pub fn facts<'c>(&self, value: impl ValueLike<'c>) -> AxisFacts {
-        self.indices
-            .get(&key(&value))
-            .and_then(|&index| self.facts[index].clone())
-            .unwrap_or_else(|| op::unknown(value.r#type()))
+        let kind = value.r#type();
+        let known = self.known.of(value).cloned();
+        known.unwrap_or_else(|| op::unknown(kind))
+    }
+
+    /// What was found, value by value.
+    #[must_use]
+    pub fn into_facts(self) -> ValueFacts {
+        self.known
     }
 }
 

@@ -5,7 +5,8 @@
 //! divisibility is always made for the contiguity that the result was found to have, through
 //! [`AxisFacts::divisibility_at`].
 
-use super::facts::{mask, signed};
+use llopt_plan::facts::{mask, signed};
+
 use super::{AxisFacts, DimFacts, Pow2};
 
 /// An integer operation of two operands and one result of the same width.

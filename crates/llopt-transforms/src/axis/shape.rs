@@ -2,7 +2,8 @@
 //!
 //! All of them only relabel positions, so each claim is an old one read along the new dimensions.
 
-use super::facts::{mask, signed};
+use llopt_plan::facts::{mask, signed};
+
 use super::{AxisFacts, DimFacts, Pow2};
 
 /// The facts of the integers `start, start + 1, …`, `length` of them, 32 bits wide.

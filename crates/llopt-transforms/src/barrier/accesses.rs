@@ -6,10 +6,11 @@ use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, SHARED_MEMORY, TRANS
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_plan::scratch::Readers;
 use melior::ir::OperationRef;
 
 use super::placement::{Access, AccessKind, Graph, Meeting, Node};
-use crate::allocation::{ALLOCATION_OFFSET, BufferOwner, FunctionBuffers, Synchronization};
+use crate::allocation::{ALLOCATION_OFFSET, BufferOwner, FunctionBuffers};
 
 /// All of shared memory.
 const EVERYTHING: Range<u64> = 0..u64::MAX;
@@ -70,12 +71,10 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
             let range = bytes(buffers, index)?;
             match buffers.list[index].owner {
                 BufferOwner::Scratch(
-                    synchronization @ (Synchronization::Block
-                    | Synchronization::ClusterReads
-                    | Synchronization::ClusterWrites),
+                    readers @ (Readers::Block | Readers::ClusterReads | Readers::ClusterWrites),
                 ) => {
-                    let crosses = synchronization != Synchronization::Block;
-                    if synchronization == Synchronization::ClusterWrites {
+                    let crosses = readers != Readers::Block;
+                    if readers == Readers::ClusterWrites {
                         node.is_barrier = true;
                         node.meeting = Meeting::IfNeeded;
                     }
@@ -94,7 +93,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                     let written = std::mem::replace(&mut node, reads);
                     graph.nodes.push(written);
                     owners.push(number);
-                    if synchronization == Synchronization::ClusterReads {
+                    if readers == Readers::ClusterReads {
                         let meets = Node {
                             is_barrier: true,
                             meeting: Meeting::Always,
@@ -105,7 +104,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                         owners.push(number);
                     }
                 }
-                BufferOwner::Scratch(Synchronization::Warp { parts }) => {
+                BufferOwner::Scratch(Readers::Warp { parts }) => {
                     node.accesses
                         .push(Access::by_warp(AccessKind::Write, range, parts));
                 }

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use llopt_codegen::walk::decision::{Gather, Priced, Reduction, Scan};
+use llopt_codegen::walk::decision::{Gather, Reduction, Scan};
+use llopt_plan::gather::Priced;
 
 use super::{Access, End, Explained, Explanation, Kind, Op, PlanJson, Width};
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use llopt_codegen::plan::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
 use llopt_dialects::tables::types::{MemDesc, RankedTensor};
 use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
+use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
 use llopt_target::Target;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 

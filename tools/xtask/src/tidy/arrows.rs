@@ -43,8 +43,19 @@ const ARROWS: &[Row] = &[
         &["melior", "tblgen"],
     ),
     row(
+        "llopt-plan",
+        &[
+            "llopt-dialects",
+            "llopt-mlir",
+            "llopt-layout",
+            "llopt-target",
+        ],
+        &["melior"],
+    ),
+    row(
         "llopt-transforms",
         &[
+            "llopt-plan",
             "llopt-dialects",
             "llopt-mlir",
             "llopt-layout",
@@ -55,6 +66,7 @@ const ARROWS: &[Row] = &[
     row(
         "llopt-codegen",
         &[
+            "llopt-plan",
             "llopt-dialects",
             "llopt-mlir",
             "llopt-layout",
@@ -74,6 +86,7 @@ const ARROWS: &[Row] = &[
             "llopt-target",
             "llopt-mlir",
             "llopt-dialects",
+            "llopt-plan",
             "llopt-transforms",
             "llopt-codegen",
             "llopt-sim",

@@ -13,7 +13,8 @@ use inkwell::values::{
 use crate::llvm::c_api;
 use crate::targets::hooks::{Ordering, Update};
 
-use super::{AsmEffect, BUILT, Emitter, MEMORY_NONE, MEMORY_READ, V, ValueKindOf, built, space};
+use super::{AsmEffect, BUILT, Emitter, MEMORY_NONE, MEMORY_READ, V, ValueKindOf, built};
+use llopt_plan::element::space;
 
 impl<'ctx> Emitter<'ctx> {
     // Memory.

@@ -26,18 +26,6 @@ use crate::values::element::int_type;
 /// A value in LLVM IR.
 pub type V<'ctx> = BasicValueEnum<'ctx>;
 
-/// The address spaces both vendors agree on.
-pub mod space {
-    /// Where allocas and byval parameters live on NVIDIA; "flat" on AMD.
-    pub const GENERIC: u16 = 0;
-    /// Global memory.
-    pub const GLOBAL: u16 = 1;
-    /// Shared memory (LDS).
-    pub const SHARED: u16 = 3;
-    /// AMD's buffer descriptors.
-    pub const BUFFER: u16 = 8;
-}
-
 /// What a piece of inline assembly may do besides computing its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsmEffect {

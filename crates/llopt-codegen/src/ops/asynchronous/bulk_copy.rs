@@ -9,11 +9,12 @@ use llopt_dialects::layout::encoding::{BulkBox, Encoding};
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::{ttg, ttng};
 use llopt_layout::Dim;
+use llopt_plan::conversion::moved_bits;
+use llopt_plan::element::space;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use crate::llvm::emitter::{V, space};
-use crate::ops::movement::conversion::moved_bits;
+use crate::llvm::emitter::V;
 use crate::targets::hooks::{BoxCopy, Descriptor};
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 
@@ -318,6 +319,3 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 }
-
-/// Bytes of shared memory through which a descriptor object is written.
-pub(crate) const DESCRIPTOR_SCRATCH: u64 = 128;

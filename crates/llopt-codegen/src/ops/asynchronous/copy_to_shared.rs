@@ -11,17 +11,17 @@ use llopt_layout::Dim;
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
+use llopt_plan::conversion::moved_bits;
+use llopt_plan::global_access::Groups;
+use llopt_plan::lane_order::{Affine, LaneOrder};
+use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
 use crate::ops::memory::global::{BufferLoad, PointerLoad, cache, eviction, groups};
 use crate::ops::memory::local::View;
 use crate::ops::memory::shared::registers_in_order;
-use crate::ops::movement::conversion::moved_bits;
-use crate::plan::access::Groups;
-use crate::plan::lane_order::{Affine, LaneOrder};
 use crate::targets::hooks::{AsyncCopy, Caching, CopySource, WarpCopies, WarpCopy};
-use crate::values::tensor::{TensorType, ValueType};
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
 
 /// How a tensor is divided for a copy.

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use inkwell::values::InstructionValue;
 use llopt_dialects::{amdg, ttg};
+use llopt_plan::copy_count::{Block, Edge, Event, NOTHING, allowed_at_waits};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, OperationRef, Value};
 
-use crate::plan::copy_count::{Block, Edge, Event, NOTHING, allowed_at_waits};
 use crate::targets::hooks::WarpCopies;
 use crate::walk::function::{FunctionLowering, Lowered, argument, block_key, key, result};
 

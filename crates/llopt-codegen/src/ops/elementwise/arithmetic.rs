@@ -3,12 +3,13 @@
 
 use inkwell::values::InstructionOpcode;
 use inkwell::{FloatPredicate, IntPredicate};
+use llopt_plan::element::Element;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Math, Rounding};
-use crate::values::element::Element;
+use crate::values::element::LlvmType;
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute, name, operand};
 
 /// A function of two registers.

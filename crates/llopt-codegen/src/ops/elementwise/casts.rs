@@ -1,10 +1,11 @@
 //! Conversions between float types, and reinterpretation of bits and pointers.
 
 use inkwell::values::InstructionOpcode;
+use llopt_plan::element::{Element, Float8};
 use melior::ir::OperationRef;
 
 use crate::targets::hooks::Rounding;
-use crate::values::element::{Element, Float8};
+use crate::values::element::LlvmType;
 use crate::values::float8;
 use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
 

@@ -7,6 +7,8 @@ use inkwell::AddressSpace;
 use inkwell::module::Linkage;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
+use llopt_plan::element::Element;
+use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::attribute::{
     AttributeLike, DenseElementsAttribute, FloatAttribute, IntegerAttribute,
 };
@@ -14,9 +16,8 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, OperationRef};
 
 use crate::llvm::emitter::V;
-use crate::values::element::Element;
+use crate::values::element::LlvmType;
 use crate::values::float8;
-use crate::values::tensor::{TensorType, ValueType};
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
 
 /// Constant memory: both vendors number it the same.

@@ -4,12 +4,12 @@
 //! so that its tests read ours. A scalar is printed by each thread.
 
 use llopt_dialects::tt;
+use llopt_plan::element::Element;
+use llopt_plan::tensor::ValueType;
 use melior::ir::operation::OperationLike;
 
 use crate::llvm::emitter::V;
 use crate::targets::hooks::SourcePlace;
-use crate::values::element::Element;
-use crate::values::tensor::ValueType;
 use crate::walk::function::{FunctionLowering, Lowered};
 use crate::walk::location::place;
 

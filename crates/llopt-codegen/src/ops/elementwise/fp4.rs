@@ -6,9 +6,10 @@
 
 use inkwell::IntPredicate;
 use llopt_dialects::ttg;
+use llopt_plan::element::Element;
 
 use crate::llvm::emitter::V;
-use crate::values::element::Element;
+use crate::values::element::LlvmType;
 use crate::walk::function::{FunctionLowering, Lowered};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {

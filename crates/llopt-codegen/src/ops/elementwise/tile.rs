@@ -5,6 +5,8 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::InstructionOpcode;
 use inkwell::{FloatPredicate, IntPredicate};
 use llopt_dialects::tt;
+use llopt_plan::element::Element;
+use llopt_plan::tensor::ValueType;
 use llopt_target::Feature;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, Value};
@@ -13,8 +15,7 @@ use crate::llvm::emitter::{AsmEffect, V, bit_width};
 use crate::ops::elementwise::arithmetic::high_product;
 use crate::ops::elementwise::assembly_constraints;
 use crate::targets::hooks::{Math, Rounding};
-use crate::values::element::Element;
-use crate::values::tensor::ValueType;
+use crate::values::element::LlvmType;
 use crate::values::words;
 use crate::walk::function::{FunctionLowering, Lowered, Registers, operand, result};
 

@@ -6,14 +6,15 @@
 
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
+use llopt_plan::element::Element;
+use llopt_plan::global_access::Groups;
+use llopt_plan::tensor::ValueType;
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
 use crate::ops::memory::global::groups;
-use crate::plan::access::Groups;
 use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
-use crate::values::element::Element;
-use crate::values::tensor::ValueType;
+use crate::values::element::LlvmType;
 use crate::walk::function::{
     FunctionLowering, Lowered, Registers, has_uses, integer_attribute, result,
 };

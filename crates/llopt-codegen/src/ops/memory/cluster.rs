@@ -11,20 +11,12 @@
 use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
 use llopt_layout::plan::Scope;
 use llopt_mlir::ir::OperationExt;
+use llopt_plan::cluster::distances;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
 use crate::walk::function::{FunctionLowering, Lowered};
-
-/// The sums of generators, each once if these are independent; the first is zero.
-pub(crate) fn distances(generators: &[u32]) -> impl Iterator<Item = u32> {
-    (0..1u32 << generators.len()).map(|chosen| {
-        let all = generators.iter().enumerate();
-        all.filter(|(i, _)| chosen >> i & 1 == 1)
-            .fold(0, |sum, (_, distance)| sum ^ distance)
-    })
-}
 
 /// Writing to other blocks that was announced.
 pub(crate) struct Announced<'p> {

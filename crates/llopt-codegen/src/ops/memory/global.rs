@@ -1,19 +1,21 @@
 //! Loads and stores of global memory: through pointers, and on AMD through buffer descriptors.
 //!
 //! The registers of a tensor are accessed in the widest groups that the layout, the addresses and the mask
-//! allow ([`crate::plan::access`]). A register that repeats another is loaded once; threads that repeat other
+//! allow ([`llopt_plan::global_access`]). A register that repeats another is loaded once; threads that repeat other
 //! threads' elements load, but only one of them stores.
 
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, CacheModifier, EvictionPolicy};
+use llopt_plan::element::Element;
+use llopt_plan::facts::DimFacts;
+use llopt_plan::global_access::{Groups, choose_groups};
+use llopt_plan::tensor::{TensorType, ValueType};
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
-use crate::plan::access::{DimFacts, Groups, choose_groups};
 use crate::targets::hooks::{Access, BufferAccess, BufferHooks, Cache, Caching, Eviction, Words};
-use crate::values::element::Element;
-use crate::values::tensor::{TensorType, ValueType};
+use crate::values::element::LlvmType;
 use crate::walk::decision::Choice;
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
 
@@ -356,19 +358,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     // Widths.
 
     fn facts(&self, value: Value<'c, 'a>, dim: usize) -> DimFacts {
-        const NOTHING: DimFacts = DimFacts {
-            contiguity: 1,
-            divisibility: 1,
-            constancy: 1,
-        };
-        let all = self.program.facts.facts(value);
-        all.and_then(|facts| facts.get(dim).or(facts.first()).copied())
-            .unwrap_or(NOTHING)
+        self.program.facts.along(value, dim)
     }
 
     /// How many elements may share a mask value along `dim`.
     pub(crate) fn mask_width(&self, mask: Option<Value<'c, 'a>>, dim: usize) -> u64 {
-        mask.map_or(u64::MAX, |mask| self.facts(mask, dim).constancy)
+        mask.map_or(u64::MAX, |mask| self.facts(mask, dim).constancy.get())
     }
 
     fn max_width(&self, element: Element) -> u32 {
@@ -399,9 +394,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let bytes = u64::from(element.memory_bits() / 8);
         move |dim| {
             let facts = self.facts(pointer, dim);
-            let aligned = (facts.divisibility / bytes).max(1);
+            let aligned = (facts.divisibility.get() / bytes).max(1);
             facts
                 .contiguity
+                .get()
                 .min(aligned)
                 .min(self.mask_width(mask, dim))
         }
@@ -432,9 +428,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let base = self.facts(base, 0);
         groups(of, widest, &|dim| {
             let facts = self.facts(offsets, dim);
-            let aligned = facts.divisibility.min((base.divisibility / bytes).max(1));
+            let aligned = facts
+                .divisibility
+                .get()
+                .min((base.divisibility.get() / bytes).max(1));
             facts
                 .contiguity
+                .get()
                 .min(aligned)
                 .min(self.mask_width(mask, dim))
         })

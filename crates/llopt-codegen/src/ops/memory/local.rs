@@ -11,14 +11,15 @@ use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
 use llopt_layout::{Dim, LinearLayout};
+use llopt_plan::conversion::moved_bits;
+use llopt_plan::element::Element;
+use llopt_plan::tensor::TensorType;
+use llopt_plan::types;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::V;
 use crate::ops::memory::shared::Place;
-use crate::ops::movement::conversion::moved_bits;
-use crate::values::element::Element;
-use crate::values::tensor::TensorType;
-use crate::values::types;
+use crate::values::element::LlvmType;
 use crate::walk::decision::Choice;
 use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
 

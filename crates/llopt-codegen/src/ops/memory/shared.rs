@@ -7,12 +7,12 @@ use inkwell::types::BasicTypeEnum;
 use llopt_layout::Dim;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
+use llopt_plan::conversion::moved_bits;
+use llopt_plan::element::Element;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
-use crate::ops::movement::conversion::moved_bits;
 use crate::targets::hooks::{MatrixAccess, WarpCopies, Words};
-use crate::values::element::Element;
 use crate::walk::function::{FunctionLowering, Lowered};
 
 /// Memory that accesses go to.

@@ -6,81 +6,21 @@
 //! | shuffle | pack, exchange registers by conditions on the lane, shuffle, exchange, unpack |
 //! | shared | vector or matrix stores, a barrier, loads; for each round |
 
-use llopt_layout::Dim;
-use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{
-    Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan, cheapest, plan, plan_as,
-};
-use llopt_target::{Feature, Target};
+use llopt_layout::plan::{Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan};
+use llopt_plan::conversion::{moved_bits, other_plans, plan_conversion, repeating_warps};
+use llopt_plan::element::Element;
+use llopt_plan::tensor::TensorType;
+use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
 use crate::ops::memory::shared::Place;
-use crate::plan::request::conversion_request;
-use crate::values::element::Element;
-use crate::values::tensor::TensorType;
+use crate::values::element::LlvmType;
 use crate::values::words;
 use crate::walk::decision::Choice;
 use crate::walk::function::{
     FunctionLowering, Lowered, Registers, integer_attribute, operand, result,
 };
-
-/// The bits of an element on its way: whole bytes.
-pub(crate) fn moved_bits(element: Element) -> u32 {
-    element.memory_bits().next_power_of_two()
-}
-
-/// The plan of the conversion that `op` is or needs: the cheapest, or that of the kind asked for.
-///
-/// # Errors
-/// There is no plan, or none of that kind; what is wrong, in words.
-pub(crate) fn plan_conversion(
-    op: OperationRef<'_, '_>,
-    from: &TensorType,
-    to: &TensorType,
-    target: Target,
-) -> Result<Plan, String> {
-    let (layouts, bits) = ((from.layout(), to.layout()), moved_bits(from.element));
-    let machine = target.machine();
-    match conversion_request(op)? {
-        None => cheapest(layouts.0, layouts.1, bits, &machine).map_err(|error| error.to_string()),
-        Some(request) => plan_as(layouts.0, layouts.1, bits, &machine, request)
-            .map_err(|error| format!("the plan '{request}' is not possible here: {error}")),
-    }
-}
-
-/// The feasible plans of a conversion beside the one that is followed, cheapest first.
-fn other_plans(from: &TensorType, to: &TensorType, target: Target, followed: &Plan) -> Vec<Plan> {
-    let bits = moved_bits(from.element);
-    let mut all = plan(from.layout(), to.layout(), bits, &target.machine()).unwrap_or_default();
-    all.retain(|plan| plan != followed);
-    all
-}
-
-/// The bits of the warp's number whose warps store what other warps store too.
-///
-/// Where each warp reads what it has written itself, such warps get memory of their own: otherwise a warp
-/// could read while another writes, if only the same bits.
-pub(crate) fn repeating_warps(from: &TensorType) -> Vec<u32> {
-    let layout = from.layout();
-    let mut held = Echelon::of(layout.flat_bases_of(Dim::REGISTER));
-    for lane in layout.flat_bases_of(Dim::LANE) {
-        held.insert(*lane);
-    }
-    let warps = layout.flat_bases_of(Dim::WARP);
-    (0..warps.len() as u32)
-        .filter(|bit| held.insert(warps[*bit as usize]).is_some())
-        .collect()
-}
-
-/// The bytes of shared memory that a plan of a conversion from `from` needs.
-pub(crate) fn shared_bytes(from: &TensorType, plan: &SharedPlan) -> u64 {
-    let bytes = u64::from(plan.bytes);
-    match plan.scope {
-        Scope::Warp => bytes << repeating_warps(from).len(),
-        Scope::Block | Scope::Cluster => bytes,
-    }
-}
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `ttg.convert_layout`.

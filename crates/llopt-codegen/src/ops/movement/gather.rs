@@ -1,4 +1,4 @@
-//! `tt.gather`: follows the plan of [`crate::plan::gather_plan`].
+//! `tt.gather`: follows the plan of [`llopt_plan::gather`].
 //!
 //! | plan | code |
 //! |---|---|
@@ -13,13 +13,14 @@ use std::collections::HashMap;
 
 use llopt_dialects::tt;
 use llopt_layout::plan::Scope;
+use llopt_plan::conversion::moved_bits;
+use llopt_plan::gather::{Frame, GatherPlan, SharedGather, WarpGather};
+use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
-use crate::ops::movement::conversion::moved_bits;
-use crate::plan::gather_plan::{Frame, GatherPlan, SharedGather, WarpGather};
 use crate::targets::hooks::Words;
-use crate::values::tensor::{TensorType, ValueType};
+use crate::values::element::LlvmType;
 use crate::values::threads::linear_in;
 use crate::walk::decision::{self, Choice, Priced};
 use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
@@ -100,7 +101,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     bits | (register >> choice.trailing_zeros() & 1) << i
                 })
         };
-        let choices = |holders: &[crate::plan::gather_plan::Holder]| -> Vec<u32> {
+        let choices = |holders: &[llopt_plan::gather::Holder]| -> Vec<u32> {
             holders
                 .iter()
                 .map(|holder| chosen(holder.register))

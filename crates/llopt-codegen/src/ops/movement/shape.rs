@@ -1,13 +1,14 @@
 //! Ops that never move data between threads: `make_range`, `splat`, `broadcast`.
 //!
 //! A renaming op says, for an element of its result, which element of its operand it is: a linear map of
-//! row-major numbers (see [`crate::values::tensor`]). If for each register of the result that element lies in some
+//! row-major numbers (see [`llopt_plan::tensor`]). If for each register of the result that element lies in some
 //! register of the same thread, the op emits nothing.
 
+use llopt_plan::regroup::move_fields;
+use llopt_plan::tensor::TensorType;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
-use crate::values::tensor::TensorType;
 use crate::walk::function::{
     FunctionLowering, Lowered, Registers, integer_attribute, operand, result,
 };
@@ -80,13 +81,4 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             move_fields(fields)
         })
     }
-}
-
-/// The map that takes the field at the first bit of each triple to its second, with its mask.
-pub(crate) fn move_fields(fields: Vec<(u32, u32, u32)>) -> Box<dyn Fn(u32) -> u32> {
-    Box::new(move |element| {
-        fields.iter().fold(0, |moved, (from, to, mask)| {
-            moved | ((element >> from & mask) << to)
-        })
-    })
 }

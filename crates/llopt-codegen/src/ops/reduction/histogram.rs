@@ -5,11 +5,10 @@
 //! counts nowhere.
 
 use llopt_dialects::tt;
+use llopt_plan::tensor::ValueType;
 
 use crate::llvm::emitter::V;
 use crate::targets::hooks::{Ordering, Update};
-use crate::values::element::Element;
-use crate::values::tensor::{TensorType, ValueType};
 use crate::walk::function::{FunctionLowering, Lowered, operand};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -79,17 +78,4 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         self.bind_result(operation, self.spread(&of, &counts));
         Ok(())
     }
-}
-
-/// The bytes of the counters of a histogram.
-pub(crate) fn histogram_bytes(to: &TensorType) -> u64 {
-    elements(to) * u64::from(Element::memory_bits(to.element) / 8)
-}
-
-fn elements(tensor: &TensorType) -> u64 {
-    tensor
-        .shape
-        .iter()
-        .map(|&extent| u64::from(extent))
-        .product()
 }

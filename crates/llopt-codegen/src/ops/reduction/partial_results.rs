@@ -1,108 +1,18 @@
-//! The last step of a reduction: partial results of different warps, and of different blocks of a cluster,
-//! meet in shared memory.
-//!
-//! Write `2^p` for the partial results of each element of the result, `2^r` for the elements that a block
-//! holds, and let the partial results lie at `rest * 2^p + q`. A block writes its own to the memory of every
-//! block that needs them ([`crate::ops::reduction::reduce`] says which, [`crate::ops::memory::cluster`] how), so that from then on each block
-//! reads its own memory only. Then there are two ways on.
-//!
-//! * *Everyone*: each thread reads the `2^p` partial results of each element that it needs, next to each
-//!   other, and combines them itself. One trip through memory; as many combinations as the thread has
-//!   elements, times `2^p - 1`.
-//! * *Spread*: thread `t` reads the partial results `t`, `t + threads`, …, so that those of one element lie in
-//!   `2^p` neighbouring lanes, which combine them by `p` shuffles. Each lane writes the result back where it
-//!   has read, and after a second barrier the threads read the elements they need. Threads without a
-//!   partial result do nothing, so this way needs at least a whole warp's worth of them.
-//!
-//! A thread needs few elements of most reductions, and then everyone is cheaper. Where it needs many, or the
-//! combination divides, the work is worth a second trip. The prices are those of conversions
-//! ([`llopt_layout::plan::Costs`]).
+//! The last step of a reduction, in shared memory: follows [`llopt_plan::reduction::memory`].
 
 use llopt_dialects::tt;
-use llopt_target::Target;
-use melior::ir::block::BlockLike;
+use llopt_plan::element::Element;
+use llopt_plan::reduction::combination::Combination;
+use llopt_plan::reduction::memory::Work;
+use llopt_plan::reduction::{ReductionPlan, operand_bytes};
+use llopt_plan::tensor::ValueType;
 use melior::ir::operation::OperationLike;
-use melior::ir::{OperationRef, RegionLike, RegionRef};
+use melior::ir::{OperationRef, RegionRef};
 
 use crate::llvm::emitter::V;
 use crate::ops::memory::cluster::Announced;
-use crate::ops::reduction::reduce::{ReductionPlan, Tuple, operand_bytes};
-use crate::values::element::Element;
-use crate::values::tensor::ValueType;
-use crate::walk::function::{FunctionLowering, Lowered, integer_attribute, name};
-
-/// Instructions that one op stands for, about: a quotient and a function of a real variable take several.
-fn instructions(op: OperationRef<'_, '_>) -> f32 {
-    const SEVERAL: f32 = 10.0;
-    let name = name(op);
-    let divides = ["div", "rem"].iter().any(|word| name.contains(word));
-    if divides || name.starts_with("math.") {
-        SEVERAL
-    } else {
-        1.0
-    }
-}
-
-/// Instructions of one combination, about.
-pub(crate) fn combination(region: RegionRef<'_, '_>) -> f32 {
-    let mut all = 0.0;
-    let mut next_block = region.first_block();
-    while let Some(block) = next_block {
-        let mut next = block.first_operation();
-        while let Some(op) = next {
-            all += instructions(op);
-            next = op.next_in_block();
-        }
-        next_block = block.next_in_region();
-    }
-    all
-}
-
-/// What decides between the two ways.
-#[derive(Clone, Copy, Debug)]
-struct Work {
-    /// log2 of the partial results of each element.
-    partial_bits: u32,
-    /// log2 of the elements of the result that a block holds.
-    rest_bits: u32,
-    /// log2 of the threads of the block, and of a warp.
-    thread_bits: u32,
-    lane_bits: u32,
-    /// Elements of the result that each thread needs.
-    needed: u32,
-    /// 32-bit registers of one partial result, all operands together.
-    words: u32,
-    /// Instructions of one combination.
-    combination: f32,
-}
-
-impl Work {
-    /// Whether to spread the partial results over the lanes.
-    fn is_better_spread(self, target: Target) -> bool {
-        let costs = target.movement_costs();
-        let all_bits = self.partial_bits + self.rest_bits;
-        if self.partial_bits > self.lane_bits || all_bits < self.lane_bits {
-            return false;
-        }
-        let instruction = costs.select;
-        let (words, needed) = (self.words as f32, self.needed as f32);
-        let partials = (1u32 << self.partial_bits) as f32;
-        // Four words at a time.
-        let reads = (words * partials / 4.0).ceil();
-        let everyone = needed
-            * (reads * (costs.issue + 4.0 * costs.wavefront)
-                + (partials - 1.0) * self.combination * instruction);
-
-        let own = (1u32 << all_bits.saturating_sub(self.thread_bits)) as f32;
-        let steps = self.partial_bits as f32;
-        let access = words * (costs.issue + costs.wavefront);
-        let spread = own
-            * (2.0 * access + steps * (words * costs.shuffle + self.combination * instruction))
-            + costs.block_barrier
-            + needed * access;
-        spread < everyone
-    }
-}
+use crate::ops::reduction::reduce::Tuple;
+use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// The elements of the result that each thread needs, from the partial results of `plan`.
@@ -159,7 +69,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .iter()
                 .map(|element| element.memory_bits().div_ceil(32))
                 .sum(),
-            combination: combination(region),
+            combination: Combination::of(region).instructions,
         };
         if work.is_better_spread(self.hooks().target()) {
             self.combine_spread(op, region, work, elements, &bases)?;
@@ -201,7 +111,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let idle = (1u32 << work.thread_bits) - (1u32 << all_bits.min(work.thread_bits));
         let acts = self.threads.acts_under(e, self.hooks(), idle);
         let thread = self.threads.thread(e, self.hooks());
-        let rounds = 1u32 << all_bits.saturating_sub(work.thread_bits);
+        let rounds = work.rounds();
         let elements = elements.to_vec();
         let after = acts.map(|acts| {
             let function = e.function();
@@ -259,32 +169,5 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 element.memory_bits() / 8,
             );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn work(rest_bits: u32, needed: u32, combination: f32) -> Work {
-        Work {
-            partial_bits: 2,
-            rest_bits,
-            thread_bits: 8,
-            lane_bits: 6,
-            needed,
-            words: 1,
-            combination,
-        }
-    }
-
-    #[test]
-    fn partial_results_are_spread_where_many_are_needed_or_combining_is_dear() {
-        let target = Target::parse("hip:gfx942").unwrap();
-        let is_spread = |work: Work| work.is_better_spread(target);
-        assert!(!is_spread(work(4, 1, 1.0)), "one sum");
-        assert!(is_spread(work(4, 16, 1.0)), "sixteen sums");
-        assert!(is_spread(work(4, 4, 30.0)), "four of Welford's");
-        assert!(!is_spread(work(3, 16, 30.0)), "less than a warp of them");
     }
 }

@@ -1,13 +1,14 @@
 //! Atomics on global memory on AMD: LLVM's own, inside of a branch where they are masked.
 
 use inkwell::values::InstructionOpcode;
+use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
 use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::amdgpu::memory::masked_offset;
 use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
-use crate::values::element::Element;
+use crate::values::element::LlvmType;
 
 /// Elements per instruction: pairs of 16-bit floats. Where there is no such instruction, LLVM makes a loop that
 /// compares and swaps the word of the pair.

@@ -18,11 +18,12 @@
 use inkwell::values::{
     AnyValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
 };
+use llopt_plan::element::space;
 use llopt_target::Target;
 
 use super::memory;
 use crate::llvm::c_api::AliasScope;
-use crate::llvm::emitter::{Emitter, space};
+use crate::llvm::emitter::Emitter;
 use crate::targets::hooks::{CopySource, WarpCopy};
 
 const GLOBAL_COPY: &str = "llvm.amdgcn.global.load.lds";

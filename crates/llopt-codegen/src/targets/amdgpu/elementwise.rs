@@ -5,11 +5,12 @@
 //! device library `ocml`.
 
 use inkwell::types::BasicTypeEnum;
+use llopt_plan::element::{Element, Float8};
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Math, Rounding};
-use crate::values::element::{Element, Float8};
+use crate::values::element::LlvmType;
 
 /// A function of floats of 32 or 64 bits.
 pub fn math<'ctx>(

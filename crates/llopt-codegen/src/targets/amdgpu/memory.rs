@@ -117,7 +117,7 @@ pub fn descriptor<'ctx>(e: &Emitter<'ctx>, target: Target, base: V<'ctx>) -> V<'
         // A reserved bit that must be set, and bounds checks against the byte offset.
         flags |= (1 << 24) | (3 << 28);
     }
-    let overload = [e.ptr(crate::llvm::emitter::space::BUFFER), base.get_type()];
+    let overload = [e.ptr(llopt_plan::element::space::BUFFER), base.get_type()];
     let stride = e.context.i16_type().const_zero().into();
     e.intrinsic(
         "llvm.amdgcn.make.buffer.rsrc",

@@ -8,6 +8,7 @@ mod memory;
 mod shared;
 
 use inkwell::values::InstructionValue;
+use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
 use crate::llvm::c_api::{FenceOrdering, fence};
@@ -16,7 +17,6 @@ use crate::targets::hooks::{
     Access, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math, MatrixAccess,
     Rounding, SourcePlace, Update, WarpCopies, WarpCopy,
 };
-use crate::values::element::Element;
 
 /// The hooks of AMD's architectures.
 pub struct Amdgpu {
@@ -73,10 +73,6 @@ impl Hooks for Amdgpu {
 
     fn shuffle_xor<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, xor: u32) -> V<'ctx> {
         shared::shuffle_xor(e, self.target, word, xor)
-    }
-
-    fn shuffles_by_arithmetic(&self, xor: u32) -> bool {
-        shared::shuffles_by_arithmetic(self.target, xor)
     }
 
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {

@@ -46,11 +46,6 @@ fn dpp_control(target: Target, xor: u32) -> Option<i64> {
     }
 }
 
-/// Whether lanes at distance `xor` exchange by DPP, which is part of an arithmetic instruction.
-pub fn shuffles_by_arithmetic(target: Target, xor: u32) -> bool {
-    dpp_control(target, xor).is_some()
-}
-
 /// What the lane at distance `xor` has.
 pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: u32) -> V<'ctx> {
     let any_in_row = target.has(Feature::Permlane16);
@@ -161,4 +156,29 @@ pub fn store_matrix<'ctx>(
     _registers: &[V<'ctx>],
 ) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_exchange_by_arithmetic_where_dpp_has_a_control_for_it() {
+        for name in [
+            "hip:gfx90a",
+            "hip:gfx942",
+            "hip:gfx950",
+            "hip:gfx1100",
+            "hip:gfx1200",
+        ] {
+            let target = Target::parse(name).unwrap();
+            for xor in 1..64 {
+                assert_eq!(
+                    dpp_control(target, xor).is_some(),
+                    target.shuffles_by_arithmetic(xor),
+                    "{name}, distance {xor}"
+                );
+            }
+        }
+    }
 }

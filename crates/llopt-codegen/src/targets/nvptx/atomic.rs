@@ -2,11 +2,12 @@
 //!
 //! An update whose result nobody reads stays `atom`: the assembler turns it into `red` itself.
 
+use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{Atomic, Ordering, Scope, Update};
-use crate::values::element::Element;
+use crate::values::element::LlvmType;
 
 /// Elements per instruction: vectors of floats where the hardware has them, pairs of halves everywhere.
 pub fn width(target: Target, update: Update, element: Element) -> u32 {

@@ -5,11 +5,12 @@
 //! instruction comes from libdevice, whose functions expect `f32` or `f64`.
 
 use inkwell::FloatPredicate;
+use llopt_plan::element::{Element, Float8};
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Math, Rounding};
-use crate::values::element::{Element, Float8};
+use crate::values::element::LlvmType;
 
 /// A function of floats of 32 or 64 bits. With `flush`, those of 32 bits may flush denormal numbers to zero.
 pub fn math<'ctx>(

@@ -2,8 +2,9 @@
 
 use inkwell::attributes::AttributeLoc;
 use inkwell::values::FunctionValue;
+use llopt_plan::element::space;
 
-use crate::llvm::emitter::{Emitter, V, function_type, space};
+use crate::llvm::emitter::{Emitter, V, function_type};
 use crate::targets::hooks::{Launch, SourcePlace};
 
 /// LLVM's number of the `ptx_kernel` calling convention.

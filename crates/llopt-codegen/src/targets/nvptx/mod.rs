@@ -7,6 +7,7 @@ mod kernel;
 mod memory;
 mod shared;
 
+use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
@@ -14,7 +15,6 @@ use crate::targets::hooks::{
     Access, AsyncCopy, Atomic, BulkHooks, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace,
     Update, WarpCombination,
 };
-use crate::values::element::Element;
 
 /// The hooks of NVIDIA's architectures.
 pub struct Nvptx {

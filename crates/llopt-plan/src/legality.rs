@@ -4,10 +4,10 @@ use llopt_dialects::{tables::access, tt};
 use llopt_layout::{Dim, LinearLayout};
 use melior::ir::{OperationRef, ValueLike};
 
-use crate::ops::reduction::reduce::Axis;
-use crate::ops::reduction::scan::ScanPlan;
-use crate::values::tensor::{TensorType, ValueType};
-use crate::values::types::Types;
+use crate::reduction::Axis;
+use crate::scan::ScanPlan;
+use crate::tensor::{TensorType, ValueType};
+use crate::types::Types;
 
 /// A layout for all operands and results of an op, if it has code, but none for the layout that they have.
 ///

@@ -7,21 +7,20 @@
 use llopt_dialects::tables::module::num_ctas;
 use llopt_dialects::{amdg, tables::access, tt, ttg, ttng};
 use llopt_layout::plan::{Movement, Scope};
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_target::Target;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
-use crate::ops::asynchronous::bulk_copy::DESCRIPTOR_SCRATCH;
-use crate::ops::movement::conversion::{plan_conversion, shared_bytes};
-use crate::ops::movement::regroup::Passage;
-use crate::ops::reduction::histogram::histogram_bytes;
-use crate::ops::reduction::reduce::{ReductionPlan, operand_bytes};
-use crate::ops::reduction::scan::ScanPlan;
-use crate::plan::gather_plan::GatherPlan;
-use crate::plan::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
-use crate::values::tensor::{TensorType, ValueType};
-use crate::values::types::Types;
-use crate::walk::function::{has_uses, name};
+use crate::conversion::{plan_conversion, shared_bytes};
+use crate::element::Element;
+use crate::gather::GatherPlan;
+use crate::reduction::{ReductionPlan, operand_bytes};
+use crate::regroup::Passage;
+use crate::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
+use crate::scan::ScanPlan;
+use crate::tensor::{TensorType, ValueType};
+use crate::types::Types;
 
 /// Who reads what was written to scratch memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +51,9 @@ pub struct Scratch {
 
 /// Alignment of what vectors are read from: that of the widest access.
 const VECTOR_ALIGNMENT: u64 = 16;
+
+/// Bytes of shared memory through which a descriptor object is written.
+const DESCRIPTOR_SCRATCH: u64 = 128;
 
 /// The scratch memory that the code for an op uses on a target, `None` for an op that needs none.
 ///
@@ -178,7 +180,8 @@ fn parts_of(op: OperationRef<'_, '_>) -> u64 {
     // FNV-1a over the names.
     let requests =
         [CONVERSION_PLAN, GATHER_PLAN].map(|name| request_of(op, name).unwrap_or_default());
-    let kind = name(op)
+    let kind = op
+        .name_str()
         .bytes()
         .chain(requests.into_iter().flat_map(str::bytes))
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -217,7 +220,7 @@ fn of_partial_results(
 /// old value from shared memory, where elements lie by their row-major number.
 fn of_atomic(op: OperationRef<'_, '_>) -> Option<Scratch> {
     let result = access::result_at(op, 0);
-    if !has_uses(result) {
+    if !result.has_uses() {
         return None;
     }
     let of = Types::default().resolve(result.r#type()).ok()?;
@@ -240,4 +243,10 @@ fn of_atomic(op: OperationRef<'_, '_>) -> Option<Scratch> {
         alignment: bytes,
         readers: readers_of(&of.block_copies(num_ctas(op).max(1))),
     })
+}
+
+/// The bytes of the counters of a histogram.
+fn histogram_bytes(to: &TensorType) -> u64 {
+    let elements: u64 = to.shape.iter().map(|&extent| u64::from(extent)).product();
+    elements * u64::from(Element::memory_bits(to.element) / 8)
 }

@@ -1,6 +1,20 @@
-//! The lattice of axis facts: powers of two, facts of one dimension, facts of a value.
+//! Axis facts: what is known, at compile time, about the integers and addresses that a tensor holds along each
+//! of its dimensions. An analysis finds them; plans of memory accesses rely on them.
+//!
+//! Let `x` be a tensor of integers (or of addresses, counted in bytes), `i` an index and `e_d` the unit vector
+//! of dimension `d`. Three powers of two describe dimension `d`:
+//!
+//! - **constancy** `k`: `x` is the same throughout every aligned run of `k` positions along `d`.
+//! - **contiguity** `c`: throughout every aligned run of `c` positions along `d`, `x[i + j·e_d] = x[i] + j·s`,
+//!   where the *step* `s` is 1 for integers and the size of the pointee in bytes for addresses.
+//! - **divisibility** `v`: `v` divides the first element of each of those runs of `c` positions; with `c = 1`, it
+//!   divides every element.
 
+use std::collections::HashMap;
+use std::ffi::c_void;
 use std::fmt;
+
+use melior::ir::ValueLike;
 
 /// A power of two from `2^0` to `2^62`, kept as its exponent.
 ///
@@ -70,7 +84,7 @@ impl fmt::Debug for Pow2 {
     }
 }
 
-/// What is known along one dimension; the [module](super) defines the three terms.
+/// What is known along one dimension; the [module](self) defines the three terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DimFacts {
     /// Length, in positions, of the runs of consecutive values.
@@ -203,7 +217,7 @@ impl AxisFacts {
 
     /// What holds along `dim` of a value that follows `self` or `other`, and changes from one to
     /// the other only between aligned runs of `switch` positions.
-    pub(super) fn meet_dim(&self, other: &Self, dim: usize, switch: Pow2) -> DimFacts {
+    pub fn meet_dim(&self, other: &Self, dim: usize, switch: Pow2) -> DimFacts {
         let (a, b) = (self.dims[dim], other.dims[dim]);
         let contiguity = a.contiguity.min(b.contiguity).min(switch);
         DimFacts {
@@ -240,6 +254,37 @@ impl AxisFacts {
     }
 }
 
+/// Axis facts of the values of a module, as it was when they were found.
+///
+/// The facts are kept by the identity of the values: changing the module makes those about changed values stale.
+#[derive(Debug, Default)]
+pub struct ValueFacts {
+    indices: HashMap<*const c_void, usize>,
+    facts: Vec<Option<AxisFacts>>,
+}
+
+impl ValueFacts {
+    /// The facts about the value with an index; values without index, and those without facts, are unknown.
+    #[must_use]
+    pub fn new(indices: HashMap<*const c_void, usize>, facts: Vec<Option<AxisFacts>>) -> Self {
+        Self { indices, facts }
+    }
+
+    /// What is known about a value.
+    pub fn of<'c>(&self, value: impl ValueLike<'c>) -> Option<&AxisFacts> {
+        let index = self.indices.get(&value.to_raw().ptr.cast_const())?;
+        self.facts.get(*index)?.as_ref()
+    }
+
+    /// What is known about a value along a dimension of its tensor; a scalar is the same along all.
+    pub fn along<'c>(&self, value: impl ValueLike<'c>, dim: usize) -> DimFacts {
+        self.of(value)
+            .and_then(|facts| facts.dims.get(dim).or(facts.dims.first()))
+            .copied()
+            .unwrap_or(DimFacts::UNKNOWN)
+    }
+}
+
 impl fmt::Display for AxisFacts {
     /// `contiguity = [1, 4], divisibility = [1, 16], constancy = [8, 1], constant_value = <none>`,
     /// the form in which Triton prints them.
@@ -266,7 +311,7 @@ impl fmt::Display for AxisFacts {
 }
 
 /// The `width` low bits set.
-pub(super) const fn mask(width: u32) -> u64 {
+pub const fn mask(width: u32) -> u64 {
     if width >= 64 {
         u64::MAX
     } else {
@@ -275,10 +320,31 @@ pub(super) const fn mask(width: u32) -> u64 {
 }
 
 /// The signed number that the `width` low bits of `bits` stand for.
-pub(super) const fn signed(bits: u64, width: u32) -> i64 {
+pub const fn signed(bits: u64, width: u32) -> i64 {
     if width == 0 || width >= 64 {
         bits as i64
     } else {
         ((bits << (64 - width)) as i64) >> (64 - width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_known_of_values_that_no_analysis_has_met() {
+        let context = melior::Context::new();
+        let block = melior::ir::Block::new(&[(
+            melior::ir::r#type::IntegerType::new(&context, 32).into(),
+            melior::ir::Location::unknown(&context),
+        )]);
+        let value = melior::ir::BlockLike::argument(&block, 0).unwrap();
+        assert_eq!(ValueFacts::default().along(value, 3), DimFacts::UNKNOWN);
+        let index = HashMap::from([(value.to_raw().ptr.cast_const(), 0)]);
+        let facts = AxisFacts::constant(8, 32, &[1]);
+        let table = ValueFacts::new(index, vec![Some(facts.clone())]);
+        assert_eq!(table.of(value), Some(&facts));
+        assert_eq!(table.along(value, 3).divisibility.get(), 8);
     }
 }

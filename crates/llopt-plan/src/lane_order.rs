@@ -12,15 +12,15 @@ use llopt_layout::f2::Matrix;
 
 /// A linear function of the thread, the block and the number of the copy, plus a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Affine {
+pub struct Affine {
     /// What each bit of the thread's number adds, lanes first.
-    pub(crate) threads: Vec<u32>,
+    pub threads: Vec<u32>,
     /// What each bit of the block's number adds.
-    pub(crate) blocks: Vec<u32>,
+    pub blocks: Vec<u32>,
     /// What each bit of the copy's number adds.
-    pub(crate) repeats: Vec<u32>,
+    pub repeats: Vec<u32>,
     /// What is added always.
-    pub(crate) constant: u32,
+    pub constant: u32,
 }
 
 impl Affine {
@@ -35,7 +35,7 @@ impl Affine {
     }
 
     /// What is added for a copy, whatever the thread.
-    pub(crate) fn constant_of(&self, repeat: u32) -> u32 {
+    pub fn constant_of(&self, repeat: u32) -> u32 {
         let added = |(bit, _): &(usize, &u32)| repeat >> bit & 1 == 1;
         let bases = self.repeats.iter().enumerate().filter(added);
         bases.fold(self.constant, |all, (_, basis)| all ^ basis)
@@ -44,9 +44,9 @@ impl Affine {
 
 /// Which lane copies what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LaneOrder {
+pub struct LaneOrder {
     /// The lane whose data a lane has to copy.
-    pub(crate) source: Affine,
+    pub source: Affine,
     lane_bits: u32,
 }
 
@@ -56,7 +56,7 @@ impl LaneOrder {
     ///
     /// Ensures: the data of the lane that [`LaneOrder::source`] names belong to the slot with the number of the
     /// lane that asks.
-    pub(crate) fn of(places: &Affine, lane_bits: u32) -> Option<Self> {
+    pub fn of(places: &Affine, lane_bits: u32) -> Option<Self> {
         let window = (1u32 << lane_bits) - 1;
         let (lanes, warps) = places.threads.split_at_checked(lane_bits as usize)?;
         if lanes.iter().any(|basis| basis & !window != 0) {
@@ -73,7 +73,7 @@ impl LaneOrder {
     }
 
     /// Whether each lane copies its own data.
-    pub(crate) fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         let Affine {
             threads,
             blocks,

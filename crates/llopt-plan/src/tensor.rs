@@ -1,4 +1,4 @@
-//! The type of a value as codegen sees it: an element type, and for tensors the layout of its registers.
+//! The type of a value as plans and emission see it: an element type, and for tensors the layout of its registers.
 //!
 //! The layout is kept with its outputs flattened row-major (the last tensor dimension in the lowest bits),
 //! so that an element is one number. Then the shape ops are maps of numbers, linear over F2 like the layout
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LinearLayout};
 
-use crate::values::element::Element;
+use crate::element::Element;
 
 /// A tensor's element type, shape and layout.
 #[derive(Clone, Debug)]

@@ -82,7 +82,7 @@ pub fn request_of<'c>(op: OperationRef<'c, '_>, name: &str) -> Option<&'c str> {
 ///
 /// # Errors
 /// The attribute names no kind of plan.
-pub(crate) fn request<T>(op: OperationRef<'_, '_>, name: &str) -> Result<Option<T>, String>
+pub fn request<T>(op: OperationRef<'_, '_>, name: &str) -> Result<Option<T>, String>
 where
     T: FromStr<Err: fmt::Display>,
 {
@@ -95,13 +95,11 @@ where
 }
 
 /// The request for a conversion.
-pub(crate) fn conversion_request(
-    op: OperationRef<'_, '_>,
-) -> Result<Option<ConversionRequest>, String> {
+pub fn conversion_request(op: OperationRef<'_, '_>) -> Result<Option<ConversionRequest>, String> {
     request(op, CONVERSION_PLAN)
 }
 
 /// The request for a gather.
-pub(crate) fn gather_request(op: OperationRef<'_, '_>) -> Result<Option<GatherRequest>, String> {
+pub fn gather_request(op: OperationRef<'_, '_>) -> Result<Option<GatherRequest>, String> {
     request(op, GATHER_PLAN)
 }

@@ -33,17 +33,17 @@
 use std::collections::HashMap;
 
 /// The count of a mark with no copy before it.
-pub(crate) const NOTHING: u32 = u32::MAX;
+pub const NOTHING: u32 = u32::MAX;
 
 /// Groups beyond the so-manieth youngest are taken to have been closed when that one was.
 const GROUPS: usize = 32;
 
 /// The name of a token.
-pub(crate) type Token = usize;
+pub type Token = usize;
 
 /// What happens to copies at some point of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// Instructions of a copy are issued.
     Copy {
         /// What names the copy.
@@ -71,20 +71,20 @@ pub(crate) enum Event {
 
 /// A branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub struct Edge {
     /// The number of the block it leads to.
-    pub(crate) to: usize,
+    pub to: usize,
     /// The parameters of that block, and what is passed for each; tokens and others.
-    pub(crate) arguments: Vec<(Token, Token)>,
+    pub arguments: Vec<(Token, Token)>,
 }
 
 /// A block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Block {
+pub struct Block {
     /// What happens in it, in order.
-    pub(crate) events: Vec<Event>,
+    pub events: Vec<Event>,
     /// Where it leads.
-    pub(crate) edges: Vec<Edge>,
+    pub edges: Vec<Edge>,
 }
 
 /// What is known at a point: the least numbers of instructions issued since marks.
@@ -181,7 +181,7 @@ impl State {
 ///
 /// Ensures: on every way through the blocks, at least that many instructions have been issued since the end of
 /// what is waited for, and on some way exactly that many (but for groups beyond the 32nd youngest, and calls).
-pub(crate) fn allowed_at_waits(blocks: &[Block], is_kernel: bool) -> Vec<u32> {
+pub fn allowed_at_waits(blocks: &[Block], is_kernel: bool) -> Vec<u32> {
     let mut states: Vec<Option<State>> = vec![None; blocks.len()];
     let Some(entry) = states.first_mut() else {
         return Vec::new();

@@ -41,20 +41,20 @@ use llopt_layout::plan::Scope;
 use llopt_target::Target;
 use llopt_target::banks::Access;
 use melior::ir::OperationRef;
+use serde::Serialize;
 
-use crate::ops::movement::conversion::{moved_bits, repeating_warps};
-use crate::ops::movement::shape::move_fields;
-use crate::plan::request::{GatherRequest, gather_request};
-use crate::values::tensor::TensorType;
-use crate::walk::decision::Priced;
+use crate::conversion::{moved_bits, repeating_warps};
+use crate::regroup::move_fields;
+use crate::request::{GatherRequest, gather_request};
+use crate::tensor::TensorType;
 
 /// A register and a lane, as bit vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Holder {
+pub struct Holder {
     /// The register.
-    pub(crate) register: u32,
+    pub register: u32,
     /// The lane.
-    pub(crate) lane: u32,
+    pub lane: u32,
 }
 
 impl std::ops::BitXor for Holder {
@@ -70,66 +70,75 @@ impl std::ops::BitXor for Holder {
 
 /// A gather inside of each warp: the linear function from place and index to the holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct WarpGather {
+pub struct WarpGather {
     /// For each register of the result.
-    pub(crate) registers: Vec<Holder>,
+    pub registers: Vec<Holder>,
     /// For each bit of the thread's number: lanes, then warps.
-    pub(crate) threads: Vec<Holder>,
+    pub threads: Vec<Holder>,
     /// For each bit of the block's number.
-    pub(crate) blocks: Vec<Holder>,
+    pub blocks: Vec<Holder>,
     /// For each bit of the index.
-    pub(crate) axis: Vec<Holder>,
+    pub axis: Vec<Holder>,
     /// Whether the holder is always the reading thread itself.
-    pub(crate) is_local: bool,
+    pub is_local: bool,
     /// The registers that a reader may want differ by sums of these; each has a bit, its lowest, that
     /// no other one has.
-    pub(crate) choices: Vec<u32>,
+    pub choices: Vec<u32>,
     /// Of how many of the first choices all registers lie in one word.
-    pub(crate) packed: u32,
+    pub packed: u32,
 }
 
 /// A gather through shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SharedGather {
+pub struct SharedGather {
     /// The bits of the source's element number that number the places in memory, lowest first.
-    pub(crate) order: Vec<u32>,
+    pub order: Vec<u32>,
     /// The bits of the source's element number that number the rounds.
-    pub(crate) rounds: Vec<u32>,
+    pub rounds: Vec<u32>,
     /// log2 of the elements that one store writes.
-    pub(crate) vector_bits: u32,
+    pub vector_bits: u32,
     /// Bytes of shared memory.
-    pub(crate) bytes: u32,
+    pub bytes: u32,
     /// Who reads what a warp has written: its own lanes, or the block.
-    pub(crate) scope: Scope,
+    pub scope: Scope,
 }
 
 /// A way to gather.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum GatherPlan {
+pub enum GatherPlan {
     /// Inside of each warp.
     Warp(WarpGather),
     /// Through shared memory.
     Shared(SharedGather),
 }
 
+/// A way to gather, with its price in the target's cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Priced {
+    /// `thread`, `shuffle` or `shared`.
+    pub way: &'static str,
+    /// The price.
+    pub cost: f32,
+}
+
 /// A way to gather, and those that were not taken.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ChosenGather {
+pub struct ChosenGather {
     /// What is done.
-    pub(crate) plan: GatherPlan,
+    pub plan: GatherPlan,
     /// Its price.
-    pub(crate) cost: f32,
+    pub cost: f32,
     /// The other ways, cheapest first.
-    pub(crate) rejected: Vec<Priced>,
+    pub rejected: Vec<Priced>,
 }
 
 /// The blocks of a cluster would have to read each other's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it would have to read elements that other blocks of the cluster hold")]
-pub(crate) struct CrossesBlocks;
+pub struct CrossesBlocks;
 
 /// The source, the result, and how their elements' numbers belong together.
-pub(crate) struct Frame<'t> {
+pub struct Frame<'t> {
     from: &'t TensorType,
     to: &'t TensorType,
     low: u32,
@@ -139,7 +148,7 @@ pub(crate) struct Frame<'t> {
 
 impl<'t> Frame<'t> {
     /// For a gather along dimension `axis`.
-    pub(crate) fn new(from: &'t TensorType, to: &'t TensorType, axis: usize) -> Self {
+    pub fn new(from: &'t TensorType, to: &'t TensorType, axis: usize) -> Self {
         let (low, bits) = from.bits_of_dim(axis);
         let fields = (0..to.shape.len())
             .filter(|dim| *dim != axis)
@@ -158,12 +167,12 @@ impl<'t> Frame<'t> {
     }
 
     /// The source's element with coordinate 0 along the axis that stands where `element` of the result does.
-    pub(crate) fn embed(&self, element: u32) -> u32 {
+    pub fn embed(&self, element: u32) -> u32 {
         (self.embed)(element)
     }
 
     /// The lowest bit of the axis in the source's numbers, and how many there are.
-    pub(crate) fn axis(&self) -> (u32, u32) {
+    pub fn axis(&self) -> (u32, u32) {
         (self.low, self.bits)
     }
 
@@ -189,14 +198,14 @@ impl<'t> Frame<'t> {
     }
 
     /// What each bit of the thread's number adds to the wanted number with coordinate 0.
-    pub(crate) fn wanted_by_threads(&self) -> Vec<u32> {
+    pub fn wanted_by_threads(&self) -> Vec<u32> {
         let mut bases = self.wanted_bases(Dim::LANE);
         bases.extend(self.wanted_bases(Dim::WARP));
         bases
     }
 
     /// What each bit of the block's number adds to the wanted number, less what its own block holds.
-    pub(crate) fn wanted_by_blocks(&self) -> Vec<u32> {
+    pub fn wanted_by_blocks(&self) -> Vec<u32> {
         self.missing(Dim::BLOCK)
     }
 
@@ -329,7 +338,7 @@ impl WarpGather {
     }
 
     /// The first of the registers among which the choices decide, from one of them.
-    pub(crate) fn group(&self, register: u32) -> u32 {
+    pub fn group(&self, register: u32) -> u32 {
         self.choices.iter().fold(register, |rest, choice| {
             let own = choice & choice.wrapping_neg();
             if rest & own == 0 { rest } else { rest ^ choice }
@@ -478,12 +487,12 @@ impl SharedGather {
     }
 
     /// The place in memory of a source's element.
-    pub(crate) fn place(&self, element: u32) -> u32 {
+    pub fn place(&self, element: u32) -> u32 {
         gathered_bits(&self.order, element)
     }
 
     /// The round of a source's element.
-    pub(crate) fn round(&self, element: u32) -> u32 {
+    pub fn round(&self, element: u32) -> u32 {
         gathered_bits(&self.rounds, element)
     }
 
@@ -611,7 +620,7 @@ impl GatherPlan {
     ///
     /// # Errors
     /// There is no way, or none of that kind; what is wrong, in words.
-    pub(crate) fn of(
+    pub fn of(
         op: OperationRef<'_, '_>,
         from: &TensorType,
         to: &TensorType,
@@ -646,7 +655,7 @@ impl GatherPlan {
 
     /// The ways to gather with their prices, cheapest first: at most one inside of warps and one through
     /// shared memory.
-    pub(crate) fn priced(
+    pub fn priced(
         from: &TensorType,
         to: &TensorType,
         axis: usize,
@@ -677,7 +686,7 @@ impl GatherPlan {
     }
 
     /// One word for it: `thread`, `shuffle` or `shared`.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Warp(plan) if plan.is_local => "thread",
             Self::Warp(_) => "shuffle",
@@ -689,7 +698,7 @@ impl GatherPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::element::Element;
+    use crate::element::Element;
 
     fn tensor(shape: &[u32], registers: &[u32], lanes: &[u32], warps: &[u32]) -> TensorType {
         let numbers = [

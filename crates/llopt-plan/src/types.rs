@@ -1,4 +1,4 @@
-//! Source types as codegen's [`ValueType`]s, each resolved once.
+//! Source types as [`ValueType`]s, each resolved once.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,16 +7,15 @@ use std::rc::Rc;
 use llopt_dialects::layout::encoding;
 use llopt_dialects::tables::types::{MemDesc, Pointer, RankedTensor, TensorDesc};
 use llopt_dialects::ttg;
-use melior::ir::r#type::IntegerType;
+use llopt_mlir::ir::{FloatKind, TypeExt};
 use melior::ir::{Type, TypeLike};
 
-use crate::llvm::emitter::space;
-use crate::values::element::{Element, Float8};
-use crate::values::tensor::{TensorType, ValueType};
+use crate::element::{Element, Float8, space};
+use crate::tensor::{TensorType, ValueType};
 
 /// Types met so far, by their identity in the context.
 #[derive(Default)]
-pub(crate) struct Types {
+pub struct Types {
     known: RefCell<HashMap<usize, ValueType>>,
 }
 
@@ -25,7 +24,7 @@ impl Types {
     ///
     /// # Errors
     /// A sentence about the type, for a type whose values this crate cannot carry.
-    pub(crate) fn resolve(&self, source: Type<'_>) -> Result<ValueType, String> {
+    pub fn resolve(&self, source: Type<'_>) -> Result<ValueType, String> {
         let key = source.to_raw().ptr as usize;
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.clone());
@@ -58,7 +57,7 @@ fn tensor_type(source: Type<'_>, tensor: RankedTensor<'_>) -> Result<TensorType,
 }
 
 /// The element that a scalar type is.
-pub(crate) fn element(source: Type<'_>) -> Option<Element> {
+pub fn element(source: Type<'_>) -> Option<Element> {
     if let Some(pointer) = Pointer::of(source) {
         let pointee = pointer.pointee();
         // A pointer to a tensor, or to something without a size here, steps by bytes.
@@ -86,31 +85,21 @@ pub(crate) fn element(source: Type<'_>) -> Option<Element> {
         // Stands for an order, and has no value that anybody reads.
         return Some(Element::Int(1));
     }
-    if let Ok(integer) = IntegerType::try_from(source) {
-        return Some(Element::Int(integer.width()));
+    if let Some((width, _)) = source.integer() {
+        return Some(Element::Int(width));
     }
-    // SAFETY: each function asks MLIR what kind a live type is.
-    let is =
-        |test: unsafe extern "C" fn(mlir_sys::MlirType) -> bool| unsafe { test(source.to_raw()) };
-    Some(if is(mlir_sys::mlirTypeIsAIndex) {
-        Element::Int(64)
-    } else if is(mlir_sys::mlirTypeIsAF32) {
-        Element::F32
-    } else if is(mlir_sys::mlirTypeIsAF16) {
-        Element::F16
-    } else if is(mlir_sys::mlirTypeIsABF16) {
-        Element::Bf16
-    } else if is(mlir_sys::mlirTypeIsAF64) {
-        Element::F64
-    } else if is(mlir_sys::mlirTypeIsAFloat8E4M3FN) {
-        Element::Float8(Float8::E4M3FN)
-    } else if is(mlir_sys::mlirTypeIsAFloat8E5M2) {
-        Element::Float8(Float8::E5M2)
-    } else if is(mlir_sys::mlirTypeIsAFloat8E4M3FNUZ) {
-        Element::Float8(Float8::E4M3FNUZ)
-    } else if is(mlir_sys::mlirTypeIsAFloat8E5M2FNUZ) {
-        Element::Float8(Float8::E5M2FNUZ)
-    } else {
-        return None;
+    if source.is_index() {
+        return Some(Element::Int(64));
+    }
+    Some(match source.float_kind()? {
+        FloatKind::F32 => Element::F32,
+        FloatKind::F16 => Element::F16,
+        FloatKind::BF16 => Element::Bf16,
+        FloatKind::F64 => Element::F64,
+        FloatKind::F8E4M3FN => Element::Float8(Float8::E4M3FN),
+        FloatKind::F8E5M2 => Element::Float8(Float8::E5M2),
+        FloatKind::F8E4M3FNUZ => Element::Float8(Float8::E4M3FNUZ),
+        FloatKind::F8E5M2FNUZ => Element::Float8(Float8::E5M2FNUZ),
+        _ => return None,
     })
 }

@@ -1,0 +1,491 @@
+//! How wide a thread may access memory: what must be known about addresses and masks, and the choice.
+//!
+//! Registers form a vector when they hold consecutive elements along one tensor dimension, and the
+//! addresses of these elements are consecutive, aligned to the vector's size, and share one mask value. The
+//! first is a question to the layout; the rest are facts about values that an analysis provides ([`crate::facts`]).
+
+use llopt_layout::Dim;
+use llopt_layout::f2::Echelon;
+use llopt_target::Target;
+
+use crate::facts::{AxisFacts, DimFacts};
+use crate::tensor::TensorType;
+
+/// A vector access pattern: which registers go together, in the order of their addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Registers per access.
+    pub width: usize,
+    /// The accesses; each lists `width` registers.
+    pub groups: Vec<Vec<usize>>,
+}
+
+/// What limits the width of an access along one dimension, in elements.
+pub trait WidthLimit {
+    /// The largest width that addresses and masks allow along `dim`.
+    fn along(&self, dim: usize) -> u64;
+}
+
+impl<F: Fn(usize) -> u64> WidthLimit for F {
+    fn along(&self, dim: usize) -> u64 {
+        self(dim)
+    }
+}
+
+/// Chooses the widest groups of registers: along the dimension that allows the most elements per access,
+/// up to `max_width`. Repeated registers are in no group.
+#[must_use]
+pub fn choose_groups(tensor: &TensorType, max_width: u32, limit: &impl WidthLimit) -> Groups {
+    let register_bases: Vec<u32> = (0..tensor.registers().trailing_zeros())
+        .map(|bit| tensor.element_in(1 << bit))
+        .collect();
+    let mut best: (u32, Vec<u32>) = (0, Vec::new());
+    for dim in 0..tensor.shape.len() {
+        let (low, extent_bits) = tensor.bits_of_dim(dim);
+        let allowed = limit
+            .along(dim)
+            .min(u64::from(max_width))
+            .max(1)
+            .ilog2()
+            .min(extent_bits);
+        // The register bits that step by 1, 2, 4, … along this dimension.
+        let mut bits = Vec::new();
+        while (bits.len() as u32) < allowed {
+            let step = 1u32 << (low + bits.len() as u32);
+            match register_bases.iter().position(|basis| *basis == step) {
+                Some(bit) => bits.push(bit as u32),
+                None => break,
+            }
+        }
+        // No other bit, of registers, lanes, warps or blocks, may touch the low bits of the dimension.
+        let others = register_bases
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| !bits.contains(&(*bit as u32)))
+            .map(|(_, basis)| *basis)
+            .chain(tensor.thread_bases())
+            .chain(tensor.block_bases().iter().copied());
+        let touched = others.fold(0, |all, basis| all | basis) >> low;
+        let clean = touched.trailing_zeros().min(bits.len() as u32);
+        bits.truncate(clean as usize);
+        if bits.len() as u32 > best.0 {
+            best = (bits.len() as u32, bits);
+        }
+    }
+    let bits = best.1;
+    let inside: usize = bits.iter().map(|bit| 1usize << bit).sum();
+    let starts = (0..tensor.registers())
+        .filter(|register| register & inside == 0 && tensor.is_canonical(*register));
+    let groups = starts
+        .map(|start| {
+            (0..1usize << bits.len())
+                .map(|i| {
+                    bits.iter()
+                        .enumerate()
+                        .fold(start, |register, (at, bit)| register | (i >> at & 1) << bit)
+                })
+                .collect()
+        })
+        .collect();
+    Groups {
+        width: 1 << bits.len(),
+        groups,
+    }
+}
+
+/// The addresses of an access, one for each element.
+#[derive(Clone, Copy, Debug)]
+pub enum Addresses<'f> {
+    /// Pointers.
+    Pointers(&'f AxisFacts),
+    /// Offsets, in elements, from the beginning of a buffer that this many bytes divide.
+    Offsets {
+        /// What is known of the offsets.
+        offsets: &'f AxisFacts,
+        /// A divisor of the beginning, in bytes.
+        base: u64,
+    },
+}
+
+/// What is known of a value along a dimension of its tensor; a scalar is the same along all.
+fn along(facts: &AxisFacts, dim: usize) -> DimFacts {
+    let known = facts.dims.get(dim).or(facts.dims.first());
+    known.copied().unwrap_or(DimFacts::UNKNOWN)
+}
+
+impl Addresses<'_> {
+    fn facts(&self) -> &AxisFacts {
+        match self {
+            Self::Pointers(facts) => facts,
+            Self::Offsets { offsets, .. } => offsets,
+        }
+    }
+
+    /// The bytes that divide the beginning of each contiguous run along a dimension.
+    fn alignment(&self, dim: usize, element_bytes: u64) -> u64 {
+        let divisibility = along(self.facts(), dim).divisibility.get();
+        match self {
+            Self::Pointers(_) => divisibility,
+            Self::Offsets { base, .. } => divisibility.saturating_mul(element_bytes).min(*base),
+        }
+    }
+
+    /// How many elements next to each other along a dimension one access may have.
+    #[must_use]
+    pub fn width_along(&self, dim: usize, element_bytes: u64) -> u64 {
+        let aligned = (self.alignment(dim, element_bytes) / element_bytes).max(1);
+        along(self.facts(), dim).contiguity.get().min(aligned)
+    }
+}
+
+/// How many elements next to each other along a dimension have one mask.
+#[must_use]
+pub fn mask_width(mask: Option<&AxisFacts>, dim: usize) -> u64 {
+    mask.map_or(u64::MAX, |mask| along(mask, dim).constancy.get())
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// It loads.
+    Load,
+    /// It stores.
+    Store,
+    /// It updates, at most this many elements with one instruction.
+    Atomic {
+        /// The number of elements.
+        widest: u32,
+    },
+}
+
+/// An access to global memory, by a tensor of addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct GlobalAccess<'f> {
+    /// What is moved, and which thread moves what.
+    pub tensor: &'f TensorType,
+    /// Where it is.
+    pub addresses: Addresses<'f>,
+    /// What is known of the mask, if there is one.
+    pub mask: Option<&'f AxisFacts>,
+    /// What it does.
+    pub kind: AccessKind,
+}
+
+/// What an access takes, for a warp.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccessPrice {
+    /// Elements of one instruction.
+    pub width: u32,
+    /// Instructions.
+    pub instructions: u32,
+    /// The sectors that each instruction touches, for all instructions together.
+    pub touched: u32,
+    /// The warp's share of the different sectors that its block touches.
+    pub sectors: f32,
+    /// The price, in cycles of a multiprocessor.
+    pub cost: f32,
+}
+
+impl GlobalAccess<'_> {
+    /// The groups of registers that each instruction moves.
+    #[must_use]
+    pub fn groups(&self, target: Target) -> Groups {
+        let bits = self.tensor.element.memory_bits();
+        let widest = match self.kind {
+            AccessKind::Load | AccessKind::Store => target.max_global_access_bits() / bits,
+            AccessKind::Atomic { widest } => widest,
+        };
+        choose_groups(self.tensor, widest.max(1), &|dim| {
+            self.addresses
+                .width_along(dim, u64::from(bits / 8))
+                .min(mask_width(self.mask, dim))
+        })
+    }
+
+    /// What the access takes.
+    ///
+    /// Which elements share a sector is linear: along the dimension in which addresses are contiguous, those whose
+    /// coordinates differ in low bits only; along any dimension, those in a run of equal addresses. So the sectors
+    /// of the elements of a subspace (those of an instruction, of a warp, of a block) are a quotient, and there are
+    /// as many as its rank says. Of addresses that nothing is known of, each counts as a sector of its own.
+    #[must_use]
+    pub fn price(&self, target: Target) -> AccessPrice {
+        let tensor = self.tensor;
+        let costs = target.global_costs();
+        let groups = self.groups(target);
+        let bytes = tensor.element.memory_bits() / 8;
+        let facts = self.addresses.facts();
+        let contiguity = |dim: usize| along(facts, dim).contiguity.get();
+        let fastest = (0..tensor.shape.len()).max_by_key(|dim| contiguity(*dim));
+        // The bits of an element's number that do not change its sector, and those that leave it in its run.
+        let (mut in_sector, mut in_run) = (0u32, 0u32);
+        for dim in 0..tensor.shape.len() {
+            let (low, bits) = tensor.bits_of_dim(dim);
+            let field = |log2: u32| ((1u32 << log2.min(bits)) - 1) << low;
+            let equal = field(along(facts, dim).constancy.log2());
+            in_sector |= equal;
+            in_run |= equal;
+            if Some(dim) == fastest {
+                let run = along(facts, dim).contiguity.log2();
+                let sector = (costs.sector_bytes / bytes).max(1).ilog2();
+                in_sector |= field(run.min(sector));
+                in_run |= field(run);
+            }
+        }
+        let count = |bases: &[u32], inside: u32| {
+            let mut span = Echelon::new();
+            for basis in bases {
+                let _ = span.insert(basis & !inside);
+            }
+            1u32 << span.rank()
+        };
+        // A run that begins anywhere has a sector more than one that begins with a sector.
+        let is_aligned = fastest.is_none_or(|dim| {
+            let alignment = self.addresses.alignment(dim, u64::from(bytes));
+            alignment >= u64::from(costs.sector_bytes) || contiguity(dim) == 1
+        });
+        let sectors_of = |bases: &[u32]| {
+            let more = if is_aligned { 0 } else { count(bases, in_run) };
+            count(bases, in_sector) + more
+        };
+
+        let lanes = tensor.layout().flat_bases_of(Dim::LANE);
+        let registers = tensor.layout().flat_bases_of(Dim::REGISTER);
+        let warps = tensor.layout().flat_bases_of(Dim::WARP);
+        let together = groups.groups.first().map_or(&[][..], |group| &group[..]);
+        let first = together
+            .first()
+            .map_or(0, |first| tensor.element_in(*first));
+        let of_group = together
+            .iter()
+            .map(|register| tensor.element_in(*register) ^ first);
+        let of_instruction: Vec<u32> = lanes.iter().copied().chain(of_group).collect();
+        let instructions = groups.groups.len() as u32;
+        let touched = instructions * sectors_of(&of_instruction);
+        let of_block = [registers, lanes, warps].concat();
+        let sectors = sectors_of(&of_block) as f32 / (1u32 << warps.len()) as f32;
+        // Of warps that hold the same, one writes.
+        let (lane_bits, _) = tensor.thread_bits();
+        let acting = match self.kind {
+            AccessKind::Load => 1.0,
+            AccessKind::Store | AccessKind::Atomic { .. } => {
+                1.0 / (1u32 << (tensor.free_threads() >> lane_bits).count_ones()) as f32
+            }
+        };
+        let (count, all) = (acting * instructions as f32, acting * touched as f32);
+        let again = (all - sectors).max(0.0);
+        let traffic = match self.kind {
+            AccessKind::Load => {
+                count * costs.wait + sectors * costs.sector + again * costs.again
+            }
+            AccessKind::Store => sectors * costs.sector + again * costs.stored_again,
+            // Nothing on the way to the second cache collects updates.
+            AccessKind::Atomic { .. } => all * costs.sector,
+        };
+        AccessPrice {
+            width: groups.width as u32,
+            instructions,
+            touched,
+            sectors,
+            cost: count * costs.instruction + traffic,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+    use crate::facts::Pow2;
+    use llopt_layout::{Dim, LinearLayout};
+
+    fn tensor(shape: &[u32], registers: &[[u32; 2]], lanes: &[[u32; 2]]) -> TensorType {
+        let vectors =
+            |bases: &[[u32; 2]]| bases.iter().map(|basis| basis.to_vec()).collect::<Vec<_>>();
+        let (registers, lanes) = (vectors(registers), vectors(lanes));
+        let bases: [(Dim, &[Vec<u32>]); 4] = [
+            (Dim::REGISTER, &registers),
+            (Dim::LANE, &lanes),
+            (Dim::WARP, &[]),
+            (Dim::BLOCK, &[]),
+        ];
+        let outs: Vec<_> = shape
+            .iter()
+            .enumerate()
+            .map(|(i, size)| (Dim::tensor(i), *size))
+            .collect();
+        TensorType::new(
+            Element::F32,
+            shape.to_vec(),
+            &LinearLayout::from_bases(&bases, &outs).unwrap(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn vectors_follow_the_facts_and_the_layout() {
+        let rows = tensor(&[4, 4], &[[0, 1], [0, 2]], &[[1, 0], [2, 0]]);
+        assert_eq!(choose_groups(&rows, 4, &|_| 4).width, 4);
+        assert_eq!(choose_groups(&rows, 4, &|_| 2).groups, [[0, 1], [2, 3]]);
+        assert_eq!(
+            choose_groups(&rows, 4, &|dim| if dim == 0 { 4 } else { 1 }).width,
+            1
+        );
+    }
+
+    #[test]
+    fn register_bits_may_stand_in_any_order() {
+        let swapped = tensor(&[4, 4], &[[1, 0], [0, 1]], &[[2, 0], [0, 2]]);
+        let groups = choose_groups(&swapped, 4, &|dim| if dim == 1 { 4 } else { 1 });
+        assert_eq!(groups.groups, [[0, 2], [1, 3]]);
+    }
+
+    #[test]
+    fn a_lane_that_swizzles_low_bits_forbids_the_vector() {
+        let swizzled = tensor(&[4, 4], &[[0, 1], [0, 2]], &[[1, 1], [2, 0]]);
+        assert_eq!(choose_groups(&swizzled, 4, &|_| 4).width, 1);
+    }
+
+    #[test]
+    fn repeated_registers_are_in_no_group() {
+        let repeated = tensor(&[4, 4], &[[0, 1], [0, 0], [0, 2]], &[[1, 0], [2, 0]]);
+        assert_eq!(choose_groups(&repeated, 4, &|_| 4).groups, [[0, 1, 4, 5]]);
+    }
+
+    fn row_major(contiguity: u64, divisibility: u64) -> AxisFacts {
+        AxisFacts::unknown(2, Pow2::from_log2(2)).with_promises(
+            &[1, contiguity],
+            &[divisibility, divisibility],
+            &[],
+        )
+    }
+
+    /// The sectors of addresses `4 (64 row + column)`, counted one by one: of each instruction, and of all.
+    fn counted(tensor: &TensorType, groups: &Groups, sector: u32) -> (u32, u32) {
+        let lanes = tensor.layout().flat_bases_of(Dim::LANE);
+        let (_, column_bits) = tensor.bits_of_dim(1);
+        let mut all = std::collections::BTreeSet::new();
+        let mut touched = 0;
+        for group in &groups.groups {
+            let mut own = std::collections::BTreeSet::new();
+            for lane in 0..1u32 << lanes.len() {
+                let of_lane = (0..lanes.len())
+                    .filter(|bit| lane >> bit & 1 == 1)
+                    .fold(0, |sum, bit| sum ^ lanes[bit]);
+                for register in group {
+                    let element = tensor.element_in(*register) ^ of_lane;
+                    let (row, column) =
+                        (element >> column_bits, element & ((1 << column_bits) - 1));
+                    own.insert(4 * (64 * row + column) / sector);
+                }
+            }
+            touched += own.len() as u32;
+            all.extend(own);
+        }
+        (touched, all.len() as u32)
+    }
+
+    #[test]
+    fn sectors_are_those_that_addresses_lie_in() {
+        let lanes_first = tensor(
+            &[16, 16],
+            &[[0, 1], [4, 0], [8, 0]],
+            &[[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]],
+        );
+        let by_rows = tensor(
+            &[32, 8],
+            &[[0, 1], [0, 2], [0, 4]],
+            &[[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]],
+        );
+        let by_columns = tensor(
+            &[32, 8],
+            &[[1, 0], [2, 0], [0, 4]],
+            &[[4, 0], [8, 0], [16, 0], [0, 1], [0, 2]],
+        );
+        let facts = row_major(8, 256);
+        for tensor in [&lanes_first, &by_rows, &by_columns] {
+            for name in ["cuda:90", "hip:gfx1100"] {
+                let target = Target::parse(name).unwrap();
+                let access = GlobalAccess {
+                    tensor,
+                    addresses: Addresses::Pointers(&facts),
+                    mask: None,
+                    kind: AccessKind::Load,
+                };
+                let price = access.price(target);
+                // Runs of eight floats: where they are longer than sectors the counts are exact.
+                if target.global_costs().sector_bytes == 32 {
+                    let counts = counted(tensor, &access.groups(target), 32);
+                    assert_eq!((price.touched, price.sectors as u32), counts, "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_mask_of_unknown_width_is_priced_as_what_is_emitted() {
+        let rows = tensor(
+            &[32, 8],
+            &[[0, 1], [0, 2], [0, 4]],
+            &[[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]],
+        );
+        let facts = row_major(8, 256);
+        let unknown = AxisFacts::unknown(2, Pow2::ONE);
+        let target = Target::parse("cuda:90").unwrap();
+        let price = |mask: Option<&AxisFacts>| {
+            GlobalAccess {
+                tensor: &rows,
+                addresses: Addresses::Pointers(&facts),
+                mask,
+                kind: AccessKind::Load,
+            }
+            .price(target)
+        };
+        let (plain, masked) = (price(None), price(Some(&unknown)));
+        assert_eq!((plain.width, plain.instructions), (4, 2));
+        assert_eq!((masked.width, masked.instructions), (1, 8));
+        assert_eq!(plain.sectors, masked.sectors);
+        assert!(masked.cost > plain.cost);
+    }
+
+    #[test]
+    fn equal_addresses_share_a_sector_and_unknown_ones_have_their_own() {
+        let rows = tensor(
+            &[32, 8],
+            &[[0, 1], [0, 2], [0, 4]],
+            &[[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]],
+        );
+        let target = Target::parse("cuda:90").unwrap();
+        let sectors = |facts: &AxisFacts| {
+            GlobalAccess {
+                tensor: &rows,
+                addresses: Addresses::Pointers(facts),
+                mask: None,
+                kind: AccessKind::Load,
+            }
+            .price(target)
+            .sectors
+        };
+        let unknown = AxisFacts::unknown(2, Pow2::from_log2(2));
+        assert_eq!(sectors(&unknown), 256.0);
+        // The same row for all lanes.
+        let one_row = row_major(8, 256).with_promises(&[], &[], &[32, 1]);
+        assert_eq!(sectors(&one_row), 1.0);
+        // Rows that begin anywhere touch one more.
+        assert_eq!(sectors(&row_major(8, 4)), 64.0);
+    }
+
+    #[test]
+    fn offsets_are_as_aligned_as_their_buffer() {
+        let offsets = AxisFacts::unknown(1, Pow2::ONE).with_promises(&[64], &[64], &[]);
+        let width = |base: u64| {
+            Addresses::Offsets {
+                offsets: &offsets,
+                base,
+            }
+            .width_along(0, 4)
+        };
+        assert_eq!(width(256), 64);
+        assert_eq!(width(8), 2);
+    }
+}

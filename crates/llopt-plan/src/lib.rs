@@ -1,0 +1,41 @@
+//! What the code of each op will do, before there is code, and what that costs.
+//!
+//! A *plan* says how an op's elements get where they are wanted: which registers are combined, which lanes
+//! exchange what, what goes through shared memory and who waits for whom. It follows from the layouts of the op's
+//! operands and results, from what is known of their values ([`facts`]) and from the target alone. Shared memory
+//! is handed out, barriers are placed, layouts are chosen and code is emitted by the same plan, so what is
+//! decided in one place holds in all the others.
+//!
+//! | op | plan |
+//! |---|---|
+//! | `ttg.convert_layout` | [`conversion`], whose ways are those of `llopt_layout::plan` |
+//! | `tt.reshape`, `tt.trans`, `tt.join`, … | [`regroup`]: a renaming and a conversion |
+//! | `tt.reduce` | [`reduction`]: in the thread, in the warp, in shared memory |
+//! | `tt.scan` | [`scan`] |
+//! | `tt.gather` | [`gather`] |
+//! | loads, stores, atomics | [`global_access`] |
+//! | copies that hardware counts | [`copy_count`], [`lane_order`] |
+//!
+//! [`scratch`] says of any op how much shared memory it takes and who reads it, [`legality`] which layouts there
+//! is no plan for.
+//!
+//! This crate knows no LLVM and emits nothing. It never runs a pass: an analysis that a plan relies on is handed
+//! to it as its result.
+
+pub mod cluster;
+pub mod conversion;
+pub mod copy_count;
+pub mod element;
+pub mod facts;
+pub mod gather;
+pub mod global_access;
+pub mod lane_order;
+pub mod legality;
+pub mod reduction;
+pub mod regroup;
+pub mod request;
+pub mod scan;
+pub mod scratch;
+pub mod shared_access;
+pub mod tensor;
+pub mod types;

@@ -1,0 +1,468 @@
+//! The part of a reduction that happens between the lanes of a warp.
+//!
+//! # The ways
+//!
+//! Each lane holds one value for each key, and a [`LaneStep`] says which other lane holds values of the same
+//! keys that belong to the same results. With `n` keys and `s` steps:
+//!
+//! - *Exchange*: in each step each lane gets the other's value of each key and combines it with its own. That is
+//!   `n s` shuffles, and every lane ends with every result.
+//! - *Halve*: as long as there are several keys, two lanes can share the work: of two keys each lane keeps
+//!   one, gives away its value of the other, and combines. One shuffle and two selects for two keys, and the
+//!   steps after it have half as many keys. In the end results go back the same way, a shuffle and two selects
+//!   for each two keys again. With `d` halvings this takes `2 (n - n / 2^d) + (s - d) n / 2^d` shuffles: for 32
+//!   keys and 5 steps 62 in place of 160. (These are the reduce-scatter and all-gather of collective
+//!   communication, see R. Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.) Every
+//!   result is computed once, so all lanes end with the same bits, whatever the combination does.
+//! - *Instruction*: where the steps join all lanes of the warp and the combination is one that the hardware
+//!   has (`redux.sync`), one instruction for each key.
+//!
+//! The prices of the target decide. Elements of less than 32 bits share the words that are shuffled and
+//! selected.
+//!
+//! # Which lane keeps what
+//!
+//! Halving needs a bit of the lane's number that the step flips and no other step does. The masks of
+//! the steps that leave keys alone are independent, and any basis of their span serves as well; a
+//! reduced echelon basis has such a bit for each of its vectors: the pivot. Steps that also change the key
+//! are done first, by exchange. Keys form a linear space; those kept are the ones without the highest
+//! bit of some key, a space again.
+
+use llopt_layout::f2::Echelon;
+use llopt_layout::plan::Costs;
+use llopt_target::{Feature, Target};
+
+use super::combination::Combination;
+use crate::element::Element;
+
+/// A combination of integers that hardware may do over the lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpCombination {
+    /// Sum modulo 2^32.
+    Add,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// The least signed number.
+    MinSigned,
+    /// The greatest signed number.
+    MaxSigned,
+    /// The least unsigned number.
+    MinUnsigned,
+    /// The greatest unsigned number.
+    MaxUnsigned,
+}
+
+/// A step inside of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneStep {
+    /// The distance of the lanes that exchange.
+    pub lanes: u32,
+    /// What the other lane's key differs in.
+    pub rest: u32,
+}
+
+/// How two lanes share keys that differ by `keys`: a lane whose number has the bits `told_by` an odd number of
+/// times keeps the key with the highest bit of `keys`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The distance of the lanes.
+    pub lanes: u32,
+    /// The bits of the lane's number that tell who keeps what.
+    pub told_by: u32,
+    /// The difference of the keys.
+    pub keys: u32,
+}
+
+impl Share {
+    /// Whether it is the first of the two keys that share a place.
+    pub fn is_first(self, key: u32) -> bool {
+        key & 1 << self.keys.ilog2() == 0
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Each lane combines what it has with what the other has.
+    Exchange(LaneStep),
+    /// Of each two keys a lane keeps one and gives the other away.
+    Halve(Share),
+    /// The results of the keys that were given away come back.
+    Join(Share),
+}
+
+/// The stages of a way without the hardware's own instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Stages(pub Vec<Stage>);
+
+/// The instructions of a way, in values of one key.
+#[derive(Clone, Debug, PartialEq, Default)]
+struct Counts {
+    /// Keys that pass between lanes at each distance.
+    shuffles: Vec<(u32, u32)>,
+    /// Values of which one of two is selected, at a time.
+    selects: Vec<u32>,
+    combinations: u32,
+}
+
+impl Stages {
+    /// The stages with as many halvings as asked for, or as there can be.
+    fn new(keys: &[u32], steps: &[LaneStep], halvings: usize) -> Self {
+        let (plain, changing): (Vec<LaneStep>, Vec<LaneStep>) =
+            steps.iter().partition(|step| step.rest == 0);
+        let mut masks = Echelon::new();
+        for step in &plain {
+            masks.insert(step.lanes);
+        }
+        let mut stages: Vec<Stage> = changing.into_iter().map(Stage::Exchange).collect();
+        let mut kept = keys.to_vec();
+        let mut joins = Vec::new();
+        for (i, lanes) in masks.vectors().enumerate() {
+            // The smallest difference has the lowest highest bit of all.
+            let difference = kept.iter().copied().filter(|key| *key != 0).min();
+            match difference {
+                Some(keys) if i < halvings => {
+                    let share = Share {
+                        lanes,
+                        told_by: lanes & masks.pivots(),
+                        keys,
+                    };
+                    kept.retain(|key| share.is_first(*key));
+                    stages.push(Stage::Halve(share));
+                    joins.push(Stage::Join(share));
+                }
+                _ => stages.push(Stage::Exchange(LaneStep { lanes, rest: 0 })),
+            }
+        }
+        joins.reverse();
+        stages.extend(joins);
+        Self(stages)
+    }
+
+    fn halvings(&self) -> usize {
+        let halves = |stage: &&Stage| matches!(stage, Stage::Halve(_));
+        self.0.iter().filter(halves).count()
+    }
+
+    fn counts(&self, keys: usize) -> Counts {
+        let mut counts = Counts::default();
+        let mut values = keys as u32;
+        for stage in &self.0 {
+            match stage {
+                Stage::Exchange(step) => {
+                    counts.shuffles.push((step.lanes, values));
+                    counts.combinations += values;
+                }
+                Stage::Halve(share) => {
+                    values /= 2;
+                    counts.selects.extend([values; 2]);
+                    counts.shuffles.push((share.lanes, values));
+                    counts.combinations += values;
+                }
+                Stage::Join(share) => {
+                    counts.shuffles.push((share.lanes, values));
+                    counts.selects.extend([values; 2]);
+                    values *= 2;
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// The way that a warp's part of a reduction goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WarpReduction {
+    /// What is done.
+    pub way: Way,
+    /// Its price.
+    pub cost: f32,
+    /// Shuffles of a 32-bit register.
+    pub shuffles: u32,
+    /// Instructions that combine the values of all lanes.
+    pub instructions: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// Shuffles, stage by stage.
+    Stages(Stages),
+    /// One instruction of the hardware for each key.
+    Instruction(WarpCombination),
+}
+
+/// What is known of a reduction when its way is chosen.
+struct Work<'a> {
+    keys: &'a [u32],
+    steps: &'a [LaneStep],
+    /// The bits of an element of each operand.
+    bits: &'a [u32],
+    /// Arithmetic instructions of one combination.
+    combination: f32,
+    /// The hardware's own instruction for it.
+    instruction: Option<WarpCombination>,
+}
+
+impl Work<'_> {
+    /// The 32-bit registers of some values of each operand.
+    fn words(&self, values: u32) -> u32 {
+        let words = self.bits.iter().map(|bits| (bits * values).div_ceil(32));
+        words.sum()
+    }
+}
+
+impl WarpReduction {
+    /// The way for the values of `keys`, one of each operand. A warp has `2^lane_bits` lanes.
+    #[must_use]
+    pub fn new(
+        keys: &[u32],
+        steps: &[LaneStep],
+        elements: &[Element],
+        combination: &Combination,
+        lane_bits: u32,
+        target: Target,
+    ) -> Self {
+        let costs = target.movement_costs();
+        let whole_warp = steps.len() as u32 == lane_bits && steps.iter().all(|step| step.rest == 0);
+        let has_it = target.has(Feature::WarpReduceInteger);
+        let instruction = match elements {
+            [one] if whole_warp && has_it && !one.is_float() && one.bits() <= 32 => {
+                combination.in_hardware
+            }
+            _ => None,
+        };
+        let bits: Vec<u32> = elements
+            .iter()
+            .map(|element| element.memory_bits())
+            .collect();
+        let work = Work {
+            keys,
+            steps,
+            bits: &bits,
+            combination: combination.instructions,
+            instruction,
+        };
+        Self::cheapest(&work, &costs, |lanes| {
+            if target.shuffles_by_arithmetic(lanes) {
+                (costs.select, true)
+            } else {
+                (costs.shuffle, false)
+            }
+        })
+    }
+
+    /// The cheapest way. `distance` gives the price of a shuffle between lanes at a distance, and whether
+    /// an arithmetic unit does it.
+    fn cheapest(work: &Work<'_>, costs: &Costs, distance: impl Fn(u32) -> (f32, bool)) -> Self {
+        let mut best: Option<(f32, Self)> = None;
+        let mut consider = |price: f32, way: Self| {
+            if best.as_ref().is_none_or(|(least, _)| price < *least) {
+                best = Some((price, Self { cost: price, ..way }));
+            }
+        };
+        for halvings in 0..=work.steps.len() {
+            let stages = Stages::new(work.keys, work.steps, halvings);
+            if stages.halvings() < halvings {
+                break;
+            }
+            let counts = stages.counts(work.keys.len());
+            let (mut memory, mut arithmetic) = (0.0, 0.0);
+            let mut shuffles = 0;
+            for (lanes, values) in &counts.shuffles {
+                let (price, by_arithmetic) = distance(*lanes);
+                let words = work.words(*values);
+                shuffles += words;
+                let pipe = if by_arithmetic {
+                    &mut arithmetic
+                } else {
+                    &mut memory
+                };
+                *pipe += words as f32 * price;
+            }
+            let selects = counts.selects.iter().map(|values| work.words(*values));
+            arithmetic += costs.select
+                * (selects.sum::<u32>() as f32 + counts.combinations as f32 * work.combination);
+            // Each shuffle waits for the one before it.
+            let waits = counts.shuffles.len() as f32 * costs.exchange;
+            consider(
+                costs.together(memory, arithmetic) + waits,
+                Self {
+                    cost: 0.0,
+                    way: Way::Stages(stages),
+                    shuffles,
+                    instructions: 0,
+                },
+            );
+        }
+        if let Some(instruction) = work.instruction {
+            let keys = work.keys.len() as u32;
+            consider(
+                keys as f32 * costs.warp_reduce + costs.exchange,
+                Self {
+                    cost: 0.0,
+                    way: Way::Instruction(instruction),
+                    shuffles: 0,
+                    instructions: keys,
+                },
+            );
+        }
+        best.map_or_else(
+            || Self {
+                cost: 0.0,
+                way: Way::Stages(Stages::default()),
+                shuffles: 0,
+                instructions: 0,
+            },
+            |(_, way)| way,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LANES: u32 = 32;
+
+    /// For each key that a lane holds, whose values are in it.
+    type Held = Vec<(u32, Vec<(u32, u32)>)>;
+
+    /// Follows stages on sets of elements `(lane, key)`: in the end every lane holds for every key what the
+    /// lanes that belong to it had, each once.
+    fn check(keys: &[u32], steps: &[LaneStep], halvings: usize) -> usize {
+        let stages = Stages::new(keys, steps, halvings);
+        let mut held: Vec<Held> = (0..LANES)
+            .map(|lane| keys.iter().map(|key| (*key, vec![(lane, *key)])).collect())
+            .collect();
+        let find = |held: &Held, key: u32| {
+            let found = held.iter().find(|(known, _)| *known == key);
+            found.expect("the key is held").1.clone()
+        };
+        for stage in &stages.0 {
+            held = (0..LANES)
+                .map(|lane| {
+                    let own = &held[lane as usize];
+                    let is_second =
+                        |share: &Share, lane: u32| (lane & share.told_by).count_ones() & 1 == 1;
+                    match stage {
+                        Stage::Exchange(step) => own
+                            .iter()
+                            .map(|(key, set)| {
+                                let other = &held[(lane ^ step.lanes) as usize];
+                                (*key, [set.clone(), find(other, key ^ step.rest)].concat())
+                            })
+                            .collect(),
+                        Stage::Halve(share) => own
+                            .iter()
+                            .filter(|(key, _)| share.is_first(*key))
+                            .map(|(key, _)| {
+                                let other = lane ^ share.lanes;
+                                let kept = if is_second(share, lane) {
+                                    share.keys
+                                } else {
+                                    0
+                                };
+                                let given = if is_second(share, other) {
+                                    0
+                                } else {
+                                    share.keys
+                                };
+                                let received = find(&held[other as usize], key ^ given);
+                                (*key, [find(own, key ^ kept), received].concat())
+                            })
+                            .collect(),
+                        Stage::Join(share) => own
+                            .iter()
+                            .flat_map(|(key, set)| {
+                                let other = find(&held[(lane ^ share.lanes) as usize], *key);
+                                let pair = [set.clone(), other];
+                                let [first, second] = if is_second(share, lane) {
+                                    [pair[1].clone(), pair[0].clone()]
+                                } else {
+                                    pair
+                                };
+                                [(*key, first), (key ^ share.keys, second)]
+                            })
+                            .collect(),
+                    }
+                })
+                .collect();
+        }
+        for lane in 0..LANES {
+            for key in keys {
+                let mut found = find(&held[lane as usize], *key);
+                found.sort_unstable();
+                let mut wanted: Vec<(u32, u32)> = (0..1u32 << steps.len())
+                    .map(|chosen| {
+                        let of = |(i, step): (usize, &LaneStep)| (chosen >> i & 1) * step.lanes;
+                        let rest = |(i, step): (usize, &LaneStep)| (chosen >> i & 1) * step.rest;
+                        let all = steps.iter().enumerate();
+                        (
+                            lane ^ all.clone().map(of).fold(0, |a, b| a ^ b),
+                            key ^ all.map(rest).fold(0, |a, b| a ^ b),
+                        )
+                    })
+                    .collect();
+                wanted.sort_unstable();
+                assert_eq!(found, wanted, "{keys:?} {steps:?} {stages:?}");
+            }
+        }
+        stages.halvings()
+    }
+
+    fn plain(masks: &[u32]) -> Vec<LaneStep> {
+        let step = |lanes: &u32| LaneStep {
+            lanes: *lanes,
+            rest: 0,
+        };
+        masks.iter().map(step).collect()
+    }
+
+    #[test]
+    fn every_way_combines_each_value_once() {
+        let keys: Vec<u32> = (0..8).collect();
+        for halvings in 0..=4 {
+            assert_eq!(
+                check(&keys, &plain(&[1, 2, 4, 8, 16]), halvings),
+                halvings.min(3)
+            );
+            assert_eq!(check(&keys, &plain(&[8, 16]), halvings), halvings.min(2));
+            // Masks of several lanes, and keys that are no numbers from zero on.
+            assert_eq!(
+                check(&[0, 5, 6, 3], &plain(&[3, 6, 31]), halvings),
+                halvings.min(2)
+            );
+            assert_eq!(check(&[0], &plain(&[1, 2]), halvings), 0);
+            let changing = LaneStep { lanes: 4, rest: 5 };
+            let steps = [plain(&[1]), vec![changing], plain(&[2])].concat();
+            assert_eq!(check(&[0, 5, 6, 3], &steps, halvings), halvings.min(2));
+        }
+    }
+
+    #[test]
+    fn the_cheapest_way_follows_the_prices() {
+        let costs = llopt_target::Target::parse("cuda:90")
+            .unwrap()
+            .movement_costs();
+        let steps = plain(&[1, 2, 4, 8, 16]);
+        let choose = |keys: u32, instruction| {
+            let keys: Vec<u32> = (0..keys).collect();
+            let work = Work {
+                keys: &keys,
+                steps: &steps,
+                bits: &[32],
+                combination: 1.0,
+                instruction,
+            };
+            let way = WarpReduction::cheapest(&work, &costs, |_| (costs.shuffle, false));
+            (way.shuffles, way.instructions)
+        };
+        assert_eq!(choose(1, None), (5, 0), "one value is exchanged");
+        assert_eq!(choose(4, None), (9, 0), "four are shared");
+        assert_eq!(choose(32, None), (64, 0), "many are shared");
+        assert_eq!(choose(1, Some(WarpCombination::Add)), (0, 1));
+    }
+}

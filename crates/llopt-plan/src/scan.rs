@@ -1,0 +1,369 @@
+//! Scans: prefixes along an axis, forward or in reverse, for any combine region.
+//!
+//! # How
+//!
+//! The bits of the coordinate along the axis come from registers, lanes and warps. Counted from the lowest
+//! bit they are here taken as: registers, lanes, warps, registers again (each may be empty), which is how
+//! tiles lie. So a thread holds *runs* of consecutive elements; runs of the lanes of a warp are neighbours,
+//! warps follow each other, and *chunks* of all that repeat in further registers.
+//!
+//! 1. Each thread scans its runs.
+//! 2. The totals of the runs are scanned over the lanes: at step `k` a lane whose bit `k` is set takes the
+//!    total of the lane with all lower bits set and bit `k` clear, which is where the block before it ends.
+//! 3. The last lanes write the totals of their warps to shared memory; after a barrier every thread reads
+//!    those of all warps and combines what lies before its own.
+//! 4. A chunk's prefix is the total of the chunks before it.
+//! 5. Every element is combined once with what lies before its run.
+//!
+//! In reverse, "before" is the higher coordinate: bits are complemented, nothing else changes.
+
+use llopt_layout::Dim;
+use llopt_layout::banks::Access;
+use llopt_target::Target;
+
+use crate::element::Element;
+use crate::reduction::combination::Combination;
+use crate::reduction::{Axis, operand_bytes};
+use crate::shared_access::wavefronts;
+use crate::tensor::TensorType;
+
+/// Where the elements of a scan lie; pure arithmetic on the layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanPlan {
+    /// For each place outside of the axis that a thread holds, the runs of registers, chunk by chunk, in
+    /// the order of the scan.
+    pub lines: Vec<Line>,
+    /// The lane bits along the axis, lowest coordinate first.
+    pub lane_bits: Vec<u32>,
+    /// The warp bits along the axis, lowest coordinate first.
+    pub warp_bits: Vec<u32>,
+    /// How often runs, lanes and warps repeat in further registers.
+    pub chunks: u32,
+    /// log2 of the places outside of the axis.
+    pub rest_bits: u32,
+    /// What each bit of the thread's number adds to the place outside of the axis.
+    pub thread_rests: Vec<u32>,
+    /// Bits of the thread's number whose threads hold what others hold.
+    pub repeated_threads: u32,
+}
+
+/// The registers of one place outside of the axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The place.
+    pub rest: u32,
+    /// The runs of registers.
+    pub chunks: Vec<Vec<usize>>,
+}
+
+impl ScanPlan {
+    /// The plan for a scan; `None` when the layout mixes the axis with other dimensions, or the bits along
+    /// it do not lie in the order that this scan needs.
+    pub fn new(tensor: &TensorType, axis: usize, reverse: bool) -> Option<Self> {
+        let axis = Axis::of(tensor, axis);
+        let bits = tensor
+            .shape
+            .iter()
+            .map(|extent| extent.trailing_zeros())
+            .sum::<u32>();
+        let axis_bits = axis.bits();
+        let thread_bases = tensor.thread_bases();
+        let lanes = tensor.layout().flat_bases_of(Dim::LANE).len();
+        let pure = |basis: u32| {
+            let along = axis.along(basis);
+            along == 0 || (along.is_power_of_two() && axis.rest(basis) == 0)
+        };
+        let registers =
+            (0..tensor.registers().trailing_zeros()).map(|bit| tensor.element_in(1 << bit));
+        if !registers
+            .clone()
+            .chain(thread_bases.iter().copied())
+            .all(pure)
+            || tensor
+                .block_bases()
+                .iter()
+                .any(|basis| axis.along(*basis) != 0)
+        {
+            return None;
+        }
+        // A thread whose number reaches a bit that another place provides as well holds the elements of a
+        // run in an order of its own.
+        let mut provided = 0;
+        for along in registers
+            .clone()
+            .chain(thread_bases.iter().copied())
+            .map(|basis| axis.along(basis))
+        {
+            if provided & along != 0 {
+                return None;
+            }
+            provided |= along;
+        }
+        // Who provides each bit of the coordinate.
+        let position = |bit: u32, bases: &[u32]| {
+            bases
+                .iter()
+                .position(|basis| axis.along(*basis) == 1 << bit)
+                .map(|at| at as u32)
+        };
+        let register_bases: Vec<u32> = registers.collect();
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        enum Stage {
+            Run,
+            Lane,
+            Warp,
+            Chunk,
+        }
+        let (mut lane_bits, mut warp_bits, mut run_bits, mut stage) =
+            (Vec::new(), Vec::new(), 0, Stage::Run);
+        for bit in 0..axis_bits {
+            let next = if position(bit, &register_bases).is_some() {
+                if stage == Stage::Run {
+                    Stage::Run
+                } else {
+                    Stage::Chunk
+                }
+            } else if let Some(lane) = position(bit, &thread_bases[..lanes]) {
+                lane_bits.push(lane);
+                Stage::Lane
+            } else {
+                warp_bits.push(position(bit, &thread_bases[lanes..])?);
+                Stage::Warp
+            };
+            if next < stage {
+                return None;
+            }
+            run_bits += u32::from(next == Stage::Run);
+            stage = next;
+        }
+
+        let run = 1u32 << run_bits;
+        let below_chunk = run_bits + (lane_bits.len() + warp_bits.len()) as u32;
+        let chunks = 1u32 << (axis_bits - below_chunk);
+        let mut lines: Vec<Line> = Vec::new();
+        for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
+            let element = tensor.element_in(register);
+            let (rest, along) = (axis.rest(element), axis.along(element));
+            let at = lines
+                .iter()
+                .position(|line| line.rest == rest)
+                .unwrap_or_else(|| {
+                    lines.push(Line {
+                        rest,
+                        chunks: vec![vec![0; run as usize]; chunks as usize],
+                    });
+                    lines.len() - 1
+                });
+            lines[at].chunks[(along >> below_chunk) as usize][(along & (run - 1)) as usize] =
+                register;
+        }
+        if reverse {
+            for line in &mut lines {
+                line.chunks.reverse();
+                line.chunks.iter_mut().for_each(|run| run.reverse());
+            }
+        }
+        // A bit that only repeats has no part in the axis and none in the rest that is not had already.
+        let mut seen = llopt_layout::f2::Echelon::of(&register_bases);
+        let mut repeated_threads = 0;
+        for (bit, basis) in thread_bases.iter().enumerate() {
+            if seen.insert(*basis).is_some() {
+                repeated_threads |= 1 << bit;
+            }
+        }
+        Some(Self {
+            lines,
+            lane_bits,
+            warp_bits,
+            chunks,
+            rest_bits: bits - axis_bits,
+            thread_rests: thread_bases.iter().map(|basis| axis.rest(*basis)).collect(),
+            repeated_threads,
+        })
+    }
+
+    /// Elements of shared memory per operand: the totals of warps, for each chunk and place.
+    pub fn scratch_elements(&self) -> u32 {
+        if self.warp_bits.is_empty() {
+            0
+        } else {
+            self.chunks << (self.rest_bits + self.warp_bits.len() as u32)
+        }
+    }
+}
+
+/// What a scan takes, for a warp.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ScanPrice {
+    /// Combinations of a thread.
+    pub combinations: u32,
+    /// Shuffles of 32-bit registers.
+    pub shuffles: u32,
+    /// Selects of 32-bit registers.
+    pub selects: u32,
+    /// Passes over the banks that write totals of warps.
+    pub store_wavefronts: u32,
+    /// Passes over the banks that read them.
+    pub load_wavefronts: u32,
+    /// Barriers of the block inside of the code.
+    pub block_barriers: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// The price, in cycles of a multiprocessor.
+    pub cost: f32,
+}
+
+/// What it takes to scan tensors of the layout of `tensor`, one of each element type, along dimension `axis`; `None`
+/// where there is no plan.
+#[must_use]
+pub fn price(
+    tensor: &TensorType,
+    axis: usize,
+    reverse: bool,
+    elements: &[Element],
+    combination: &Combination,
+    target: Target,
+) -> Option<ScanPrice> {
+    let plan = ScanPlan::new(tensor, axis, reverse)?;
+    let costs = target.movement_costs();
+    let words: u32 = elements
+        .iter()
+        .map(|element| element.memory_bits().div_ceil(32))
+        .sum();
+    let (lines, chunks) = (plan.lines.len() as u32, plan.chunks);
+    let totals = lines * chunks;
+    let run = plan.lines.first().and_then(|line| line.chunks.first());
+    let run = run.map_or(1, |run| run.len() as u32);
+    let steps = plan.lane_bits.len() as u32;
+    let warps = 1u32 << plan.warp_bits.len();
+    let (by_lanes, by_warps) = (steps > 0, warps > 1);
+    // What may lie before a run: the totals of lanes, and those of warps.
+    let prefixes = u32::from(by_lanes) + u32::from(by_warps);
+
+    let mut price = ScanPrice {
+        combinations: totals * (run - 1 + steps),
+        selects: totals * steps * words,
+        ..ScanPrice::default()
+    };
+    let mut waits = 0;
+    if by_lanes {
+        price.shuffles = totals * (steps + 1) * words;
+        waits += steps + 1;
+        if !by_warps && chunks > 1 {
+            price.shuffles += totals * words;
+            waits += 1;
+        }
+    }
+    let (mut stores, mut loads) = (0, 0);
+    if by_warps {
+        let (lane_bits, _) = tensor.thread_bits();
+        let along: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
+        let shift = plan.warp_bits.len() as u32 + chunks.trailing_zeros();
+        let rests = |is_wanted: &dyn Fn(usize) -> bool, bytes: u32| -> Vec<u32> {
+            let lanes = (0..lane_bits as usize).filter(|bit| is_wanted(*bit));
+            lanes
+                .map(|bit| (plan.thread_rests[bit] << shift) * bytes)
+                .collect()
+        };
+        // The last lane along the axis stores, of lanes that repeat each other one.
+        let idle = along | plan.repeated_threads;
+        let banks = target.banks();
+        for element in elements {
+            let (bits, bytes) = (element.memory_bits(), element.memory_bits() / 8);
+            let acting = rests(&|bit| idle >> bit & 1 == 0, bytes);
+            stores += totals;
+            price.store_wavefronts += totals * wavefronts(&banks, Access::Store, bits, &acting);
+            let width = warps.min(128 / bits);
+            let load = totals * (warps / width);
+            loads += load;
+            let all = rests(&|_| true, bytes);
+            price.load_wavefronts += load * wavefronts(&banks, Access::Load, width * bits, &all);
+            price.shared_bytes += operand_bytes(plan.scratch_elements(), *element);
+        }
+        price.combinations += totals * (warps - 1);
+        price.selects += totals * (warps - 1) * words;
+        price.block_barriers = 1;
+    }
+    // What lies before each run is put together, and then each element after it.
+    let joined = prefixes.saturating_sub(1) + (chunks - 1) * prefixes;
+    let later = chunks.saturating_sub(2);
+    let after = run * if prefixes > 0 { chunks } else { chunks - 1 };
+    price.combinations += lines * (joined + later + after);
+    if prefixes > 0 {
+        price.selects += lines * (joined + run) * words;
+    }
+
+    let arithmetic = costs.select
+        * (price.combinations as f32 * combination.instructions + price.selects as f32);
+    let memory = price.shuffles as f32 * costs.shuffle
+        + stores as f32 * (costs.issue + costs.store)
+        + loads as f32 * (costs.issue + costs.load)
+        + (price.store_wavefronts + price.load_wavefronts) as f32 * costs.wavefront;
+    price.cost = costs.together(memory, arithmetic)
+        + waits as f32 * costs.exchange
+        + price.block_barriers as f32 * costs.block_barrier;
+    Some(price)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(shape: &[u32], registers: &[u32], lanes: &[u32], warps: &[u32]) -> TensorType {
+        let numbers = [
+            (Dim::REGISTER, registers.to_vec()),
+            (Dim::LANE, lanes.to_vec()),
+            (Dim::WARP, warps.to_vec()),
+            (Dim::BLOCK, Vec::new()),
+        ];
+        TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap()
+    }
+
+    const SUM: Combination = Combination {
+        instructions: 1.0,
+        in_hardware: None,
+    };
+
+    fn price_on(tensor: &TensorType, axis: usize) -> Option<ScanPrice> {
+        let target = Target::parse("cuda:90").unwrap();
+        price(tensor, axis, false, &[Element::F32], &SUM, target)
+    }
+
+    #[test]
+    fn a_thread_scans_its_own_row_by_combinations() {
+        let rows = tensor(&[32, 8], &[1, 2, 4], &[8, 16, 32, 64, 128], &[]);
+        let price = price_on(&rows, 1).unwrap();
+        assert_eq!(
+            (price.combinations, price.shuffles, price.selects),
+            (7, 0, 0)
+        );
+        assert_eq!((price.block_barriers, price.shared_bytes), (0, 0));
+    }
+
+    #[test]
+    fn lanes_take_a_shuffle_for_each_step_and_one_for_what_lies_before() {
+        // Four elements of each thread, along 32 lanes.
+        let row = tensor(&[128], &[1, 2], &[4, 8, 16, 32, 64], &[]);
+        let price = price_on(&row, 0).unwrap();
+        assert_eq!(price.shuffles, 6);
+        assert_eq!(price.combinations, 3 + 5 + 4);
+        assert_eq!(price.selects, 5 + 4);
+    }
+
+    #[test]
+    fn warps_meet_in_shared_memory() {
+        let row = tensor(&[256], &[1, 2], &[4, 8, 16, 32, 64], &[128]);
+        let price = price_on(&row, 0).unwrap();
+        assert_eq!((price.block_barriers, price.shared_bytes), (1, 16));
+        assert_eq!((price.store_wavefronts, price.load_wavefronts), (1, 1));
+        let inside = tensor(&[256], &[1, 2, 4], &[8, 16, 32, 64, 128], &[]);
+        assert!(price_on(&inside, 0).unwrap().cost < price.cost);
+    }
+
+    #[test]
+    fn what_has_no_plan_has_no_price() {
+        // Lanes below registers along the axis, and warps below both.
+        let mixed = tensor(&[16], &[4], &[2, 8], &[1]);
+        assert_eq!(price_on(&mixed, 0), None);
+    }
+}
