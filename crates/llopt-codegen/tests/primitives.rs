@@ -10,8 +10,9 @@ use llopt_codegen::targets::hooks::{
     Access, Caching, Eviction, Hooks, Launch, Math, Rounding, Words,
 };
 use llopt_codegen::targets::nvptx::Nvptx;
-use llopt_codegen::values::element::{Element, Float8};
+use llopt_codegen::values::element::LlvmType;
 use llopt_codegen::{llvm::emit, llvm::optimize, values::float8};
+use llopt_plan::element::{Element, Float8};
 use llopt_target::{Target, Vendor};
 
 fn hooks(target: Target) -> Box<dyn Hooks> {

@@ -3,13 +3,14 @@
 
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{Plan, Scope, SharedPlan, cheapest, plan, plan_as};
+use llopt_layout::plan::{Plan, Scope, SharedAccess, SharedPlan, cheapest, plan, plan_as};
 use llopt_target::Target;
 use melior::ir::OperationRef;
 
 use crate::element::Element;
 use crate::request::conversion_request;
 use crate::tensor::TensorType;
+use crate::warp_parts::WarpParts;
 
 /// The bits of an element on its way: whole bytes.
 pub fn moved_bits(element: Element) -> u32 {
@@ -71,4 +72,38 @@ pub fn shared_bytes(from: &TensorType, plan: &SharedPlan) -> u64 {
         Scope::Warp => bytes << repeating_warps(from).len(),
         Scope::Block | Scope::Cluster => bytes,
     }
+}
+
+/// The bytes that each warp touches where it reads only what it has written itself.
+#[must_use]
+pub fn warp_parts(from: &TensorType, plan: &SharedPlan) -> Option<WarpParts> {
+    let bytes_log2 = (moved_bits(from.element) / 8).trailing_zeros();
+    let bases = |access: &SharedAccess, dim: Dim| -> Vec<u32> {
+        let offset_bits = access.address.out_dim_size_log2(Dim::OFFSET);
+        let offset = |basis: &u32| basis & (((1u64 << offset_bits) - 1) as u32);
+        let all = access.address.flat_bases_of(dim).iter();
+        all.map(|basis| offset(basis) << bytes_log2).collect()
+    };
+    let mut inside: Vec<u32> = Vec::new();
+    for access in [&plan.store, &plan.load] {
+        let chunk = bytes_log2 + access.instruction.chunk.len() as u32;
+        inside.extend((0..chunk).map(|bit| 1 << bit));
+        inside.extend(bases(access, Dim::LANE));
+        inside.extend(bases(access, SharedAccess::REPEAT));
+    }
+    let (mut warps, read) = (bases(&plan.store, Dim::WARP), bases(&plan.load, Dim::WARP));
+    let (_, warp_bits) = from.thread_bits();
+    warps.resize(warp_bits as usize, 0);
+    // What a warp reads it has written.
+    inside.extend(
+        warps
+            .iter()
+            .zip(&read)
+            .map(|(written, read)| written ^ read),
+    );
+    let apart = plan.bytes.next_power_of_two();
+    for (i, bit) in repeating_warps(from).into_iter().enumerate() {
+        warps[bit as usize] ^= apart.checked_shl(i as u32)?;
+    }
+    WarpParts::divided(inside, &warps)
 }

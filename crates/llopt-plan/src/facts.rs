@@ -272,7 +272,7 @@ impl ValueFacts {
 
     /// What is known about a value.
     pub fn of<'c>(&self, value: impl ValueLike<'c>) -> Option<&AxisFacts> {
-        let index = self.indices.get(&value.to_raw().ptr.cast_const())?;
+        let index = self.indices.get(&value.to_raw().ptr)?;
         self.facts.get(*index)?.as_ref()
     }
 
@@ -341,7 +341,7 @@ mod tests {
         )]);
         let value = melior::ir::BlockLike::argument(&block, 0).unwrap();
         assert_eq!(ValueFacts::default().along(value, 3), DimFacts::UNKNOWN);
-        let index = HashMap::from([(value.to_raw().ptr.cast_const(), 0)]);
+        let index = HashMap::from([(value.to_raw().ptr, 0)]);
         let facts = AxisFacts::constant(8, 32, &[1]);
         let table = ValueFacts::new(index, vec![Some(facts.clone())]);
         assert_eq!(table.of(value), Some(&facts));

@@ -41,12 +41,13 @@ use llopt_layout::plan::Scope;
 use llopt_target::Target;
 use llopt_target::banks::Access;
 use melior::ir::OperationRef;
-use serde::Serialize;
 
 use crate::conversion::{moved_bits, repeating_warps};
+use crate::priced::Priced;
 use crate::regroup::move_fields;
 use crate::request::{GatherRequest, gather_request};
 use crate::tensor::TensorType;
+use crate::warp_parts::WarpParts;
 
 /// A register and a lane, as bit vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,15 +111,6 @@ pub enum GatherPlan {
     Warp(WarpGather),
     /// Through shared memory.
     Shared(SharedGather),
-}
-
-/// A way to gather, with its price in the target's cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Priced {
-    /// `thread`, `shuffle` or `shared`.
-    pub way: &'static str,
-    /// The price.
-    pub cost: f32,
 }
 
 /// A way to gather, and those that were not taken.
@@ -489,6 +481,19 @@ impl SharedGather {
     /// The place in memory of a source's element.
     pub fn place(&self, element: u32) -> u32 {
         gathered_bits(&self.order, element)
+    }
+
+    /// The bytes that each warp touches where it reads only what it has written itself.
+    #[must_use]
+    pub fn warp_parts(&self, from: &TensorType) -> Option<WarpParts> {
+        let bytes_log2 = (moved_bits(from.element) / 8).trailing_zeros();
+        let places = |dim: Dim| {
+            let bases = from.layout().flat_bases_of(dim).iter();
+            bases.map(|basis| self.place(*basis) << bytes_log2)
+        };
+        let inside = (0..bytes_log2).map(|bit| 1 << bit);
+        let inside = inside.chain(places(Dim::REGISTER)).chain(places(Dim::LANE));
+        WarpParts::divided(inside, &places(Dim::WARP).collect::<Vec<_>>())
     }
 
     /// The round of a source's element.

@@ -275,9 +275,7 @@ impl GlobalAccess<'_> {
         let (count, all) = (acting * instructions as f32, acting * touched as f32);
         let again = (all - sectors).max(0.0);
         let traffic = match self.kind {
-            AccessKind::Load => {
-                count * costs.wait + sectors * costs.sector + again * costs.again
-            }
+            AccessKind::Load => count * costs.wait + sectors * costs.sector + again * costs.again,
             AccessKind::Store => sectors * costs.sector + again * costs.stored_again,
             // Nothing on the way to the second cache collects updates.
             AccessKind::Atomic { .. } => all * costs.sector,

@@ -7,28 +7,28 @@
 use llopt_dialects::tables::module::num_ctas;
 use llopt_dialects::{amdg, tables::access, tt, ttg, ttng};
 use llopt_layout::plan::{Movement, Scope};
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::ValueExt;
 use llopt_target::Target;
 use melior::ir::operation::OperationLike;
-use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
+use melior::ir::{OperationRef, Value, ValueLike};
 
-use crate::conversion::{plan_conversion, shared_bytes};
+use crate::conversion::{plan_conversion, shared_bytes, warp_parts};
 use crate::element::Element;
 use crate::gather::GatherPlan;
 use crate::reduction::{ReductionPlan, operand_bytes};
 use crate::regroup::Passage;
-use crate::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
 use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
 use crate::types::Types;
+use crate::warp_parts::WarpParts;
 
 /// Who reads what was written to scratch memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readers {
     /// Each warp reads only what it has written itself.
     Warp {
-        /// How the bytes are divided among the warps: equal numbers, equal parts.
-        parts: u64,
+        /// Which bytes each warp touches; `None` where that has no simple form.
+        parts: Option<WarpParts>,
     },
     /// The warps of the block, after a barrier.
     Block,
@@ -39,7 +39,7 @@ pub enum Readers {
 }
 
 /// Scratch memory of one op.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scratch {
     /// Bytes; not zero.
     pub bytes: u64,
@@ -90,7 +90,7 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
             bytes: DESCRIPTOR_SCRATCH,
             alignment: DESCRIPTOR_SCRATCH,
             readers: Readers::Warp {
-                parts: DESCRIPTOR_SCRATCH,
+                parts: Some(WarpParts::First),
             },
         })
     } else {
@@ -110,9 +110,8 @@ fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
             bytes: u64::from(plan.bytes),
             alignment: VECTOR_ALIGNMENT,
             readers: match plan.scope {
-                // Who reads what depends on the axis as well.
                 Scope::Warp => Readers::Warp {
-                    parts: parts_of(gather.operation()).rotate_left(gather.axis() as u32),
+                    parts: plan.warp_parts(&from),
                 },
                 Scope::Block => Readers::Block,
                 Scope::Cluster => Readers::ClusterReads,
@@ -163,31 +162,12 @@ fn of_movement(
         alignment: VECTOR_ALIGNMENT,
         readers: match shared.scope {
             Scope::Warp => Readers::Warp {
-                parts: parts_of(op),
+                parts: warp_parts(from, shared),
             },
             Scope::Block => Readers::Block,
             Scope::Cluster => Readers::ClusterReads,
         },
     })
-}
-
-/// The plan, and with it the part of each warp, follows from the kind of the op, the two types, and what was
-/// asked for.
-fn parts_of(op: OperationRef<'_, '_>) -> u64 {
-    let address = |value: Value<'_, '_>| value.r#type().to_raw().ptr as u64;
-    let from = address(access::operand_at(op, 0));
-    let to = address(access::result_at(op, 0));
-    // FNV-1a over the names.
-    let requests =
-        [CONVERSION_PLAN, GATHER_PLAN].map(|name| request_of(op, name).unwrap_or_default());
-    let kind = op
-        .name_str()
-        .bytes()
-        .chain(requests.into_iter().flat_map(str::bytes))
-        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    from.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to ^ kind
 }
 
 /// Who reads what is written to the blocks at these distances.

@@ -85,7 +85,7 @@ pub(crate) fn target_of(module: OperationRef<'_, '_>) -> Result<Target, Complain
 /// can have while as many warps as ever are resident beside it. The rest is left to the cache, which on
 /// NVIDIA's GPUs is the same memory.
 fn plenty(module: OperationRef<'_, '_>, target: Target) -> u64 {
-    let warps = module
+    let warps: Option<u32> = module
         .attr(launch::NUM_WARPS)
         .and_then(AttributeExt::as_int);
     u64::from(target.shared_memory_per_warp()) * u64::from(warps.unwrap_or(1)) / 4

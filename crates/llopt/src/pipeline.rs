@@ -302,20 +302,12 @@ const STEPS: &[Step] = {
             ),
         )
         .ensures(&[P::NamesTarget]),
-        Step::new(
-            Memory,
-            "shared memory",
-            Work::Pass(&legalize::LEGALIZE),
-        )
-        .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
-        .ensures(&[P::Legal]),
-        Step::new(
-            Memory,
-            "shared memory",
-            Work::Pass(&allocation::ALLOCATE),
-        )
-        .requires(&[P::Legal, P::NamesTarget])
-        .ensures(&[P::SharedMemoryPlaced]),
+        Step::new(Memory, "shared memory", Work::Pass(&legalize::LEGALIZE))
+            .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
+            .ensures(&[P::Legal]),
+        Step::new(Memory, "shared memory", Work::Pass(&allocation::ALLOCATE))
+            .requires(&[P::Legal, P::NamesTarget])
+            .ensures(&[P::SharedMemoryPlaced]),
         Step::new(
             Memory,
             "shared memory",

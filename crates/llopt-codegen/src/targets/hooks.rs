@@ -6,11 +6,11 @@
 mod bulk;
 
 use inkwell::values::InstructionValue;
+use llopt_plan::element::Element;
+use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
-
-use llopt_plan::element::Element;
 
 use crate::llvm::emitter::{Emitter, V};
 

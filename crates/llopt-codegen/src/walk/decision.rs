@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 use llopt_layout::plan::{Plan, SharedAccess};
 use llopt_mlir::ir::{OperationExt, ValueExt};
-use llopt_plan::gather::Priced;
+use llopt_plan::priced::Priced;
 use melior::ir::{Location, OperationRef, Value, ValueLike};
 use serde::Serialize;
 

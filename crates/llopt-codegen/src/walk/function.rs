@@ -184,11 +184,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             return registers;
         }
         let (Ok(ValueType::Tensor(tensor)), Some(facts)) =
-            (self.type_of(value), self.program.facts.facts(value))
+            (self.type_of(value), self.program.facts.of(value))
         else {
             return registers;
         };
-        let runs: Vec<u64> = facts.iter().map(|dim| dim.constancy).collect();
+        let runs: Vec<u64> = facts.dims.iter().map(|dim| dim.constancy.get()).collect();
         match tensor.first_of_runs(&runs) {
             Some(first) => first.into_iter().map(|first| registers[first]).collect(),
             None => registers,

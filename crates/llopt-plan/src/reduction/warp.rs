@@ -84,6 +84,7 @@ impl Share {
     }
 }
 
+/// A stage in which all lanes do the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Each lane combines what it has with what the other has.
@@ -186,6 +187,7 @@ pub struct WarpReduction {
     pub instructions: u32,
 }
 
+/// A way to combine the values of lanes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Way {
     /// Shuffles, stage by stage.

@@ -24,7 +24,7 @@ const ROW: u64 = 128;
 const WIDEST: u32 = 16;
 
 /// What a buffer belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BufferOwner {
     /// A `ttg.local_alloc`.
     Allocation,

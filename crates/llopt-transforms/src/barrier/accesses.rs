@@ -7,6 +7,7 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::scratch::Readers;
+use llopt_plan::warp_parts::WarpParts;
 use melior::ir::OperationRef;
 
 use super::placement::{Access, AccessKind, Graph, Meeting, Node};
@@ -54,6 +55,8 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
     let mut owners = Vec::new();
     let mut first = Vec::with_capacity(points.len());
     let mut after_concurrent = false;
+    // The ways in which ops divide their memory among the warps.
+    let mut divisions: Vec<WarpParts> = Vec::new();
     for (number, point) in points.iter().enumerate() {
         let operation = point.operation;
         let concurrent = operation.is_named("ttg.warp_specialize");
@@ -69,12 +72,12 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
         after_concurrent = ends_concurrency(operation);
         if let Some(index) = scratch[number] {
             let range = bytes(buffers, index)?;
-            match buffers.list[index].owner {
+            match &buffers.list[index].owner {
                 BufferOwner::Scratch(
                     readers @ (Readers::Block | Readers::ClusterReads | Readers::ClusterWrites),
                 ) => {
-                    let crosses = readers != Readers::Block;
-                    if readers == Readers::ClusterWrites {
+                    let crosses = *readers != Readers::Block;
+                    if *readers == Readers::ClusterWrites {
                         node.is_barrier = true;
                         node.meeting = Meeting::IfNeeded;
                     }
@@ -93,7 +96,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                     let written = std::mem::replace(&mut node, reads);
                     graph.nodes.push(written);
                     owners.push(number);
-                    if readers == Readers::ClusterReads {
+                    if *readers == Readers::ClusterReads {
                         let meets = Node {
                             is_barrier: true,
                             meeting: Meeting::Always,
@@ -104,9 +107,17 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                         owners.push(number);
                     }
                 }
-                BufferOwner::Scratch(Readers::Warp { parts }) => {
+                BufferOwner::Scratch(Readers::Warp { parts: Some(parts) }) => {
+                    let known = divisions.iter().position(|known| known == parts);
+                    let division = known.unwrap_or_else(|| {
+                        divisions.push(parts.clone());
+                        divisions.len() - 1
+                    });
                     node.accesses
-                        .push(Access::by_warp(AccessKind::Write, range, parts));
+                        .push(Access::by_warp(AccessKind::Write, range, division as u64));
+                }
+                BufferOwner::Scratch(Readers::Warp { parts: None }) => {
+                    node.accesses.push(Access::new(AccessKind::Write, range));
                 }
                 BufferOwner::Frame | BufferOwner::Allocation => {
                     node.accesses.push(Access::new(AccessKind::Write, range));

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use llopt_codegen::walk::decision::{Gather, Reduction, Scan};
-use llopt_plan::gather::Priced;
+use llopt_plan::priced::Priced;
 
 use super::{Access, End, Explained, Explanation, Kind, Op, PlanJson, Width};
 

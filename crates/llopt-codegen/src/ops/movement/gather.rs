@@ -15,6 +15,7 @@ use llopt_dialects::tt;
 use llopt_layout::plan::Scope;
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::gather::{Frame, GatherPlan, SharedGather, WarpGather};
+use llopt_plan::priced::Priced;
 use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::OperationRef;
 
@@ -22,7 +23,7 @@ use crate::llvm::emitter::V;
 use crate::targets::hooks::Words;
 use crate::values::element::LlvmType;
 use crate::values::threads::linear_in;
-use crate::walk::decision::{self, Choice, Priced};
+use crate::walk::decision::{self, Choice};
 use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
 
 /// The register that `first` becomes by the choices whose bits `number` has.

@@ -6,7 +6,6 @@ use llopt_plan::reduction::combination::Combination;
 use llopt_plan::reduction::memory::Work;
 use llopt_plan::reduction::{ReductionPlan, operand_bytes};
 use llopt_plan::tensor::ValueType;
-use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionRef};
 
 use crate::llvm::emitter::V;

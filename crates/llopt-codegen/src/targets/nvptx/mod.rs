@@ -8,12 +8,13 @@ mod memory;
 mod shared;
 
 use llopt_plan::element::Element;
+use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
     Access, AsyncCopy, Atomic, BulkHooks, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace,
-    Update, WarpCombination,
+    Update,
 };
 
 /// The hooks of NVIDIA's architectures.

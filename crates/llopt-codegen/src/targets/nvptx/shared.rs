@@ -1,9 +1,10 @@
 //! Shuffles, warp barriers and matrix accesses to shared memory on NVIDIA.
 
+use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
-use crate::targets::hooks::{AsyncCopy, MatrixAccess, WarpCombination};
+use crate::targets::hooks::{AsyncCopy, MatrixAccess};
 
 /// All lanes of a warp take part.
 const ALL_LANES: i64 = -1;
