@@ -13,6 +13,7 @@ pub mod descriptor_to_pointer;
 mod flow;
 pub mod layouts;
 pub mod legalize;
+pub mod loops;
 mod program;
 
 /// All passes of this crate.
@@ -25,6 +26,7 @@ pub static PASSES: &[&PassSpec] = &[
     &descriptor_to_pointer::REWRITE,
     &layouts::ASSIGN_LAYOUTS,
     &legalize::LEGALIZE,
+    &loops::UNROLL,
 ];
 
 /// Makes the passes known to the command line and to textual pipelines.

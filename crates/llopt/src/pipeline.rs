@@ -18,7 +18,9 @@ use std::fmt::Write;
 use llopt_mlir::pass::PassSpec;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
-use llopt_transforms::{barrier, descriptor_to_copy, descriptor_to_pointer, layouts, legalize};
+use llopt_transforms::{
+    barrier, descriptor_to_copy, descriptor_to_pointer, layouts, legalize, loops,
+};
 use melior::Context;
 use melior::ir::Module;
 
@@ -248,6 +250,7 @@ const STEPS: &[Step] = {
         .requires(&[P::Inlined])
         .ensures(&[P::PointersForMadeDescriptors]),
         Step::new(Tiles, "simplify", CSE),
+        Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         // A buffer of a cluster would have to say which block has which part.
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_to_copy::REWRITE))
             .when(&[

@@ -1,0 +1,93 @@
+//! Arithmetic on the numbers of a loop, where the rewriter stands.
+
+use llopt_mlir::ir::attr;
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Location, Type, Value, ValueLike};
+
+/// Why an operation of `arith` or `scf` can always be made.
+pub(super) const IN_CONTEXT: &str = "the dialects arith and scf are loaded";
+
+/// Makes operations at one location.
+pub(super) struct Arithmetic<'r, 'c, 'a> {
+    pub(super) rewriter: &'r mut Rewriter<'c, 'a>,
+    pub(super) location: Location<'c>,
+}
+
+impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
+    fn make(
+        &mut self,
+        name: &str,
+        operands: &[Value<'c, 'a>],
+        result: Type<'c>,
+        attributes: &[(&str, melior::ir::Attribute<'c>)],
+    ) -> Value<'c, 'a> {
+        use llopt_mlir::ir::OperationExt;
+        let made = self
+            .rewriter
+            .create(name, self.location, operands, Some(&[result]), attributes)
+            .expect(IN_CONTEXT);
+        made.result_value(0).expect("it has one result")
+    }
+
+    pub(super) fn constant(&mut self, r#type: Type<'c>, value: i64) -> Value<'c, 'a> {
+        let value = attr::integer(r#type, value);
+        self.make("arith.constant", &[], r#type, &[("value", value)])
+    }
+
+    fn binary(&mut self, name: &str, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.make(name, &[x, y], x.r#type(), &[])
+    }
+
+    pub(super) fn add(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary("arith.addi", x, y)
+    }
+
+    pub(super) fn subtract(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary("arith.subi", x, y)
+    }
+
+    pub(super) fn multiply(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary("arith.muli", x, y)
+    }
+
+    /// The quotient of numbers without a sign.
+    pub(super) fn divide(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary("arith.divui", x, y)
+    }
+
+    pub(super) fn select(
+        &mut self,
+        condition: Value<'c, 'a>,
+        x: Value<'c, 'a>,
+        y: Value<'c, 'a>,
+    ) -> Value<'c, 'a> {
+        self.make("arith.select", &[condition, x, y], x.r#type(), &[])
+    }
+
+    /// Whether one number is below another.
+    pub(super) fn is_below(
+        &mut self,
+        x: Value<'c, 'a>,
+        y: Value<'c, 'a>,
+        is_unsigned: bool,
+    ) -> Value<'c, 'a> {
+        // The predicates `slt` and `ult` of `arith.cmpi`.
+        let predicate = if is_unsigned { 6 } else { 2 };
+        let context = self.rewriter.context();
+        let truth = IntegerType::new(context, 1).into();
+        let predicate = attr::i64(context, predicate);
+        self.make("arith.cmpi", &[x, y], truth, &[("predicate", predicate)])
+    }
+}
+
+/// Ends a block.
+pub(super) fn yield_values<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    values: &[Value<'c, 'a>],
+) {
+    rewriter
+        .create("scf.yield", location, values, Some(&[]), &[])
+        .expect(IN_CONTEXT);
+}

@@ -1,0 +1,68 @@
+//! More carried values, or fewer.
+
+use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{Value, ValueLike};
+
+use super::view::For;
+
+/// Adds carried values: what they are at first, and a closure that takes them as the body sees them and answers what
+/// they are next. It is called with the rewriter at the end of the body. The loop that was there is gone.
+pub fn add<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    old: For<'c, 'a>,
+    initial: &[Value<'c, 'a>],
+    next: impl FnOnce(&mut Rewriter<'c, 'a>, For<'c, 'a>, &[Value<'c, 'a>]) -> Vec<Value<'c, 'a>>,
+) -> For<'c, 'a> {
+    let results = old.results();
+    let location = old.operation().loc();
+    let new = old.rebuild(rewriter, &[&old.initial()[..], initial].concat());
+    let arguments: Vec<Value> = initial
+        .iter()
+        .map(|value| new.body().append_argument(value.r#type(), location))
+        .collect();
+    let terminator = new.terminator();
+    rewriter.set_before(terminator);
+    for value in next(rewriter, new, &arguments) {
+        terminator.insert_operand(terminator.operand_values().len(), value);
+    }
+    for (from, to) in results.into_iter().zip(new.results()) {
+        from.replace_all_uses(to);
+    }
+    old.operation().erase();
+    new
+}
+
+/// Drops carried values that need not be: those that never change, for which what they are at first stands
+/// everywhere, and those that nothing uses. Answers the loop, which is a new one if any were dropped.
+pub fn drop_needless<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, old: For<'c, 'a>) -> For<'c, 'a> {
+    let (initial, arguments) = (old.initial(), old.carried());
+    let (yielded, results) = (old.yielded(), old.results());
+    let mut kept = Vec::new();
+    for index in 0..initial.len() {
+        let never_changes = yielded[index] == arguments[index] || yielded[index] == initial[index];
+        if never_changes {
+            arguments[index].replace_all_uses(initial[index]);
+            results[index].replace_all_uses(initial[index]);
+        } else if arguments[index].has_uses() || results[index].has_uses() {
+            kept.push(index);
+        }
+    }
+    if kept.len() == initial.len() {
+        return old;
+    }
+    let of_kept: Vec<Value> = kept.iter().map(|&index| initial[index]).collect();
+    let new = old.rebuild(rewriter, &of_kept);
+    for index in (0..initial.len())
+        .rev()
+        .filter(|index| !kept.contains(index))
+    {
+        new.terminator().erase_operand(index);
+        new.body().remove_argument(1 + index);
+    }
+    for (&index, to) in kept.iter().zip(new.results()) {
+        results[index].replace_all_uses(to);
+    }
+    old.operation().erase();
+    new
+}

@@ -1,0 +1,106 @@
+//! The first or the last iteration on its own.
+
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{Type, Value, ValueLike};
+
+use super::builder::Arithmetic;
+use super::clone::Mapping;
+use super::induction::Numbers;
+use super::view::{For, If};
+
+/// Takes the first iteration out of a loop and puts it before it; in a branch, unless it is known that there is one.
+/// Whether anything was done: not where no iteration runs.
+pub fn first<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bool {
+    let numbers = Numbers::of(of);
+    if numbers.is_some_and(|numbers| numbers.count() == 0) {
+        return false;
+    }
+    let location = of.operation().loc();
+    rewriter.set_before(of.operation());
+    let (lower, initial) = (of.lower(), of.initial());
+    let iteration = |rewriter: &mut Rewriter<'c, 'a>| {
+        Mapping::iteration(of, lower, &initial).copy_body(rewriter, of)
+    };
+    let carried = if numbers.is_some() {
+        iteration(rewriter)
+    } else {
+        let condition =
+            Arithmetic { rewriter, location }.is_below(lower, of.upper(), of.is_unsigned());
+        let types: Vec<Type> = initial.iter().map(|value| value.r#type()).collect();
+        let unchanged = initial.clone();
+        let branch = If::build(rewriter, location, condition, &types, iteration, |_| {
+            unchanged
+        });
+        branch.results()
+    };
+    // Where no iteration runs, the next number is not below the upper bound either.
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let second = match numbers {
+        Some(numbers) => arithmetic.constant(lower.r#type(), numbers.at(1)),
+        None => arithmetic.add(lower, of.step()),
+    };
+    of.set_bound(0, second);
+    of.set_initial(&carried);
+    true
+}
+
+/// Takes the last iteration out of a loop and puts it behind it; in a branch, unless it is known that there is one.
+/// Whether anything was done: not where no iteration runs.
+pub fn last<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bool {
+    let numbers = Numbers::of(of);
+    let last = numbers.map(Numbers::last);
+    if last == Some(None) {
+        return false;
+    }
+    let location = of.operation().loc();
+    rewriter.set_before(of.operation());
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let r#type = of.lower().r#type();
+    let (number, condition) = match last.flatten() {
+        Some(last) => (arithmetic.constant(r#type, last), None),
+        None => {
+            let condition = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
+            // Of numbers without a sign the distance never overflows.
+            let one = arithmetic.constant(r#type, 1);
+            let distance = arithmetic.subtract(of.upper(), of.lower());
+            let distance = arithmetic.subtract(distance, one);
+            let steps = arithmetic.divide(distance, of.step());
+            let distance = arithmetic.multiply(steps, of.step());
+            let last = arithmetic.add(of.lower(), distance);
+            // No number is below the lower bound.
+            (
+                arithmetic.select(condition, last, of.lower()),
+                Some(condition),
+            )
+        }
+    };
+    of.set_bound(1, number);
+
+    let results = of.results();
+    let uses: Vec<_> = results
+        .iter()
+        .map(|result| result.uses().collect::<Vec<_>>())
+        .collect();
+    rewriter.set_after(of.operation());
+    let iteration = |rewriter: &mut Rewriter<'c, 'a>| {
+        Mapping::iteration(of, number, &results).copy_body(rewriter, of)
+    };
+    let values: Vec<Value> = match condition {
+        None => iteration(rewriter),
+        Some(condition) => {
+            let types: Vec<Type> = results.iter().map(|value| value.r#type()).collect();
+            let unchanged = results.clone();
+            let branch = If::build(rewriter, location, condition, &types, iteration, |_| {
+                unchanged
+            });
+            branch.results()
+        }
+    };
+    for (uses, value) in uses.into_iter().zip(values) {
+        for r#use in uses {
+            r#use.operation.set_operand_value(r#use.operand, value);
+        }
+    }
+    true
+}

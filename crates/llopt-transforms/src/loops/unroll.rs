@@ -1,0 +1,133 @@
+//! A few iterations as one, and `--triton-loop-unroll`.
+
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk, attr};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use super::builder::{Arithmetic, yield_values};
+use super::clone::Mapping;
+use super::induction::{self, Numbers};
+use super::view::For;
+
+/// How often the body of a loop is wanted in one iteration.
+const FACTOR: &str = "tt.loop_unroll_factor";
+/// In how many stages a loop is pipelined.
+const STAGES: &str = "tt.num_stages";
+
+/// Unrolls loops as often as they say.
+pub static UNROLL: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["arith", "scf"],
+    ..PassSpec::new(
+        "triton-loop-unroll",
+        "unroll each loop as often as its tt.loop_unroll_factor says",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    let mut wanted = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        let factor = operation.attr(FACTOR).and_then(AttributeExt::as_int);
+        let factor = factor.filter(|&factor: &u32| factor > 1);
+        wanted.extend(For::of(operation).zip(factor));
+    });
+    let mut rewriter = Rewriter::new(module.ctx());
+    for (of, factor) in wanted {
+        let operation = of.operation();
+        operation.remove_attr(FACTOR);
+        let unrolled = unroll(&mut rewriter, of, factor);
+        // The few iterations that are left are not worth a pipeline.
+        if let Some(rest) = unrolled.and_then(|unrolled| unrolled.rest) {
+            rest.operation()
+                .set_attr(STAGES, attr::i32(module.ctx(), 1));
+        }
+    }
+    Ok(())
+}
+
+/// What became of a loop.
+pub struct Unrolled<'c, 'a> {
+    /// The loop whose iterations are several of the old one's.
+    pub main: For<'c, 'a>,
+    /// The old loop for what is left, unless it is known that nothing is.
+    pub rest: Option<For<'c, 'a>>,
+}
+
+/// Unrolls a loop. `None`, and nothing is done, if the factor is less than two or more than there are iterations.
+pub fn unroll<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    factor: u32,
+) -> Option<Unrolled<'c, 'a>> {
+    let numbers = Numbers::of(of);
+    let whole = |numbers: Numbers| numbers.count() - numbers.count() % u64::from(factor);
+    if factor < 2 || numbers.is_some_and(|numbers| whole(numbers) == 0) {
+        return None;
+    }
+    let (location, lower, step) = (of.operation().loc(), of.lower(), of.step());
+    let r#type = lower.r#type();
+    rewriter.set_before(of.operation());
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let middle = match numbers {
+        Some(numbers) => arithmetic.constant(r#type, numbers.at(whole(numbers))),
+        None => {
+            let is_run = arithmetic.is_below(lower, of.upper(), of.is_unsigned());
+            // Of numbers without a sign the distance never overflows.
+            let one = arithmetic.constant(r#type, 1);
+            let distance = arithmetic.subtract(of.upper(), lower);
+            let distance = arithmetic.subtract(distance, one);
+            let before_last = arithmetic.divide(distance, step);
+            // One iteration more than steps from the first to the last: groups are counted without adding it, as
+            // the count of all may be more than the type has.
+            let size = arithmetic.constant(r#type, i64::from(factor));
+            let groups = arithmetic.divide(before_last, size);
+            let in_groups = arithmetic.multiply(groups, size);
+            let left = arithmetic.subtract(before_last, in_groups);
+            let most = arithmetic.constant(r#type, i64::from(factor) - 1);
+            // The last group is whole if the last iteration is the last of a group.
+            let is_partial = arithmetic.is_below(left, most, true);
+            let whole = arithmetic.add(in_groups, size);
+            let count = arithmetic.select(is_partial, in_groups, whole);
+            let distance = arithmetic.multiply(count, step);
+            let middle = arithmetic.add(lower, distance);
+            arithmetic.select(is_run, middle, lower)
+        }
+    };
+    let stride = match induction::constant(step) {
+        Some(step) => arithmetic.constant(r#type, step.wrapping_mul(i64::from(factor))),
+        None => {
+            let size = arithmetic.constant(r#type, i64::from(factor));
+            arithmetic.multiply(step, size)
+        }
+    };
+    let bounds = [lower, middle, stride];
+    let attributes = of.operation().attrs();
+    let main = For::build(rewriter, location, bounds, &of.initial(), &attributes);
+    rewriter.set_to_end(main.body());
+    let (mut number, mut carried) = (main.number(), main.carried());
+    for copy in 0..factor {
+        if copy > 0 {
+            number = Arithmetic { rewriter, location }.add(number, step);
+        }
+        carried = Mapping::iteration(of, number, &carried).copy_body(rewriter, of);
+    }
+    yield_values(rewriter, location, &carried);
+
+    if numbers.is_some_and(|numbers| whole(numbers) == numbers.count()) {
+        let results: Vec<Value> = of.results();
+        for (from, to) in results.into_iter().zip(main.results()) {
+            from.replace_all_uses(to);
+        }
+        of.operation().erase();
+        return Some(Unrolled { main, rest: None });
+    }
+    of.set_bound(0, middle);
+    of.set_initial(&main.results());
+    Some(Unrolled {
+        main,
+        rest: Some(of),
+    })
+}

@@ -1,0 +1,257 @@
+//! `scf.for` and `scf.if` by the names of their parts.
+
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::attribute::Attribute;
+use melior::ir::operation::OperationBuilder;
+use melior::ir::{
+    Block, BlockRef, Identifier, Location, OperationRef, Region, RegionLike, Type, Value, ValueLike,
+};
+
+use super::builder::IN_CONTEXT;
+
+/// Operands of a loop before those that are carried: lower bound, upper bound, step.
+pub(super) const BOUNDS: usize = 3;
+
+/// An `scf.for`.
+#[derive(Clone, Copy)]
+pub struct For<'c, 'a> {
+    operation: OperationRef<'c, 'a>,
+    body: BlockRef<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> For<'c, 'a> {
+    /// The operation as a loop, if it is one.
+    pub fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        let region = operation.region_ref(0)?;
+        let body = region.single_block()?;
+        let is_loop = operation.is_named("scf.for") && operation.operand_values().len() >= BOUNDS;
+        is_loop.then_some(Self { operation, body })
+    }
+
+    /// The operation.
+    pub fn operation(self) -> OperationRef<'c, 'a> {
+        self.operation
+    }
+
+    fn operand(self, index: usize) -> Value<'c, 'a> {
+        // The operands of a loop begin with its bounds, by `of`.
+        self.operation.operand_value(index).expect("a bound")
+    }
+
+    /// The first number.
+    pub fn lower(self) -> Value<'c, 'a> {
+        self.operand(0)
+    }
+
+    /// All numbers are below it.
+    pub fn upper(self) -> Value<'c, 'a> {
+        self.operand(1)
+    }
+
+    /// From one number to the next.
+    pub fn step(self) -> Value<'c, 'a> {
+        self.operand(2)
+    }
+
+    /// Sets one of the bounds: 0 for the lower, 1 for the upper, 2 for the step.
+    pub(super) fn set_bound(self, index: usize, value: Value<'c, 'a>) {
+        self.operation.set_operand_value(index, value);
+    }
+
+    /// Whether numbers are compared without a sign.
+    pub fn is_unsigned(self) -> bool {
+        self.operation.attr("unsignedCmp").is_some()
+    }
+
+    /// What the carried values are at first.
+    pub fn initial(self) -> Vec<Value<'c, 'a>> {
+        self.operation.operand_values().skip(BOUNDS).collect()
+    }
+
+    /// Sets what the carried values are at first.
+    pub(super) fn set_initial(self, values: &[Value<'c, 'a>]) {
+        for (index, &value) in values.iter().enumerate() {
+            self.operation.set_operand_value(BOUNDS + index, value);
+        }
+    }
+
+    /// The block that is repeated.
+    pub fn body(self) -> BlockRef<'c, 'a> {
+        self.body
+    }
+
+    /// The number of the iteration.
+    pub fn number(self) -> Value<'c, 'a> {
+        // The verifier of `scf.for` asks for it.
+        self.body.argument_value(0).expect("an induction variable")
+    }
+
+    /// The carried values as the body sees them.
+    pub fn carried(self) -> Vec<Value<'c, 'a>> {
+        self.body.argument_values().skip(1).collect()
+    }
+
+    /// The end of the body.
+    pub fn terminator(self) -> OperationRef<'c, 'a> {
+        self.body.operations().last().expect("a terminator")
+    }
+
+    /// What the carried values are next.
+    pub fn yielded(self) -> Vec<Value<'c, 'a>> {
+        self.terminator().operand_values().collect()
+    }
+
+    /// What the carried values are in the end.
+    pub fn results(self) -> Vec<Value<'c, 'a>> {
+        self.operation.result_values().collect()
+    }
+
+    /// Whether a value is the same in all iterations because it comes from outside.
+    pub fn is_outside(self, value: Value<'c, 'a>) -> bool {
+        let block = llopt_mlir::ir::ValueExt::parent_block(value);
+        let owner = block.and_then(|block| melior::ir::BlockLike::parent_operation(&block));
+        owner.is_none_or(|owner| !owner.is_within(self.operation))
+    }
+
+    /// The operations of the body, the terminator left out.
+    pub fn operations(self) -> Vec<OperationRef<'c, 'a>> {
+        let mut operations: Vec<_> = self.body.operations().collect();
+        operations.pop();
+        operations
+    }
+
+    /// Inserts a loop with an empty body, which has no terminator yet.
+    pub(super) fn build(
+        rewriter: &mut Rewriter<'c, 'a>,
+        location: Location<'c>,
+        bounds: [Value<'c, 'a>; BOUNDS],
+        initial: &[Value<'c, 'a>],
+        attributes: &[(&'c str, Attribute<'c>)],
+    ) -> Self {
+        let types: Vec<Type<'c>> = initial.iter().map(|value| value.r#type()).collect();
+        let mut arguments = vec![(bounds[0].r#type(), location)];
+        arguments.extend(types.iter().map(|&r#type| (r#type, location)));
+        let region = Region::new();
+        region.append_block(Block::new(&arguments));
+        let operation = insert_loop(rewriter, location, bounds, initial, attributes, region);
+        Self::of(operation).expect("it was just made")
+    }
+
+    /// The same loop with other carried values: inserts a new one before it that has its body, whose arguments and
+    /// terminator the caller changes. The old one is left without a body, with its results in use.
+    pub(super) fn rebuild(
+        self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        initial: &[Value<'c, 'a>],
+    ) -> Self {
+        let old = self.operation;
+        rewriter.set_before(old);
+        let bounds = [self.lower(), self.upper(), self.step()];
+        let attributes = old.attrs();
+        let operation = insert_loop(
+            rewriter,
+            old.loc(),
+            bounds,
+            initial,
+            &attributes,
+            Region::new(),
+        );
+        if let (Some(to), Some(from)) = (operation.region_ref(0), old.region_ref(0)) {
+            to.take_body(from);
+        }
+        Self::of(operation).expect("it has the body of a loop")
+    }
+}
+
+fn insert_loop<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    bounds: [Value<'c, 'a>; BOUNDS],
+    initial: &[Value<'c, 'a>],
+    attributes: &[(&'c str, Attribute<'c>)],
+    region: Region<'c>,
+) -> OperationRef<'c, 'a> {
+    let context = rewriter.context();
+    let types: Vec<Type<'c>> = initial.iter().map(|value| value.r#type()).collect();
+    let attributes: Vec<_> = attributes
+        .iter()
+        .map(|&(name, attribute)| (Identifier::new(context, name), attribute))
+        .collect();
+    let operation = OperationBuilder::new("scf.for", location)
+        .add_operands(&bounds)
+        .add_operands(initial)
+        .add_results(&types)
+        .add_attributes(&attributes)
+        .add_regions([region])
+        .build()
+        .expect(IN_CONTEXT);
+    rewriter.insert(operation)
+}
+
+/// An `scf.if`.
+#[derive(Clone, Copy)]
+pub struct If<'c, 'a> {
+    operation: OperationRef<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> If<'c, 'a> {
+    /// The operation as a branch, if it is one.
+    pub fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        operation.is_named("scf.if").then_some(Self { operation })
+    }
+
+    /// The operation.
+    pub fn operation(self) -> OperationRef<'c, 'a> {
+        self.operation
+    }
+
+    /// The block for each truth of the condition, the first for a true one; the second may be missing.
+    pub fn blocks(self) -> [Option<BlockRef<'c, 'a>>; 2] {
+        [0, 1].map(|region| self.operation.region_ref(region)?.single_block())
+    }
+
+    /// The values of the branch that was taken.
+    pub fn results(self) -> Vec<Value<'c, 'a>> {
+        self.operation.result_values().collect()
+    }
+
+    /// Inserts a branch whose blocks are made by the closures, which answer its values. The rewriter stands behind it
+    /// afterwards. Without values there is no second block.
+    pub(super) fn build(
+        rewriter: &mut Rewriter<'c, 'a>,
+        location: Location<'c>,
+        condition: Value<'c, 'a>,
+        types: &[Type<'c>],
+        then: impl FnOnce(&mut Rewriter<'c, 'a>) -> Vec<Value<'c, 'a>>,
+        otherwise: impl FnOnce(&mut Rewriter<'c, 'a>) -> Vec<Value<'c, 'a>>,
+    ) -> Self {
+        let regions = [Region::new(), Region::new()];
+        regions[0].append_block(Block::new(&[]));
+        if !types.is_empty() {
+            regions[1].append_block(Block::new(&[]));
+        }
+        let operation = OperationBuilder::new("scf.if", location)
+            .add_operands(&[condition])
+            .add_results(types)
+            .add_regions(regions)
+            .build()
+            .expect(IN_CONTEXT);
+        let branch = Self {
+            operation: rewriter.insert(operation),
+        };
+        let [first, second] = branch.blocks();
+        if let Some(block) = first {
+            rewriter.set_to_end(block);
+            let values = then(rewriter);
+            super::builder::yield_values(rewriter, location, &values);
+        }
+        if let Some(block) = second {
+            rewriter.set_to_end(block);
+            let values = otherwise(rewriter);
+            super::builder::yield_values(rewriter, location, &values);
+        }
+        rewriter.set_after(branch.operation);
+        branch
+    }
+}

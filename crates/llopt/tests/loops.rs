@@ -1,0 +1,404 @@
+//! What loops do is the same before and after each transformation of them: random loops, run both times in the
+//! reference interpreter.
+
+use std::fmt::Write;
+
+use llopt::sim::{Argument, Launch};
+use llopt::{Source, run_reference};
+use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_mlir::rewrite::Rewriter;
+use llopt_transforms::loops::induction::Numbers;
+use llopt_transforms::loops::view::For;
+use llopt_transforms::loops::{carried, motion, peel, rotate, unroll};
+use melior::Context;
+use melior::dialect::DialectRegistry;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Module, OperationRef};
+
+/// Words of the buffer that programs read and write.
+const WORDS: usize = 64;
+
+/// Programs that a transformation is tried on.
+const PROGRAMS: u64 = 40;
+/// As many for one that finds little to do in each.
+const MANY_PROGRAMS: u64 = 150;
+
+/// Numbers that follow from one number.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % bound
+    }
+}
+
+/// A program under construction.
+struct Text {
+    body: String,
+    random: Random,
+    values: usize,
+}
+
+impl Text {
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.body, "    {line}");
+    }
+
+    fn define(&mut self, operation: &str) -> String {
+        self.values += 1;
+        let name = format!("%v{}", self.values);
+        self.line(&format!("{name} = {operation}"));
+        name
+    }
+
+    fn constant(&mut self, value: i64) -> String {
+        self.define(&format!("arith.constant {value} : i32"))
+    }
+
+    fn one_of(&mut self, known: &[String]) -> String {
+        known[self.random.below(known.len())].clone()
+    }
+
+    /// A few operations that use known values; the values they add are known behind them.
+    fn operations(&mut self, known: &mut Vec<String>, depth: usize) {
+        for _ in 0..1 + self.random.below(5) {
+            let (x, y) = (self.one_of(known), self.one_of(known));
+            let made = match self.random.below(8) {
+                kind @ 0..4 => {
+                    let name = ["addi", "subi", "muli", "xori"][kind];
+                    self.define(&format!("arith.{name} {x}, {y} : i32"))
+                }
+                4 => {
+                    let pointer = self.pointer(&x);
+                    self.define(&format!("tt.load {pointer} : !tt.ptr<i32>"))
+                }
+                5 => {
+                    let pointer = self.pointer(&x);
+                    self.line(&format!("tt.store {pointer}, {y} : !tt.ptr<i32>"));
+                    continue;
+                }
+                6 => {
+                    let condition = self.define(&format!("arith.cmpi slt, {x}, {y} : i32"));
+                    self.values += 1;
+                    let result = format!("%v{}", self.values);
+                    self.line(&format!("{result} = scf.if {condition} -> (i32) {{"));
+                    for otherwise in [false, true] {
+                        if otherwise {
+                            self.line("} else {");
+                        }
+                        let mut inner = known.clone();
+                        if depth > 0 {
+                            self.operations(&mut inner, depth - 1);
+                        }
+                        let value = self.one_of(&inner);
+                        self.line(&format!("scf.yield {value} : i32"));
+                    }
+                    self.line("}");
+                    result
+                }
+                _ if depth > 0 => {
+                    let results = self.scf_for(known, depth - 1, "");
+                    known.extend(results);
+                    continue;
+                }
+                _ => continue,
+            };
+            known.push(made);
+        }
+    }
+
+    /// A pointer to the word that a number selects.
+    fn pointer(&mut self, number: &str) -> String {
+        let mask = self.constant(WORDS as i64 - 1);
+        let index = self.define(&format!("arith.andi {number}, {mask} : i32"));
+        self.define(&format!("tt.addptr %memory, {index} : !tt.ptr<i32>, i32"))
+    }
+
+    /// A loop; answers its results.
+    fn scf_for(&mut self, known: &[String], depth: usize, attributes: &str) -> Vec<String> {
+        let lower = match self.random.below(3) {
+            0 => "%a".to_owned(),
+            _ => {
+                let value = self.random.below(7) as i64 - 3;
+                self.constant(value)
+            }
+        };
+        let upper = match self.random.below(3) {
+            0 => "%b".to_owned(),
+            _ => {
+                let value = self.random.below(12) as i64 - 3;
+                self.constant(value)
+            }
+        };
+        let step = match self.random.below(4) {
+            0 => "%c".to_owned(),
+            _ => {
+                let value = 1 + self.random.below(3) as i64;
+                self.constant(value)
+            }
+        };
+        let count = self.random.below(4);
+        self.values += 1;
+        let number = self.values;
+        let initial: Vec<String> = (0..count).map(|_| self.one_of(known)).collect();
+        let arguments: Vec<String> = (0..count).map(|i| format!("%x{number}_{i}")).collect();
+        let pairs: Vec<String> = arguments
+            .iter()
+            .zip(&initial)
+            .map(|(argument, initial)| format!("{argument} = {initial}"))
+            .collect();
+        let types = vec!["i32"; count].join(", ");
+        let (results, carried) = match count {
+            0 => (String::new(), String::new()),
+            _ => (
+                format!("%r{number}:{count} = "),
+                format!(" iter_args({}) -> ({types})", pairs.join(", ")),
+            ),
+        };
+        self.line(&format!(
+            "{results}scf.for %i{number} = {lower} to {upper} step {step}{carried} : i32 {{"
+        ));
+        let mut inner = known.to_vec();
+        inner.push(format!("%i{number}"));
+        inner.extend(arguments.iter().cloned());
+        self.operations(&mut inner, depth);
+        let next: Vec<String> = (0..count).map(|_| self.one_of(&inner)).collect();
+        if count > 0 {
+            self.line(&format!("scf.yield {} : {types}", next.join(", ")));
+        }
+        self.line(&format!("}}{attributes}"));
+        (0..count).map(|i| format!("%r{number}#{i}")).collect()
+    }
+}
+
+/// A program with loops, all results of which are in memory at the end.
+fn program(seed: u64, attributes: &str) -> String {
+    let mut text = Text {
+        body: String::new(),
+        random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        values: 0,
+    };
+    let mut known: Vec<String> = ["%a", "%b", "%c"].map(str::to_owned).into();
+    text.operations(&mut known, 0);
+    for _ in 0..2 {
+        let results = text.scf_for(&known, 2, attributes);
+        known.extend(results);
+    }
+    for (position, value) in known.iter().enumerate().take(WORDS) {
+        let index = text.constant(position as i64);
+        let pointer = text.define(&format!("tt.addptr %memory, {index} : !tt.ptr<i32>, i32"));
+        let old = text.define(&format!("tt.load {pointer} : !tt.ptr<i32>"));
+        let new = text.define(&format!("arith.xori {old}, {value} : i32"));
+        text.line(&format!("tt.store {pointer}, {new} : !tt.ptr<i32>"));
+    }
+    format!(
+        "module {{\n  tt.func public @kernel(%memory: !tt.ptr<i32>, %a: i32, %b: i32, %c: i32) {{\n{}    tt.return\n  }}\n}}\n",
+        text.body
+    )
+}
+
+/// What a program leaves in memory.
+fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
+    let words = (0..WORDS as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes());
+    let arguments = vec![
+        Argument::Buffer(words.collect()),
+        Argument::Int(a),
+        Argument::Int(b),
+        Argument::Int(c),
+    ];
+    let mut launch = Launch::new([1, 1, 1], 32, arguments);
+    run_reference(&Source::new("program", text), &mut launch)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    match launch.arguments.swap_remove(0) {
+        Argument::Buffer(bytes) => bytes,
+        other => panic!("a buffer has become {other:?}"),
+    }
+}
+
+fn context() -> Context {
+    let registry = DialectRegistry::new();
+    llopt_mlir::register_upstream_dialects(&registry);
+    llopt_dialects::register(&registry).expect("the dialects are there");
+    let context = Context::new();
+    context.append_dialect_registry(&registry);
+    for dialect in ["arith", "scf"] {
+        context.get_or_load_dialect(dialect);
+    }
+    context
+}
+
+/// The loops of a module, inner ones first.
+fn loops<'c: 'a, 'a>(module: &'a Module<'c>) -> Vec<For<'c, 'a>> {
+    let mut loops = Vec::new();
+    let root: OperationRef<'c, 'a> = module.as_operation();
+    root.for_each_op(Walk::PostOrder, |operation| {
+        loops.extend(For::of(operation))
+    });
+    loops
+}
+
+/// Runs programs as they are and transformed, with different arguments. The transformation answers how much it did,
+/// and must do something now and then.
+fn check(
+    programs: u64,
+    transform: impl for<'c, 'a> Fn(&mut Rewriter<'c, 'a>, For<'c, 'a>) -> usize,
+) {
+    let context = context();
+    let mut done = 0;
+    for seed in 0..programs {
+        let text = program(seed, "");
+        let module = llopt_mlir::parse_module(&context, text.as_bytes(), "program")
+            .unwrap_or_else(|errors| panic!("{}\n{text}", llopt_mlir::diagnostic::render(&errors)));
+        {
+            let mut rewriter = Rewriter::new(&context);
+            for of in loops(&module) {
+                done += transform(&mut rewriter, of);
+            }
+        }
+        assert!(
+            module.as_operation().verify(),
+            "{text}\n{}",
+            module.as_operation()
+        );
+        let transformed = module.as_operation().to_string();
+        for arguments in [[0, 5, 1], [-2, 9, 3], [4, 4, 2]] {
+            assert!(
+                run(&text, arguments) == run(&transformed, arguments),
+                "with {arguments:?}\n{text}\n{transformed}"
+            );
+        }
+    }
+    assert!(done > 5, "{done} changes are too few");
+}
+
+#[test]
+fn the_first_iteration_is_peeled() {
+    check(PROGRAMS, |rewriter, of| {
+        usize::from(peel::first(rewriter, of))
+    });
+}
+
+#[test]
+fn the_last_iteration_is_peeled() {
+    check(PROGRAMS, |rewriter, of| {
+        usize::from(peel::last(rewriter, of))
+    });
+}
+
+#[test]
+fn both_ends_are_peeled() {
+    check(PROGRAMS, |rewriter, of| {
+        usize::from(peel::first(rewriter, of)) + usize::from(peel::last(rewriter, of))
+    });
+}
+
+#[test]
+fn iterations_are_joined() {
+    for factor in [2, 3] {
+        check(PROGRAMS, |rewriter, of| {
+            usize::from(unroll::unroll(rewriter, of, factor).is_some())
+        });
+    }
+}
+
+#[test]
+fn a_loop_without_a_rest_has_none() {
+    let context = context();
+    let mut without = 0;
+    for seed in 0..100 {
+        let text = program(seed, "");
+        let module = llopt_mlir::parse_module(&context, text.as_bytes(), "program").expect("valid");
+        let mut rewriter = Rewriter::new(&context);
+        for of in loops(&module) {
+            let count = Numbers::of(of).map(Numbers::count);
+            if let Some(unrolled) = unroll::unroll(&mut rewriter, of, 2) {
+                let has_rest = count.is_none_or(|count| count % 2 == 1);
+                assert_eq!(unrolled.rest.is_some(), has_rest, "{text}");
+                without += usize::from(!has_rest);
+            }
+        }
+    }
+    assert!(without > 5, "{without} loops are too few");
+}
+
+#[test]
+fn a_part_is_computed_one_iteration_ahead() {
+    check(PROGRAMS, |rewriter, of| {
+        // All that can be: what uses the number, the carried values, and what was chosen before.
+        let mut part = Vec::new();
+        for operation in of.operations() {
+            part.push(operation);
+            let is_possible = part.iter().all(|operation| {
+                operation.is_memory_effect_free()
+                    && operation.is_speculatable()
+                    && operation.region_refs().len() == 0
+                    && operation.operand_values().all(|value| {
+                        use llopt_mlir::ir::ValueExt;
+                        of.is_outside(value)
+                            || value
+                                .defining_op()
+                                .is_none_or(|maker| part.contains(&maker))
+                    })
+            });
+            if !is_possible {
+                part.pop();
+            }
+        }
+        usize::from(rotate::rotate(rewriter, of, &part).is_some())
+    });
+}
+
+#[test]
+fn a_part_that_cannot_be_ahead_stays() {
+    let context = context();
+    for seed in 0..50 {
+        let text = program(seed, "");
+        let module = llopt_mlir::parse_module(&context, text.as_bytes(), "program").expect("valid");
+        let before = module.as_operation().to_string();
+        let mut rewriter = Rewriter::new(&context);
+        for of in loops(&module) {
+            for operation in of.operations() {
+                if !operation.is_memory_effect_free() {
+                    assert!(rotate::rotate(&mut rewriter, of, &[operation]).is_none());
+                }
+            }
+            assert!(rotate::rotate(&mut rewriter, of, &[]).is_none());
+        }
+        assert_eq!(module.as_operation().to_string(), before);
+    }
+}
+
+#[test]
+fn carried_values_come_and_go() {
+    check(PROGRAMS, |rewriter, of| {
+        // One that is used, one that nobody uses, and one that never changes.
+        let (lower, step) = (of.lower(), of.step());
+        let count = of.initial().len();
+        let more = carried::add(rewriter, of, &[lower, lower, step], |_, of, arguments| {
+            vec![of.number(), arguments[0], arguments[2]]
+        });
+        assert_eq!(more.initial().len(), count + 3);
+        let fewer = carried::drop_needless(rewriter, more);
+        assert!(fewer.initial().len() <= count + 2);
+        1
+    });
+}
+
+#[test]
+fn invariants_leave_the_loop() {
+    check(PROGRAMS, |_, of| motion::hoist_invariants(of));
+}
+
+#[test]
+fn what_one_branch_uses_sinks_into_it() {
+    check(MANY_PROGRAMS, |_, of| {
+        let operations = of.operations().into_iter().rev();
+        operations
+            .filter(|&operation| motion::sink_into_branch(operation))
+            .count()
+    });
+}
