@@ -6,6 +6,24 @@ pub mod verify;
 pub use generated::*;
 
 use llopt_mlir::dialect::DialectSpec;
+use melior::ir::ValueLike;
+
+use crate::{check::infer::encoding_of, layout::encoding::Encoding, tables::types::RankedTensor};
+
+/// The dimension of the operand of a matrix product that `amdg.upcast_mxfp` gives which is summed over.
+#[must_use]
+pub fn upcast_summed_dimension(op: UpcastMXFPOp<'_, '_>) -> Option<usize> {
+    let tensor = RankedTensor::of(op.result().r#type())?;
+    let rank = tensor.rank();
+    match encoding_of(tensor).ok()?? {
+        Encoding::DotOperand(operand) if rank >= 2 => Some(if operand.op_idx == 0 {
+            rank - 1
+        } else {
+            rank - 2
+        }),
+        _ => None,
+    }
+}
 
 #[allow(
     unused_imports,

@@ -13,6 +13,8 @@
 //! | `tt.reduce` | [`reduction`]: in the thread, in the warp, in shared memory |
 //! | `tt.scan` | [`scan`] |
 //! | `tt.gather` | [`gather`] |
+//! | `tt.dot`, `tt.dot_scaled` | [`product`], by division of layouts in `llopt_layout::matrix_product` |
+//! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
 //! | loads, stores, atomics | [`global_access`] |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
@@ -32,6 +34,7 @@ pub mod global_access;
 pub mod lane_order;
 pub mod legality;
 pub mod priced;
+pub mod product;
 pub mod reduction;
 pub mod regroup;
 pub mod request;
@@ -40,4 +43,5 @@ pub mod scratch;
 pub mod shared_access;
 pub mod tensor;
 pub mod types;
+pub mod upcast;
 pub mod warp_parts;

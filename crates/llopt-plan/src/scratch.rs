@@ -20,6 +20,7 @@ use crate::regroup::Passage;
 use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
 use crate::types::Types;
+use crate::upcast::scales_of;
 use crate::warp_parts::WarpParts;
 
 /// Who reads what was written to scratch memory.
@@ -67,6 +68,11 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
         of_atomic(op)
     } else if ttg::ConvertLayoutOp::of(op).is_some() {
         of_conversion(op, target)
+    } else if let Some(upcast) = amdg::UpcastMXFPOp::of(op) {
+        let k = amdg::upcast_summed_dimension(upcast)?;
+        let from = tensor(upcast.scale())?;
+        let to = scales_of(&*tensor(upcast.result())?, k, &from).ok()?;
+        of_movement(op, &from, &to, target)
     } else if let Some(reduce) = tt::ReduceOp::of(op) {
         let axis = usize::try_from(reduce.axis()).ok()?;
         let plan = ReductionPlan::new(&*tensor(*reduce.srcs().first()?)?, axis);

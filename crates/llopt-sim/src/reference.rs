@@ -23,6 +23,7 @@ mod descriptor;
 mod elementwise;
 mod library;
 mod memory;
+mod product;
 mod shape;
 mod value;
 
@@ -683,6 +684,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             return self.inline_assembly(assembly);
         }
         if let Some(results) = self.shape_operation(op)? {
+            return Ok(results);
+        }
+        if let Some(results) = self.product_operation(op)? {
             return Ok(results);
         }
         if let Some(results) = self.memory_operation(op)? {

@@ -2,6 +2,7 @@
 
 pub(crate) mod asynchronous;
 pub(crate) mod elementwise;
+pub(crate) mod matrix;
 pub(crate) mod memory;
 pub(crate) mod movement;
 pub(crate) mod reduction;

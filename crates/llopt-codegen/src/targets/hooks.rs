@@ -4,6 +4,7 @@
 //! asks `target.has(Feature::X)` itself.
 
 mod bulk;
+mod matrix;
 
 use inkwell::values::InstructionValue;
 use llopt_plan::element::Element;
@@ -11,6 +12,7 @@ use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
+pub use matrix::MatrixHooks;
 
 use crate::llvm::emitter::{Emitter, V};
 
@@ -314,6 +316,27 @@ pub struct SourcePlace<'a> {
     pub line: u32,
 }
 
+/// What the program tells the scheduler of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// Only instructions of these kinds (a mask) are moved over this place.
+    Barrier {
+        /// The mask; zero for none.
+        may_pass: i64,
+    },
+    /// So many instructions of these kinds come next in a pipeline of such groups.
+    Group {
+        /// The mask of kinds.
+        kinds: i64,
+        /// How many.
+        instructions: i64,
+        /// The pipeline's number.
+        pipeline: i64,
+    },
+    /// The priority of the warp among those that could issue.
+    Priority(i64),
+}
+
 /// The instructions of a vendor.
 pub trait Hooks {
     /// The architecture compiled for.
@@ -333,6 +356,16 @@ pub trait Hooks {
 
     /// Waits for all threads of the block; their shared memory accesses are done.
     fn barrier<'ctx>(&self, e: &Emitter<'ctx>);
+
+    /// Waits for all threads of the block, without order for memory.
+    fn execution_barrier(&self, e: &Emitter<'_>) {
+        self.barrier(e);
+    }
+
+    /// Guides the scheduler of instructions; `false`, with nothing emitted, where it takes no such guidance.
+    fn schedule(&self, _e: &Emitter<'_>, _guide: Scheduling) -> bool {
+        false
+    }
 
     /// Orders the shared-memory accesses of the threads of a warp.
     fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>);
@@ -517,6 +550,11 @@ pub trait Hooks {
         function: inkwell::values::FunctionValue<'ctx>,
         launch: Launch,
     );
+
+    /// Matrix instructions, where emission knows some.
+    fn matrices(&self) -> Option<&dyn MatrixHooks> {
+        None
+    }
 
     /// Barriers in shared memory and bulk copies, where the vendor has them.
     fn bulk(&self) -> Option<&dyn BulkHooks> {

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use llopt_layout::plan::{Plan, SharedAccess};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::priced::Priced;
+use llopt_plan::product::Selection;
 use melior::ir::{Location, OperationRef, Value, ValueLike};
 use serde::Serialize;
 
@@ -96,6 +97,8 @@ pub enum Choice {
     Scan(Scan),
     /// Elements are picked by index.
     Gather(Gather),
+    /// Matrices are multiplied.
+    Product(Product),
 }
 
 /// How elements are combined along an axis.
@@ -145,6 +148,38 @@ pub struct Gather {
     pub candidates: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
+}
+
+/// How matrices are multiplied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Product {
+    /// The matrix instruction.
+    pub instruction: &'static str,
+    /// Its rows, columns, and the extent that it sums over.
+    pub extents: [u32; 3],
+    /// How often a warp executes it.
+    pub executions: u32,
+    /// Parts of the result that are summed up apart.
+    pub tiles: u32,
+    /// Whether its operands are exchanged: it computes the transposed product.
+    pub exchanged: bool,
+    /// Cycles for which a warp keeps the matrix unit busy.
+    pub cycles: u64,
+}
+
+impl Product {
+    /// By a matrix instruction.
+    pub(crate) fn of(selection: &Selection) -> Self {
+        let row = selection.instruction;
+        Self {
+            instruction: row.name,
+            extents: [row.m, row.n, row.k],
+            executions: selection.division.steps.len() as u32,
+            tiles: selection.division.tiles.len() as u32,
+            exchanged: selection.exchanged,
+            cycles: selection.cycles(),
+        }
+    }
 }
 
 /// Where decisions are written down, if somebody wants to read them.

@@ -32,6 +32,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 self.hooks().barrier(self.e);
                 Ok(())
             }
+            Some(("rocdl", _)) => self.schedule(op),
             Some(("llvm", "intr.assume")) => self.assume(op),
             Some(("ub", "poison")) => self.poison(op),
             Some(("builtin", "unrealized_conversion_cast")) => self.same_value(op),
@@ -73,6 +74,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::MapElementwiseReturn(_) | Op::ReduceReturn(_) | Op::ScanReturn(_) => {
                 self.leave_region(operation)
             }
+            Op::Dot(op) => self.dot(op),
+            Op::DotScaled(op) => self.dot_scaled(op),
             Op::Reduce(op) => self.reduce(op),
             Op::Scan(op) => self.scan(op),
             Op::Gather(op) => self.gather(op),
@@ -93,9 +96,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::DescriptorGather(_)
             | Op::DescriptorScatter(_)
             | Op::MakeTensorPtr(_)
-            | Op::Advance(_)
-            | Op::Dot(_)
-            | Op::DotScaled(_) => Err(self.unsupported(operation, None)),
+            | Op::Advance(_) => Err(self.unsupported(operation, None)),
         }
     }
 
@@ -179,18 +180,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::BufferAtomicCas(op) => self.buffer_compare_and_swap(op),
             Op::BufferLoadToLocal(op) => self.buffer_load_to_local(op),
             Op::AsyncWait(op) => self.wait_for_copies(op),
+            Op::ExtractSlice(op) => self.extract_slice(op),
+            Op::Concat(op) => self.concatenate_tiles(op),
+            Op::InThreadTranspose(_) => self.convert_layout(operation),
+            Op::UpcastMXFP(op) => self.upcast_microscaled(op),
+            Op::ScaledUpcastFp4(op) => self.scaled_upcast_fp4(op),
+            Op::ScaledUpcastFp8(op) => self.scaled_upcast_fp8(op),
+            // What LLVM's scheduler does with a hint is its own affair, and nothing is a valid answer.
+            Op::InstructionSchedHint(_) => Ok(()),
+            Op::CondBarrier(op) => self.conditional_barrier(op),
             Op::MaskedLoad(_)
-            | Op::MaskedStore(_)
-            | Op::ExtractSlice(_)
-            | Op::Concat(_)
-            | Op::InThreadTranspose(_)
-            | Op::UpcastMXFP(_)
-            | Op::ScaledUpcastFp4(_)
-            | Op::ScaledUpcastFp8(_)
-            | Op::InstructionSchedHint(_)
-            | Op::CondBarrier(_)
-            | Op::AsyncTDMWait(_)
             | Op::MemoryCounterWait(_)
+            | Op::MaskedStore(_)
+            | Op::AsyncTDMWait(_)
             | Op::InitBarrier(_)
             | Op::WaitBarrier(_)
             | Op::ArriveBarrier(_)

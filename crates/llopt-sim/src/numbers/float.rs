@@ -31,6 +31,8 @@ enum Special {
     NanOnly,
     /// No infinity, no negative zero: the code of negative zero is the NaN.
     Fnuz,
+    /// Every code is a finite number.
+    Finite,
 }
 
 /// A sign-exponent-mantissa format.
@@ -65,6 +67,12 @@ pub(crate) const E4M3: Format = format(4, 3, 7, Special::NanOnly);
 pub(crate) const E5M2: Format = format(5, 2, 15, Special::Ieee);
 /// AMD's first FP8 with 3 bits of mantissa (`fp8` of CDNA3).
 pub(crate) const E4M3_FNUZ: Format = format(4, 3, 8, Special::Fnuz);
+/// OCP MX FP6 with 3 bits of mantissa.
+pub(crate) const E2M3: Format = format(2, 3, 1, Special::Finite);
+/// OCP MX FP6 with 2 bits of mantissa.
+pub(crate) const E3M2: Format = format(3, 2, 3, Special::Finite);
+/// OCP MX FP4.
+pub(crate) const E2M1: Format = format(2, 1, 1, Special::Finite);
 /// AMD's first FP8 with 2 bits of mantissa (`bf8` of CDNA3).
 pub(crate) const E5M2_FNUZ: Format = format(5, 2, 16, Special::Fnuz);
 
@@ -84,14 +92,15 @@ impl Format {
         match self.special {
             Special::Ieee => all - (1 << self.mantissa),
             Special::NanOnly => all - 1,
-            Special::Fnuz => all,
+            Special::Fnuz | Special::Finite => all,
         }
     }
 
     fn nan(self) -> u64 {
         let sign_bit = 1u64 << (self.exponent + self.mantissa);
         match self.special {
-            Special::Ieee | Special::NanOnly => sign_bit - 1,
+            // Without a code of its own, the largest number.
+            Special::Ieee | Special::NanOnly | Special::Finite => sign_bit - 1,
             Special::Fnuz => sign_bit,
         }
     }
@@ -108,6 +117,7 @@ impl Format {
             Special::Ieee => e == top,
             Special::NanOnly => magnitude == (1u64 << magnitude_bits) - 1,
             Special::Fnuz => negative && magnitude == 0,
+            Special::Finite => false,
         };
         let value = if special {
             if self.special == Special::Ieee && m == 0 {
@@ -141,7 +151,7 @@ impl Format {
             }
             match self.special {
                 Special::Ieee => sign_bit | ((1u64 << self.exponent) - 1) << self.mantissa,
-                Special::NanOnly => sign_bit | self.nan(),
+                Special::NanOnly | Special::Finite => sign_bit | self.nan(),
                 Special::Fnuz => self.nan(),
             }
         };
@@ -316,7 +326,9 @@ mod tests {
     /// Every code of every small format decodes and encodes back to itself.
     #[test]
     fn codes_survive_a_round_trip() {
-        for format in [F16, BF16, E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ] {
+        for format in [
+            F16, BF16, E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ, E2M3, E3M2, E2M1,
+        ] {
             for code in 0..1u64 << format.bits() {
                 let value = format.decode(code);
                 if value.is_nan() {

@@ -4,10 +4,9 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use melior::ir::{self, OperationRef, ValueLike};
 
-use crate::machine::row::{mask, sext};
+use crate::machine::row::mask;
 
-use super::bound::{epsilon, roundings};
-use super::value::{Element, Tensor, Value, coordinates, position, shape_of};
+use super::value::{Element, Tensor, Value, position, shape_of};
 use super::{Interpreted, Program, unknown, wrong};
 
 impl<'c, 'a> Program<'c, 'a, '_> {
@@ -196,20 +195,6 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let source = self.operand(op, 0)?;
                 one(Tensor { shape, ..source })
             }
-            "tt.dot" | "ttng.warp_group_dot" => {
-                let matrices: Vec<Tensor> = (0..3)
-                    .map(|i| self.matrix(op, i))
-                    .collect::<Interpreted<_>>()?;
-                let precision = op.attr("inputPrecision").and_then(|p| p.as_i64());
-                let single = matrices[0].element.bits() == 32;
-                // 0 is tf32: ten bits of mantissa for each factor.
-                let tensor_float = if single && precision == Some(0) {
-                    2f64.powi(-10)
-                } else {
-                    0.0
-                };
-                one(dot(&matrices[0], &matrices[1], &matrices[2], tensor_float)?)
-            }
             "ttng.warp_group_dot_wait" => {
                 let values = op
                     .operand_values()
@@ -232,13 +217,45 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             | "ttng.fence_async_shared"
             | "rocdl.s.setprio"
             | "rocdl.sched.barrier"
-            | "amdg.instruction_sched_hint" => Ok(Some(Vec::new())),
+            | "rocdl.sched.group.barrier"
+            | "amdg.instruction_sched_hint"
+            | "amdg.cond_barrier"
+            | "amdg.memory_counter_wait" => Ok(Some(Vec::new())),
+            "amdg.extract_slice" => {
+                let source = self.operand(op, 0)?;
+                let offsets = integers("static_offsets");
+                one(Tensor::generate(&shape, source.element, |c| {
+                    let moved = c.iter().zip(&offsets);
+                    source.at(&moved
+                        .map(|(c, offset)| c + *offset as usize)
+                        .collect::<Vec<_>>())
+                }))
+            }
+            "amdg.concat" => {
+                let parts = (0..op.operand_values().len())
+                    .map(|i| self.operand(op, i))
+                    .collect::<Interpreted<Vec<_>>>()?;
+                let counts: Vec<usize> = shape
+                    .iter()
+                    .zip(&parts[0].shape)
+                    .map(|(all, part)| all / part)
+                    .collect();
+                one(Tensor::generate(&shape, parts[0].element, |c| {
+                    let extents = parts[0].shape.iter();
+                    let (which, inner): (Vec<usize>, Vec<usize>) = c
+                        .iter()
+                        .zip(extents)
+                        .map(|(c, extent)| (c / extent, c % extent))
+                        .unzip();
+                    parts[position(&which, &counts)].at(&inner)
+                }))
+            }
             _ => Ok(None),
         }
     }
 
     /// An operand of a dot product, in registers or in shared memory.
-    fn matrix(&self, op: OperationRef<'c, 'a>, index: usize) -> Interpreted<Tensor> {
+    pub(super) fn matrix(&self, op: OperationRef<'c, 'a>, index: usize) -> Interpreted<Tensor> {
         let Some(handle) = op.operand_value(index) else {
             return unknown("a dot product of this form");
         };
@@ -250,68 +267,6 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             }
         }
     }
-}
-
-/// `a b + c` on the last two axes: products and their sum exact or in double precision, rounded once at the end.
-///
-/// `tensor_float` is the relative error of products whose factors are rounded to fewer bits first.
-fn dot(a: &Tensor, b: &Tensor, c: &Tensor, tensor_float: f64) -> Interpreted<Tensor> {
-    let rank = c.shape.len();
-    let depth = a.shape[rank - 1];
-    let mut result = c.clone();
-    result.bound.clear();
-    let mut bounds = Vec::with_capacity(result.data.len());
-    // The precision in which products may be added: matrix units truncate, which costs one unit more, and a format
-    // with fewer bits may be used for the operands of single precision.
-    let unit = 2.0 * epsilon(c.element) * roundings(depth + 1);
-    for (at, bits) in result.data.iter_mut().enumerate() {
-        let place = coordinates(at, &c.shape);
-        let element = |k: usize| {
-            let (mut row, mut column) = (place.clone(), place.clone());
-            row[rank - 1] = k;
-            column[rank - 2] = k;
-            (
-                a.data[position(&row, &a.shape)],
-                b.data[position(&column, &b.shape)],
-            )
-        };
-        *bits = match c.element {
-            Element::Int(width) => {
-                let sum = (0..depth).fold(sext(*bits, width), |sum, k| {
-                    let (x, y) = element(k);
-                    let (x, y) = (sext(x, a.element.bits()), sext(y, b.element.bits()));
-                    sum.wrapping_add(x.wrapping_mul(y))
-                });
-                sum as u64 & mask(width)
-            }
-            Element::Real(real) => {
-                let mut sum = 0.0;
-                let mut size = real.decode(*bits).abs();
-                for k in 0..depth {
-                    let (x, y) = element(k);
-                    match (a.element.decode(x), b.element.decode(y)) {
-                        (Some(x), Some(y)) => {
-                            sum += x * y;
-                            size += (x * y).abs();
-                        }
-                        _ => return unknown("a dot product of mixed kinds"),
-                    }
-                }
-                let doubtful = [a, b, c].iter().any(|t| !t.bound.is_empty());
-                bounds.push(if doubtful {
-                    f64::INFINITY
-                } else {
-                    unit * size + tensor_float * size
-                });
-                real.encode(sum + real.decode(*bits))
-            }
-            _ => return unknown("a dot product of this type"),
-        };
-    }
-    if bounds.len() == result.data.len() {
-        result.bound = bounds;
-    }
-    Ok(result)
 }
 
 /// The operation of an atomic by its name in the dialect.

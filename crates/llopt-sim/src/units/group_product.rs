@@ -109,7 +109,7 @@ impl<const W: usize> Block<'_, W> {
             true => 16 * (warp.index % self.warps_per_block % 4) as u64,
             false => 0,
         };
-        for (number, &Field { slot, shift }) in operand.fields.iter().enumerate() {
+        for (number, &Field { slot, shift, .. }) in operand.fields.iter().enumerate() {
             for lane in lanes(mask) {
                 let (_, x, k) = operand.deal.place(lane, number);
                 if x >= operand.outer {

@@ -18,7 +18,9 @@ use llopt_target::matrix::{Accumulation, MatrixElement, accumulation};
 use crate::machine::bytecode::Slot;
 use crate::machine::row::{mask as low_bits, sext};
 use crate::machine::warp::Row;
-use crate::numbers::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, F32, Format, TF32};
+use crate::numbers::float::{
+    BF16, E2M1, E2M3, E3M2, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, F32, Format, TF32,
+};
 use crate::units::tensor_core::{self, Factor};
 
 /// Type of a matrix's elements.
@@ -34,6 +36,9 @@ pub(crate) enum Element {
     E5M2,
     E4M3Fnuz,
     E5M2Fnuz,
+    E2M3,
+    E3M2,
+    E2M1,
     /// Signed integer of that many bits.
     Signed(u32),
     /// Unsigned integer of that many bits.
@@ -61,6 +66,9 @@ impl Element {
             Element::E5M2 => E5M2,
             Element::E4M3Fnuz => E4M3_FNUZ,
             Element::E5M2Fnuz => E5M2_FNUZ,
+            Element::E2M3 => E2M3,
+            Element::E3M2 => E3M2,
+            Element::E2M1 => E2M1,
             Element::F64 | Element::Signed(_) | Element::Unsigned(_) => return None,
         })
     }
@@ -140,6 +148,9 @@ pub(crate) enum Deal {
         blocks: usize,
         width: usize,
     },
+    /// A or B of a scaled `mfma` with eight bits: two vectors of 16 elements of k, each dealt to all lanes before the
+    /// other.
+    MfmaInputTwice { outer: usize },
     /// C and D of `mfma` with 32 rows.
     MfmaC32,
     /// C and D of `mfma` with 16 rows.
@@ -192,6 +203,15 @@ impl Deal {
                 let rest = lane / outer;
                 (rest % blocks, lane % outer, rest / blocks * width + element)
             }
+            Deal::MfmaInputTwice { outer } => {
+                let (group, groups) = (lane / outer, 64 / outer);
+                let vector = element / 16;
+                (
+                    0,
+                    lane % outer,
+                    16 * (groups * vector + group) + element % 16,
+                )
+            }
             Deal::MfmaC32 => {
                 let (block, register) = (element / 16, element % 16);
                 let row = 8 * (register / 4) + 4 * (lane / 32) + register % 4;
@@ -214,6 +234,8 @@ impl Deal {
 pub(crate) struct Field {
     pub(crate) slot: Slot,
     pub(crate) shift: u32,
+    /// The slot of the bits that do not fit into the first, and how many bits those hold.
+    pub(crate) rest: Option<(Slot, u32)>,
 }
 
 /// One operand of a product.
@@ -227,13 +249,20 @@ pub(crate) struct Fragment {
 impl Fragment {
     /// Elements of `element` packed into registers of `register_bits`, lowest first.
     pub(crate) fn packed(element: Element, deal: Deal, slots: &[Slot], register_bits: u32) -> Self {
-        let per = register_bits / element.bits();
-        let fields = slots
-            .iter()
-            .flat_map(|&slot| (0..per).map(move |i| (slot, i)))
-            .map(|(slot, i)| Field {
-                slot,
-                shift: i * element.bits(),
+        let count = register_bits * slots.len() as u32 / element.bits();
+        let fields = (0..count)
+            .map(|i| {
+                let (at, shift) = (
+                    i * element.bits() / register_bits,
+                    i * element.bits() % register_bits,
+                );
+                let kept = register_bits - shift;
+                let rest = (kept < element.bits()).then(|| (slots[at as usize + 1], kept));
+                Field {
+                    slot: slots[at as usize],
+                    shift,
+                    rest,
+                }
             })
             .collect();
         Self {
@@ -243,6 +272,17 @@ impl Fragment {
         }
     }
 }
+
+/// Scales of an operand: each lane has that of one row (of A) or column (of B) and of one group along k, rows first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scales {
+    pub(crate) slot: Slot,
+    /// The lowest bit of the scale, a power of two in E8M0.
+    pub(crate) shift: u32,
+}
+
+/// Elements along k that share a scale.
+const SCALED_GROUP: usize = 32;
 
 /// A product `D = A B + C` of a warp.
 #[derive(Clone, Debug)]
@@ -260,6 +300,10 @@ pub(crate) struct Matrix {
     pub(crate) accumulation: Option<Accumulation>,
     /// Integer results are clamped to 32 bits instead of wrapping.
     pub(crate) saturate: bool,
+    /// Scales of A and B.
+    pub(crate) scales: Option<[Scales; 2]>,
+    /// Groups of so many blocks take A from one block of the group, which comes second.
+    pub(crate) broadcast: (usize, usize),
 }
 
 impl Matrix {
@@ -278,12 +322,21 @@ impl Matrix {
         let known = self
             .accumulation
             .map(|how| (how, factors(&self.a, &a), factors(&self.b, &b)));
+        let scales = self.scales.map(|[a, b]| {
+            let groups = k / SCALED_GROUP;
+            [
+                gather_scales(a, rows, mask, m, groups),
+                gather_scales(b, rows, mask, n, groups),
+            ]
+        });
         let mut d = vec![0u64; self.blocks * m * n];
         for block in 0..self.blocks {
             for i in 0..m {
                 for j in 0..n {
                     let at = (block * m + i) * n + j;
-                    let (row, column) = ((block * m + i) * k, (block * n + j) * k);
+                    let (group, chosen) = self.broadcast;
+                    let from = block / group * group + chosen;
+                    let (row, column) = ((from * m + i) * k, (block * n + j) * k);
                     let (row, column) = (row..row + k, column..column + k);
                     d[at] = if let Some((how, a, b)) = &known {
                         let element = self.c.element;
@@ -293,7 +346,13 @@ impl Matrix {
                     } else if integer {
                         self.dot_integer(&a[row], &b[column], c[at])
                     } else {
-                        self.dot_real(&a[row], &b[column], c[at])
+                        let scale = |step: usize| {
+                            scales.as_ref().map_or(1.0, |[a, b]| {
+                                let group = step / SCALED_GROUP;
+                                a[group * m + i] * b[group * n + j]
+                            })
+                        };
+                        self.dot_real(&a[row], &b[column], c[at], scale)
                     };
                 }
             }
@@ -326,7 +385,10 @@ impl Matrix {
             for lane in crate::machine::warp::lanes(mask) {
                 let (block, i, j) = fragment.deal.place(lane, element);
                 if let Some(place) = matrix.get_mut((block * outer + i) * inner + j) {
-                    *place = row[lane] >> field.shift & low_bits(bits);
+                    let rest = field
+                        .rest
+                        .map_or(0, |(slot, kept)| rows[slot as usize][lane] << kept);
+                    *place = (row[lane] >> field.shift | rest) & low_bits(bits);
                 }
             }
         }
@@ -348,7 +410,7 @@ impl Matrix {
         sum as u64 & low_bits(32)
     }
 
-    fn dot_real(&self, row: &[u64], column: &[u64], c: u64) -> u64 {
+    fn dot_real(&self, row: &[u64], column: &[u64], c: u64, scale: impl Fn(usize) -> f64) -> u64 {
         let start = self.c.element.real(c);
         let values = row
             .iter()
@@ -359,10 +421,36 @@ impl Matrix {
                 .fold(start, |sum, (x, y)| x.mul_add(y, sum))
                 .to_bits(),
             other => {
-                let sum = values.map(|(x, y)| x * y).sum::<f64>() + start;
+                let products = values.enumerate().map(|(k, (x, y))| x * y * scale(k));
+                let sum = products.sum::<f64>() + start;
                 other.format().map_or(0, |f| f.nearest(sum))
             }
         }
+    }
+}
+
+/// The scales of `outer` rows or columns, one group along k after the other.
+fn gather_scales<const W: usize>(
+    scales: Scales,
+    rows: &[Row<W>],
+    mask: u64,
+    outer: usize,
+    groups: usize,
+) -> Vec<f64> {
+    let mut values = vec![1.0; outer * groups];
+    for lane in crate::machine::warp::lanes(mask) {
+        if let Some(value) = values.get_mut(lane) {
+            *value = scale_of(rows[scales.slot as usize][lane] >> scales.shift & 0xff);
+        }
+    }
+    values
+}
+
+/// The value of a scale (OCP MX E8M0): 2^(code - 127), and no number for 255.
+pub(crate) fn scale_of(code: u64) -> f64 {
+    match code {
+        255 => f64::NAN,
+        code => f64::from_bits((code + 1023 - 127) << 52),
     }
 }
 
@@ -438,6 +526,8 @@ mod tests {
             4,
             1,
         );
+        check(Deal::MfmaInputTwice { outer: 32 }, 64, 32, 1, 32, 64, 1);
+        check(Deal::MfmaInputTwice { outer: 16 }, 64, 32, 1, 16, 128, 1);
         check(Deal::MfmaC32, 64, 16, 1, 32, 32, 1);
         check(Deal::MfmaC32, 64, 32, 2, 32, 32, 1);
         check(Deal::MfmaC16, 64, 4, 1, 16, 16, 1);

@@ -10,7 +10,9 @@ mod text;
 pub use plan::PlanJson;
 
 use llopt_codegen::llvm::machine;
-use llopt_codegen::walk::decision::{Choice, Decision, Gather, Port, Reduction, Scan, Site};
+use llopt_codegen::walk::decision::{
+    Choice, Decision, Gather, Port, Product, Reduction, Scan, Site,
+};
 use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
@@ -93,6 +95,8 @@ pub enum Kind {
     Scan(Scan),
     /// Elements are picked by index.
     Gather(Gather),
+    /// Matrices are multiplied.
+    Product(Product),
 }
 
 /// Instructions that read or write a buffer in shared memory, for one warp.
@@ -206,6 +210,7 @@ fn kind(choice: &Choice) -> Kind {
         Choice::Reduction(reduction) => Kind::Reduction(reduction.clone()),
         Choice::Scan(scan) => Kind::Scan(scan.clone()),
         Choice::Gather(gather) => Kind::Gather(gather.clone()),
+        Choice::Product(product) => Kind::Product(product.clone()),
     }
 }
 

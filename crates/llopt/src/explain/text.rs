@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use llopt_codegen::walk::decision::{Gather, Reduction, Scan};
+use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
 use super::{Access, End, Explained, Explanation, Kind, Op, PlanJson, Width};
@@ -41,7 +41,7 @@ impl Explained {
                 partial_results,
                 ..
             }) => *lane_steps > 0 || *partial_results > 1,
-            Kind::GlobalLoad(_) | Kind::GlobalStore(_) => false,
+            Kind::GlobalLoad(_) | Kind::GlobalStore(_) | Kind::Product(_) => false,
         }
     }
 }
@@ -162,6 +162,10 @@ impl fmt::Display for Explained {
                     row("not", &priced(other))?;
                 }
             }
+            Kind::Product(product) => {
+                ends(&mut row, self)?;
+                row("unit", &multiplied(product))?;
+            }
         }
         Ok(())
     }
@@ -266,6 +270,22 @@ fn global(width: &Width) -> String {
         counted(width.accesses, "access").replace("accesss", "accesses"),
         width.bits,
         counted(width.elements, "element")
+    )
+}
+
+fn multiplied(product: &Product) -> String {
+    let [m, n, k] = product.extents;
+    format!(
+        "{} of {} ({m}x{n}x{k}{}), {} summed apart, {} cycles of the matrix unit",
+        counted(product.executions, "execution"),
+        product.instruction,
+        if product.exchanged {
+            ", operands exchanged"
+        } else {
+            ""
+        },
+        counted(product.tiles, "tile"),
+        product.cycles
     )
 }
 

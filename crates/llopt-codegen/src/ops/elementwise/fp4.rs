@@ -7,10 +7,12 @@
 use inkwell::IntPredicate;
 use llopt_dialects::ttg;
 use llopt_plan::element::Element;
+use llopt_plan::tensor::TensorType;
+use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
 use crate::values::element::LlvmType;
-use crate::walk::function::{FunctionLowering, Lowered};
+use crate::walk::function::{FunctionLowering, Lowered, Registers};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `ttg.fp4_to_fp`.
@@ -22,9 +24,25 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         if axis >= to.shape.len() {
             return Err(self.invalid(operation, "it has no such axis"));
         }
+        let bytes = self.registers(op.src());
+        let values = self.fp4_values(operation, &from, &to, to.element, axis, &bytes)?;
+        self.bind_result(operation, values);
+        Ok(())
+    }
+
+    /// The values of pairs of 4-bit floats along `axis`, in the registers of `to`, as another type.
+    pub(crate) fn fp4_values(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        from: &TensorType,
+        to: &TensorType,
+        element: Element,
+        axis: usize,
+        bytes: &Registers<'ctx>,
+    ) -> Lowered<Vec<V<'ctx>>> {
         // The exponent of a half, in the place of the exponent, and the lowest bit of the mantissa that a
         // code has, in its place.
-        let (half, step) = match to.element {
+        let (half, step) = match element {
             Element::F16 => (0x3800, 0x200),
             Element::Bf16 => (0x3f00, 0x40),
             _ => {
@@ -37,15 +55,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let below = number & ((1 << low) - 1);
             below | number >> (low + 1) << low
         };
-        let places = from.rename_to(&to, byte).ok_or_else(|| {
+        let places = from.rename_to(to, byte).ok_or_else(|| {
             let reason = "a byte and its two values are in different threads";
             self.unsupported(operation, Some(reason.to_owned()))
         })?;
         let e = self.e;
-        let bits = to.element.memory_bits();
+        let bits = element.memory_bits();
         let word = e.int(bits.max(16)).into();
-        let bytes = self.registers(op.src());
-        let coordinates = self.threads.coordinates(e, self.hooks(), &to, axis);
+        let coordinates = self.threads.coordinates(e, self.hooks(), to, axis);
         let constant = |value: i64| e.int(bits).const_int(value as u64, false).into();
         let values: Vec<V<'ctx>> = places
             .iter()
@@ -65,10 +82,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let line = e.add(e.mul(magnitude, constant(step)), constant(half));
                 let value = e.select(small, e.mul(magnitude, constant(half)), line);
                 let sign = e.shl(e.and(code, constant(8)), constant(i64::from(bits) - 4));
-                e.bitcast(e.or(value, sign), to.element.llvm(e.context))
+                e.bitcast(e.or(value, sign), element.llvm(e.context))
             })
             .collect();
-        self.bind_result(operation, values);
-        Ok(())
+        Ok(values)
     }
 }

@@ -6,4 +6,5 @@ pub(crate) mod casts;
 pub(crate) mod constants;
 pub(crate) mod debug;
 pub(crate) mod fp4;
+pub(crate) mod microscale;
 pub(crate) mod tile;

@@ -4,3 +4,4 @@ pub(crate) mod conversion;
 pub(crate) mod gather;
 pub(crate) mod regroup;
 pub(crate) mod shape;
+pub(crate) mod slice;

@@ -4,6 +4,7 @@ mod atomic;
 mod copy;
 mod elementwise;
 mod kernel;
+mod matrix;
 mod memory;
 mod shared;
 
@@ -15,7 +16,7 @@ use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
     Access, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math, MatrixAccess,
-    Rounding, SourcePlace, Update, WarpCopies, WarpCopy,
+    MatrixHooks, Rounding, Scheduling, SourcePlace, Update, WarpCopies, WarpCopy,
 };
 
 /// The hooks of AMD's architectures.
@@ -65,6 +66,31 @@ impl Hooks for Amdgpu {
         fence(e.context, e.builder(), FenceOrdering::Release, "workgroup");
         e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
         fence(e.context, e.builder(), FenceOrdering::Acquire, "workgroup");
+    }
+
+    fn execution_barrier(&self, e: &Emitter<'_>) {
+        e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
+    }
+
+    fn schedule(&self, e: &Emitter<'_>, guide: Scheduling) -> bool {
+        match guide {
+            Scheduling::Barrier { may_pass } => {
+                e.intrinsic_call("llvm.amdgcn.sched.barrier", &[], &[e.i32(may_pass)])
+            }
+            Scheduling::Group {
+                kinds,
+                instructions,
+                pipeline,
+            } => {
+                let fields = [kinds, instructions, pipeline].map(|field| e.i32(field));
+                e.intrinsic_call("llvm.amdgcn.sched.group.barrier", &[], &fields)
+            }
+            Scheduling::Priority(priority) => {
+                let priority = e.int(16).const_int(priority as u64, false).into();
+                e.intrinsic_call("llvm.amdgcn.s.setprio", &[], &[priority])
+            }
+        };
+        true
     }
 
     fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>) {
@@ -267,6 +293,10 @@ impl Hooks for Amdgpu {
 
     fn block_scope(&self) -> &'static str {
         "workgroup"
+    }
+
+    fn matrices(&self) -> Option<&dyn MatrixHooks> {
+        Some(self)
     }
 
     fn buffers(&self) -> Option<&dyn BufferHooks> {

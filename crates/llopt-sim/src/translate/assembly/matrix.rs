@@ -100,6 +100,8 @@ pub(crate) fn mma(
         c: fragment_c,
         accumulation: a.accumulation(e.target, c, 1),
         saturate,
+        scales: None,
+        broadcast: (1, 0),
     };
     let members = e.constant(mask(32));
     e.collective(Collective::Matrix(Box::new(matrix)), Some(members));

@@ -229,6 +229,8 @@ fn product(
         d: Fragment::packed(c_element, Deal::WarpGroupC, &result, 32).fields,
         accumulation: a_element.accumulation(t.e.target, c_element, 4),
         saturate,
+        scales: None,
+        broadcast: (1, 0),
     };
     let members = t.e.constant(row::mask(32));
     t.e.collective(Collective::Matrix(Box::new(matrix)), Some(members));

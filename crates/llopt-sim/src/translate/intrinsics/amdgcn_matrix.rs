@@ -8,7 +8,7 @@ use llopt_target::Feature;
 use crate::error::{Decoded, Unknown};
 use crate::machine::bytecode::{Collective, Slot};
 use crate::translate::emit::Emitter;
-use crate::units::matrix::{Deal, Element, Field, Fragment, Matrix};
+use crate::units::matrix::{Deal, Element, Field, Fragment, Matrix, Scales};
 
 use super::Invocation;
 
@@ -18,6 +18,9 @@ pub(super) fn translate(
     name: &str,
     call: &Invocation<'_>,
 ) -> Decoded<Option<Vec<Slot>>> {
+    if let Some(rest) = name.strip_prefix("mfma.scale.") {
+        return scaled_mfma(e, rest, call).map(Some);
+    }
     if let Some(rest) = name.strip_prefix("mfma.") {
         return mfma(e, rest, call).map(Some);
     }
@@ -92,7 +95,7 @@ fn product(
             let index = c.iter().position(|&slot| slot == field.slot).unwrap_or(0);
             Field {
                 slot: result[index],
-                shift: field.shift,
+                ..*field
             }
         })
         .collect();
@@ -125,14 +128,16 @@ fn mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         [a, b] => (a, b),
         _ => return Err(error()),
     };
-    // Broadcast controls of the operands.
-    for index in 3..call.arguments.len() {
-        if call.constant(index)? != 0 {
-            return Err(Unknown::new(format!(
-                "a broadcast control in @{}",
-                call.name
-            )));
-        }
+    // Groups of blocks that share A; any order of B's lanes but the plain one is not known.
+    let (group, chosen) = (
+        1usize << (call.constant(3)? & 7),
+        call.constant(4)? as usize,
+    );
+    if call.constant(5)? != 0 || chosen >= group {
+        return Err(Unknown::new(format!(
+            "a broadcast control in @{}",
+            call.name
+        )));
     }
     let (a, b) = (
         element(e, a).ok_or_else(error)?,
@@ -148,7 +153,7 @@ fn mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         .checked_div(m * k)
         .filter(|&b| b >= 1)
         .ok_or_else(error)?;
-    if m != n || blocks * m * k != 64 * width || held(1, b)? != width {
+    if m != n || blocks * m * k != 64 * width || held(1, b)? != width || blocks % group != 0 {
         return Err(error());
     }
     let deal_c = match (m, output) {
@@ -177,6 +182,86 @@ fn mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         d: Vec::new(),
         accumulation: None,
         saturate: false,
+        scales: None,
+        broadcast: (group, chosen),
+    };
+    product(e, call, matrix, &c)
+}
+
+/// `mfma.scale.f32.MxNxK.f8f6f4`: a, b, c, the formats of a and b, and for each the byte of a register with its scales,
+/// and the register. Without scales both are zero: the instruction that has none is meant.
+fn scaled_mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let error = || call.unknown();
+    let rest = rest.strip_prefix("f32.").ok_or_else(error)?;
+    let ([m, n, k], types) = shape(rest).ok_or_else(error)?;
+    if !types.starts_with(".f8f6f4") || m != n || m * k != 2048 {
+        return Err(error());
+    }
+    let format = |index: usize| -> Decoded<Element> {
+        Ok(match call.constant(index)? {
+            0 => Element::E4M3,
+            1 => Element::E5M2,
+            2 => Element::E2M3,
+            3 => Element::E3M2,
+            4 => Element::E2M1,
+            _ => return Err(call.unknown()),
+        })
+    };
+    let input = |index: usize, element: Element| -> Decoded<Fragment> {
+        let deal = match element.bits() {
+            8 => Deal::MfmaInputTwice { outer: m },
+            _ => Deal::MfmaInput {
+                outer: m,
+                blocks: 1,
+                width: 32,
+            },
+        };
+        let mut input = fragment(call, index, element, deal)?;
+        // What registers have beyond 32 elements is not read.
+        input.fields.truncate(32);
+        if input.fields.len() < 32 {
+            return Err(call.unknown());
+        }
+        Ok(input)
+    };
+    let scale = |at: usize| -> Decoded<Scales> {
+        let argument = call.argument(at + 1)?;
+        let byte = call.constant(at)?;
+        match argument.slots[..] {
+            [slot] if (0..4).contains(&byte) => Ok(Scales {
+                slot,
+                shift: 8 * byte as u32,
+            }),
+            _ => Err(call.unknown()),
+        }
+    };
+    let is_plain = [5, 6, 7, 8]
+        .into_iter()
+        .all(|index| matches!(call.constant(index), Ok(0)));
+    let scales = if is_plain {
+        None
+    } else {
+        Some([scale(5)?, scale(7)?])
+    };
+    let c = distinct(e, &call.argument(2)?.slots);
+    let deal_c = if m == 32 {
+        Deal::MfmaC32
+    } else {
+        Deal::MfmaC16
+    };
+    let matrix = Matrix {
+        rows: m,
+        columns: n,
+        depth: k,
+        blocks: 1,
+        a: input(0, format(3)?)?,
+        b: input(1, format(4)?)?,
+        c: Fragment::packed(Element::F32, deal_c, &c, 32),
+        d: Vec::new(),
+        accumulation: None,
+        saturate: false,
+        scales,
+        broadcast: (1, 0),
     };
     product(e, call, matrix, &c)
 }
@@ -270,6 +355,8 @@ fn wmma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         d: Vec::new(),
         accumulation: None,
         saturate,
+        scales: None,
+        broadcast: (1, 0),
     };
     product(e, call, matrix, &c_slots)
 }

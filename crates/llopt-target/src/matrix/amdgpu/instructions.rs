@@ -115,18 +115,25 @@ const fn mfma_4x64(
     }
 }
 
-/// An MFMA of operands with eight, six or four bits and a scale for each 32 of them.
-const fn scaled(extent: u32, a: MatrixElement, b: MatrixElement) -> MatrixInstruction {
-    let (narrow, wide) = match extent {
+/// An MFMA of operands with eight, six or four bits, with a scale for each 32 of them or without.
+const fn narrow(
+    extent: u32,
+    a: MatrixElement,
+    b: MatrixElement,
+    is_scaled: bool,
+) -> MatrixInstruction {
+    let (contiguous, halves) = match extent {
         32 => (&MFMA_OPERAND_32, &MFMA_OPERAND_32_TWICE),
         _ => (&MFMA_OPERAND_16, &MFMA_OPERAND_16_TWICE),
     };
     let passes = if a.bits() == 8 || b.bits() == 8 { 2 } else { 1 };
     let issue_cycles = passes * extent;
     MatrixInstruction {
-        name: match extent {
-            32 => "v_mfma_scale_f32_32x32x64_f8f6f4",
-            _ => "v_mfma_scale_f32_16x16x128_f8f6f4",
+        name: match (extent, is_scaled) {
+            (32, true) => "v_mfma_scale_f32_32x32x64_f8f6f4",
+            (_, true) => "v_mfma_scale_f32_16x16x128_f8f6f4",
+            (32, false) => "v_mfma_f32_32x32x64_f8f6f4",
+            (_, false) => "v_mfma_f32_16x16x128_f8f6f4",
         },
         intrinsic: match extent {
             32 => "llvm.amdgcn.mfma.scale.f32.32x32x64.f8f6f4",
@@ -138,14 +145,14 @@ const fn scaled(extent: u32, a: MatrixElement, b: MatrixElement) -> MatrixInstru
         n: extent,
         k: 2048 / extent,
         a: if a.bits() == 8 {
-            in_registers(a, wide, 16)
+            in_registers(a, halves, 16)
         } else {
-            in_registers(a, narrow, 32)
+            in_registers(a, contiguous, 32)
         },
         b: if b.bits() == 8 {
-            in_registers(b, wide, 16)
+            in_registers(b, halves, 16)
         } else {
-            in_registers(b, narrow, 32)
+            in_registers(b, contiguous, 32)
         },
         accumulator: in_registers(
             F32,
@@ -155,7 +162,11 @@ const fn scaled(extent: u32, a: MatrixElement, b: MatrixElement) -> MatrixInstru
             },
             1,
         ),
-        scale: Some(BlockScale { group: 32 }),
+        scale: if is_scaled {
+            Some(BlockScale { group: 32 })
+        } else {
+            None
+        },
         steps: 1,
         warps: 1,
         issue_cycles,
@@ -202,7 +213,7 @@ const fn wmma(
 }
 
 /// The matrix instructions of AMD's architectures.
-pub const INSTRUCTIONS: &[&[MatrixInstruction]] = &[MFMA, MFMA_SCALED, WMMA];
+pub const INSTRUCTIONS: &[&[MatrixInstruction]] = &[MFMA, MFMA_NARROW, MFMA_SCALED, WMMA];
 
 /// MFMA without scales.
 #[rustfmt::skip]
@@ -253,59 +264,114 @@ const MFMA: &[MatrixInstruction] = &[
     mfma_4x64("v_mfma_i32_4x4x4_16b_i8", "llvm.amdgcn.mfma.i32.4x4x4i8", SINCE_CDNA2, 4, S8, I32),
 ];
 
-/// MFMA of eight, six and four bits with scales.
+/// MFMA of eight, six and four bits without scales.
+#[rustfmt::skip]
+const MFMA_NARROW: &[MatrixInstruction] = &[
+    narrow(32, E4m3, E4m3, false),
+    narrow(32, E4m3, E5m2, false),
+    narrow(32, E4m3, E2m3, false),
+    narrow(32, E4m3, E3m2, false),
+    narrow(32, E4m3, E2m1, false),
+    narrow(32, E5m2, E4m3, false),
+    narrow(32, E5m2, E5m2, false),
+    narrow(32, E5m2, E2m3, false),
+    narrow(32, E5m2, E3m2, false),
+    narrow(32, E5m2, E2m1, false),
+    narrow(32, E2m3, E4m3, false),
+    narrow(32, E2m3, E5m2, false),
+    narrow(32, E2m3, E2m3, false),
+    narrow(32, E2m3, E3m2, false),
+    narrow(32, E2m3, E2m1, false),
+    narrow(32, E3m2, E4m3, false),
+    narrow(32, E3m2, E5m2, false),
+    narrow(32, E3m2, E2m3, false),
+    narrow(32, E3m2, E3m2, false),
+    narrow(32, E3m2, E2m1, false),
+    narrow(32, E2m1, E4m3, false),
+    narrow(32, E2m1, E5m2, false),
+    narrow(32, E2m1, E2m3, false),
+    narrow(32, E2m1, E3m2, false),
+    narrow(32, E2m1, E2m1, false),
+    narrow(16, E4m3, E4m3, false),
+    narrow(16, E4m3, E5m2, false),
+    narrow(16, E4m3, E2m3, false),
+    narrow(16, E4m3, E3m2, false),
+    narrow(16, E4m3, E2m1, false),
+    narrow(16, E5m2, E4m3, false),
+    narrow(16, E5m2, E5m2, false),
+    narrow(16, E5m2, E2m3, false),
+    narrow(16, E5m2, E3m2, false),
+    narrow(16, E5m2, E2m1, false),
+    narrow(16, E2m3, E4m3, false),
+    narrow(16, E2m3, E5m2, false),
+    narrow(16, E2m3, E2m3, false),
+    narrow(16, E2m3, E3m2, false),
+    narrow(16, E2m3, E2m1, false),
+    narrow(16, E3m2, E4m3, false),
+    narrow(16, E3m2, E5m2, false),
+    narrow(16, E3m2, E2m3, false),
+    narrow(16, E3m2, E3m2, false),
+    narrow(16, E3m2, E2m1, false),
+    narrow(16, E2m1, E4m3, false),
+    narrow(16, E2m1, E5m2, false),
+    narrow(16, E2m1, E2m3, false),
+    narrow(16, E2m1, E3m2, false),
+    narrow(16, E2m1, E2m1, false),
+];
+
+/// The same with scales.
 #[rustfmt::skip]
 const MFMA_SCALED: &[MatrixInstruction] = &[
-    scaled(32, E4m3, E4m3),
-    scaled(32, E4m3, E5m2),
-    scaled(32, E4m3, E2m3),
-    scaled(32, E4m3, E3m2),
-    scaled(32, E4m3, E2m1),
-    scaled(32, E5m2, E4m3),
-    scaled(32, E5m2, E5m2),
-    scaled(32, E5m2, E2m3),
-    scaled(32, E5m2, E3m2),
-    scaled(32, E5m2, E2m1),
-    scaled(32, E2m3, E4m3),
-    scaled(32, E2m3, E5m2),
-    scaled(32, E2m3, E2m3),
-    scaled(32, E2m3, E3m2),
-    scaled(32, E2m3, E2m1),
-    scaled(32, E3m2, E4m3),
-    scaled(32, E3m2, E5m2),
-    scaled(32, E3m2, E2m3),
-    scaled(32, E3m2, E3m2),
-    scaled(32, E3m2, E2m1),
-    scaled(32, E2m1, E4m3),
-    scaled(32, E2m1, E5m2),
-    scaled(32, E2m1, E2m3),
-    scaled(32, E2m1, E3m2),
-    scaled(32, E2m1, E2m1),
-    scaled(16, E4m3, E4m3),
-    scaled(16, E4m3, E5m2),
-    scaled(16, E4m3, E2m3),
-    scaled(16, E4m3, E3m2),
-    scaled(16, E4m3, E2m1),
-    scaled(16, E5m2, E4m3),
-    scaled(16, E5m2, E5m2),
-    scaled(16, E5m2, E2m3),
-    scaled(16, E5m2, E3m2),
-    scaled(16, E5m2, E2m1),
-    scaled(16, E2m3, E4m3),
-    scaled(16, E2m3, E5m2),
-    scaled(16, E2m3, E2m3),
-    scaled(16, E2m3, E3m2),
-    scaled(16, E2m3, E2m1),
-    scaled(16, E3m2, E4m3),
-    scaled(16, E3m2, E5m2),
-    scaled(16, E3m2, E2m3),
-    scaled(16, E3m2, E3m2),
-    scaled(16, E3m2, E2m1),
-    scaled(16, E2m1, E4m3),
-    scaled(16, E2m1, E5m2),
-    scaled(16, E2m1, E2m3),
-    scaled(16, E2m1, E3m2),
-    scaled(16, E2m1, E2m1),
+    narrow(32, E4m3, E4m3, true),
+    narrow(32, E4m3, E5m2, true),
+    narrow(32, E4m3, E2m3, true),
+    narrow(32, E4m3, E3m2, true),
+    narrow(32, E4m3, E2m1, true),
+    narrow(32, E5m2, E4m3, true),
+    narrow(32, E5m2, E5m2, true),
+    narrow(32, E5m2, E2m3, true),
+    narrow(32, E5m2, E3m2, true),
+    narrow(32, E5m2, E2m1, true),
+    narrow(32, E2m3, E4m3, true),
+    narrow(32, E2m3, E5m2, true),
+    narrow(32, E2m3, E2m3, true),
+    narrow(32, E2m3, E3m2, true),
+    narrow(32, E2m3, E2m1, true),
+    narrow(32, E3m2, E4m3, true),
+    narrow(32, E3m2, E5m2, true),
+    narrow(32, E3m2, E2m3, true),
+    narrow(32, E3m2, E3m2, true),
+    narrow(32, E3m2, E2m1, true),
+    narrow(32, E2m1, E4m3, true),
+    narrow(32, E2m1, E5m2, true),
+    narrow(32, E2m1, E2m3, true),
+    narrow(32, E2m1, E3m2, true),
+    narrow(32, E2m1, E2m1, true),
+    narrow(16, E4m3, E4m3, true),
+    narrow(16, E4m3, E5m2, true),
+    narrow(16, E4m3, E2m3, true),
+    narrow(16, E4m3, E3m2, true),
+    narrow(16, E4m3, E2m1, true),
+    narrow(16, E5m2, E4m3, true),
+    narrow(16, E5m2, E5m2, true),
+    narrow(16, E5m2, E2m3, true),
+    narrow(16, E5m2, E3m2, true),
+    narrow(16, E5m2, E2m1, true),
+    narrow(16, E2m3, E4m3, true),
+    narrow(16, E2m3, E5m2, true),
+    narrow(16, E2m3, E2m3, true),
+    narrow(16, E2m3, E3m2, true),
+    narrow(16, E2m3, E2m1, true),
+    narrow(16, E3m2, E4m3, true),
+    narrow(16, E3m2, E5m2, true),
+    narrow(16, E3m2, E2m3, true),
+    narrow(16, E3m2, E3m2, true),
+    narrow(16, E3m2, E2m1, true),
+    narrow(16, E2m1, E4m3, true),
+    narrow(16, E2m1, E5m2, true),
+    narrow(16, E2m1, E2m3, true),
+    narrow(16, E2m1, E3m2, true),
+    narrow(16, E2m1, E2m1, true),
 ];
 
 /// WMMA of RDNA3 and RDNA4.

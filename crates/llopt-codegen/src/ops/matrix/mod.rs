@@ -1,0 +1,4 @@
+//! Products of matrices.
+
+pub(crate) mod dot;
+pub(crate) mod scaled;

@@ -1,0 +1,40 @@
+//! What executing a matrix instruction is on a target that has some.
+//!
+//! A call takes its operands packed as its assembler or intrinsic wants them: vectors, words, one half of a word.
+//! What a packed operand consists of is the vendor's own affair; neutral code keeps it, and hands it back.
+
+use llopt_target::matrix::{MatrixInstruction, Operand};
+
+use crate::llvm::emitter::{Emitter, V};
+
+/// The matrix instructions whose operands are in registers.
+pub trait MatrixHooks {
+    /// The elements of one operand or accumulator of `instruction`, in the order of its fragment's registers, as
+    /// the call takes them.
+    fn pack<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        instruction: &MatrixInstruction,
+        operand: &Operand,
+        elements: &[V<'ctx>],
+    ) -> Vec<V<'ctx>>;
+
+    /// The elements of a packed accumulator.
+    fn unpack<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        instruction: &MatrixInstruction,
+        accumulator: &[V<'ctx>],
+    ) -> Vec<V<'ctx>>;
+
+    /// `a * b + sum`, all packed; for an instruction with scales, the words that have those of `a` and `b` in their
+    /// lowest bytes.
+    fn multiply<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        instruction: &'static MatrixInstruction,
+        operands: [&[V<'ctx>]; 2],
+        sum: &[V<'ctx>],
+        scales: Option<[V<'ctx>; 2]>,
+    ) -> Vec<V<'ctx>>;
+}

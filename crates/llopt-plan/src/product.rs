@@ -1,0 +1,228 @@
+//! Which matrix instruction makes a product, and which registers each execution of it takes.
+//!
+//! Whether an instruction can make the product of three layouts is division of them by its fragments
+//! ([`llopt_layout::matrix_product`]). It can also make the transposed product, with its operands exchanged: then the
+//! transposed layouts are divided, and its first operand is the product's second. Of all that fit the one is taken
+//! that keeps the matrix unit busy for the shortest time, of these the one with the fewest executions.
+
+use llopt_layout::matrix_product::{Division, Matrices, NotDivisible, divide};
+use llopt_layout::{Dim, LinearLayout};
+use llopt_target::Target;
+use llopt_target::matrix::{MatrixElement, MatrixInstruction, instructions_for};
+
+/// The layouts of a product `c[.., m, n] += a[.., m, k] * b[.., k, n]`, and the types in which a matrix unit may
+/// take the elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'p> {
+    /// The layouts.
+    pub layouts: Matrices<'p>,
+    /// Of the first operand, any of these.
+    pub a: &'p [MatrixElement],
+    /// Of the second operand.
+    pub b: &'p [MatrixElement],
+    /// Of the accumulator.
+    pub c: &'p [MatrixElement],
+}
+
+/// A product as executions of one instruction.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// The instruction.
+    pub instruction: &'static MatrixInstruction,
+    /// Whether the product's second matrix is the instruction's first operand, and the other way round.
+    pub exchanged: bool,
+    /// The executions; `a` is the instruction's first operand.
+    pub division: Division,
+}
+
+impl Selection {
+    /// Cycles for which a warp keeps the matrix unit busy.
+    pub fn cycles(&self) -> u64 {
+        self.division.steps.len() as u64 * u64::from(self.instruction.issue_cycles)
+    }
+}
+
+impl Problem<'_> {
+    /// The instruction of `target` that makes the product in the shortest time, among those that `allowed` lets
+    /// pass. If there is none, why the last one that has the right elements does not fit.
+    pub fn select(
+        &self,
+        target: Target,
+        allowed: impl Fn(&MatrixInstruction) -> bool,
+    ) -> Result<Selection, Option<NotDivisible>> {
+        let transposed = |layout: &LinearLayout| {
+            let rank = layout.out_dims().len();
+            let mut order: Vec<usize> = (0..rank).collect();
+            if rank >= 2 {
+                order.swap(rank - 2, rank - 1);
+            }
+            let dims: Vec<Dim> = (0..rank).map(Dim::tensor).collect();
+            layout.transpose_outs(&dims)?.permute_axes(&order)
+        };
+        let Matrices { a, b, c } = self.layouts;
+        let (Ok(a_transposed), Ok(b_transposed), Ok(c_transposed)) =
+            (transposed(a), transposed(b), transposed(c))
+        else {
+            return Err(Some(NotDivisible::Shapes));
+        };
+        let exchanged_layouts = Matrices {
+            a: &b_transposed,
+            b: &a_transposed,
+            c: &c_transposed,
+        };
+        let mut best: Option<Selection> = None;
+        let mut reason = None;
+        for (exchanged, layouts, first, second) in [
+            (false, self.layouts, self.a, self.b),
+            (true, exchanged_layouts, self.b, self.a),
+        ] {
+            let pairs = first
+                .iter()
+                .flat_map(|x| second.iter().map(move |y| (*x, *y)));
+            let rows = pairs.flat_map(|(x, y)| {
+                let sums = self.c.iter();
+                sums.flat_map(move |z| instructions_for(target, x, y, *z))
+            });
+            for instruction in rows.filter(|row| allowed(row)) {
+                let Some([a, b, c]) = instruction.layouts() else {
+                    continue;
+                };
+                let fragments = Matrices {
+                    a: &a,
+                    b: &b,
+                    c: &c,
+                };
+                match divide(&layouts, &fragments) {
+                    Ok(division) => {
+                        let found = Selection {
+                            instruction,
+                            exchanged,
+                            division,
+                        };
+                        let rank = |one: &Selection| (one.cycles(), one.division.steps.len());
+                        if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
+                            best = Some(found);
+                        }
+                    }
+                    Err(why) => reason = Some(why),
+                }
+            }
+        }
+        best.ok_or(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(shape: [u32; 2], bases: &[(Dim, &[[u32; 2]])]) -> LinearLayout {
+        let bases: Vec<(Dim, Vec<Vec<u32>>)> = [Dim::REGISTER, Dim::LANE, Dim::WARP]
+            .into_iter()
+            .map(|dim| {
+                let given = bases.iter().find(|(name, _)| *name == dim);
+                (
+                    dim,
+                    given.map_or(Vec::new(), |(_, of)| {
+                        of.iter().map(|v| v.to_vec()).collect()
+                    }),
+                )
+            })
+            .collect();
+        let bases: Vec<(Dim, &[Vec<u32>])> = bases.iter().map(|(d, v)| (*d, &v[..])).collect();
+        let outs = [(Dim::tensor(0), shape[0]), (Dim::tensor(1), shape[1])];
+        LinearLayout::from_bases(&bases, &outs).unwrap()
+    }
+
+    /// The first operand of a 32x32 MFMA: rows over lanes, then `width` elements and the halves of a warp along k.
+    fn operand(width: u32, depth: u32) -> LinearLayout {
+        let registers = (0..depth.trailing_zeros()).map(|bit| [0, 1 << bit]);
+        let registers: Vec<[u32; 2]> = registers.filter(|basis| basis[1] != width).collect();
+        let lanes = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, width]];
+        layout(
+            [32, depth],
+            &[(Dim::REGISTER, &registers), (Dim::LANE, &lanes)],
+        )
+    }
+
+    fn result() -> LinearLayout {
+        let registers = [[1, 0], [2, 0], [8, 0], [16, 0]];
+        let lanes = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [4, 0]];
+        layout(
+            [32, 32],
+            &[(Dim::REGISTER, &registers), (Dim::LANE, &lanes)],
+        )
+    }
+
+    fn select(target: &str, width: u32, transposed: bool) -> Selection {
+        let (a, b) = (
+            operand(width, 32),
+            operand(width, 32).permute_axes(&[1, 0]).unwrap(),
+        );
+        let c = result();
+        let c = if transposed {
+            c.permute_axes(&[1, 0]).unwrap()
+        } else {
+            c
+        };
+        let problem = Problem {
+            layouts: Matrices {
+                a: &a,
+                b: &b,
+                c: &c,
+            },
+            a: &[MatrixElement::F16],
+            b: &[MatrixElement::F16],
+            c: &[MatrixElement::F32],
+        };
+        problem
+            .select(Target::parse(target).unwrap(), |_| true)
+            .unwrap()
+    }
+
+    #[test]
+    fn the_shortest_time_of_the_unit_decides() {
+        for (target, name, executions) in [
+            ("hip:gfx942", "v_mfma_f32_32x32x8_f16", 4),
+            ("hip:gfx950", "v_mfma_f32_32x32x16_f16", 2),
+        ] {
+            let found = select(target, 8, false);
+            assert_eq!(
+                (found.instruction.name, found.division.steps.len()),
+                (name, executions)
+            );
+        }
+        // Vectors of 4 do not fill the operand of the longer one's lanes, whose registers may lie anywhere in k.
+        assert_eq!(select("hip:gfx950", 4, false).instruction.k, 16);
+    }
+
+    #[test]
+    fn a_transposed_result_exchanges_the_operands() {
+        assert!(!select("hip:gfx942", 4, false).exchanged);
+        assert!(select("hip:gfx942", 4, true).exchanged);
+    }
+
+    #[test]
+    fn layouts_of_another_instruction_give_a_reason() {
+        let (a, b) = (
+            operand(4, 32),
+            operand(8, 32).permute_axes(&[1, 0]).unwrap(),
+        );
+        let c = result();
+        let problem = Problem {
+            layouts: Matrices {
+                a: &a,
+                b: &b,
+                c: &c,
+            },
+            a: &[MatrixElement::F16],
+            b: &[MatrixElement::F16],
+            c: &[MatrixElement::F32],
+        };
+        let target = Target::parse("hip:gfx942").unwrap();
+        assert!(matches!(
+            problem.select(target, |_| true),
+            Err(Some(NotDivisible::Lane { .. }))
+        ));
+    }
+}
