@@ -78,7 +78,7 @@ pub fn rows(rng: &mut Rng, rank: usize, vec: u32) -> Rc<Encoding> {
 }
 
 /// Whether the encoding has a layout on the shape, of not too many registers.
-fn fits(encoding: &Encoding, shape: &[u32]) -> bool {
+pub(crate) fn fits(encoding: &Encoding, shape: &[u32]) -> bool {
     let extents: Vec<u64> = shape.iter().map(|&extent| extent.into()).collect();
     encoding.verify().is_ok()
         && encoding.linear_layout(&extents).is_ok_and(|layout| {

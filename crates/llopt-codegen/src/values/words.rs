@@ -62,6 +62,10 @@ fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)>
     while let Some([Some(same), _]) = made_by(of, InstructionOpcode::BitCast) {
         of = same;
     }
+    // A half that was loaded by itself LLVM can load into either half of a register.
+    if bits == 16 && made_by(of, InstructionOpcode::ZExt).is_some() {
+        return None;
+    }
     let byte = index * bits / 8;
     let (index, at) = (byte / BYTES as u32, byte % BYTES as u32);
     let of_bits = all_bits(of.get_type())?;

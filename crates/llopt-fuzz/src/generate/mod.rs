@@ -8,6 +8,7 @@ mod combine;
 mod control;
 mod elementwise;
 mod memory;
+mod product;
 mod shape;
 
 use std::rc::Rc;
@@ -104,7 +105,7 @@ impl Generator {
     }
 
     fn step(&mut self) -> Option<()> {
-        match self.rng.u8(0..42) {
+        match self.rng.u8(0..45) {
             // Gathers, histograms and buffers stay within a block.
             20..22 | 29..34 | 39 | 40 if self.machine.blocks > 1 => self.reduce(),
             0..9 => self.convert_any(),
@@ -125,6 +126,7 @@ impl Generator {
             36 => self.map_elementwise(),
             37 | 38 => self.repeat(),
             39 | 40 => self.copied_to_shared_memory(),
+            42..45 => self.product(),
             _ => self.branch(),
         }
     }
@@ -324,6 +326,17 @@ impl Generator {
         } else {
             (Data::Bits(seed), Facts::BITS)
         };
+        self.load_data(shape, number, layout, (data, facts))
+    }
+
+    /// A tensor of certain data in a layout.
+    fn load_data(
+        &mut self,
+        shape: &[u32],
+        number: Number,
+        layout: &Rc<Encoding>,
+        (data, facts): (Data, Facts),
+    ) -> Value {
         let length = shape.iter().product::<u32>() as usize;
         let buffer = self.buffer(number, length, data);
         let of = self.tensor(shape, number, layout);
