@@ -16,6 +16,7 @@
 //! | `tt.dot`, `tt.dot_scaled` | [`product`], by division of layouts in `llopt_layout::matrix_product` |
 //! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
 //! | loads, stores, atomics | [`global_access`] |
+//! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
 //! [`scratch`] says of any op how much shared memory it takes and who reads it, [`legality`] which layouts there
@@ -31,6 +32,7 @@ pub mod element;
 pub mod facts;
 pub mod gather;
 pub mod global_access;
+pub mod group_operand;
 pub mod lane_order;
 pub mod legality;
 pub mod priced;

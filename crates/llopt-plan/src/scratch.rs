@@ -53,6 +53,9 @@ pub struct Scratch {
 /// Alignment of what vectors are read from: that of the widest access.
 const VECTOR_ALIGNMENT: u64 = 16;
 
+/// Bytes in which a value is handed to groups of warps, and their alignment.
+pub const CAPTURE_BYTES: u64 = 8;
+
 /// Bytes of shared memory through which a descriptor object is written.
 const DESCRIPTOR_SCRATCH: u64 = 128;
 
@@ -88,6 +91,14 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
         Some(Scratch {
             bytes: histogram_bytes(&to),
             alignment: VECTOR_ALIGNMENT,
+            readers: Readers::Block,
+        })
+    } else if let Some(specialize) = ttg::WarpSpecializeOp::of(op) {
+        // What the kernel's warps hand to those of the partitions.
+        let captured = specialize.operation().operand_count() as u64;
+        (captured > 0).then_some(Scratch {
+            bytes: captured * CAPTURE_BYTES,
+            alignment: CAPTURE_BYTES,
             readers: Readers::Block,
         })
     } else if ttng::TensormapCreateOp::of(op).is_some() {

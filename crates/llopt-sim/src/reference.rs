@@ -23,6 +23,7 @@ mod descriptor;
 mod elementwise;
 mod library;
 mod memory;
+mod partitions;
 mod product;
 mod shape;
 mod value;
@@ -31,7 +32,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use llopt_dialects::tables::types::TensorDesc;
-use llopt_dialects::tt;
+use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::ir::{BlockRef, Module, OperationRef, Value as Handle, ValueLike};
 
@@ -41,6 +42,7 @@ use crate::memory::global::GlobalMemory;
 
 use bound::Doubts;
 use descriptor::Descriptor;
+use partitions::Barriers;
 use value::{Array, Element, Tensor, Value, View};
 
 /// Why interpretation stopped.
@@ -92,6 +94,8 @@ struct Program<'c, 'a, 'm> {
     scratch: u64,
     /// Operations that may still be executed.
     budget: u64,
+    /// Barriers in shared memory, which count where groups of warps run side by side.
+    barriers: Barriers,
 }
 
 /// Operations of one program after which it counts as hung.
@@ -235,6 +239,7 @@ fn run_knowing(
                     descriptors: HashMap::new(),
                     scratch: 0,
                     budget: BUDGET,
+                    barriers: Barriers::new(),
                 };
                 let result = program.function(kernel, arguments.clone());
                 if let Err((failure, op)) = result {
@@ -397,15 +402,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             self.set(handle, value);
         }
         for op in block.operations() {
-            self.budget = match self.budget.checked_sub(1) {
-                Some(left) => left,
-                None => {
-                    return Err((
-                        Failure::Wrong(format!("no end after {BUDGET} operations")),
-                        op,
-                    ));
-                }
-            };
+            self.spend(op)?;
             if let Some(flow) = self.terminator(op).map_err(|f| (f, op))? {
                 return Ok(flow);
             }
@@ -418,6 +415,18 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             }
         }
         Ok(Flow::Values(Vec::new()))
+    }
+
+    /// Counts an operation.
+    fn spend(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, ()> {
+        match self.budget.checked_sub(1) {
+            Some(left) => self.budget = left,
+            None => {
+                let what = format!("no end after {BUDGET} operations");
+                return Err((Failure::Wrong(what), op));
+            }
+        }
+        Ok(())
     }
 
     fn terminator(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Flow<'c, 'a>>> {
@@ -534,6 +543,10 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     }
                 }
             }
+            "ttg.warp_specialize" => match ttg::WarpSpecializeOp::of(op) {
+                Some(op) => self.specialize(op)?,
+                None => return Ok(None),
+            },
             "tt.reduce" => self.reduce(op)?,
             "tt.scan" => self.scan(op)?,
             "tt.map_elementwise" if op.attr("pack").and_then(|p| p.as_i64()).unwrap_or(1) == 1 => {

@@ -158,6 +158,13 @@ impl Target {
         self.architecture.shared_memory_limit / RESIDENT_WARPS
     }
 
+    /// Registers of 32 bits that the threads of a block can have together, where they are dealt out by the program
+    /// (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": the same on all that do).
+    #[must_use]
+    pub fn registers_per_block(self) -> u32 {
+        64 * 1024
+    }
+
     /// Largest number of threads in a block.
     #[must_use]
     pub fn max_threads_per_block(self) -> u32 {

@@ -14,7 +14,9 @@ mod flow;
 pub mod layouts;
 pub mod legalize;
 pub mod loops;
+pub mod products;
 mod program;
+pub mod warp_groups;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassSpec] = &[
@@ -27,6 +29,8 @@ pub static PASSES: &[&PassSpec] = &[
     &layouts::ASSIGN_LAYOUTS,
     &legalize::LEGALIZE,
     &loops::UNROLL,
+    &products::COMPLETE,
+    &warp_groups::ALLOCATE,
 ];
 
 /// Makes the passes known to the command line and to textual pipelines.

@@ -10,12 +10,16 @@ use llopt_codegen::llvm::diagnostics::Diagnostics;
 use llopt_codegen::llvm::machine::Machine;
 use llopt_codegen::walk::lower::LoweredModule;
 use llopt_codegen::{llvm::device_library, llvm::emit, llvm::optimize, walk::lower};
+use llopt_dialects::ttg::WarpSpecializeOp;
+use llopt_dialects::ttng::WarpGroupDotOp;
+use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;
 use melior::ir::Module;
 
 use crate::contain::contained;
 use crate::pipeline::{self, Stage};
+use crate::toolchain::{Objection, Subject};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, ErrorClass, Metadata, Options,
     Severity, Source, Timings, code_object, module, session, toolchain,
@@ -134,6 +138,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         kept.push(Artifact::new(ArtifactKind::Llvm, text));
     }
 
+    let mut objections = Vec::new();
     let artifact = match kind {
         ArtifactKind::Ttir | ArtifactKind::Ttgir | ArtifactKind::Llvm => time.phase("emit", || {
             Artifact::new(kind, kernel.print_to_string().to_string())
@@ -148,11 +153,13 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             if keep(ArtifactKind::Ptx) {
                 kept.push(Artifact::new(ArtifactKind::Ptx, ptx.clone()));
             }
-            let (cubin, resources) = time.phase("assemble", || {
+            let assembled = time.phase("assemble", || {
                 toolchain::assemble_ptx(ptx.as_bytes(), options)
             })?;
-            metadata.resources = Some(resources);
-            Artifact::new(kind, cubin)
+            metadata.resources = Some(assembled.resources);
+            let told = assembled.objections.into_iter();
+            objections.extend(told.map(|objection| located(&module, objection)));
+            Artifact::new(kind, assembled.cubin)
         }
         ArtifactKind::Hsaco => {
             let object = time.phase("emit", || emit::object(kernel, &machine));
@@ -171,8 +178,29 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         warnings: warnings
             .iter()
             .map(|text| Diagnostic::from_llvm(Severity::Warning, text))
+            .chain(objections)
             .collect(),
     })
+}
+
+/// What the assembler objects to, with the place of the first op that it can be about.
+fn located(module: &Module<'_>, objection: Objection) -> Diagnostic {
+    let mut first = None;
+    module
+        .as_operation()
+        .for_each_op(Walk::PreOrder, |operation| {
+            let is_meant = match objection.about {
+                Subject::Products => WarpGroupDotOp::of(operation).is_some(),
+                Subject::Registers => WarpSpecializeOp::of(operation).is_some(),
+            };
+            if is_meant && first.is_none() {
+                first = Some(module::location_of(operation));
+            }
+        });
+    Diagnostic {
+        severity: Severity::Warning,
+        ..Diagnostic::error(first.unwrap_or_default(), objection.message)
+    }
 }
 
 /// The phases that give a module layouts, if it has none, and check those that it has.

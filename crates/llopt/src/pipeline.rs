@@ -19,7 +19,8 @@ use llopt_mlir::pass::PassSpec;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    barrier, descriptor_to_copy, descriptor_to_pointer, layouts, legalize, loops,
+    barrier, descriptor_to_copy, descriptor_to_pointer, layouts, legalize, loops, products,
+    warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -305,6 +306,10 @@ const STEPS: &[Step] = {
             ),
         )
         .ensures(&[P::NamesTarget]),
+        Step::new(Memory, "shared memory", Work::Pass(&products::COMPLETE))
+            .when(&[Condition::Has(Feature::WarpGroupMma)]),
+        Step::new(Memory, "shared memory", Work::Pass(&warp_groups::ALLOCATE))
+            .requires(&[P::Layouts, P::NamesTarget]),
         Step::new(Memory, "shared memory", Work::Pass(&legalize::LEGALIZE))
             .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
             .ensures(&[P::Legal]),

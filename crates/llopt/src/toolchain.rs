@@ -63,12 +63,77 @@ fn on_search_path(program: &str) -> impl Iterator<Item = PathBuf> {
         .map(move |directory| directory.join(&program))
 }
 
+/// What `ptxas` says when it does not do what the PTX asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Objection {
+    /// What it is about.
+    pub(crate) about: Subject,
+    /// What `ptxas` said.
+    pub(crate) message: String,
+}
+
+/// What `ptxas` may do otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// It makes products of warp groups wait for one another.
+    Products,
+    /// It leaves the numbers of registers of warps as they are.
+    Registers,
+}
+
+/// The numbers of messages about code that is right, and slow.
+const OBJECTIONS: &[(&str, Subject)] = &[
+    ("C7507", Subject::Registers),
+    ("C7508", Subject::Registers),
+    ("C7510", Subject::Products),
+    ("C7511", Subject::Products),
+    ("C7514", Subject::Products),
+    ("C7515", Subject::Products),
+    ("C7517", Subject::Products),
+    ("C7518", Subject::Products),
+    ("C7519", Subject::Products),
+];
+
+/// The objections in the text that `ptxas --verbose` prints, each once.
+fn objections_in(said: &str) -> Vec<Objection> {
+    let mut all: Vec<Objection> = Vec::new();
+    for line in said.lines() {
+        let known = OBJECTIONS
+            .iter()
+            .find(|(number, _)| line.contains(&format!("({number})")));
+        let Some(&(number, about)) = known else {
+            continue;
+        };
+        let text = line
+            .split_once(&format!("({number})"))
+            .map_or(line, |(_, text)| text);
+        let objection = Objection {
+            about,
+            message: format!("ptxas {number}: {}", text.trim()),
+        };
+        if !all.contains(&objection) {
+            all.push(objection);
+        }
+    }
+    all
+}
+
+/// What comes of PTX.
+pub(crate) struct Assembled {
+    /// The object.
+    pub(crate) cubin: Vec<u8>,
+    /// What it needs.
+    pub(crate) resources: Resources,
+    /// What was done otherwise than asked for.
+    pub(crate) objections: Vec<Objection>,
+}
+
 /// Assembles PTX into a cubin.
 ///
 /// # Errors
 /// Of class [`Environment`](crate::ErrorClass::Environment) if `ptxas` is missing or cannot be
 /// run, of class [`Bug`](crate::ErrorClass::Bug) if it refuses the PTX, with what it said.
-pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<(Vec<u8>, Resources), Error> {
+pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<Assembled, Error> {
     let ptxas = find_ptxas(options.ptxas.as_deref())?;
     let failed = |action: &str, error: std::io::Error| {
         Error::environment(format!("cannot {action} for ptxas: {error}"))
@@ -107,7 +172,11 @@ pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<(Vec<u8>, Re
         )));
     }
     let cubin = fs::read(&output).map_err(|error| failed("read the output", error))?;
-    Ok((cubin, resources_in(&said)))
+    Ok(Assembled {
+        cubin,
+        resources: resources_in(&said),
+        objections: objections_in(&said),
+    })
 }
 
 /// The resources in the text that `ptxas --verbose` prints, such as
@@ -147,6 +216,25 @@ mod tests {
             ..Resources::default()
         };
         assert_eq!(resources_in(said), expected);
+    }
+
+    #[test]
+    fn what_ptxas_does_otherwise_is_told_once() {
+        let said = "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to \
+             determine register count at entry.\n\
+             ptxas info    : (C7517) warpgroup.wait is injected in around line 19 by compiler to allow \
+             use of registers defined by GMMA in function 'k'\n\
+             ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to \
+             determine register count at entry.\n\
+             ptxas info    : Used 30 registers, used 0 barriers\n";
+        let found = objections_in(said);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].about, Subject::Registers);
+        assert!(
+            found[1]
+                .message
+                .starts_with("ptxas C7517: warpgroup.wait is injected")
+        );
     }
 
     #[test]

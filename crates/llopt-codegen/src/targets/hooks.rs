@@ -5,6 +5,8 @@
 
 mod bulk;
 mod matrix;
+mod partition;
+mod warp_group;
 
 use inkwell::values::InstructionValue;
 use llopt_plan::element::Element;
@@ -13,6 +15,8 @@ use llopt_target::Target;
 
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
 pub use matrix::MatrixHooks;
+pub use partition::PartitionHooks;
+pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
 use crate::llvm::emitter::{Emitter, V};
 
@@ -558,6 +562,16 @@ pub trait Hooks {
 
     /// Barriers in shared memory and bulk copies, where the vendor has them.
     fn bulk(&self) -> Option<&dyn BulkHooks> {
+        None
+    }
+
+    /// Products of groups of four warps, where the vendor has them.
+    fn warp_group(&self) -> Option<&dyn WarpGroupHooks> {
+        None
+    }
+
+    /// What groups of warps that run code of their own need, where the vendor has it.
+    fn partitions(&self) -> Option<&dyn PartitionHooks> {
         None
     }
 

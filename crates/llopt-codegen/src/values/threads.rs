@@ -12,12 +12,14 @@ use inkwell::basic_block::BasicBlock;
 use llopt_plan::tensor::TensorType;
 
 use crate::llvm::emitter::{Emitter, V};
-use crate::targets::hooks::{Hooks, WarpCopies};
+use crate::targets::hooks::{Hooks, PartitionHooks, WarpCopies};
 
 /// The numbers of the current thread, computed in the entry block on first use.
 pub struct Threads<'ctx> {
     entry: BasicBlock<'ctx>,
-    threads_per_block: u32,
+    /// The number in the block of the first of the threads, and how many they are.
+    first: u32,
+    count: u32,
     thread: RefCell<Option<V<'ctx>>>,
     block: RefCell<Option<V<'ctx>>>,
     parts: RefCell<HashMap<Bases, Part<'ctx>>>,
@@ -36,12 +38,14 @@ struct Part<'ctx> {
 }
 
 impl<'ctx> Threads<'ctx> {
-    /// Numbers for a function whose entry block is `entry` (not yet terminated).
+    /// Numbers for code that `count` threads execute from thread `first` of the block on, and whose entry block is
+    /// `entry` (not yet terminated).
     #[must_use]
-    pub fn new(entry: BasicBlock<'ctx>, threads_per_block: u32) -> Self {
+    pub fn new(entry: BasicBlock<'ctx>, first: u32, count: u32) -> Self {
         Self {
             entry,
-            threads_per_block,
+            first,
+            count,
             thread: RefCell::default(),
             block: RefCell::default(),
             parts: RefCell::default(),
@@ -59,13 +63,19 @@ impl<'ctx> Threads<'ctx> {
         result
     }
 
-    /// The thread's number in its block.
+    /// The thread's number among those that execute this code.
     pub fn thread(&self, e: &Emitter<'ctx>, hooks: &dyn Hooks) -> V<'ctx> {
         if let Some(thread) = *self.thread.borrow() {
             return thread;
         }
-        let thread = self.in_entry(e, || hooks.thread_in_block(e));
-        e.below(thread, self.threads_per_block);
+        let thread = self.in_entry(e, || {
+            let thread = hooks.thread_in_block(e);
+            e.below(thread, self.first + self.count);
+            if self.first == 0 {
+                return thread;
+            }
+            e.sub(thread, e.i32(i64::from(self.first)))
+        });
         *self.thread.borrow_mut() = Some(thread);
         thread
     }
@@ -99,7 +109,7 @@ impl<'ctx> Threads<'ctx> {
             }
         } else {
             let thread = self.thread(e, hooks);
-            let all = self.threads_per_block.trailing_zeros();
+            let all = self.count.trailing_zeros();
             self.in_entry(e, || linear(e, thread, &key.0, all))
         };
         let part = if key.1.iter().all(|basis| *basis == 0) {
@@ -135,12 +145,40 @@ impl<'ctx> Threads<'ctx> {
         thread_bases: &[u32],
         block_bases: &[u32],
     ) -> V<'ctx> {
+        self.shared_by_warp(e, hooks, thread_bases, block_bases, |number| {
+            copies.of_first_lane(e, number)
+        })
+    }
+
+    /// The same for a target whose groups of warps share a number.
+    pub fn linear_of_group(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        groups: &dyn PartitionHooks,
+        thread_bases: &[u32],
+        block_bases: &[u32],
+    ) -> V<'ctx> {
+        self.shared_by_warp(e, hooks, thread_bases, block_bases, |number| {
+            groups.of_warp(e, number)
+        })
+    }
+
+    /// A linear function in which no basis of a lane counts, made known to be the same for all lanes once.
+    fn shared_by_warp(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        thread_bases: &[u32],
+        block_bases: &[u32],
+        share: impl FnOnce(V<'ctx>) -> V<'ctx>,
+    ) -> V<'ctx> {
         let key = (thread_bases.to_vec(), block_bases.to_vec());
         if let Some(known) = self.of_warps.borrow().get(&key) {
             return *known;
         }
         let number = self.linear(e, hooks, thread_bases, block_bases);
-        let number = self.in_entry(e, || copies.of_first_lane(e, number));
+        let number = self.in_entry(e, || share(number));
         self.of_warps.borrow_mut().insert(key, number);
         number
     }
@@ -258,7 +296,7 @@ impl<'ctx> Threads<'ctx> {
         hooks: &dyn Hooks,
         blocks_per_cluster: u32,
     ) -> Option<V<'ctx>> {
-        self.is_zero_under(e, hooks, self.threads_per_block - 1, blocks_per_cluster - 1)
+        self.is_zero_under(e, hooks, self.count - 1, blocks_per_cluster - 1)
     }
 
     fn is_zero_under(
@@ -280,11 +318,7 @@ impl<'ctx> Threads<'ctx> {
         };
         let thread = (thread_mask != 0).then(|| {
             let number = self.thread(e, hooks);
-            test(
-                number,
-                thread_mask,
-                thread_mask == self.threads_per_block - 1,
-            )
+            test(number, thread_mask, thread_mask == self.count - 1)
         });
         let block = (block_mask != 0).then(|| {
             let number = self.block(e, hooks);

@@ -76,6 +76,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .operands()
             .flat_map(|value| self.registers(value).to_vec())
             .collect();
+        self.dismiss_workers(op)?;
         match values.as_slice() {
             [] => self.e.return_(None),
             [single] => self.e.return_(Some(*single)),
@@ -87,6 +88,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.call`: registers are passed one by one, then the hidden arguments.
     pub(crate) fn call(&mut self, op: tt::CallOp<'c, 'a>) -> Lowered {
         let operation = op.operation();
+        if self.partition_end.is_some() {
+            let reason = "functions are made for the kernel's warps, not for those of a partition";
+            return Err(self.unsupported(operation, Some(reason.to_owned())));
+        }
         let callee = op.callee();
         let function =
             self.e.module.get_function(callee).ok_or_else(|| {

@@ -29,7 +29,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Some(("math", _)) => self.math(op),
             Some(("cf", _)) => self.branch(op),
             Some(("gpu", "barrier")) => {
-                self.hooks().barrier(self.e);
+                self.barrier();
                 Ok(())
             }
             Some(("rocdl", _)) => self.schedule(op),
@@ -106,7 +106,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         match op {
             Op::ConvertLayout(_) => self.convert_layout(operation),
             Op::LocalBarrier(_) | Op::Barrier(_) => {
-                self.hooks().barrier(self.e);
+                self.barrier();
                 Ok(())
             }
             Op::LocalAlloc(op) => self.local_alloc(op),
@@ -123,10 +123,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::AsyncWait(op) => self.async_wait(op),
             Op::GlobalScratchAlloc(op) => self.global_scratch(op),
             Op::Fp4ToFp(op) => self.unpack_fp4(op),
-            Op::WarpSpecialize(_)
-            | Op::WarpSpecializePartitions(_)
-            | Op::WarpYield(_)
-            | Op::WarpReturn(_)
+            Op::WarpSpecialize(op) => self.warp_specialize(op),
+            Op::WarpYield(_) => self.leave_region(operation),
+            Op::WarpReturn(_) => self.end_partition(operation),
+            Op::WarpSpecializePartitions(_)
             | Op::PredicateStage(_)
             | Op::Mask(_)
             | Op::MaskReturn(_) => Err(self.unsupported(operation, None)),
@@ -157,9 +157,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 self.require(operation, Feature::BulkGather)?;
                 Err(self.unsupported(operation, None))
             }
-            Op::WarpGroupDot(_)
-            | Op::WarpGroupDotWait(_)
-            | Op::TCGen5MMA(_)
+            Op::WarpGroupDot(op) => self.warp_group_dot(op),
+            Op::WarpGroupDotWait(op) => self.warp_group_wait(op),
+            Op::TCGen5MMA(_)
             | Op::TCGen5MMAScaled(_)
             | Op::TCGen5Commit(_)
             | Op::TMEMAlloc(_)

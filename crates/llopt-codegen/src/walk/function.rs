@@ -22,8 +22,10 @@ use crate::ops::asynchronous::copy_wait::CopyLog;
 use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
 use crate::values::threads::Threads;
+use crate::walk::context::ExecutionContext;
 use crate::walk::decision::{Choice, Journal};
 use crate::walk::location::{LineTable, describe};
+use crate::walk::partitions::{KERNEL_BARRIER, Workers};
 
 /// The LLVM values that carry one source value: one per register, or one for a scalar.
 pub(crate) type Registers<'ctx> = Rc<[V<'ctx>]>;
@@ -37,8 +39,13 @@ pub(crate) struct Program<'r> {
     pub(crate) hooks: &'r dyn Hooks,
     /// What is known about addresses and masks.
     pub(crate) facts: &'r ValueFacts,
-    /// Warps per block.
+    /// Warps that run a kernel's own code.
     pub(crate) num_warps: u32,
+    /// Warps per block, those of partitions included.
+    pub(crate) launched_warps: u32,
+    /// Registers of each thread at the start, of which groups of warps may have others while they run code of
+    /// their own.
+    pub(crate) divided_registers: Option<u32>,
     /// Blocks per cluster.
     pub(crate) num_ctas: u32,
     /// Threads per warp.
@@ -65,8 +72,14 @@ pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) program: &'r Program<'r>,
     /// Source types, resolved once each.
     pub(crate) types: &'r Types,
+    /// The warps that execute what is being emitted.
+    pub(crate) context: ExecutionContext,
     /// This thread's place in layouts.
     pub(crate) threads: Threads<'ctx>,
+    /// The warps of partitions, if this is a kernel that has some.
+    pub(crate) workers: Option<Workers<'c, 'a, 'ctx>>,
+    /// Where the partition that is being emitted ends.
+    pub(crate) partition_end: Option<BasicBlock<'ctx>>,
     /// The arguments beside the source's; absent where nothing can need them.
     pub(crate) hidden: HiddenArguments<'ctx>,
     /// Whether this is the entry point.
@@ -77,7 +90,6 @@ pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
     values: HashMap<usize, Registers<'ctx>>,
     blocks: HashMap<usize, Block<'ctx>>,
     exits: Vec<Exit<'ctx>>,
-    marker: std::marker::PhantomData<(&'c (), &'a ())>,
 }
 
 /// Where a source block went.
@@ -103,12 +115,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         is_kernel: bool,
         lines: Option<(&'r mut LineTable<'ctx>, DISubprogram<'ctx>)>,
     ) -> Self {
-        let threads = Threads::new(e.block(), program.num_warps * program.threads_per_warp);
+        let mut context = ExecutionContext::block(program.num_warps);
+        if program.launched_warps > program.num_warps {
+            context.barrier = Some(KERNEL_BARRIER);
+        }
+        let threads = Threads::new(e.block(), 0, context.warps * program.threads_per_warp);
         Self {
             e,
             program,
             types,
+            context,
             threads,
+            workers: None,
+            partition_end: None,
             hidden,
             is_kernel,
             copies: CopyLog::default(),
@@ -116,7 +135,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             values: HashMap::new(),
             blocks: HashMap::new(),
             exits: Vec::new(),
-            marker: std::marker::PhantomData,
         }
     }
 
@@ -223,6 +241,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     // Threads.
+
+    /// Waits for all warps that execute this code.
+    pub(crate) fn barrier(&self) {
+        let (hooks, e) = (self.hooks(), self.e);
+        match (self.context.barrier, hooks.partitions()) {
+            (Some(_), _) if self.context.warps == 1 => hooks.warp_barrier(e),
+            (Some(id), Some(partitions)) => {
+                partitions.barrier_of(e, id, self.context.warps * self.program.threads_per_warp);
+            }
+            _ => hooks.barrier(e),
+        }
+    }
 
     /// A linear function of the thread's number in its block (lanes, then warps) and of the block's number.
     pub(crate) fn linear(&self, thread_bases: &[u32], block_bases: &[u32]) -> V<'ctx> {

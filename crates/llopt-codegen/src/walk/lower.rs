@@ -13,6 +13,7 @@ use inkwell::targets::{TargetMachine, TargetTriple};
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::FunctionValue;
 use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
+use llopt_dialects::tables::module::TOTAL_NUM_WARPS;
 use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::tt;
 use llopt_plan::element::space;
@@ -115,21 +116,27 @@ pub fn lower<'ctx>(
         u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0)
     };
     let num_warps = number("ttg.num-warps", 4).max(1);
+    let launched_warps = number(TOTAL_NUM_WARPS, i64::from(num_warps)).max(num_warps);
+    let asked_registers =
+        integer_attribute(root, "ttg.maxnreg").and_then(|limit| u32::try_from(limit).ok());
     let program = Program {
         hooks,
         facts,
         num_warps,
+        launched_warps,
         num_ctas: number("ttg.num-ctas", 1).max(1),
         threads_per_warp: number("ttg.threads-per-warp", i64::from(target.warp_size())).max(1),
+        // A limit of the user's own is for all warps alike.
+        divided_registers: match options.max_registers {
+            Some(_) => None,
+            None => asked_registers,
+        },
         journal: Journal::new(options.keep_decisions),
     };
-    let launched_warps = number("ttg.total-num-warps", i64::from(num_warps)).max(num_warps);
     let launch = Launch {
         threads: launched_warps * program.threads_per_warp,
         blocks_per_cluster: program.num_ctas,
-        max_registers: options.max_registers.or_else(|| {
-            integer_attribute(root, "ttg.maxnreg").and_then(|limit| u32::try_from(limit).ok())
-        }),
+        max_registers: options.max_registers.or(asked_registers),
         waves_per_eu: options.waves_per_eu,
         flush_denormals: options.flush_denormals,
     };
@@ -420,7 +427,11 @@ fn define<'c: 'a, 'a, 'ctx>(
     });
     let mut lowering =
         FunctionLowering::new(e, program, types, hidden, declaration.is_kernel, lines);
-    lowering.body(function.body(), arguments)
+    if declaration.is_kernel && program.launched_warps > program.num_warps {
+        lowering.part_workers(op)?;
+    }
+    lowering.body(function.body(), arguments)?;
+    lowering.worker_code(op)
 }
 
 /// The array that all shared memory of a kernel lies in; null for a kernel without.

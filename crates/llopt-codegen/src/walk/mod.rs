@@ -1,8 +1,10 @@
 //! The walk from a module over its functions, blocks and operations; places and decisions are kept on the way.
 
+pub(crate) mod context;
 pub(crate) mod control_flow;
 pub mod decision;
 pub(crate) mod dispatch;
 pub(crate) mod function;
 pub(crate) mod location;
 pub mod lower;
+pub(crate) mod partitions;

@@ -23,6 +23,12 @@ pub static TRANSACTION_BARRIER: Resource = Resource {
     name: "TransactionBarrier",
 };
 
+/// Shared memory as products of groups of warps read it, beside the program: from the op that starts one to the op
+/// that waits for it.
+pub static PRODUCT_SHARED_MEMORY: Resource = Resource {
+    name: "ProductSharedMemory",
+};
+
 /// Shared memory as a copy unit of its own reads and writes it, beside the program.
 pub static BULK_SHARED_MEMORY: Resource = Resource {
     name: "BulkSharedMemory",

@@ -2,7 +2,7 @@
 
 use super::{TCGen5MMAOp, TCGen5MMAScaledOp, TMEMAllocOp, WarpGroupDotOp};
 use crate::{
-    meaning::resource::{SHARED_MEMORY, TENSOR_MEMORY},
+    meaning::resource::{PRODUCT_SHARED_MEMORY, SHARED_MEMORY, TENSOR_MEMORY},
     tables::access,
     tables::definition::OpDefinition,
     tables::types::MemDesc,
@@ -13,14 +13,14 @@ use melior::ir::{OperationRef, Value, ValueLike, operation::OperationLike};
 /// The attribute that holds the column once tensor memory has been assigned.
 pub const COLUMN_OFFSET: &str = "tensor_memory_col_offset";
 
-/// Reads the operands that are in shared memory.
+/// Reads the operands that are in shared memory, beside the program.
 pub fn warp_group_dot<'c, 'a>(operation: WarpGroupDotOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {
     for (position, operand) in [operation.a(), operation.b()].into_iter().enumerate() {
         if MemDesc::of(operand.r#type()).is_some() {
             effects.add(
                 EffectKind::Read,
                 EffectTarget::Operand(position),
-                Some(&SHARED_MEMORY),
+                Some(&PRODUCT_SHARED_MEMORY),
             );
         }
     }

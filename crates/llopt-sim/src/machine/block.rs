@@ -47,7 +47,7 @@ enum Progress {
 }
 
 /// Warp instructions a warp executes before another gets its turn.
-const SHARE: u64 = 4096;
+pub(crate) const SHARE: u64 = 4096;
 /// Warp instructions a path executes before a sibling path of the same warp gets its turn.
 const PATH_SHARE: u64 = 1024;
 
@@ -121,6 +121,8 @@ pub(crate) struct Block<'a, const W: usize> {
     shared_stride: u64,
     pub(crate) transaction_barriers: HashMap<u64, TransactionBarrier>,
     pub(crate) output: Vec<String>,
+    /// Registers that warps have given back, one number for each block of the cluster.
+    pub(crate) free_registers: Vec<i64>,
     /// Messages of AMD's printf that are being put together, by warp and lane.
     pub(crate) drafts: HashMap<(usize, usize), Draft>,
     executed: u64,
@@ -186,6 +188,7 @@ impl<'a, const W: usize> Block<'a, W> {
             findings: Findings::new(id, warps_per_block),
             barriers: BTreeMap::new(),
             cluster_barrier: ClusterBarrier::default(),
+            free_registers: vec![0; blocks],
             issuer: (0, 0),
             warps_per_block,
             shared_stride,

@@ -56,6 +56,8 @@ pub(crate) struct Program {
     pub(crate) global_atomics: bool,
     /// Blocks of a cluster.
     pub(crate) cluster: u32,
+    /// Registers that each thread begins with, if the kernel says so.
+    pub(crate) registers: Option<u32>,
 }
 
 /// A global variable's memory.
@@ -445,6 +447,8 @@ pub(crate) enum Barrier {
     ClusterArrive,
     /// Waits until all threads of the cluster have arrived there.
     ClusterWait,
+    /// `setmaxnreg`: gives registers back, or waits until there are so many for each thread.
+    Registers { count: u32, more: bool },
 }
 
 /// A vote at a barrier.
@@ -597,6 +601,11 @@ pub(crate) enum BulkExtent {
 
 /// One operation.
 pub(crate) enum Op {
+    /// The same value under another name.
+    Copy {
+        dst: Slot,
+        a: Slot,
+    },
     Map1 {
         f: Row1,
         dst: Slot,

@@ -122,6 +122,11 @@ impl<const W: usize> Block<'_, W> {
         };
         let edge = &self.program.functions[top.function].edges[edge as usize];
         let rows = &mut warp.frames[top.frame].rows;
+        if !warp.in_flight.is_idle() {
+            for &(target, source) in &edge.moves {
+                warp.in_flight.copy(top.frame, target, source);
+            }
+        }
         for &(target, source) in &edge.moves {
             let value = rows[source as usize];
             if path.mask == low_bits(W as u32) {
@@ -176,11 +181,18 @@ impl<const W: usize> Block<'_, W> {
         let mut next = begin;
         while next < end {
             let op = &block.ops[next];
+            if !warp.in_flight.is_idle() {
+                self.watch_results(warp, frame, op, path.mask);
+            }
             // The common case first, without leaving this loop.
             if full {
                 let rows = &mut warp.frames[frame].rows;
                 let mut result = [0; W];
                 let target = match op {
+                    Op::Copy { dst, a } => {
+                        result = rows[*a as usize];
+                        Some(*dst)
+                    }
                     Op::Map1 { f, dst, a } => {
                         f(&mut result, &rows[*a as usize]);
                         Some(*dst)
@@ -257,6 +269,11 @@ impl<const W: usize> Block<'_, W> {
         index: usize,
     ) -> Executed<Flow> {
         match op {
+            Op::Copy { dst, a } => {
+                let rows = &mut warp.frames[frame].rows;
+                let value = rows[*a as usize];
+                blend(&mut rows[*dst as usize], &value, mask);
+            }
             Op::Map1 { f, dst, a } => {
                 let rows = &mut warp.frames[frame].rows;
                 let mut result = [0; W];

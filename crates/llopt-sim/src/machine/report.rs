@@ -98,6 +98,10 @@ pub enum FindingKind {
     MissingProxyFence,
     /// A product of a warp group with no `wgmma.fence` before it.
     MissingProductFence,
+    /// A result of a product of a warp group that is read before the product has been waited for.
+    UnwaitedProduct,
+    /// A number of registers that a warp asks for and cannot have.
+    RegisterRequest,
     /// A store to constant memory.
     ConstantWrite,
 }

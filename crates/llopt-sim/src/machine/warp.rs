@@ -7,6 +7,7 @@
 
 use crate::machine::bytecode::{BlockId, SiteId};
 use crate::memory::bulk::BulkGroups;
+use crate::units::in_flight::InFlight;
 
 /// One value of every lane.
 pub(crate) type Row<const W: usize> = [u64; W];
@@ -99,6 +100,10 @@ pub(crate) struct Warp<const W: usize> {
     /// Products of its warp group, and whether `wgmma.fence` has come before them.
     pub(crate) products: BulkGroups,
     pub(crate) products_fenced: bool,
+    /// Registers of each thread; 0 before they are first asked about.
+    pub(crate) registers: u32,
+    /// Their results.
+    pub(crate) in_flight: InFlight,
     /// Bulk copies out of shared memory of each lane.
     pub(crate) bulk: Vec<BulkGroups>,
     pub(crate) executed: u64,
@@ -121,6 +126,8 @@ impl<const W: usize> Warp<W> {
             cluster_phase: 0,
             products: BulkGroups::default(),
             products_fenced: false,
+            in_flight: InFlight::default(),
+            registers: 0,
             bulk: vec![BulkGroups::default(); W],
             executed: 0,
         }

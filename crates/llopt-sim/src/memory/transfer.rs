@@ -94,6 +94,9 @@ impl<const W: usize> Block<'_, W> {
                 path.state = State::Barrier;
                 return Ok(Flow::Parked);
             }
+            Barrier::Registers { count, more } => {
+                return self.change_registers(warp, *count, *more, site);
+            }
             Barrier::Sync { .. } | Barrier::Arrive { .. } => {}
         }
         let rows = &warp.frames[frame].rows;
@@ -101,7 +104,9 @@ impl<const W: usize> Block<'_, W> {
         let (id, threads) = match barrier {
             Barrier::Sync { id, threads, .. } => (*id, *threads),
             Barrier::Arrive { id, threads } => (*id, Some(*threads)),
-            Barrier::ClusterArrive | Barrier::ClusterWait => return Ok(Flow::Next),
+            Barrier::ClusterArrive | Barrier::ClusterWait | Barrier::Registers { .. } => {
+                return Ok(Flow::Next);
+            }
         };
         let id = (warp.index / self.warps_per_block, rows[id as usize][first]);
         let expected = threads.map_or(self.grid.threads(), |t| rows[t as usize][first] as u32);
@@ -135,9 +140,10 @@ impl<const W: usize> Block<'_, W> {
                 path.state = State::Barrier;
                 Ok(Flow::Parked)
             }
-            Barrier::Arrive { .. } | Barrier::ClusterArrive | Barrier::ClusterWait => {
-                Ok(Flow::Next)
-            }
+            Barrier::Arrive { .. }
+            | Barrier::ClusterArrive
+            | Barrier::ClusterWait
+            | Barrier::Registers { .. } => Ok(Flow::Next),
         }
     }
 
@@ -300,11 +306,18 @@ impl<const W: usize> Block<'_, W> {
             Async::ProductFence => warp.products_fenced = true,
             Async::ProductBegin(site) => {
                 self.check_product_fence(warp, mask.trailing_zeros() as usize % W, site);
+                if self.grid.sanitize {
+                    warp.in_flight.begin(site);
+                }
             }
             Async::FetchOperand(ref operand) => self.fetch_operand(warp, frame, operand, mask)?,
-            Async::ProductCommit => warp.products.commit(),
+            Async::ProductCommit => {
+                warp.products.commit();
+                warp.in_flight.commit();
+            }
             Async::ProductWait(pending) => {
                 let done = warp.products.wait(pending as usize);
+                warp.in_flight.wait(pending);
                 let done = self.clocks.copy(done);
                 self.clocks.learn(warp.index, &done);
             }

@@ -82,6 +82,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         &mut self,
         op: OperationRef<'c, 'a>,
     ) -> Interpreted<Option<Vec<Value>>> {
+        self.follow_barriers(op)?;
         if let Some(op) = tt::MakeTensorDescOp::of(op) {
             let base = self.tensor(op.base())?;
             let Element::Pointer(bytes) = base.element else {

@@ -4,7 +4,7 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
 
-use crate::machine::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, mask};
+use crate::machine::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, mask, sext};
 use crate::numbers::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, Format, Rounding};
 use crate::translate::ir::{IntPredicate, RealPredicate};
 
@@ -182,6 +182,25 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         let a = |this: &Self| this.operand(op, 0);
         let b = |this: &Self| this.operand(op, 1);
         let bits = element.bits();
+        if let ("arith.ceildivsi" | "arith.floordivsi", Element::Int(_)) = (name, element) {
+            let (a, b) = (a(self)?, b(self)?);
+            let Some(divide) = row::int_binary(IntOp::SDiv, bits) else {
+                return unknown(format!("integers of {bits} bits"));
+            };
+            let mut quotient = map2(divide, &a, &b, element);
+            let number = |of: &Tensor, at: usize| sext(of.data[at % of.data.len()], bits);
+            for (at, value) in quotient.data.iter_mut().enumerate() {
+                let (x, y) = (number(&a, at), number(&b, at));
+                let inexact = y != 0 && x.wrapping_rem(y) != 0;
+                let same_sign = (x < 0) == (y < 0);
+                let step = match name {
+                    "arith.ceildivsi" => i64::from(inexact && same_sign),
+                    _ => -i64::from(inexact && !same_sign),
+                };
+                *value = sext(*value, bits).wrapping_add(step) as u64 & mask(bits);
+            }
+            return Ok(Some(quotient));
+        }
         if let (Some(int), Element::Int(_)) = (int_op(name), element) {
             let (a, b) = (a(self)?, b(self)?);
             return Ok(Some(match row::int_binary(int, bits) {

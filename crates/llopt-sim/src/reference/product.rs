@@ -4,7 +4,7 @@
 //! in another order and in the precision of the accumulator, and matrix units truncate; the bound of each element says
 //! how far that may lead, from the magnitudes of all terms, and carries on what the operands' own bounds mean.
 
-use llopt_dialects::{amdg, tt};
+use llopt_dialects::{amdg, tt, ttng};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
 
@@ -134,18 +134,30 @@ impl<'c, 'a> Program<'c, 'a, '_> {
     ) -> Interpreted<Option<Vec<Value>>> {
         let one = |tensor: Tensor| Ok(Some(vec![Value::Tensor(tensor)]));
         if op.is_named("tt.dot") || op.is_named("ttng.warp_group_dot") {
-            let matrices: Vec<Tensor> = (0..3)
+            let mut matrices: Vec<Tensor> = (0..3)
                 .map(|i| self.matrix(op, i))
                 .collect::<Interpreted<_>>()?;
+            // A product of a warp group may leave out what was there before.
+            let group = ttng::WarpGroupDotOp::of(op);
+            if let Some(adds) = group.and_then(ttng::WarpGroupDotOp::use_c)
+                && self.tensor(adds)?.only()? & 1 == 0
+            {
+                let before = &mut matrices[2];
+                before.data.fill(0);
+                before.bound.clear();
+            }
             let precision = op.attr("inputPrecision").and_then(|p| p.as_i64());
-            let single = matrices[0].element.bits() == 32;
-            // 0 is tf32: ten bits of mantissa for each factor.
-            let lost = if single && precision == Some(0) {
-                2f64.powi(-10)
-            } else {
-                0.0
+            let operand = matrices[0].element.bits();
+            let arithmetic = Arithmetic {
+                // 0 is tf32: ten bits of mantissa for each factor. Warp groups know no other of 32 bits.
+                lost: if operand == 32 && (group.is_some() || precision == Some(0)) {
+                    2f64.powi(-10)
+                } else {
+                    0.0
+                },
+                coarse: group.is_some() && operand == 8,
             };
-            return one(dot(&matrices[0], &matrices[1], &matrices[2], lost)?);
+            return one(dot(&matrices[0], &matrices[1], &matrices[2], arithmetic)?);
         }
         if let Some(scaled) = tt::DotScaledOp::of(op) {
             return one(self.dot_scaled(scaled)?);
@@ -192,7 +204,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 factor.scale(&scale)?;
             }
         }
-        multiply(&first, &second, &c, 0.0)
+        multiply(&first, &second, &c, Arithmetic::default())
     }
 
     /// A matrix operand as wider floats, each times the scale of its group of 32 along k.
@@ -315,9 +327,17 @@ fn clean(bound: f64) -> f64 {
     if bound >= 0.0 { bound } else { f64::INFINITY }
 }
 
-/// `a b + c` on the last two axes. `lost` is the relative error of products whose factors are rounded to fewer bits
-/// first.
-fn dot(a: &Tensor, b: &Tensor, c: &Tensor, lost: f64) -> Interpreted<Tensor> {
+/// What compiled code may lose beside the roundings of its sums.
+#[derive(Clone, Copy, Default)]
+struct Arithmetic {
+    /// The relative error of products whose factors are rounded to fewer bits first.
+    lost: f64,
+    /// Whether the unit aligns 32 products and the sum before them to the largest, and cuts each off behind 13 bits.
+    coarse: bool,
+}
+
+/// `a b + c` on the last two axes.
+fn dot(a: &Tensor, b: &Tensor, c: &Tensor, arithmetic: Arithmetic) -> Interpreted<Tensor> {
     if let Element::Int(width) = c.element {
         return Ok(integer_dot(a, b, c, width));
     }
@@ -327,10 +347,10 @@ fn dot(a: &Tensor, b: &Tensor, c: &Tensor, lost: f64) -> Interpreted<Tensor> {
     let value = |element: Element| move |bits| element.decode(bits).unwrap_or(f64::NAN);
     let first = Factor::of(a, true, value(a.element));
     let second = Factor::of(b, false, value(b.element));
-    multiply(&first, &second, c, lost)
+    multiply(&first, &second, c, arithmetic)
 }
 
-fn multiply(a: &Factor, b: &Factor, c: &Tensor, lost: f64) -> Interpreted<Tensor> {
+fn multiply(a: &Factor, b: &Factor, c: &Tensor, arithmetic: Arithmetic) -> Interpreted<Tensor> {
     let Element::Real(real) = c.element else {
         return unknown("a dot product of this type");
     };
@@ -344,7 +364,7 @@ fn multiply(a: &Factor, b: &Factor, c: &Tensor, lost: f64) -> Interpreted<Tensor
     }
     // The precision in which products may be added: matrix units truncate, which costs one unit more, and a format with
     // fewer bits may be used for the operands of single precision.
-    let unit = 2.0 * epsilon(c.element) * roundings(depth + 1) + lost;
+    let unit = 2.0 * epsilon(c.element) * roundings(depth + 1) + arithmetic.lost;
     let is_doubtful = [&a.bounds, &b.bounds]
         .iter()
         .any(|bounds| !bounds.is_empty());
@@ -356,12 +376,19 @@ fn multiply(a: &Factor, b: &Factor, c: &Tensor, lost: f64) -> Interpreted<Tensor
         let (row, column) = (i * depth, (batch * b.outer + j) * depth);
         let start = real.decode(*bits);
         let (mut sum, mut size) = (0.0, start.abs());
+        // What is cut off, the largest product of an instruction, and the sum before it.
+        let (mut cut, mut largest, mut before) = (0.0, 0.0f64, size);
         for k in 0..depth {
             let product = a.values[row + k] * b.values[column + k];
             sum += product;
             size += product.abs();
+            largest = largest.max(product.abs());
+            if arithmetic.coarse && (k % 32 == 31 || k + 1 == depth) {
+                cut += 33.0 * 2f64.powi(-13) * largest.max(before + cut);
+                (largest, before) = (0.0, (sum + start).abs());
+            }
         }
-        let mut carried = c.bound_at(at);
+        let mut carried = c.bound_at(at) + cut;
         if is_doubtful {
             for k in 0..depth {
                 let (x, y) = (a.values[row + k].abs(), b.values[column + k].abs());

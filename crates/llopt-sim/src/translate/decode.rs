@@ -144,6 +144,9 @@ pub(crate) fn decode(
         lines: decoder.tables.lines,
         global_atomics: decoder.tables.global_atomics,
         cluster: cluster_blocks(kernel).map_err(at_module)?,
+        registers: kernel
+            .function_attribute("nvvm.maxnreg")
+            .and_then(|text| text.trim().parse().ok()),
     })
 }
 

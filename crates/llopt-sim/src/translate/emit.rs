@@ -244,11 +244,7 @@ impl<'t> Emitter<'t> {
     }
 
     pub(crate) fn copy(&mut self, dst: Slot, a: Slot) {
-        self.push(Op::Map1 {
-            f: row::COPY,
-            dst,
-            a,
-        });
+        self.push(Op::Copy { dst, a });
     }
 
     pub(crate) fn select(&mut self, condition: Slot, a: Slot, b: Slot) -> Slot {

@@ -2,7 +2,9 @@
 
 pub(crate) mod collective;
 pub(crate) mod group_product;
+pub(crate) mod in_flight;
 pub(crate) mod matrix;
 pub(crate) mod print;
+pub(crate) mod registers;
 pub(crate) mod tensor_core;
 pub(crate) mod tiles;

@@ -16,10 +16,13 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::placement;
 use crate::flow::{self, Symbols};
+use crate::products;
 use crate::program::Program;
 
 /// Alignment of scratch memory and of the frames of functions, in bytes: a row of all banks.
 const ROW: u64 = 128;
+/// Bytes of the number of what groups of warps run next.
+const NUMBER_BYTES: u64 = 4;
 /// Bytes of the widest access of a thread.
 const WIDEST: u32 = 16;
 
@@ -32,6 +35,8 @@ pub(crate) enum BufferOwner {
     Scratch(Readers),
     /// A call, for the callee.
     Frame,
+    /// The function, for as long as it runs.
+    Function,
 }
 
 /// A buffer of a function.
@@ -50,6 +55,8 @@ pub(crate) struct FunctionBuffers<'c, 'a> {
     views: HashMap<usize, BTreeSet<usize>>,
     /// The buffers that copies read beside the program, until it waits for them.
     bulk_reads: BTreeSet<usize>,
+    /// For each point the points of the products that it may wait for.
+    waited: Vec<Vec<usize>>,
 }
 
 fn key(value: Value<'_, '_>) -> usize {
@@ -93,9 +100,20 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                 });
             }
         }
+        if !program.concurrent.is_empty() {
+            // The kernel's warps tell the others here what to run.
+            list.push(Buffer {
+                operation: function,
+                owner: BufferOwner::Function,
+                bytes: NUMBER_BYTES,
+                alignment: ROW,
+                live: 0..program.points.len(),
+            });
+        }
         let mut buffers = Self {
             views: HashMap::new(),
             bulk_reads: BTreeSet::new(),
+            waited: products::waited_for(&program),
             program,
             list,
         };
@@ -119,6 +137,17 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
     /// The buffers that a value may be a view of.
     pub(crate) fn viewed(&self, value: Value<'_, '_>) -> impl Iterator<Item = usize> + '_ {
         self.views.get(&key(value)).into_iter().flatten().copied()
+    }
+
+    /// The buffers that the products read which a point may wait for.
+    pub(crate) fn read_until(&self, point: usize) -> impl Iterator<Item = usize> {
+        let mut read = BTreeSet::new();
+        for &product in &self.waited[point] {
+            for value in products::operands(self.program.points[product].operation) {
+                read.extend(self.viewed(value));
+            }
+        }
+        read.into_iter()
     }
 
     /// The buffers that copies read beside the program, until it waits for them.
@@ -178,6 +207,9 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                 for buffer in self.views.get(&key(operand)).into_iter().flatten() {
                     uses[*buffer].push(number);
                 }
+            }
+            for buffer in self.read_until(number) {
+                uses[buffer].push(number);
             }
             for read in bulk_read_by(point.operation) {
                 match read {

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER};
+use llopt_dialects::meaning::resource::{
+    BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER,
+};
+use llopt_dialects::ttg::{WarpSpecializeOp, WarpSpecializePartitionsOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
@@ -69,6 +72,11 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
             is_fence: operation.is_named("ttng.fence_async_shared"),
             ..Node::default()
         };
+        // The warp that waits knows that the products have read; the others learn it from a barrier.
+        for buffer in buffers.read_until(number) {
+            let read = Access::new(AccessKind::BulkRead, bytes(buffers, buffer)?);
+            node.accesses.push(read);
+        }
         after_concurrent = ends_concurrency(operation);
         if let Some(index) = scratch[number] {
             let range = bytes(buffers, index)?;
@@ -93,7 +101,9 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                         },
                         ..Node::default()
                     };
-                    let written = std::mem::replace(&mut node, reads);
+                    let mut written = std::mem::replace(&mut node, reads);
+                    // What is handed to groups of warps is written before they part.
+                    written.is_barrier &= !concurrent;
                     graph.nodes.push(written);
                     owners.push(number);
                     if *readers == Readers::ClusterReads {
@@ -119,7 +129,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                 BufferOwner::Scratch(Readers::Warp { parts: None }) => {
                     node.accesses.push(Access::new(AccessKind::Write, range));
                 }
-                BufferOwner::Frame | BufferOwner::Allocation => {
+                BufferOwner::Frame | BufferOwner::Allocation | BufferOwner::Function => {
                     node.accesses.push(Access::new(AccessKind::Write, range));
                 }
             }
@@ -160,6 +170,11 @@ fn is_barrier(operation: OperationRef<'_, '_>) -> bool {
         operation.name_str(),
         "gpu.barrier" | "ttg.local_barrier" | "ttg.barrier"
     )
+}
+
+/// Whether an op does only what the ops inside of it do, each a point of its own.
+fn is_group_of_warps(operation: OperationRef<'_, '_>) -> bool {
+    WarpSpecializeOp::of(operation).is_some() || WarpSpecializePartitionsOp::of(operation).is_some()
 }
 
 /// Whether the next op in the text is the one after a warp specialisation.
@@ -207,6 +222,9 @@ fn effects(
     if is_wait(operation) {
         return Ok(arrived.to_vec());
     }
+    if is_group_of_warps(operation) {
+        return Ok(Vec::new());
+    }
     let mut accesses = Vec::new();
     for effect in operation.effects().unwrap_or_default() {
         let is = |memory: &'static Resource| {
@@ -221,7 +239,7 @@ fn effects(
             EffectKind::Free if barrier => AccessKind::End,
             EffectKind::Allocate | EffectKind::Free => continue,
             EffectKind::Read | EffectKind::Write if barrier => AccessKind::Signal,
-            EffectKind::Read if bulk => AccessKind::BulkRead,
+            EffectKind::Read if bulk || is(&PRODUCT_SHARED_MEMORY) => AccessKind::BulkRead,
             EffectKind::Read => AccessKind::Read,
             EffectKind::Write if bulk => AccessKind::BulkCopy,
             EffectKind::Write if is_copy(operation) => AccessKind::Copy,

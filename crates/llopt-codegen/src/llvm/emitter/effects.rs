@@ -210,13 +210,13 @@ impl<'ctx> Emitter<'ctx> {
         // attributes below narrow that down.
         let constraints = match effect {
             AsmEffect::Reads => format!("{constraints},~{{memory}}"),
-            AsmEffect::Pure | AsmEffect::Anything => constraints.to_owned(),
+            _ => constraints.to_owned(),
         };
         let assembly = self.context.create_inline_asm(
             of,
             text.to_owned(),
             constraints,
-            effect == AsmEffect::Anything,
+            matches!(effect, AsmEffect::Anything | AsmEffect::Together),
             false,
             None,
             false,
@@ -235,6 +235,7 @@ impl<'ctx> Emitter<'ctx> {
             AsmEffect::Pure => self.limit_memory(call, MEMORY_NONE),
             AsmEffect::Reads => self.limit_memory(call, MEMORY_READ),
             AsmEffect::Anything => {}
+            AsmEffect::Together => self.mark_convergent(call),
         }
         match results {
             [] => Vec::new(),

@@ -35,6 +35,8 @@ pub enum AsmEffect {
     Reads,
     /// Anything: it stays where it is.
     Anything,
+    /// Anything, and all threads of a warp must come to it together.
+    Together,
 }
 
 /// An LLVM module under construction, with a position in it.

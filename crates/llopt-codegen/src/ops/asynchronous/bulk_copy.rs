@@ -81,8 +81,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let descriptor = self.scalar(op.desc_ptr());
         self.in_first_warp(|| bulk.acquire_descriptor(self.e, descriptor));
         // The other warps may start copies too.
-        if self.program.num_warps > 1 {
-            self.hooks().barrier(self.e);
+        if self.context.warps > 1 {
+            self.barrier();
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// Emits something that the first warp does.
     fn in_first_warp(&self, emit: impl FnOnce()) {
-        let others = (self.program.num_warps - 1) * self.program.threads_per_warp;
+        let others = (self.context.warps - 1) * self.program.threads_per_warp;
         let first = self.threads.acts_under(self.e, self.hooks(), others);
         self.only_if(first, emit);
     }
@@ -260,7 +260,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
         let bulk = self.bulk(op, Feature::ElectLane)?;
         let count = 1u32 << boxes.offsets.len();
-        let together = count.min(self.program.num_warps);
+        let together = count.min(self.context.warps);
         let lane_bits = self.program.threads_per_warp.trailing_zeros() as usize;
         let warp_bits = together.trailing_zeros() as usize;
         // What a linear function of the box's number is for this warp's box of the first round.
@@ -278,7 +278,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         let descriptor = self.scalar(descriptor);
         let elected = bulk.elected(e);
-        let others = (self.program.num_warps - together) * self.program.threads_per_warp;
+        let others = (self.context.warps - together) * self.program.threads_per_warp;
         let acts = match self.threads.acts_under(e, self.hooks(), others) {
             Some(warps) => e.and(elected, warps),
             None => elected,

@@ -28,7 +28,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// Whether this is the block's first thread, and a condition holds.
     fn first_thread_if(&self, condition: Option<V<'ctx>>) -> V<'ctx> {
         let e = self.e;
-        let all = self.program.num_warps * self.program.threads_per_warp - 1;
+        let all = self.context.warps * self.program.threads_per_warp - 1;
         let first = self.threads.acts_under(e, self.hooks(), all);
         let first = first.unwrap_or_else(|| e.bool(true));
         condition.map_or(first, |condition| e.and(first, condition))

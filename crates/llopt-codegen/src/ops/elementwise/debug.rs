@@ -146,7 +146,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         e.enter(after);
         if registers.len() > 1 || matches!(self.type_of(op.condition())?, ValueType::Tensor(_)) {
             // The next op may trap in a thread whose neighbours still have to report.
-            hooks.barrier(e);
+            self.barrier();
         }
         Ok(())
     }

@@ -2,3 +2,4 @@
 
 pub(crate) mod dot;
 pub(crate) mod scaled;
+pub(crate) mod warp_group;

@@ -260,13 +260,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn wait(&self, scope: Scope) {
         match scope {
             Scope::Warp => self.hooks().warp_barrier(self.e),
-            Scope::Block => self.hooks().barrier(self.e),
+            Scope::Block => self.barrier(),
             Scope::Cluster => match self.hooks().bulk() {
                 Some(bulk) => {
                     bulk.cluster_arrive(self.e, false);
                     bulk.cluster_wait(self.e);
                 }
-                None => self.hooks().barrier(self.e),
+                None => self.barrier(),
             },
         }
     }

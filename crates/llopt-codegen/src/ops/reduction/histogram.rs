@@ -29,7 +29,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let address = |place: V<'ctx>| e.gep(counter, base, place);
 
         let bins: u32 = to.shape.iter().product();
-        let threads = self.program.threads_per_warp * self.program.num_warps;
+        let threads = self.program.threads_per_warp * self.context.warps;
         let numbers: Vec<u32> = (0..threads.trailing_zeros()).map(|bit| 1 << bit).collect();
         let thread = self.linear(&numbers, &[]);
         let clear = |first: u32| {
@@ -42,7 +42,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         } else {
             (0..bins).step_by(threads as usize).for_each(clear);
         }
-        self.hooks().barrier(e);
+        self.barrier();
 
         let acts = self.acting_thread(&from);
         let values = self.registers(source);
@@ -67,7 +67,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 e.atomic_update(Update::Add, place, one, Ordering::Relaxed, scope);
             });
         }
-        self.hooks().barrier(e);
+        self.barrier();
 
         let of = ValueType::Tensor(to.clone());
         let places = self.threads.elements(e, self.hooks(), &to);

@@ -61,7 +61,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let work = Work {
             partial_bits: plan.partial_bits,
             rest_bits: plan.rest_bits,
-            thread_bits: lane_bits + self.program.num_warps.trailing_zeros(),
+            thread_bits: lane_bits + self.context.warps.trailing_zeros(),
             lane_bits,
             needed: places.len() as u32,
             words: elements
@@ -72,7 +72,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         if work.is_better_spread(self.hooks().target()) {
             self.combine_spread(op, region, work, elements, &bases)?;
-            self.hooks().barrier(e);
+            self.barrier();
             return Ok(places
                 .into_iter()
                 .map(|place| self.load_tuple(elements, &bases, place))

@@ -417,7 +417,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
         e.branch(after);
         e.enter(after);
-        self.hooks().barrier(e);
+        self.barrier();
 
         let count = 1usize << warp_count_bits;
         let order: Vec<usize> = if reverse {

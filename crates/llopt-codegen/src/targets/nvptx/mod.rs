@@ -5,7 +5,9 @@ mod bulk;
 mod elementwise;
 mod kernel;
 mod memory;
+mod partition;
 mod shared;
+mod warp_group;
 
 use llopt_plan::element::Element;
 use llopt_plan::reduction::warp::WarpCombination;
@@ -13,8 +15,8 @@ use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
-    Access, AsyncCopy, Atomic, BulkHooks, Hooks, Launch, Math, MatrixAccess, Rounding, SourcePlace,
-    Update,
+    Access, AsyncCopy, Atomic, BulkHooks, Hooks, Launch, Math, MatrixAccess, PartitionHooks,
+    Rounding, SourcePlace, Update, WarpGroupHooks,
 };
 
 /// The hooks of NVIDIA's architectures.
@@ -268,6 +270,14 @@ impl Hooks for Nvptx {
     }
 
     fn bulk(&self) -> Option<&dyn BulkHooks> {
+        Some(self)
+    }
+
+    fn warp_group(&self) -> Option<&dyn WarpGroupHooks> {
+        Some(self)
+    }
+
+    fn partitions(&self) -> Option<&dyn PartitionHooks> {
         Some(self)
     }
 

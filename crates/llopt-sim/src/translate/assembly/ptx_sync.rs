@@ -35,7 +35,21 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
         }
         "bar" | "barrier" => barrier(t, i, &modifiers)?,
         "membar" | "fence" => t.e.push(Op::Fence),
-        "griddepcontrol" | "nanosleep" | "setmaxnreg" | "pmevent" => t.nothing(),
+        "griddepcontrol" | "nanosleep" | "pmevent" => t.nothing(),
+        "setmaxnreg" => {
+            let (["inc" | "dec", "sync", "aligned", "u32"], [Operand::Int(count)]) =
+                (&modifiers[..], &i.operands[..])
+            else {
+                return Err(unknown(i));
+            };
+            let count = u32::try_from(*count).map_err(|_| unknown(i))?;
+            let more = modifiers[0] == "inc";
+            let site = t.e.site();
+            t.e.push(Op::Barrier(
+                Box::new(Barrier::Registers { count, more }),
+                site,
+            ));
+        }
         "trap" => {
             let site = t.e.site();
             t.e.push(Op::Trap(site));

@@ -301,11 +301,18 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
         | "fence.mbarrier_init.release.cluster"
         | "fence.proxy.alias"
         | "fence.proxy.async.global" => e.push(Op::Fence),
+        "setmaxnreg.inc.sync.aligned.u32" | "setmaxnreg.dec.sync.aligned.u32" => {
+            let count = call.constant(0)? as u32;
+            let more = name.starts_with("setmaxnreg.inc");
+            let site = e.site();
+            e.push(Op::Barrier(
+                Box::new(Barrier::Registers { count, more }),
+                site,
+            ));
+        }
         "griddepcontrol.wait"
         | "griddepcontrol.launch.dependents"
         | "nanosleep"
-        | "setmaxnreg.inc.sync.aligned.u32"
-        | "setmaxnreg.dec.sync.aligned.u32"
         | "pm.event.mask"
         | "discard.global.L2"
         | "discard.L2" => {

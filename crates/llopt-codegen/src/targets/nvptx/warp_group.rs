@@ -1,0 +1,181 @@
+//! `wgmma`: products of a warp group.
+//!
+//! PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions".
+//!
+//! # One piece of assembly
+//!
+//! A product is one piece of inline assembly, from `wgmma.fence` over all its `mma_async` to `commit_group`, and
+//! `wait_group` where the program wants the result at once. Three hazards cannot arise so:
+//!
+//! - *A register operand written after the fence.* The fence orders writes of registers before it with the products
+//!   behind it. Were it a piece of its own, LLVM could compute a fragment of A, or copy an accumulator into the
+//!   register that the instruction names, between the two. Everything that the assembly takes is in its registers
+//!   before the first of its instructions.
+//! - *Something between two products.* Nothing that defines a register stands between them, for which ptxas would wait
+//!   for all products (its messages C7510, C7514).
+//! - *An accumulator read before the wait.* The wait takes the registers of the results and hands out others: a read
+//!   of the result depends on the wait.
+//!
+//! A result that is not added to has no registers of zeros: it is an output alone, and the first product is told
+//! not to add.
+
+use inkwell::types::BasicTypeEnum;
+
+use super::Nvptx;
+use crate::llvm::emitter::{AsmEffect, Emitter, V};
+use crate::targets::hooks::{Adds, FirstOperand, GroupProduct, GroupTypes, WarpGroupHooks};
+
+/// The letter of a register for values of a type.
+fn class(of: BasicTypeEnum<'_>) -> &'static str {
+    match of {
+        BasicTypeEnum::FloatType(float) if float.get_bit_width() == 32 => "f",
+        BasicTypeEnum::FloatType(float) if float.get_bit_width() == 64 => "d",
+        BasicTypeEnum::FloatType(_) => "h",
+        BasicTypeEnum::IntType(int) => match int.get_bit_width() {
+            1 => "b",
+            64 => "l",
+            bits if bits <= 16 => "h",
+            _ => "r",
+        },
+        _ => "r",
+    }
+}
+
+/// Operands of a piece of assembly, each value once.
+struct Operands<'ctx> {
+    first: usize,
+    values: Vec<V<'ctx>>,
+}
+
+impl<'ctx> Operands<'ctx> {
+    /// How the text names a value.
+    fn name(&mut self, value: V<'ctx>) -> String {
+        let known = self.values.iter().position(|other| *other == value);
+        let index = known.unwrap_or_else(|| {
+            self.values.push(value);
+            self.values.len() - 1
+        });
+        format!("${}", self.first + index)
+    }
+}
+
+/// `{$first, …}`.
+fn list(names: impl Iterator<Item = String>) -> String {
+    format!("{{{}}}", names.collect::<Vec<_>>().join(", "))
+}
+
+/// The immediates behind the predicate: signs, and the order of elements in memory.
+fn immediates(types: &GroupTypes, in_memory: bool, first: bool, second: bool) -> String {
+    let order = |transposed: bool| format!(", {}", u8::from(transposed));
+    match (types.integers, types.bits) {
+        (true, _) => String::new(),
+        (false, 16) if in_memory => format!(", 1, 1{}{}", order(first), order(second)),
+        (false, 16) => format!(", 1, 1{}", order(second)),
+        (false, _) => ", 1, 1".to_owned(),
+    }
+}
+
+impl WarpGroupHooks for Nvptx {
+    fn multiply<'ctx>(&self, e: &Emitter<'ctx>, product: &GroupProduct<'ctx>) -> Vec<V<'ctx>> {
+        let types = &product.types;
+        let register: BasicTypeEnum<'ctx> = match types.result {
+            "f32" => e.context.f32_type().into(),
+            _ => e.int(32).into(),
+        };
+        let count = product.results.len() * product.registers;
+        // Those that are added to stand in the registers of the results.
+        let mut constraints = Vec::new();
+        let mut tied = Vec::new();
+        let mut arguments = Vec::new();
+        for (number, result) in product.results.iter().enumerate() {
+            let new = if result.is_some() { "=" } else { "=&" };
+            for register_number in 0..product.registers {
+                constraints.push(format!("{new}{}", class(register)));
+                if let Some(before) = result {
+                    tied.push((number * product.registers + register_number).to_string());
+                    arguments.push(before[register_number]);
+                }
+            }
+        }
+        let mut operands = Operands {
+            first: count + tied.len(),
+            values: Vec::new(),
+        };
+        let depth = 256 / types.bits;
+        let (columns, result, first, second) =
+            (product.columns, types.result, types.first, types.second);
+        let mut body = String::new();
+        let mut truths = String::new();
+        for step in &product.steps {
+            let begin = step.result * product.registers;
+            let registers = list((begin..begin + product.registers).map(|i| format!("${i}")));
+            let (a, in_memory) = match &step.first {
+                FirstOperand::Memory(descriptor) => (operands.name(*descriptor), true),
+                FirstOperand::Registers(words) => {
+                    (list(words.iter().map(|word| operands.name(*word))), false)
+                }
+            };
+            let b = operands.name(step.second);
+            let adds = match step.adds {
+                Adds::Always => "always".to_owned(),
+                Adds::Never => "never".to_owned(),
+                Adds::If(condition) => operands.name(condition),
+            };
+            let orders = immediates(
+                types,
+                in_memory,
+                product.first_transposed,
+                product.second_transposed,
+            );
+            body.push_str(&format!(
+                "\twgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{result}.{first}.{second} \
+                 {registers}, {a}, {b}, {adds}{orders};\n"
+            ));
+        }
+        for (name, value) in [("always", 1), ("never", 0)] {
+            if body.contains(&format!(" {name}")) {
+                truths.push_str(&format!(
+                    "\t.reg .pred {name};\n\tsetp.ne.b32 {name}, {value}, 0;\n"
+                ));
+            }
+        }
+        let wait = if product.waits {
+            "\twgmma.wait_group.sync.aligned 0;\n"
+        } else {
+            ""
+        };
+        let text = format!(
+            "{{\n{truths}\twgmma.fence.sync.aligned;\n{body}\twgmma.commit_group.sync.aligned;\n{wait}\t}}"
+        );
+        constraints.extend(tied);
+        constraints.extend(
+            operands
+                .values
+                .iter()
+                .map(|value| class(value.get_type()).to_owned()),
+        );
+        arguments.extend(&operands.values);
+        e.inline_asm(
+            &text,
+            &constraints.join(","),
+            &vec![register; count],
+            &arguments,
+            AsmEffect::Together,
+        )
+    }
+
+    fn wait<'ctx>(&self, e: &Emitter<'ctx>, pending: u32, registers: &[V<'ctx>]) -> Vec<V<'ctx>> {
+        let types: Vec<BasicTypeEnum<'ctx>> =
+            registers.iter().map(|value| value.get_type()).collect();
+        let mut constraints: Vec<String> =
+            types.iter().map(|of| format!("={}", class(*of))).collect();
+        constraints.extend((0..registers.len()).map(|i| i.to_string()));
+        e.inline_asm(
+            &format!("wgmma.wait_group.sync.aligned {pending};"),
+            &constraints.join(","),
+            &types,
+            registers,
+            AsmEffect::Together,
+        )
+    }
+}

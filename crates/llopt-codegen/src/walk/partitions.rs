@@ -1,0 +1,401 @@
+//! `ttg.warp_specialize`: code that groups of warps run beside one another.
+//!
+//! # Protocol
+//!
+//! The launcher starts the warps of all partitions together with those of the kernel. At the kernel's entry they part:
+//! the first `ttg.num-warps` run the kernel, the others, the *workers*, go round a loop.
+//!
+//! ```text
+//! kernel                                    worker
+//!                                           head: barrier 1
+//! captures, number of the op to memory
+//! barrier 1  ─────────────────────────────►       number = memory
+//! registers                                       number 0: exit; else registers of the group
+//! default region, barrier 0                       partition of this warp, barrier 2, 3, …
+//! registers back                                  registers back
+//! barrier 1  ◄─────────────────────────────       barrier 1, head
+//! …
+//! return: number 0 to memory, barrier 1
+//! ```
+//!
+//! Barrier 1 counts all threads of the block. Between its two uses for an op nobody writes the number or the captures,
+//! and each worker reads them there, so that the op may stand in a loop or under a condition. Warps without a
+//! partition of an op go from the one barrier to the other.
+//!
+//! # Registers
+//!
+//! All threads start with the same number of registers. Where an op asks for others, each group of four warps changes
+//! its number between the barriers, and changes it back: those that give wait for nobody, and those that take wait for
+//! those that give, so that this ends. Sums and defaults are the business of the pass that gave each group its number.
+
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use llopt_dialects::ttg;
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
+use llopt_plan::scratch::CAPTURE_BYTES;
+use llopt_plan::tensor::ValueType;
+use melior::ir::operation::OperationLike;
+use melior::ir::{OperationRef, RegionRef, Value};
+
+use crate::llvm::emitter::{Emitter, V};
+use crate::targets::hooks::PartitionHooks;
+use crate::values::element::LlvmType;
+use crate::values::threads::Threads;
+use crate::walk::context::ExecutionContext;
+use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
+
+/// The barrier at which the kernel's warps wait for one another.
+pub(crate) const KERNEL_BARRIER: u32 = 0;
+/// The barrier at which all warps of the block meet.
+const MEETING: u32 = 1;
+/// The barrier of the first partition.
+const FIRST_PARTITION_BARRIER: u32 = 2;
+/// Warps that change their registers together.
+const GROUP_WARPS: u32 = 4;
+
+/// The workers of a kernel.
+pub(crate) struct Workers<'c, 'a, 'ctx> {
+    /// Where they begin.
+    head: BasicBlock<'ctx>,
+    /// Warps of the whole block, and of the kernel.
+    warps: u32,
+    kernel_warps: u32,
+    /// Threads of a warp.
+    lanes: u32,
+    /// Registers of a thread at the start, where some op asks for others.
+    registers: Option<u32>,
+    /// Where the number of the op is.
+    number: V<'ctx>,
+    /// The ops met so far.
+    ops: Vec<ttg::WarpSpecializeOp<'c, 'a>>,
+}
+
+impl Workers<'_, '_, '_> {
+    /// Waits for all warps of the block.
+    fn meet(&self, e: &Emitter<'_>, hooks: &dyn PartitionHooks) {
+        hooks.barrier_of(e, MEETING, self.warps * self.lanes);
+    }
+}
+
+/// The registers that an op gives to the kernel's warps, and to each of its partitions.
+fn registers_of(op: ttg::WarpSpecializeOp<'_, '_>) -> Option<Vec<u32>> {
+    let all = op.actual_registers()?;
+    let all = all.iter().map(|count| u32::try_from(*count).ok());
+    all.collect()
+}
+
+/// The first warp and the warps of each partition of an op.
+fn places(op: ttg::WarpSpecializeOp<'_, '_>) -> Option<Vec<(u32, u32)>> {
+    let starts = op.warp_group_start_ids()?;
+    let counts = op.partition_num_warps();
+    let pairs = starts.iter().zip(counts.iter());
+    pairs
+        .map(|(start, count)| Some((u32::try_from(*start).ok()?, u32::try_from(*count).ok()?)))
+        .collect()
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// Sends the warps beyond the kernel's own to the workers' code, and goes on with the kernel's in a block of its
+    /// own, which becomes the entry block of all that the kernel computes once.
+    pub(crate) fn part_workers(&mut self, function: OperationRef<'c, 'a>) -> Lowered {
+        let hooks = self.partition_hooks(function)?;
+        let e = self.e;
+        let (warps, kernel_warps) = (self.program.launched_warps, self.context.warps);
+        let lanes = self.program.threads_per_warp;
+        let offset = integer_attribute(function, ALLOCATION_OFFSET).ok_or_else(|| {
+            let reason = "no shared memory was allocated for its groups of warps";
+            self.unsupported(function, Some(reason.to_owned()))
+        })?;
+        let number = e.byte_offset(self.hidden.shared, offset);
+        let warp = e.lshr(
+            self.hooks().thread_in_block(e),
+            e.i32(i64::from(lanes.trailing_zeros())),
+        );
+        let warp = hooks.of_warp(e, warp);
+        let is_worker = e.icmp(IntPredicate::UGE, warp, e.i32(i64::from(kernel_warps)));
+        let (kernel, head) = (e.new_block(e.function()), e.new_block(e.function()));
+        e.branch_if(is_worker, head, kernel);
+        e.enter(kernel);
+        self.threads = Threads::new(kernel, 0, kernel_warps * lanes);
+        self.context.barrier = Some(KERNEL_BARRIER);
+        self.workers = Some(Workers {
+            head,
+            warps,
+            kernel_warps,
+            lanes,
+            registers: self.program.divided_registers,
+            number,
+            ops: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn partition_hooks(&self, op: OperationRef<'c, 'a>) -> Lowered<&'r dyn PartitionHooks> {
+        self.hooks()
+            .partitions()
+            .ok_or_else(|| self.unsupported(op, None))
+    }
+
+    /// Lets the workers go home, where the kernel returns.
+    pub(crate) fn dismiss_workers(&self, op: OperationRef<'c, 'a>) -> Lowered {
+        if let Some(workers) = &self.workers {
+            let hooks = self.partition_hooks(op)?;
+            self.tell_workers(workers, 0);
+            workers.meet(self.e, hooks);
+        }
+        Ok(())
+    }
+
+    /// Writes the number of an op for the workers.
+    fn tell_workers(&self, workers: &Workers<'c, 'a, 'ctx>, number: u32) {
+        let e = self.e;
+        let first =
+            self.threads
+                .acts_under(e, self.hooks(), workers.kernel_warps * workers.lanes - 1);
+        self.only_if(first, || {
+            e.store(e.i32(i64::from(number)), workers.number, 4);
+        });
+    }
+
+    /// `ttg.warp_specialize`, for the kernel's warps.
+    pub(crate) fn warp_specialize(&mut self, op: ttg::WarpSpecializeOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let hooks = self.partition_hooks(operation)?;
+        let e = self.e;
+        if self.workers.is_none() {
+            let reason = "groups of warps part in kernels only";
+            return Err(self.unsupported(operation, Some(reason.to_owned())));
+        }
+        let captured: Vec<Value<'c, 'a>> = operation.operands().collect();
+        let addresses = self.capture_addresses(operation, &captured)?;
+        let values: Vec<V<'ctx>> = captured.iter().map(|value| self.scalar(*value)).collect();
+        let threads = self.context.warps * self.program.threads_per_warp;
+        let first = self.threads.acts_under(e, self.hooks(), threads - 1);
+        self.only_if(first, || {
+            for (value, address) in values.iter().zip(&addresses) {
+                e.store(*value, *address, CAPTURE_BYTES as u32);
+            }
+        });
+        let Some(workers) = &mut self.workers else {
+            return Ok(());
+        };
+        workers.ops.push(op);
+        let number = workers.ops.len() as u32;
+        if let Some(workers) = &self.workers {
+            self.tell_workers(workers, number);
+            workers.meet(e, hooks);
+        }
+        let registers = self.register_change(op, 0);
+        if let Some((before, during)) = registers {
+            hooks.change_registers(e, before, during);
+        }
+        let region = operation
+            .region(0)
+            .map_err(|_| self.invalid(operation, "it has no default region"))?;
+        let results = self.inline_region(operation, region, &[])?;
+        if let Some((before, during)) = registers {
+            hooks.change_registers(e, during, before);
+        }
+        if let Some(workers) = &self.workers {
+            workers.meet(e, hooks);
+        }
+        for (index, registers) in results.into_iter().enumerate() {
+            self.bind_result_at(operation, index, registers);
+        }
+        Ok(())
+    }
+
+    /// Registers of a thread before an op and within it, for the kernel's warps (0) or the partition of that number,
+    /// counted from 1.
+    fn register_change(
+        &self,
+        op: ttg::WarpSpecializeOp<'c, 'a>,
+        place: usize,
+    ) -> Option<(u32, u32)> {
+        let before = self.workers.as_ref()?.registers?;
+        let during = *registers_of(op)?.get(place)?;
+        Some((before, during))
+    }
+
+    /// Where captured values are handed over.
+    fn capture_addresses(
+        &self,
+        op: OperationRef<'c, 'a>,
+        captured: &[Value<'c, 'a>],
+    ) -> Lowered<Vec<V<'ctx>>> {
+        if captured.is_empty() {
+            return Ok(Vec::new());
+        }
+        for value in captured {
+            if let ValueType::Tensor(_) = self.type_of(*value)? {
+                let reason = "a tensor cannot be handed to other warps";
+                return Err(self.unsupported(op, Some(reason.to_owned())));
+            }
+        }
+        let base = self.scratch_of(op)?;
+        Ok((0..captured.len())
+            .map(|i| self.e.byte_offset(base, i as i64 * CAPTURE_BYTES as i64))
+            .collect())
+    }
+
+    /// Emits the workers' code: their loop, and the partitions of all ops of the kernel.
+    pub(crate) fn worker_code(&mut self, function: OperationRef<'c, 'a>) -> Lowered {
+        let Some(workers) = &self.workers else {
+            return Ok(());
+        };
+        let hooks = self.partition_hooks(function)?;
+        let e = self.e;
+        let llvm = e.function();
+        let (head, ops) = (workers.head, workers.ops.clone());
+        let (kernel_warps, warps, lanes) = (workers.kernel_warps, workers.warps, workers.lanes);
+        e.builder().unset_current_debug_location();
+        e.enter(head);
+        let warp = e.lshr(
+            self.hooks().thread_in_block(e),
+            e.i32(i64::from(lanes.trailing_zeros())),
+        );
+        let warp = hooks.of_warp(e, warp);
+        let around = e.new_block(llvm);
+        e.branch(around);
+        e.enter(around);
+        workers.meet(e, hooks);
+        let number = e.load(e.int(32).into(), workers.number, 4);
+        let is = |wanted: u32| e.icmp(IntPredicate::EQ, number, e.i32(i64::from(wanted)));
+        let (home, mut next) = (e.new_block(llvm), e.new_block(llvm));
+        e.branch_if(is(0), home, next);
+        e.enter(home);
+        e.return_(None);
+        for (index, op) in ops.iter().enumerate() {
+            e.enter(next);
+            if index + 1 < ops.len() {
+                let (chosen, other) = (e.new_block(llvm), e.new_block(llvm));
+                e.branch_if(is(index as u32 + 1), chosen, other);
+                e.enter(chosen);
+                next = other;
+            }
+            let operation = op.operation();
+            let places = places(*op)
+                .filter(|places| {
+                    places.len() + FIRST_PARTITION_BARRIER as usize <= hooks.barriers() as usize
+                })
+                .ok_or_else(|| {
+                    let reason =
+                        "its partitions have no warps, or are more than there are barriers";
+                    self.unsupported(operation, Some(reason.to_owned()))
+                })?;
+            let groups = self.register_changes(*op, &places, kernel_warps, warps);
+            self.change_group_registers(hooks, warp, &groups, true);
+            let done = e.new_block(llvm);
+            for (partition, (first, count)) in places.iter().enumerate() {
+                let (body, other) = (e.new_block(llvm), e.new_block(llvm));
+                let from = e.sub(warp, e.i32(i64::from(*first)));
+                let mine = e.icmp(IntPredicate::ULT, from, e.i32(i64::from(*count)));
+                e.branch_if(mine, body, other);
+                e.enter(body);
+                let region = op.partition_regions().get(partition).copied();
+                let region =
+                    region.ok_or_else(|| self.invalid(operation, "it lacks a partition"))?;
+                let context = ExecutionContext {
+                    first_warp: *first,
+                    warps: *count,
+                    barrier: Some(FIRST_PARTITION_BARRIER + partition as u32),
+                };
+                self.partition(operation, region, context, done)?;
+                e.enter(other);
+            }
+            e.branch(done);
+            e.enter(done);
+            self.change_group_registers(hooks, warp, &groups, false);
+            if let Some(workers) = &self.workers {
+                workers.meet(e, hooks);
+            }
+            e.branch(around);
+        }
+        if ops.is_empty() {
+            e.enter(next);
+            e.unreachable();
+        }
+        Ok(())
+    }
+
+    /// For each group of four workers: its first warp, and the registers of a thread before an op and within it.
+    fn register_changes(
+        &self,
+        op: ttg::WarpSpecializeOp<'c, 'a>,
+        places: &[(u32, u32)],
+        kernel_warps: u32,
+        warps: u32,
+    ) -> Vec<(u32, u32, u32)> {
+        (kernel_warps..warps)
+            .step_by(GROUP_WARPS as usize)
+            .filter_map(|group| {
+                // The pass gave all partitions of a group the same number; a group without one keeps what it has.
+                let partition = places.iter().position(|(first, count)| {
+                    *first < group + GROUP_WARPS && group < first + count
+                })?;
+                let (before, during) = self.register_change(op, partition + 1)?;
+                Some((group, before, during))
+            })
+            .collect()
+    }
+
+    fn change_group_registers(
+        &self,
+        hooks: &dyn PartitionHooks,
+        warp: V<'ctx>,
+        groups: &[(u32, u32, u32)],
+        enters: bool,
+    ) {
+        let e = self.e;
+        for (group, before, during) in groups {
+            let from = e.sub(warp, e.i32(i64::from(*group)));
+            let mine = e.icmp(IntPredicate::ULT, from, e.i32(i64::from(GROUP_WARPS)));
+            self.only_if(Some(mine), || {
+                let (from, to) = if enters {
+                    (before, during)
+                } else {
+                    (during, before)
+                };
+                hooks.change_registers(e, *from, *to);
+            });
+        }
+    }
+
+    /// Emits one partition, from the current block to `done`.
+    fn partition(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        region: RegionRef<'c, 'a>,
+        context: ExecutionContext,
+        done: BasicBlock<'ctx>,
+    ) -> Lowered {
+        let e = self.e;
+        let entry = e.block();
+        let lanes = self.program.threads_per_warp;
+        let threads = Threads::new(entry, context.first_warp * lanes, context.warps * lanes);
+        let around = (
+            std::mem::replace(&mut self.threads, threads),
+            std::mem::replace(&mut self.context, context),
+            self.partition_end.replace(done),
+        );
+        let captured: Vec<Value<'c, 'a>> = op.operands().collect();
+        let addresses = self.capture_addresses(op, &captured)?;
+        let mut arguments: Vec<Registers<'ctx>> = Vec::with_capacity(captured.len());
+        for (value, address) in captured.iter().zip(addresses) {
+            let of = self.type_of(*value)?.element().llvm(e.context);
+            arguments.push(vec![e.load(of, address, CAPTURE_BYTES as u32)].into());
+        }
+        self.body(region, arguments)?;
+        (self.threads, self.context, self.partition_end) = around;
+        Ok(())
+    }
+
+    /// `ttg.warp_return`.
+    pub(crate) fn end_partition(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        let done = self
+            .partition_end
+            .ok_or_else(|| self.invalid(op, "it stands outside of a partition"))?;
+        self.e.branch(done);
+        Ok(())
+    }
+}
