@@ -10,8 +10,6 @@ use std::fmt::Write;
 pub struct Family {
     /// What a table calls it.
     pub name: &'static str,
-    /// Whether the kernels have layouts, so that those that choose them do not run.
-    pub has_layouts: bool,
     /// Lengths from the smallest to the largest that are measured.
     pub sizes: [usize; 2],
     /// The kernel of a length, as text.
@@ -19,45 +17,29 @@ pub struct Family {
 }
 
 /// All families.
-pub static FAMILIES: [Family; 12] = [
-    family("chain", false, [64, 4096], chain),
-    family("reductions", false, [64, 1024], reductions),
-    family("accesses", false, [50, 1600], accesses),
-    family("sums", false, [200, 3200], sums),
-    family("branches", false, [50, 800], branches),
-    family("loops", false, [50, 800], loops),
-    family("conversions", true, [64, 2048], conversions),
-    family(
-        "conversions in a loop",
-        true,
-        [64, 2048],
-        conversions_in_a_loop,
-    ),
+pub static FAMILIES: [Family; 13] = [
+    family("chain", [64, 4096], chain),
+    family("reductions", [64, 1024], reductions),
+    family("accesses", [50, 1600], accesses),
+    family("sums", [200, 3200], sums),
+    family("branches", [50, 800], branches),
+    family("loops", [50, 800], loops),
+    family("conversions", [64, 2048], conversions),
+    family("conversions in a loop", [64, 2048], conversions_in_a_loop),
     family(
         "conversions in branches",
-        true,
         [64, 2048],
         conversions_in_branches,
     ),
-    family(
-        "conversions in loops",
-        true,
-        [64, 2048],
-        conversions_in_loops,
-    ),
-    family("buffers", true, [64, 2048], buffers),
-    family("calls", true, [64, 1024], calls),
+    family("conversions in loops", [64, 2048], conversions_in_loops),
+    family("buffers", [64, 2048], buffers),
+    family("copies", [64, 2048], copies),
+    family("calls", [64, 1024], calls),
 ];
 
-const fn family(
-    name: &'static str,
-    has_layouts: bool,
-    sizes: [usize; 2],
-    kernel: fn(usize) -> String,
-) -> Family {
+const fn family(name: &'static str, sizes: [usize; 2], kernel: fn(usize) -> String) -> Family {
     Family {
         name,
-        has_layouts,
         sizes,
         kernel,
     }
@@ -418,6 +400,48 @@ fn buffers(count: usize) -> String {
             body,
             &format!(
                 "%x{i} = arith.addi %x{}, {other} : tensor<1024xi32, #a>",
+                i - 1
+            ),
+        );
+    });
+    with_layouts(&body, &format!("%x{count}"), "")
+}
+
+/// Each step copies from global memory to a buffer, which is read a few steps later.
+fn copies(count: usize) -> String {
+    const LATER: usize = 4;
+    const BUFFER: &str = "!ttg.memdesc<1024xi32, #s, #smem, mutable>";
+    let body = steps(count, |body, i| {
+        line(body, &format!("%m{i} = ttg.local_alloc : () -> {BUFFER}"));
+        line(
+            body,
+            &format!(
+                "%t{i} = ttg.async_copy_global_to_local %r, %m{i} : tensor<1024x!tt.ptr<i32>, #a> -> <1024xi32, #s, #smem, mutable>"
+            ),
+        );
+        line(
+            body,
+            &format!("%g{i} = ttg.async_commit_group tokens %t{i}"),
+        );
+        let mut other = "%x0".to_owned();
+        if i > LATER {
+            let read = i - LATER;
+            line(
+                body,
+                &format!("%w{i} = ttg.async_wait %g{read} {{num = {LATER} : i32}}"),
+            );
+            other = format!("%l{i}");
+            line(
+                body,
+                &format!(
+                    "{other} = ttg.local_load %m{read} token %w{i} : {BUFFER} -> tensor<1024xi32, #a>"
+                ),
+            );
+        }
+        line(
+            body,
+            &format!(
+                "%x{i} = arith.xori %x{}, {other} : tensor<1024xi32, #a>",
                 i - 1
             ),
         );

@@ -1,6 +1,6 @@
 //! The time of every phase grows hardly faster than the kernel.
 //!
-//! Each family of kernels that have layouts is compiled at two lengths, one eight times the other. Processor time counts, and the
+//! Each family of kernels is compiled at two lengths, one eight times the other. Processor time counts, and the
 //! least of a few runs, so that what else runs on the machine matters little; the margin is wide enough for what
 //! is left, and narrow enough to tell a square from a line. The benchmark `growth` measures exponents.
 
@@ -29,7 +29,7 @@ fn phases_take_time_in_proportion_to_the_kernel() {
     let target = Target::parse("cuda:90").expect("a target");
     let allowed = (RATIO as f64).powf(EXPONENT) * MARGIN;
     let mut too_slow = Vec::new();
-    for family in FAMILIES.iter().filter(|family| family.has_layouts) {
+    for family in &FAMILIES {
         let short = family.sizes[0] / 2;
         let [short, long] = [short, short * RATIO].map(|size| {
             let kernel = (family.kernel)(size);
