@@ -12,6 +12,9 @@ A test that needs something this machine may lack says so with `REQUIRES:` and o
 features `ptxas`, `lld`, `libdevice` and `ocml`. They follow the environment variables that
 `llopt` itself reads (`LLOPT_PTXAS`, `LLOPT_LLD`, `LLOPT_LIBDEVICE`, `LLOPT_OCML`); to have
 what set-up installed: `eval "$(cargo xtask setup --environment)"`.
+
+`%exact MADE EXPECTED` compares two files character by character; with `--param bless=1` it writes
+what was made into the expected file instead.
 """
 
 import os
@@ -43,7 +46,7 @@ if llvm is None:
 config.name = "llopt"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs"]
+config.excludes = ["Inputs", "expected"]
 config.test_source_root = here
 config.test_exec_root = lit_config.params.get("scratch") or os.path.join(
     root, "target", "lit-tests"
@@ -60,3 +63,6 @@ for feature in ("ptxas", "lld", "libdevice", "ocml"):
         config.available_features.add(feature)
 
 config.substitutions.append(("%examples", os.path.join(root, "examples")))
+
+exact = "cp" if lit_config.params.get("bless") else "diff -u"
+config.substitutions.append(("%exact", exact))

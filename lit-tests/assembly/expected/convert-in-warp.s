@@ -1,0 +1,142 @@
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx1200"
+	.amdhsa_code_object_version 5
+	.text
+	.globl	convert_in_warp
+	.p2align	8
+	.type	convert_in_warp,@function
+convert_in_warp:
+	s_load_b128 s[0:3], s[0:1], 0x0
+	v_lshlrev_b32_e32 v1, 3, v0
+	v_lshlrev_b32_e32 v3, 1, v0
+	s_delay_alu instid0(VALU_DEP_1) | instskip(SKIP_3) | instid1(VALU_DEP_1)
+	v_and_b32_e32 v5, 60, v3
+	s_wait_kmcnt 0x0
+	global_load_b64 v[1:2], v1, s[0:1]
+	v_and_b32_e32 v6, 16, v0
+	v_cmp_eq_u32_e32 vcc_lo, 0, v6
+	s_wait_loadcnt 0x0
+	v_dual_cndmask_b32 v7, v2, v1 :: v_dual_and_b32 v4, 1, v0
+	s_delay_alu instid0(VALU_DEP_1) | instskip(SKIP_2) | instid1(VALU_DEP_3)
+	v_lshl_or_b32 v5, v4, 6, v5
+	v_cndmask_b32_e32 v1, v1, v2, vcc_lo
+	v_cmp_eq_u32_e32 vcc_lo, 0, v4
+	v_xor_b32_e32 v6, 64, v5
+	ds_bpermute_b32 v2, v5, v7
+	ds_bpermute_b32 v1, v6, v1
+	v_and_b32_e32 v0, 31, v0
+	s_delay_alu instid0(VALU_DEP_1) | instskip(SKIP_2) | instid1(VALU_DEP_1)
+	v_and_or_b32 v0, 0xc0, v3, v0
+	s_wait_dscnt 0x0
+	s_wait_alu depctr_va_vcc(0)
+	v_dual_cndmask_b32 v3, v2, v1 :: v_dual_lshlrev_b32 v0, 2, v0
+	v_cndmask_b32_e32 v1, v1, v2, vcc_lo
+	s_clause 0x1
+	global_store_b32 v0, v1, s[2:3]
+	global_store_b32 v0, v3, s[2:3] offset:128
+	s_endpgm
+	.section	.rodata,"a",@progbits
+	.p2align	6, 0x0
+	.amdhsa_kernel convert_in_warp
+		.amdhsa_group_segment_fixed_size 0
+		.amdhsa_private_segment_fixed_size 0
+		.amdhsa_kernarg_size 32
+		.amdhsa_user_sgpr_count 2
+		.amdhsa_user_sgpr_dispatch_ptr 0
+		.amdhsa_user_sgpr_queue_ptr 0
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+		.amdhsa_user_sgpr_dispatch_id 0
+		.amdhsa_user_sgpr_private_segment_size 0
+		.amdhsa_wavefront_size32 1
+		.amdhsa_uses_dynamic_stack 0
+		.amdhsa_enable_private_segment 0
+		.amdhsa_system_sgpr_workgroup_id_x 1
+		.amdhsa_system_sgpr_workgroup_id_y 0
+		.amdhsa_system_sgpr_workgroup_id_z 0
+		.amdhsa_system_sgpr_workgroup_info 0
+		.amdhsa_system_vgpr_workitem_id 0
+		.amdhsa_next_free_vgpr 8
+		.amdhsa_next_free_sgpr 4
+		.amdhsa_reserve_vcc 1
+		.amdhsa_float_round_mode_32 0
+		.amdhsa_float_round_mode_16_64 0
+		.amdhsa_float_denorm_mode_32 3
+		.amdhsa_float_denorm_mode_16_64 3
+		.amdhsa_fp16_overflow 0
+		.amdhsa_workgroup_processor_mode 1
+		.amdhsa_memory_ordered 1
+		.amdhsa_forward_progress 1
+		.amdhsa_inst_pref_size 2
+		.amdhsa_round_robin_scheduling 0
+		.amdhsa_exception_fp_ieee_invalid_op 0
+		.amdhsa_exception_fp_denorm_src 0
+		.amdhsa_exception_fp_ieee_div_zero 0
+		.amdhsa_exception_fp_ieee_overflow 0
+		.amdhsa_exception_fp_ieee_underflow 0
+		.amdhsa_exception_fp_ieee_inexact 0
+		.amdhsa_exception_int_div_zero 0
+	.end_amdhsa_kernel
+	.text
+.Lfunc_end0:
+	.size	convert_in_warp, .Lfunc_end0-convert_in_warp
+
+	.set convert_in_warp.num_vgpr, 8
+	.set convert_in_warp.num_agpr, 0
+	.set convert_in_warp.numbered_sgpr, 4
+	.set convert_in_warp.num_named_barrier, 0
+	.set convert_in_warp.private_seg_size, 0
+	.set convert_in_warp.uses_vcc, 1
+	.set convert_in_warp.uses_flat_scratch, 0
+	.set convert_in_warp.has_dyn_sized_stack, 0
+	.set convert_in_warp.has_recursion, 0
+	.set convert_in_warp.has_indirect_call, 0
+	.p2alignl 7, 3214868480
+	.fill 96, 4, 3214868480
+	.section	.AMDGPU.gpr_maximums,"",@progbits
+	.set amdgpu.max_num_vgpr, 0
+	.set amdgpu.max_num_agpr, 0
+	.set amdgpu.max_num_sgpr, 0
+	.set amdgpu.max_num_named_barrier, 0
+	.text
+	.section	".note.GNU-stack","",@progbits
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .args:
+      - .address_space:  global
+        .offset:         0
+        .size:           8
+        .value_kind:     global_buffer
+      - .address_space:  global
+        .offset:         8
+        .size:           8
+        .value_kind:     global_buffer
+      - .address_space:  global
+        .offset:         16
+        .size:           8
+        .value_kind:     global_buffer
+      - .address_space:  global
+        .offset:         24
+        .size:           8
+        .value_kind:     global_buffer
+    .group_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .kernarg_segment_size: 32
+    .max_flat_workgroup_size: 128
+    .name:           convert_in_warp
+    .private_segment_fixed_size: 0
+    .sgpr_count:     6
+    .sgpr_spill_count: 0
+    .symbol:         convert_in_warp.kd
+    .uniform_work_group_size: 1
+    .uses_dynamic_stack: false
+    .vgpr_count:     8
+    .vgpr_spill_count: 0
+    .wavefront_size: 32
+    .workgroup_processor_mode: 1
+amdhsa.target:   amdgcn-amd-amdhsa--gfx1200
+amdhsa.version:
+  - 1
+  - 2
+...
+
+	.end_amdgpu_metadata
