@@ -21,7 +21,7 @@ pub struct Metadata {
     pub num_warps: u32,
     /// Blocks for each cluster.
     pub num_ctas: u32,
-    /// Depth of software pipelines.
+    /// Depth of software pipelines, as the options have it; no pass reads it yet.
     pub num_stages: u32,
     /// Threads for each warp.
     pub warp_size: u32,

@@ -156,7 +156,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "num_stages",
-        help: "depth of software pipelines; 3 for cuda, 2 for hip by default",
+        help: "depth of software pipelines, for the metadata only: no pass reads it yet; 3 for cuda, 2 for hip by default",
         expected: "a positive number",
         set: |options, text| {
             let mut stages = None;

@@ -60,7 +60,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
 
-    /// Depth of software pipelines [default: 3 for cuda, 2 for hip]
+    /// Depth of software pipelines, for the metadata only: no pass pipelines loops yet
+    /// [default: 3 for cuda, 2 for hip]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_stages: Option<u32>,
 
