@@ -7,14 +7,14 @@
 
 use std::path::{Path, PathBuf};
 
-use inkwell::AddressSpace;
 use inkwell::context::Context;
-use inkwell::module::{FlagBehavior, Linkage, Module};
+use inkwell::module::{Linkage, Module};
 use llopt_target::{Target, Vendor};
 
 use crate::error::CodegenError;
 use crate::llvm::c_api::open_bitcode_lazily;
 use crate::options::CodegenOptions;
+use crate::targets::back_end::back_end;
 
 /// One library: which undefined names it serves, and where its file is.
 struct Library {
@@ -110,15 +110,7 @@ pub fn link<'ctx>(
             function.set_linkage(Linkage::Internal);
         }
     }
-    match target.vendor() {
-        Vendor::Nvptx => {
-            let flag = context
-                .i32_type()
-                .const_int(u64::from(options.library_flushes_denormals), false);
-            module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, flag);
-        }
-        Vendor::Amdgpu => define_control_constants(context, module, target),
-    }
+    back_end(target).configure_libraries(context, module, options);
     Ok(())
 }
 
@@ -177,64 +169,4 @@ fn link_one<'ctx>(
     module
         .link_in_module(library)
         .map_err(|error| failed(error.to_string()))
-}
-
-/// AMD's libraries read a few constants that describe the target and the floating-point rules.
-fn define_control_constants<'ctx>(context: &'ctx Context, module: &Module<'ctx>, target: Target) {
-    let byte = |name: &str, value: bool| {
-        define_constant(module, name, context.i8_type(), u64::from(value))
-    };
-    byte("__oclc_daz_opt", false);
-    byte("__oclc_finite_only_opt", false);
-    byte("__oclc_correctly_rounded_sqrt32", true);
-    byte("__oclc_unsafe_math_opt", false);
-    byte("__oclc_wavefrontsize64", target.warp_size() == 64);
-    define_constant(
-        module,
-        "__oclc_ISA_version",
-        context.i32_type(),
-        isa_version(target),
-    );
-    define_constant(module, "__oclc_ABI_version", context.i32_type(), 500);
-}
-
-fn define_constant<'ctx>(
-    module: &Module<'ctx>,
-    name: &str,
-    of: inkwell::types::IntType<'ctx>,
-    value: u64,
-) {
-    const CONSTANT_SPACE: u16 = 4;
-    let global = module
-        .get_global(name)
-        .unwrap_or_else(|| module.add_global(of, Some(AddressSpace::from(CONSTANT_SPACE)), name));
-    global.set_initializer(&of.const_int(value, false));
-    global.set_constant(true);
-    global.set_linkage(Linkage::Internal);
-}
-
-/// `gfx90a` is 9010, `gfx942` 9402, `gfx1100` 11000: major, minor and a hexadecimal step, as the libraries
-/// count.
-fn isa_version(target: Target) -> u64 {
-    let digits = target.arch().trim_start_matches("gfx");
-    let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
-    let major: u64 = major.parse().unwrap_or(0);
-    let minor: u64 = rest[..1].parse().unwrap_or(0);
-    let step = u64::from_str_radix(&rest[1..], 16).unwrap_or(0);
-    major * 1000 + minor * 100 + step
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn isa_versions_are_the_libraries_numbers() {
-        let version = |name: &str| isa_version(Target::parse(name).unwrap());
-        assert_eq!(version("hip:gfx90a"), 9010);
-        assert_eq!(version("hip:gfx942"), 9402);
-        assert_eq!(version("hip:gfx950"), 9500);
-        assert_eq!(version("hip:gfx1100"), 11000);
-        assert_eq!(version("hip:gfx1201"), 12001);
-    }
 }

@@ -8,10 +8,11 @@ use std::process::Command;
 
 use inkwell::module::Module;
 use inkwell::targets::{FileType, TargetMachine};
-use llopt_target::{Target, Vendor};
+use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::options::CodegenOptions;
+use crate::targets::back_end::back_end;
 
 fn write(
     module: &Module<'_>,
@@ -40,11 +41,7 @@ pub fn assembly(
     let text = String::from_utf8_lossy(&bytes)
         .trim_end_matches('\0')
         .to_owned();
-    Ok(match target.vendor() {
-        // With the word `debug`, ptxas would not optimise; line tables need no word.
-        Vendor::Nvptx => text.replacen(", debug", "", 1),
-        Vendor::Amdgpu => text,
-    })
+    Ok(back_end(target).finish_assembly(text))
 }
 
 /// The relocatable object (AMD).

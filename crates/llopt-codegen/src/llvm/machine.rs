@@ -10,11 +10,12 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use inkwell::OptimizationLevel;
-use inkwell::targets::{CodeModel, RelocMode, TargetMachine, TargetTriple};
-use llopt_target::{Target, Vendor};
+use inkwell::targets::{CodeModel, TargetMachine, TargetTriple};
+use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api::{self, SharedMachine};
+use crate::targets::back_end::back_end;
 
 /// The machines that nobody uses now.
 static SHELF: Mutex<Vec<(Target, SharedMachine)>> = Mutex::new(Vec::new());
@@ -80,10 +81,6 @@ fn make(target: Target) -> Result<TargetMachine, CodegenError> {
     let triple = TargetTriple::create(target.triple());
     let llvm_target =
         inkwell::targets::Target::from_triple(&triple).map_err(|error| bug(error.to_string()))?;
-    let relocation = match target.vendor() {
-        Vendor::Nvptx => RelocMode::Default,
-        Vendor::Amdgpu => RelocMode::PIC,
-    };
     llvm_target
         .create_target_machine(
             &triple,
@@ -92,7 +89,7 @@ fn make(target: Target) -> Result<TargetMachine, CodegenError> {
             // The next level adds hardly more than two runs of GVN, whose work the optimiser has done: a third of
             // the back end's time, for the same instructions.
             OptimizationLevel::Default,
-            relocation,
+            back_end(target).relocation(),
             CodeModel::Default,
         )
         .ok_or_else(|| bug(format!("LLVM has no machine for {target}")))

@@ -1,18 +1,18 @@
 //! LLVM's optimiser over a lowered module, and the little that must happen before and after it.
 //!
 //! Before: the device libraries are linked in ([`crate::llvm::device_library`]). After: addresses of one array are
-//! split into a common base and constant offsets. On NVIDIA the offsets of predicated accesses move into
-//! their assembly, as LLVM's own instruction selection does for plain ones; on AMD offsets that do not fit
-//! into an access stay where they are cheap.
+//! split into a common base and constant offsets, and the target's back end decides where these go
+//! ([`BackEnd::after_optimization`](crate::targets::back_end::BackEnd::after_optimization)).
 
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::TargetMachine;
 use inkwell::values::InstructionOpcode;
-use llopt_target::{Target, Vendor};
+use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api;
+use crate::targets::back_end::back_end;
 
 /// Optimises `module`, into which the device libraries are linked already.
 ///
@@ -31,10 +31,7 @@ pub fn optimize(
         machine,
         "function(separate-const-offset-from-gep,early-cse)",
     )?;
-    match target.vendor() {
-        Vendor::Nvptx => fold_address_offsets(module),
-        Vendor::Amdgpu => keep_large_constants(module, target.largest_address_offset()),
-    }
+    back_end(target).after_optimization(module);
     Ok(())
 }
 
@@ -62,40 +59,6 @@ fn move_constants_outwards(module: &Module<'_>) {
                 next = instruction.get_next_instruction();
                 if instruction.get_opcode() == InstructionOpcode::GetElementPtr {
                     c_api::move_constant_outwards(&builder, instruction);
-                }
-            }
-        }
-    }
-}
-
-/// Keeps constants that no access can add itself in the 32-bit part of addresses: instruction selection would
-/// add them to the 64-bit address, where the base in scalar registers plus an offset in a vector register
-/// would have been an address already.
-fn keep_large_constants(module: &Module<'_>, largest: u32) {
-    for function in module.get_functions() {
-        for block in function.get_basic_block_iter() {
-            let mut next = block.get_first_instruction();
-            while let Some(instruction) = next {
-                next = instruction.get_next_instruction();
-                if matches!(
-                    instruction.get_opcode(),
-                    InstructionOpcode::ZExt | InstructionOpcode::SExt
-                ) {
-                    c_api::hide_large_constant(instruction, largest);
-                }
-            }
-        }
-    }
-}
-
-fn fold_address_offsets(module: &Module<'_>) {
-    for function in module.get_functions() {
-        for block in function.get_basic_block_iter() {
-            let mut next = block.get_first_instruction();
-            while let Some(instruction) = next {
-                next = instruction.get_next_instruction();
-                if instruction.get_opcode() == InstructionOpcode::Call {
-                    c_api::fold_offset_into_assembly(instruction);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What the neutral emission asks of a target: a small trait, one implementation per vendor.
+//! What the neutral emission asks of a target: a trait, one implementation per vendor.
 //!
 //! A hook exists only where the vendors' *instructions* differ. Where a capability differs, neutral code
 //! asks `target.has(Feature::X)` itself.
@@ -341,6 +341,15 @@ pub enum Scheduling {
     Priority(i64),
 }
 
+/// A step of programmatic dependent launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridDependency {
+    /// Waits for the kernel before.
+    Wait,
+    /// Lets the kernel after start.
+    LaunchDependents,
+}
+
 /// The instructions of a vendor.
 pub trait Hooks {
     /// The architecture compiled for.
@@ -399,6 +408,9 @@ pub trait Hooks {
     ) -> Option<V<'ctx>> {
         None
     }
+
+    /// Orders this kernel with the one before or after; nothing on targets without dependent launch.
+    fn grid_dependency(&self, _e: &Emitter<'_>, _step: GridDependency) {}
 
     /// LLVM's name of the synchronisation scope of a block.
     fn block_scope(&self) -> &'static str;

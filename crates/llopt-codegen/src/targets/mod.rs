@@ -2,5 +2,7 @@
 //! answers in files of the same names.
 
 pub mod amdgpu;
+pub(crate) mod back_end;
 pub mod hooks;
 pub mod nvptx;
+mod pairs;

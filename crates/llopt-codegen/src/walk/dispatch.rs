@@ -6,6 +6,7 @@ use llopt_dialects::{amdg, tt, ttg, ttng};
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
+use crate::targets::hooks::GridDependency;
 use crate::walk::function::{FunctionLowering, Lowered, name};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -82,11 +83,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::Histogram(op) => self.histogram(op),
             Op::Print(op) => self.print(op),
             Op::Assert(op) => self.assertion(op),
-            Op::GridDependencyWait(_) => {
-                self.grid_dependency(operation, "llvm.nvvm.griddepcontrol.wait")
-            }
+            Op::GridDependencyWait(_) => self.grid_dependency(operation, GridDependency::Wait),
             Op::GridDependencyLaunchDependents(_) => {
-                self.grid_dependency(operation, "llvm.nvvm.griddepcontrol.launch.dependents")
+                self.grid_dependency(operation, GridDependency::LaunchDependents)
             }
             Op::Func(_)
             | Op::MakeTensorDesc(_)
@@ -204,9 +203,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Programmatic dependent launch: waits for the kernel before, or lets the kernel after start.
-    fn grid_dependency(&mut self, op: OperationRef<'c, 'a>, intrinsic: &'static str) -> Lowered {
+    fn grid_dependency(&mut self, op: OperationRef<'c, 'a>, step: GridDependency) -> Lowered {
         self.require(op, Feature::DependentLaunch)?;
-        self.e.intrinsic_call(intrinsic, &[], &[]);
+        self.hooks().grid_dependency(self.e, step);
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
-use inkwell::module::{FlagBehavior, Linkage, Module};
+use inkwell::module::{Linkage, Module};
 use inkwell::targets::{TargetMachine, TargetTriple};
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::FunctionValue;
@@ -20,7 +20,7 @@ use llopt_plan::element::space;
 use llopt_plan::facts::ValueFacts;
 use llopt_plan::tensor::ValueType;
 use llopt_plan::types::Types;
-use llopt_target::{Feature, Target, Vendor};
+use llopt_target::{Feature, Target};
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
@@ -29,9 +29,8 @@ use melior::ir::{BlockLike, Module as SourceModule, OperationRef, Type};
 use crate::error::CodegenError;
 use crate::llvm::emitter::{Emitter, V, function_type};
 use crate::options::CodegenOptions;
-use crate::targets::amdgpu::Amdgpu;
+use crate::targets::back_end::{back_end, hooks};
 use crate::targets::hooks::{Hooks, Launch};
-use crate::targets::nvptx::Nvptx;
 use crate::values::element::LlvmType;
 use crate::walk::decision::{Decision, Journal};
 use crate::walk::function::{
@@ -89,27 +88,13 @@ pub fn lower<'ctx>(
     facts: &ValueFacts,
     options: &CodegenOptions,
 ) -> Lowered<LoweredModule<'ctx>> {
-    let nvptx;
-    let amdgpu;
-    let hooks: &dyn Hooks = match target.vendor() {
-        Vendor::Nvptx => {
-            nvptx = Nvptx::new(target).flushing_denormals(options.library_flushes_denormals);
-            &nvptx
-        }
-        Vendor::Amdgpu => {
-            amdgpu = Amdgpu::new(target);
-            &amdgpu
-        }
-    };
+    let hooks = hooks(target, options);
+    let hooks = &*hooks;
     let e = Emitter::new(context, "llopt", options.fp_fusion);
     e.module.set_triple(&TargetTriple::create(target.triple()));
     e.module
         .set_data_layout(&machine.get_target_data().get_data_layout());
-    if target.vendor() == Vendor::Amdgpu {
-        let version = context.i32_type().const_int(500, false);
-        e.module
-            .add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
-    }
+    back_end(target).mark_module(context, &e.module);
 
     let root = source.as_operation();
     let number = |name: &str, default: i64| {

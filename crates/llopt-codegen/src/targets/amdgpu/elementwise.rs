@@ -10,6 +10,7 @@ use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Math, Rounding};
+use crate::targets::pairs::in_pairs;
 use crate::values::element::LlvmType;
 
 /// A function of floats of 32 or 64 bits.
@@ -211,19 +212,6 @@ fn upper_half<'ctx>(e: &Emitter<'ctx>, single: V<'ctx>) -> V<'ctx> {
         e.trunc(e.lshr(bits, e.i32(16)), e.int(16).into()),
         Element::Bf16.llvm(e.context),
     )
-}
-
-/// Applies a function of two values to all of them; an odd last one is paired with itself.
-fn in_pairs<'ctx>(
-    values: &[V<'ctx>],
-    mut function: impl FnMut(V<'ctx>, V<'ctx>) -> Vec<V<'ctx>>,
-) -> Vec<V<'ctx>> {
-    let mut results = Vec::with_capacity(values.len() + 1);
-    for pair in values.chunks(2) {
-        results.extend(function(pair[0], *pair.last().unwrap_or(&pair[0])));
-    }
-    results.truncate(values.len());
-    results
 }
 
 /// The frontend's own names of functions that are instructions.

@@ -1,6 +1,7 @@
 //! AMD: emission for LLVM's AMDGPU back end.
 
 mod atomic;
+mod back_end;
 mod copy;
 mod elementwise;
 mod kernel;

@@ -3,6 +3,8 @@
 //! Approximations are used where the language allows them, and only there: `exp` and `exp2` are
 //! `ex2.approx`, `sqrt` and `rsqrt` their `.approx` forms, division is `div.full` (2 ulp). What has no
 //! instruction comes from libdevice, whose functions expect `f32` or `f64`.
+//!
+//! Stands twice because the functions of both vendors have the signatures of the hooks.
 
 use inkwell::FloatPredicate;
 use llopt_plan::element::{Element, Float8};
@@ -10,6 +12,7 @@ use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Math, Rounding};
+use crate::targets::pairs::in_pairs;
 use crate::values::element::LlvmType;
 
 /// A function of floats of 32 or 64 bits. With `flush`, those of 32 bits may flush denormal numbers to zero.
@@ -173,7 +176,7 @@ fn narrow<'ctx>(
         };
         e.unpack(e.bitcast(word, e.vector(e.int(8).into(), 2).into()))
     };
-    Some(in_pairs(e, values, codes))
+    Some(in_pairs(values, codes))
 }
 
 /// Pairs of codes to pairs of floats through `cvt.rn.f16x2`, which is exact.
@@ -208,21 +211,7 @@ fn widen<'ctx>(
                 .collect(),
         }
     };
-    Some(in_pairs(e, values, floats))
-}
-
-/// Applies a function of two values to all of them, two at a time; an odd last one is paired with itself.
-fn in_pairs<'ctx>(
-    _e: &Emitter<'ctx>,
-    values: &[V<'ctx>],
-    mut function: impl FnMut(V<'ctx>, V<'ctx>) -> Vec<V<'ctx>>,
-) -> Vec<V<'ctx>> {
-    let mut results = Vec::with_capacity(values.len() + 1);
-    for pair in values.chunks(2) {
-        results.extend(function(pair[0], *pair.last().unwrap_or(&pair[0])));
-    }
-    results.truncate(values.len());
-    results
+    Some(in_pairs(values, floats))
 }
 
 /// libdevice functions that are single instructions need no libdevice.

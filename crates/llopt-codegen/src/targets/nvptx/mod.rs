@@ -1,6 +1,9 @@
 //! NVIDIA: emission for LLVM's NVPTX back end.
+//!
+//! Stands twice because both vendors' hooks have the trait's signatures, and forward to files of the same names.
 
 mod atomic;
+mod back_end;
 mod bulk;
 mod elementwise;
 mod kernel;
@@ -15,8 +18,8 @@ use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
-    Access, AsyncCopy, Atomic, BulkHooks, Hooks, Launch, Math, MatrixAccess, PartitionHooks,
-    Rounding, SourcePlace, Update, WarpGroupHooks,
+    Access, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math, MatrixAccess,
+    PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
 };
 
 /// The hooks of NVIDIA's architectures.
@@ -99,6 +102,14 @@ impl Hooks for Nvptx {
     ) -> Option<V<'ctx>> {
         let has_it = self.target.has(Feature::WarpReduceInteger);
         has_it.then(|| shared::combine_warp(e, combination, word))
+    }
+
+    fn grid_dependency(&self, e: &Emitter<'_>, step: GridDependency) {
+        let intrinsic = match step {
+            GridDependency::Wait => "llvm.nvvm.griddepcontrol.wait",
+            GridDependency::LaunchDependents => "llvm.nvvm.griddepcontrol.launch.dependents",
+        };
+        e.intrinsic_call(intrinsic, &[], &[]);
     }
 
     fn block_scope(&self) -> &'static str {

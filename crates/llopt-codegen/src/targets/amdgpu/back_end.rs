@@ -1,0 +1,125 @@
+//! What LLVM's AMDGPU back end, AMD's loader, and ocml and ockl want.
+
+use inkwell::AddressSpace;
+use inkwell::context::Context;
+use inkwell::module::{FlagBehavior, Linkage, Module};
+use inkwell::targets::RelocMode;
+use inkwell::values::InstructionOpcode;
+use llopt_target::Target;
+
+use super::Amdgpu;
+use crate::llvm::c_api;
+use crate::options::CodegenOptions;
+use crate::targets::back_end::BackEnd;
+
+/// The version of the code objects that are made, times a hundred.
+const CODE_OBJECT_VERSION: u64 = 500;
+
+impl BackEnd for Amdgpu {
+    fn relocation(&self) -> RelocMode {
+        RelocMode::PIC
+    }
+
+    fn mark_module<'ctx>(&self, context: &'ctx Context, module: &Module<'ctx>) {
+        let version = context.i32_type().const_int(CODE_OBJECT_VERSION, false);
+        module.add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
+    }
+
+    fn configure_libraries<'ctx>(
+        &self,
+        context: &'ctx Context,
+        module: &Module<'ctx>,
+        _options: &CodegenOptions,
+    ) {
+        define_control_constants(context, module, self.target);
+    }
+
+    fn after_optimization(&self, module: &Module<'_>) {
+        keep_large_constants(module, self.target.largest_address_offset());
+    }
+}
+
+/// Keeps constants that no access can add itself in the 32-bit part of addresses: instruction selection would
+/// add them to the 64-bit address, where the base in scalar registers plus an offset in a vector register
+/// would have been an address already.
+fn keep_large_constants(module: &Module<'_>, largest: u32) {
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(instruction) = next {
+                next = instruction.get_next_instruction();
+                if matches!(
+                    instruction.get_opcode(),
+                    InstructionOpcode::ZExt | InstructionOpcode::SExt
+                ) {
+                    c_api::hide_large_constant(instruction, largest);
+                }
+            }
+        }
+    }
+}
+
+/// The libraries read a few constants that describe the target and the floating-point rules.
+fn define_control_constants<'ctx>(context: &'ctx Context, module: &Module<'ctx>, target: Target) {
+    let byte = |name: &str, value: bool| {
+        define_constant(module, name, context.i8_type(), u64::from(value))
+    };
+    byte("__oclc_daz_opt", false);
+    byte("__oclc_finite_only_opt", false);
+    byte("__oclc_correctly_rounded_sqrt32", true);
+    byte("__oclc_unsafe_math_opt", false);
+    byte("__oclc_wavefrontsize64", target.warp_size() == 64);
+    define_constant(
+        module,
+        "__oclc_ISA_version",
+        context.i32_type(),
+        isa_version(target),
+    );
+    define_constant(
+        module,
+        "__oclc_ABI_version",
+        context.i32_type(),
+        CODE_OBJECT_VERSION,
+    );
+}
+
+fn define_constant<'ctx>(
+    module: &Module<'ctx>,
+    name: &str,
+    of: inkwell::types::IntType<'ctx>,
+    value: u64,
+) {
+    const CONSTANT_SPACE: u16 = 4;
+    let global = module
+        .get_global(name)
+        .unwrap_or_else(|| module.add_global(of, Some(AddressSpace::from(CONSTANT_SPACE)), name));
+    global.set_initializer(&of.const_int(value, false));
+    global.set_constant(true);
+    global.set_linkage(Linkage::Internal);
+}
+
+/// `gfx90a` is 9010, `gfx942` 9402, `gfx1100` 11000: major, minor and a hexadecimal step, as the libraries
+/// count.
+fn isa_version(target: Target) -> u64 {
+    let digits = target.arch().trim_start_matches("gfx");
+    let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
+    let major: u64 = major.parse().unwrap_or(0);
+    let minor: u64 = rest[..1].parse().unwrap_or(0);
+    let step = u64::from_str_radix(&rest[1..], 16).unwrap_or(0);
+    major * 1000 + minor * 100 + step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isa_versions_are_the_libraries_numbers() {
+        let version = |name: &str| isa_version(Target::parse(name).unwrap());
+        assert_eq!(version("hip:gfx90a"), 9010);
+        assert_eq!(version("hip:gfx942"), 9402);
+        assert_eq!(version("hip:gfx950"), 9500);
+        assert_eq!(version("hip:gfx1100"), 11000);
+        assert_eq!(version("hip:gfx1201"), 12001);
+    }
+}

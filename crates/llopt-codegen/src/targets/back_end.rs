@@ -1,0 +1,55 @@
+//! Where the vendors part around a module: what LLVM's back ends, their assemblers and their loaders want.
+
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::targets::RelocMode;
+use llopt_target::{Target, Vendor};
+
+use super::amdgpu::Amdgpu;
+use super::hooks::Hooks;
+use super::nvptx::Nvptx;
+use crate::options::CodegenOptions;
+
+/// A vendor's answers.
+pub(crate) trait BackEnd {
+    /// How code finds what it refers to when it is loaded.
+    fn relocation(&self) -> RelocMode;
+
+    /// Tells the loader of a new module what it has to know.
+    fn mark_module<'ctx>(&self, _context: &'ctx Context, _module: &Module<'ctx>) {}
+
+    /// Tells the device libraries that were linked in how to compute.
+    fn configure_libraries<'ctx>(
+        &self,
+        context: &'ctx Context,
+        module: &Module<'ctx>,
+        options: &CodegenOptions,
+    );
+
+    /// The last changes to a module that LLVM has optimised.
+    fn after_optimization(&self, module: &Module<'_>);
+
+    /// The assembly as its assembler wants it.
+    fn finish_assembly(&self, text: String) -> String {
+        text
+    }
+}
+
+/// The answers for a target.
+pub(crate) fn back_end(target: Target) -> Box<dyn BackEnd> {
+    match target.vendor() {
+        Vendor::Nvptx => Box::new(Nvptx::new(target)),
+        Vendor::Amdgpu => Box::new(Amdgpu::new(target)),
+    }
+}
+
+/// The instructions of a target.
+pub(crate) fn hooks(target: Target, options: &CodegenOptions) -> Box<dyn Hooks> {
+    match target.vendor() {
+        Vendor::Nvptx => {
+            let hooks = Nvptx::new(target);
+            Box::new(hooks.flushing_denormals(options.library_flushes_denormals))
+        }
+        Vendor::Amdgpu => Box::new(Amdgpu::new(target)),
+    }
+}
