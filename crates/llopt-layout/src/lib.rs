@@ -23,6 +23,7 @@ mod error;
 pub mod f2;
 pub mod instruction;
 mod layout;
+mod limits;
 mod list;
 pub mod matrix_product;
 mod permutation;
@@ -40,6 +41,7 @@ struct ReadMe;
 
 pub use dim::Dim;
 pub use error::{LayoutError, Side};
-pub use layout::{Coordinates, LinearLayout, MAX_BITS, MAX_DIMS};
+pub use layout::{Coordinates, LinearLayout};
+pub use limits::{MAX_BITS, MAX_DIMS};
 pub use list::InlineList;
 pub use permutation::BitPermutation;

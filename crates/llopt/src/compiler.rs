@@ -54,7 +54,7 @@ impl Compiler {
             let message = format!("there is no {kind} for {target}");
             return Err(Error::invalid(vec![Diagnostic::error("", message)]));
         }
-        if let Some(defect) = source.defect() {
+        if let Some(defect) = Diagnostic::of_source(source) {
             return Err(Error::invalid(vec![defect]));
         }
         let (input, options) = (source.clone(), self.options.clone());

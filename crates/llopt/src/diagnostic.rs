@@ -104,6 +104,17 @@ impl Diagnostic {
         diagnostic
     }
 
+    /// What makes a source unfit for any parser, if anything does: text that is not UTF-8.
+    pub(crate) fn of_source(source: &Source) -> Option<Self> {
+        if source.is_bytecode() {
+            return None;
+        }
+        let position = std::str::from_utf8(source.contents()).err()?.valid_up_to();
+        let (line, column) = place(source.contents(), position);
+        let location = format!("{}:{line}:{column}", source.name());
+        Some(Self::error(location, "the text is not UTF-8"))
+    }
+
     /// The line and the column, counted from one, if the place is known.
     pub fn position(&self) -> Option<(usize, usize)> {
         let mut parts = self.location.rsplitn(3, ':');
@@ -126,6 +137,14 @@ impl Diagnostic {
             source: Some(source),
         }
     }
+}
+
+/// Line and column, from one, of a byte.
+fn place(text: &[u8], position: usize) -> (usize, usize) {
+    let before = &text[..position];
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let start = before.iter().rposition(|&byte| byte == b'\n');
+    (line, position - start.map_or(0, |newline| newline + 1) + 1)
 }
 
 struct WithSource<'a> {
@@ -188,6 +207,16 @@ impl fmt::Display for Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_must_be_utf8() {
+        let source = Source::new("k.mlir", b"tt.func\n  \xff".to_vec());
+        let expected = "k.mlir:2:3: error: the text is not UTF-8";
+        assert_eq!(
+            Diagnostic::of_source(&source).unwrap().to_string(),
+            expected
+        );
+    }
 
     #[test]
     fn whole_rendered_error() {

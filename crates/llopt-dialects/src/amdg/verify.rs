@@ -11,13 +11,13 @@ use crate::{
     layout::encoding::{Encoding, layout_of},
     tables::type_set::TypeSet,
     tables::types::{MemDescParts, RankedTensor, TensorDesc, class_of},
-    tt::{RmwOp, ScaleDotElemType},
+    tt::{ScaleDotElemType, verify::update_exists},
     ttg::verify::{descriptor, encoding, unpacked_shape},
     ttng::verify::barrier,
 };
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};
-use melior::ir::{TypeLike, Value, ValueLike};
+use melior::ir::{Value, ValueLike};
 
 type Verified = Result<(), Complaint>;
 
@@ -55,25 +55,7 @@ pub fn buffer_store(operation: BufferStoreOp<'_, '_>) -> Verified {
 /// The update exists for the element type; the contiguity is a power of two.
 pub fn buffer_atomic_rmw(operation: BufferAtomicRmwOp<'_, '_>) -> Verified {
     let element = tensor(operation.value())?.element();
-    let float = element.is_float();
-    let update = operation.atomic_rmw_op();
-    let fits = match update {
-        RmwOp::Fadd => float,
-        RmwOp::Exch => true,
-        RmwOp::And
-        | RmwOp::Or
-        | RmwOp::Xor
-        | RmwOp::Add
-        | RmwOp::Max
-        | RmwOp::Min
-        | RmwOp::Umax
-        | RmwOp::Umin => !float,
-    };
-    if !fits {
-        return Err(Complaint::new(format!(
-            "there is no update `{update}` for elements of type '{element}'"
-        )));
-    }
+    update_exists(operation.atomic_rmw_op(), element)?;
     contiguity(operation.contiguity())
 }
 

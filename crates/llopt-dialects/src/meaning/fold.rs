@@ -1,5 +1,7 @@
 //! What the folds of all dialects share: constants known at compile time.
 
+pub use crate::tables::constant::{bits, is_poison};
+
 use crate::{
     tables::type_set::TypeSet,
     tables::types::{class_of, element_or_self},
@@ -8,7 +10,7 @@ use llopt_mlir::{
     dialect::Fold,
     ir::{AttributeExt, attr},
 };
-use melior::ir::{Attribute, AttributeLike, Type, Value, ValueLike};
+use melior::ir::{Attribute, Type, Value, ValueLike};
 
 /// The classes of integers.
 const INTEGERS: TypeSet = TypeSet::I1
@@ -26,11 +28,6 @@ pub type Constants<'x, 'c> = &'x [Option<Attribute<'c>>];
 /// The constant operand at a position.
 pub fn at<'c>(constants: Constants<'_, 'c>, index: usize) -> Option<Attribute<'c>> {
     constants.get(index).copied().flatten()
-}
-
-/// The bits of a scalar constant or of all elements of a splat.
-pub fn bits(constant: Attribute<'_>) -> Option<u64> {
-    constant.splat_bits().or_else(|| constant.as_bits())
 }
 
 /// Whether a constant stands for zero, in every element. Negative zero is not zero here.
@@ -89,12 +86,4 @@ pub fn changed_type<'c, 'a>(
     at(constants, 0)
         .and_then(|value| constant(value, result.r#type()))
         .map_or(Fold::None, Fold::attribute)
-}
-
-/// Whether an attribute is `#ub.poison`.
-pub fn is_poison(constant: Attribute<'_>) -> bool {
-    // Scalars, splats and dense constants are asked first: they may be long to print.
-    bits(constant).is_none()
-        && !constant.is_dense_elements()
-        && constant.to_string().starts_with("#ub.poison")
 }

@@ -1,8 +1,8 @@
 //! What the generated builders use to put an operation together.
 
 use crate::{
-    meaning::fold,
     tables::access,
+    tables::constant,
     tables::definition::{Groups, OpDefinition, TypeTransform},
     tables::make,
     text::format::FixedType,
@@ -134,7 +134,7 @@ pub fn constant<'c>(
     r#type: Type<'c>,
     location: Location<'c>,
 ) -> Option<Operation<'c>> {
-    let name = if fold::is_poison(value) {
+    let name = if constant::is_poison(value) {
         "ub.poison"
     } else {
         "arith.constant"

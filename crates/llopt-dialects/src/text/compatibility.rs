@@ -2,7 +2,7 @@
 //!
 //! They are read wherever an operation with a declarative format is read, and never printed.
 
-use crate::{tables::make, tt};
+use crate::tables::make;
 use llopt_mlir::{
     asm::{OpParser, Parsed},
     dialect::{AttributeSpec, OpSpec},
@@ -15,7 +15,7 @@ use llopt_mlir::{
 pub fn normalize(spec: &'static OpSpec, parser: &mut OpParser<'_, '_>) -> Parsed<()> {
     if spec.attributes.contains(&"cache")
         && let Some(policy) = parser.op_attribute("cachePolicy")
-        && tt::attribute::CACHE_POLICY.is(policy)
+        && AttributeSpec::of(policy).is_some_and(|kind| kind.mnemonic == "cache_policy")
     {
         let parameters = AttributeSpec::parameters_of(policy);
         for (index, name) in ["cache", "evict"].into_iter().enumerate() {

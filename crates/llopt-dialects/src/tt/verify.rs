@@ -24,6 +24,7 @@ pub use shape::{broadcast, cat, gather, join, make_range, reshape, splat, split,
 
 pub(crate) use descriptor::picked_rows;
 pub(crate) use matrix::product_shapes;
+pub(crate) use memory::update_exists;
 
 use crate::tables::types::RankedTensor;
 use llopt_mlir::{diagnostic::Complaint, ir::TypeExt};

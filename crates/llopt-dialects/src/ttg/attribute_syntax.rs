@@ -90,6 +90,7 @@ pub mod shared_linear {
     const BLOCK: usize = 1;
     const ALIGNMENT: usize = 2;
 
+    // Stands twice because it is a hook: the signature and the way to the braces are MLIR's and the dialect's.
     /// Parses from `<`.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::{Dims, LinearLayout, MAX_BITS, MAX_DIMS, log2_of};
-use crate::{Dim, LayoutError, Side};
+use super::{Dims, LinearLayout, log2_of};
+use crate::{Dim, LayoutError, MAX_BITS, MAX_DIMS, Side};
 
 impl LinearLayout {
     /// The layout without dimensions; it maps the only point to the only point.

@@ -37,13 +37,7 @@ pub use query::Coordinates;
 use core::hash::{Hash, Hasher};
 
 use crate::f2::low_mask;
-use crate::{Dim, InlineList, LayoutError, Side};
-
-/// The most bits of the inputs, and of the outputs, of a layout: 2^32 points.
-pub const MAX_BITS: usize = 32;
-
-/// The most input dimensions, and the most output dimensions, of a layout.
-pub const MAX_DIMS: usize = 24;
+use crate::{Dim, InlineList, LayoutError, MAX_BITS, MAX_DIMS, Side};
 
 /// The dimensions of one side: names with sizes as log2, minor to major.
 #[derive(Clone, Copy)]

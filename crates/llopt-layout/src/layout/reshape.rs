@@ -1,9 +1,9 @@
 //! Reordering, regrouping, renaming, resizing, cutting and joining dimensions.
 
 use super::compose::require_same_names;
-use super::{Dims, LinearLayout, MAX_DIMS, Rearrange, log2_of};
+use super::{Dims, LinearLayout, Rearrange, log2_of};
 use crate::f2::WORD;
-use crate::{Dim, LayoutError, Side};
+use crate::{Dim, LayoutError, MAX_DIMS, Side};
 
 impl LinearLayout {
     /// The same map with its input dimensions in another order.

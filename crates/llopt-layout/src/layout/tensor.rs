@@ -6,9 +6,9 @@
 //! closed under shape operations. Operations that make new elements (join, broadcast) take them
 //! into new registers.
 
-use super::{Dims, LinearLayout, MAX_DIMS};
+use super::{Dims, LinearLayout};
 use crate::f2::WORD;
-use crate::{Dim, InlineList, LayoutError, Side};
+use crate::{Dim, InlineList, LayoutError, MAX_DIMS, Side};
 
 impl LinearLayout {
     /// The rank of the tensor.

@@ -4,7 +4,10 @@
 //! working, and answers what the hook would answer after an error.
 
 use super::{AttributeSpec, DialectSpec, EffectSink, Effects, Fold, FoldResult, InferInput};
-use super::{NameSink, OpSpec, Parameters, RangeSink, RegionPoint, Speculation, SuccessorSink};
+use super::{
+    NameSink, OpSpec, Parameters, RangeSink, RegionPoint, Speculation, SuccessorSink,
+    VerifyParametersFn,
+};
 use crate::{
     asm::{AsmParser, AsmPrinter, OpParser, OpPrinter},
     diagnostic,
@@ -478,6 +481,23 @@ unsafe extern "C" fn type_print(address: *const c_void, r#type: MlirType, printe
     });
 }
 
+/// Runs the verifier of a kind, and reports what it complains of.
+fn verified<S>(
+    spec: &'static S,
+    verify: Option<VerifyParametersFn<S>>,
+    location: MlirLocation,
+    parameters: Parameters<'_>,
+) -> bool {
+    match verify.map_or(Ok(()), |verify| verify(spec, parameters)) {
+        Ok(()) => true,
+        Err(complaint) => {
+            // SAFETY: MLIR keeps the location of the object that is verified.
+            let _ = complaint.report_at(unsafe { Location::from_raw(location) });
+            false
+        }
+    }
+}
+
 unsafe extern "C" fn attribute_verify(
     address: *const c_void,
     location: MlirLocation,
@@ -486,17 +506,9 @@ unsafe extern "C" fn attribute_verify(
 ) -> bool {
     let spec: &'static AttributeSpec = unsafe { spec(address) };
     guard(false, at_location(location), || {
-        let parameters = unsafe { Parameters::from_raw(ffi::slice(parameters, count)) };
-        match spec
-            .verify
-            .map_or(Ok(()), |verify| verify(spec, parameters))
-        {
-            Ok(()) => true,
-            Err(complaint) => {
-                let _ = complaint.report_at(unsafe { Location::from_raw(location) });
-                false
-            }
-        }
+        verified(spec, spec.verify, location, unsafe {
+            Parameters::from_raw(ffi::slice(parameters, count))
+        })
     })
 }
 
@@ -508,17 +520,9 @@ unsafe extern "C" fn type_verify(
 ) -> bool {
     let spec: &'static TypeSpec = unsafe { spec(address) };
     guard(false, at_location(location), || {
-        let parameters = unsafe { Parameters::from_raw(ffi::slice(parameters, count)) };
-        match spec
-            .verify
-            .map_or(Ok(()), |verify| verify(spec, parameters))
-        {
-            Ok(()) => true,
-            Err(complaint) => {
-                let _ = complaint.report_at(unsafe { Location::from_raw(location) });
-                false
-            }
-        }
+        verified(spec, spec.verify, location, unsafe {
+            Parameters::from_raw(ffi::slice(parameters, count))
+        })
     })
 }
 

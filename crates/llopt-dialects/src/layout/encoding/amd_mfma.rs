@@ -1,9 +1,10 @@
 //! `#ttg.amd_mfma`: the result of AMD's MFMA instructions (CDNA, 64 lanes).
 
-use llopt_layout::{Dim, LinearLayout};
+use llopt_layout::LinearLayout;
 use llopt_target::matrix::{Axis, Fragment, amdgpu};
 
-use super::tile::{Tile, matrix_order, verify_counts, verify_rank};
+use super::field::{matrix_order, verify_counts, verify_rank};
+use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
 /// The fields of `#ttg.amd_mfma`.
@@ -101,25 +102,14 @@ impl AmdMfma {
             };
             if axis == Axis::M { m } else { n }
         };
-        let tile = Tile::distributed(&matrix_order(rank, true))?
+        Tile::distributed(&matrix_order(rank, true))?
             .fragment(self.fragment()?, 1, dim_of)?
-            .along(Dim::REGISTER, self.tiles_per_warp[n], n)?
-            .along(Dim::WARP, self.warps_per_cta[n], n)?;
-        // A warp's tiles are numbered along n through the whole tensor, before the next row of
-        // tiles; the matrix product's lowering counts on it.
-        let columns = [self.warps_per_cta[n], self.tiles_per_warp[n]]
-            .iter()
-            .fold(u64::from(self.shape().1), |size, &count| {
-                size.saturating_mul(count.into())
-            });
-        let repeats = super::tile::size_u32(shape[n] / columns);
-        let mut tile = tile
-            .along(Dim::REGISTER, repeats, n)?
-            .along(Dim::REGISTER, self.tiles_per_warp[m], m)?
-            .along(Dim::WARP, self.warps_per_cta[m], m)?;
-        if rank == 3 {
-            tile = tile.along(Dim::WARP, self.warps_per_cta[0], 0)?;
-        }
-        tile.on(shape, &self.cga_layout)
+            .warp_tiles(
+                shape,
+                self.shape().1,
+                &self.tiles_per_warp,
+                &self.warps_per_cta,
+            )?
+            .on(shape, &self.cga_layout)
     }
 }

@@ -6,8 +6,8 @@
 
 use llopt_layout::LinearLayout;
 
+use super::field::{verify_order, verify_rank};
 use super::swizzled_shared::{swizzled_rows, verify_swizzle};
-use super::tile::{verify_order, verify_rank};
 use super::{CgaLayout, EncodingError};
 
 /// The fields of `#ttg.amd_rotating_shared`.

@@ -461,7 +461,7 @@ impl<'c> Writer<'c> {
                 let shape: Vec<u32> = component
                     .out_dims()
                     .iter()
-                    .map(|&dim| super::tile::size_u32(component.out_dim_size(dim)))
+                    .map(|&dim| super::field::size_u32(component.out_dim_size(dim)))
                     .collect();
                 let fields = vec![
                     ("intervals", self.list(&intervals)),

@@ -3,7 +3,8 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::tile::{Tile, verify_counts, verify_order, verify_rank};
+use super::field::{verify_counts, verify_order, verify_rank};
+use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
 /// The fields of `#ttg.blocked`; lists have one entry per dimension.
@@ -41,8 +42,8 @@ impl Blocked {
         let rank = shape.len();
         verify_rank("ttg.blocked", rank, 1..=usize::MAX, "at least 1")?;
         verify_counts("sizePerThread", size_per_thread, rank)?;
-        super::tile::verify_power_of_two("num-warps", num_warps)?;
-        super::tile::verify_power_of_two("threads-per-warp", threads_per_warp)?;
+        super::field::verify_power_of_two("num-warps", num_warps)?;
+        super::field::verify_power_of_two("threads-per-warp", threads_per_warp)?;
         cga_layout.verify(rank)?;
         let order_indices = verify_order(order, rank)?;
         let share = cga_layout.share(shape)?;
@@ -91,7 +92,7 @@ impl Blocked {
         let rank = shape.len();
         verify_rank("ttg.blocked", rank, 1..=usize::MAX, "at least 1")?;
         verify_counts("sizePerThread", size_per_thread, rank)?;
-        super::tile::verify_power_of_two("num-ctas", num_ctas)?;
+        super::field::verify_power_of_two("num-ctas", num_ctas)?;
         let mut split = vec![1; rank];
         let mut left = num_ctas;
         for &dim in verify_order(order, rank)?.iter().rev() {

@@ -48,10 +48,10 @@ impl CgaLayout {
         order: &[u32],
     ) -> Result<Self, EncodingError> {
         let rank = order.len();
-        super::tile::verify_counts("CTAsPerCGA", per_dim, rank)?;
-        super::tile::verify_counts("CTASplitNum", split, rank)?;
+        super::field::verify_counts("CTAsPerCGA", per_dim, rank)?;
+        super::field::verify_counts("CTASplitNum", split, rank)?;
         let mut bases = Vec::new();
-        for dim in super::tile::verify_order(order, rank)? {
+        for dim in super::field::verify_order(order, rank)? {
             if split[dim] > per_dim[dim] {
                 return Err(EncodingError::FieldValue {
                     field: "CTASplitNum",
@@ -94,7 +94,7 @@ impl CgaLayout {
     /// [`EncodingError::CgaLayout`] when the bases form no layout.
     pub fn split(&self) -> Result<Vec<u32>, EncodingError> {
         let layout = self.layout()?;
-        let size = |dim| super::tile::size_u32(layout.out_dim_size(Dim::tensor(dim)));
+        let size = |dim| super::field::size_u32(layout.out_dim_size(Dim::tensor(dim)));
         Ok((0..self.rank).map(size).collect())
     }
 
@@ -136,7 +136,7 @@ impl CgaLayout {
         let mut layout = self.layout()?;
         for (dim, &size) in shape.iter().enumerate() {
             if layout.out_dim_size(Dim::tensor(dim)) > size {
-                layout = layout.resize_out(Dim::tensor(dim), super::tile::size_u32(size))?;
+                layout = layout.resize_out(Dim::tensor(dim), super::field::size_u32(size))?;
             }
         }
         Ok(layout)

@@ -6,8 +6,9 @@
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::{Axis, amdgpu, nvptx};
 
+use super::field::{matrix_order, size_u32, verify_order, verify_power_of_two, verify_rank};
 use super::nvidia_mma::{WARP_GROUP_LEVEL, WARP_LEVEL};
-use super::tile::{Tile, matrix_order, size_u32, verify_order, verify_power_of_two, verify_rank};
+use super::tile::Tile;
 use super::{AmdMfma, AmdWmma, Blocked, CgaLayout, Encoding, EncodingError, NvidiaMma};
 
 /// The fields of `#ttg.dot_op`.

@@ -5,7 +5,8 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::tile::{Tile, size_u32};
+use super::field::size_u32;
+use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
 const INS: [Dim; 4] = [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK];

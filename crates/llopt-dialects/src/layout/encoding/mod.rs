@@ -53,9 +53,11 @@ mod amd_rotating_shared;
 mod amd_wmma;
 mod attribute;
 mod blocked;
+mod bulk_box;
 mod cga_layout;
 mod dot_operand;
 mod error;
+mod field;
 mod linear;
 mod nvidia_mma;
 mod nvmma_shared;
@@ -73,6 +75,7 @@ pub use amd_rotating_shared::AmdRotatingShared;
 pub use amd_wmma::AmdWmma;
 pub use attribute::layout_of;
 pub use blocked::Blocked;
+pub use bulk_box::BulkBox;
 pub use cga_layout::CgaLayout;
 pub use dot_operand::DotOperand;
 pub use error::EncodingError;
@@ -119,17 +122,6 @@ pub enum Encoding {
     TensorMemory(TensorMemory),
     /// `#ttng.tensor_memory_scales_encoding`
     TensorMemoryScales(TensorMemoryScales),
-}
-
-/// What one copy of a bulk copy unit (TMA) moves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BulkBox {
-    /// Extents in elements, one for each dimension of the tensor.
-    pub shape: Vec<u64>,
-    /// Bytes of a row over which groups of 16 bytes are exchanged: 32, 64 or 128; 0 for none.
-    pub swizzle_bytes: u32,
-    /// Whether pairs of 4-bit values are spread out.
-    pub fp4_padded: bool,
 }
 
 /// Calls a method that every kind has.
@@ -228,7 +220,7 @@ impl Encoding {
     /// two, or smaller than the encoding can be on.
     pub fn linear_layout(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         self.verify()?;
-        tile::verify_shape(self.rank(), shape)?;
+        field::verify_shape(self.rank(), shape)?;
         each_kind!(self, encoding => encoding.layout_on(shape))
     }
 

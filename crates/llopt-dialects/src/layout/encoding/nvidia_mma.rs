@@ -8,7 +8,8 @@
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::{Axis, nvptx};
 
-use super::tile::{Tile, matrix_order, verify_counts, verify_rank};
+use super::field::{matrix_order, verify_counts, verify_rank};
+use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
 /// The fields of `#ttg.nvidia_mma`.

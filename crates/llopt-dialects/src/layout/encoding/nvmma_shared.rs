@@ -11,7 +11,8 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::tile::{Tile, size_u32, verify_rank};
+use super::field::{size_u32, verify_rank};
+use super::tile::Tile;
 use super::{BulkBox, CgaLayout, EncodingError};
 
 /// The fields of `#ttg.nvmma_shared`.

@@ -6,9 +6,10 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
+use super::field::{verify_order, verify_power_of_two};
 use super::linear::{cga_layout_of, verify_explicit};
 use super::shared_linear::{exactly_on, memory_layout};
-use super::tile::{Tile, verify_order, verify_power_of_two};
+use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
 /// The fields of `#ttg.padded_shared`.
@@ -54,7 +55,7 @@ impl PaddedShared {
         order: &[u32],
         shape: &[u64],
     ) -> Result<Self, EncodingError> {
-        super::tile::verify_shape(order.len(), shape)?;
+        super::field::verify_shape(order.len(), shape)?;
         let order = verify_order(order, shape.len())?;
         let single = CgaLayout::single(shape.len());
         Self::new(pads, Tile::memory(&order)?.on(shape, &single)?)

@@ -2,8 +2,8 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
+use super::field::verify_power_of_two;
 use super::linear::{cga_layout_of, verify_explicit};
-use super::tile::verify_power_of_two;
 use super::{CgaLayout, EncodingError};
 
 /// The bases and the alignment of `#ttg.shared_linear`.
@@ -50,6 +50,7 @@ impl SharedLinear {
         &self.layout
     }
 
+    // Stands twice because each encoding's file has all its accessors, and these read the layout of `linear`.
     /// The alignment of the memory in bytes.
     #[must_use]
     pub fn alignment(&self) -> u32 {

@@ -5,7 +5,7 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::tile::verify_rank;
+use super::field::verify_rank;
 use super::{CgaLayout, Encoding, EncodingError};
 
 /// The fields of `#ttg.slice`.

@@ -6,8 +6,9 @@
 
 use llopt_layout::LinearLayout;
 
+use super::field::{size_u32, verify_order, verify_power_of_two, verify_rank};
 use super::nvmma_shared::MAX_BOX;
-use super::tile::{Tile, size_u32, verify_order, verify_power_of_two, verify_rank};
+use super::tile::Tile;
 use super::{BulkBox, CgaLayout, EncodingError};
 
 /// The fields of `#ttg.swizzled_shared`.
@@ -26,6 +27,7 @@ pub struct SwizzledShared {
 }
 
 impl SwizzledShared {
+    // Stands twice because each encoding's file has all its accessors, and these fields are also `amd_rotating_shared`'s.
     /// The rank of the tensors.
     #[must_use]
     pub fn rank(&self) -> usize {

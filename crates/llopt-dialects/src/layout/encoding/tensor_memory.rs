@@ -9,7 +9,7 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::tile::{size_u32, verify_power_of_two};
+use super::field::{size_u32, verify_power_of_two};
 use super::{CgaLayout, EncodingError};
 
 /// The rows (lanes) of tensor memory.

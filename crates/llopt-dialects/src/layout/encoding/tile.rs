@@ -1,8 +1,9 @@
 //! The plan that encodings share: deal out a tile, repeat it or wrap it around, put the blocks on top.
 
-use llopt_layout::{Dim, LayoutError, LinearLayout, MAX_BITS, Side};
+use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::{Axis, Fragment};
 
+use super::field::size_u32;
 use super::{CgaLayout, EncodingError};
 
 /// One block's tile while it is being dealt out, lowest bits first.
@@ -132,6 +133,33 @@ impl Tile {
         Ok(self)
     }
 
+    /// Deals the results of AMD's matrix instructions, `width` columns wide, to a warp's registers and to the warps.
+    ///
+    /// A warp's tiles are numbered along the columns through the whole tensor, before the next row of tiles; the
+    /// matrix product's lowering counts on it.
+    pub(super) fn warp_tiles(
+        self,
+        shape: &[u64],
+        width: u32,
+        tiles_per_warp: &[u32],
+        warps_per_cta: &[u32],
+    ) -> Result<Self, EncodingError> {
+        let (m, n) = (shape.len() - 2, shape.len() - 1);
+        let columns = [width, warps_per_cta[n], tiles_per_warp[n]]
+            .iter()
+            .fold(1, |size: u64, &count| size.saturating_mul(count.into()));
+        let tile = self
+            .along(Dim::REGISTER, tiles_per_warp[n], n)?
+            .along(Dim::WARP, warps_per_cta[n], n)?
+            .along(Dim::REGISTER, size_u32(shape[n] / columns), n)?
+            .along(Dim::REGISTER, tiles_per_warp[m], m)?
+            .along(Dim::WARP, warps_per_cta[m], m)?;
+        match shape.len() {
+            3 => tile.along(Dim::WARP, warps_per_cta[0], 0),
+            _ => Ok(tile),
+        }
+    }
+
     fn times(self, step: &LinearLayout) -> Result<Self, EncodingError> {
         Ok(Self {
             layout: self.layout.product(step)?,
@@ -178,105 +206,5 @@ impl Tile {
         let standard: Vec<Dim> = (0..shape.len()).map(Dim::tensor).collect();
         let layout = layout.transpose_outs(&standard)?;
         Ok(layout.product(&blocks)?)
-    }
-}
-
-/// A size that [`verify_shape`] has passed, or a part of one.
-pub(super) fn size_u32(size: u64) -> u32 {
-    u32::try_from(size).unwrap_or(u32::MAX)
-}
-
-/// Whether a shape has the right rank, and sizes that a layout can have each and together.
-pub(super) fn verify_shape(rank: usize, shape: &[u64]) -> Result<(), EncodingError> {
-    if shape.len() != rank {
-        return Err(EncodingError::ShapeRank {
-            expected: rank,
-            found: shape.len(),
-        });
-    }
-    let mut bits = 0;
-    for (dim, &size) in shape.iter().enumerate() {
-        if !size.is_power_of_two() || u32::try_from(size).is_err() {
-            return Err(EncodingError::ShapeSize { dim, size });
-        }
-        bits += size.trailing_zeros();
-        if bits as usize > MAX_BITS {
-            let (side, dim) = (Side::Output, Dim::tensor(dim));
-            return Err(LayoutError::TooManyBits { side, dim, bits }.into());
-        }
-    }
-    Ok(())
-}
-
-/// The dimensions of a matrix (or a batch of them) with the columns fastest, or the rows.
-pub(super) fn matrix_order(rank: usize, columns_first: bool) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rank).rev().collect();
-    if !columns_first && rank >= 2 {
-        order.swap(0, 1);
-    }
-    order
-}
-
-/// Whether a list has one entry per dimension, each a power of two.
-pub(super) fn verify_counts(
-    field: &'static str,
-    counts: &[u32],
-    rank: usize,
-) -> Result<(), EncodingError> {
-    if counts.len() != rank {
-        return Err(EncodingError::FieldRank {
-            field,
-            expected: rank,
-            found: counts.len(),
-        });
-    }
-    match counts.iter().position(|count| !count.is_power_of_two()) {
-        Some(dim) => Err(EncodingError::EntryNotPowerOfTwo {
-            field,
-            dim,
-            value: counts[dim],
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Whether a number is a power of two.
-pub(super) fn verify_power_of_two(field: &'static str, value: u32) -> Result<(), EncodingError> {
-    if value.is_power_of_two() {
-        Ok(())
-    } else {
-        Err(EncodingError::NotPowerOfTwo { field, value })
-    }
-}
-
-/// An order as indices, if it names each dimension once.
-pub(super) fn verify_order(order: &[u32], rank: usize) -> Result<Vec<usize>, EncodingError> {
-    let indices: Vec<usize> = order.iter().map(|&dim| dim as usize).collect();
-    let each_once = (0..rank).all(|dim| indices.contains(&dim));
-    if each_once && indices.len() == rank {
-        Ok(indices)
-    } else {
-        Err(EncodingError::Order {
-            order: order.to_vec(),
-            rank,
-        })
-    }
-}
-
-/// Whether the rank lies in a range.
-pub(super) fn verify_rank(
-    encoding: &'static str,
-    rank: usize,
-    range: std::ops::RangeInclusive<usize>,
-    allowed: &'static str,
-) -> Result<(), EncodingError> {
-    if range.contains(&rank) {
-        Ok(())
-    } else {
-        Err(EncodingError::Rank {
-            encoding,
-            rank,
-            allowed,
-        })
     }
 }

@@ -58,8 +58,12 @@ pub fn store(operation: StoreOp<'_, '_>) -> Verified {
 /// The update exists for the element type.
 pub fn atomic_rmw(operation: AtomicRmwOp<'_, '_>) -> Verified {
     let element = element_or_self(operation.val().r#type());
+    update_exists(operation.atomic_rmw_op(), element)
+}
+
+/// Whether there is such an update of elements of a type.
+pub(crate) fn update_exists(update: RmwOp, element: Type<'_>) -> Verified {
     let float = element.is_float();
-    let update = operation.atomic_rmw_op();
     let fits = match update {
         RmwOp::Fadd => float,
         RmwOp::Exch => true,

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{BlockId, Op, Slot, Terminator};
+use crate::machine::bytecode::{BlockId, EdgeId, Op, Slot, Terminator};
 use crate::machine::row::{self, Real, mask};
 use crate::translate::assembly::Bound;
 use crate::translate::emit::Emitter;
@@ -196,6 +196,13 @@ impl Translator<'_, '_> {
             .ok_or_else(|| Unknown::new(format!("the PTX label '{label}'")))?;
         let next = self.e.new_block();
         let edge = self.e.edge(target);
+        self.leave(guard, edge, next);
+        self.e.enter(next);
+        Ok(())
+    }
+
+    /// Ends the block: along `edge` where the guard holds, else to `next`.
+    fn leave(&mut self, guard: Option<(bool, Slot)>, edge: EdgeId, next: BlockId) {
         let terminator = match guard {
             None => Terminator::Jump(edge),
             Some((negate, condition)) => {
@@ -213,30 +220,12 @@ impl Translator<'_, '_> {
             }
         };
         self.e.terminate(terminator);
-        self.e.enter(next);
-        Ok(())
     }
 
     fn exit(&mut self, guard: Option<(bool, Slot)>) -> Decoded<()> {
         let (gone, next) = (self.e.new_block(), self.e.new_block());
         let edge = self.e.edge(gone);
-        let terminator = match guard {
-            None => Terminator::Jump(edge),
-            Some((negate, condition)) => {
-                let through = self.e.edge(next);
-                let (then, otherwise) = if negate {
-                    (through, edge)
-                } else {
-                    (edge, through)
-                };
-                Terminator::Branch {
-                    condition,
-                    then,
-                    otherwise,
-                }
-            }
-        };
-        self.e.terminate(terminator);
+        self.leave(guard, edge, next);
         self.e.enter(gone);
         self.e.terminate(Terminator::Exit);
         self.e.enter(next);
