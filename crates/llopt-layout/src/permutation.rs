@@ -1,7 +1,7 @@
 //! Renaming registers: a permutation of the bits of one input dimension.
 
-use crate::f2::low_mask;
 use crate::MAX_BITS;
+use crate::f2::low_mask;
 use crate::{Dim, InlineList, LayoutError, LinearLayout, Side};
 
 /// A selection and reordering of the bits of one input dimension: bit `i` afterwards is bit

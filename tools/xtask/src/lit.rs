@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::test::Tally;
+use crate::tally::Tally;
 use crate::{device, process, workspace};
 
 /// Runs lit over the whole suite, or over the tests whose path contains `filter`.

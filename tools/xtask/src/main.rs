@@ -19,6 +19,7 @@ mod python;
 mod rules;
 mod setup;
 mod simulate;
+mod tally;
 mod test;
 mod tidy;
 mod workspace;

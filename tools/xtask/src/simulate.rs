@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::test::Tally;
+use crate::tally::Tally;
 use crate::{device, process, workspace};
 
 /// Debian's own Python, whose NumPy set-up installs; another one may come first on the path.

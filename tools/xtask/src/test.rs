@@ -6,6 +6,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::tally::Tally;
 use crate::{device, lit, process, setup, simulate, workspace};
 
 /// Which tests to run.
@@ -14,32 +15,6 @@ pub struct Options {
     /// Only the lit tests whose path contains this; no cargo tests
     #[arg(long, value_name = "TEXT")]
     lit: Option<String>,
-}
-
-/// How many tests passed and how many failed.
-#[derive(Clone, Copy, Default)]
-pub struct Tally {
-    /// Tests that ran and succeeded.
-    pub passed: u64,
-    /// Tests that ran and failed, or that could not be run.
-    pub failed: u64,
-}
-
-impl Tally {
-    /// Adds what one closing line of a Rust test binary says; other lines count nothing.
-    fn add_cargo_line(&mut self, line: &str) {
-        let Some(result) = line.strip_prefix("test result: ") else {
-            return;
-        };
-        let words: Vec<&str> = result.split([' ', ';']).filter(|w| !w.is_empty()).collect();
-        for pair in words.windows(2) {
-            match (pair[0].parse::<u64>(), pair[1]) {
-                (Ok(count), "passed") => self.passed += count,
-                (Ok(count), "failed") => self.failed += count,
-                _ => {}
-            }
-        }
-    }
 }
 
 /// Runs the tests; fails if any test failed or if there was none.
@@ -99,22 +74,4 @@ pub fn run(options: &Options) -> Result<()> {
         bail!("no test ran");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Tally;
-
-    #[test]
-    fn closing_lines_of_test_binaries_are_added_up() {
-        let mut tally = Tally::default();
-        for line in [
-            "running 3 tests",
-            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.00s",
-            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
-        ] {
-            tally.add_cargo_line(line);
-        }
-        assert_eq!((tally.passed, tally.failed), (4, 2));
-    }
 }

@@ -6,13 +6,20 @@
 //! 4. No mark of unfinished work; what is left for later names the condition it waits for.
 //! 5. No path of somebody's machine.
 //! 6. Relative links in the documents lead somewhere, down to the heading.
+//! 7. No files of a crate import each other in a circle.
+//! 8. Code generation knows vendors in `targets/` only, and their folders have the same files.
+//! 9. No long passage of code stands twice without a reason.
 //!
 //! All findings are printed in the compiler's `file:line: text` form, and any one of them
 //! makes the command fail.
 
 mod arrows;
+mod circles;
+mod clones;
 mod links;
+mod rust;
 mod sources;
+mod vendors;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -65,6 +72,7 @@ pub fn run() -> Result<()> {
     let root = workspace::root();
     let files = tracked_files(&root)?;
     let mut findings = arrows::check(&workspace::metadata()?)?;
+    let mut rust = Vec::new();
     for path in &files {
         findings.extend(sources::check_path(path));
         let Ok(text) = std::fs::read_to_string(root.join(path)) else {
@@ -75,7 +83,14 @@ pub fn run() -> Result<()> {
         if path.extension().is_some_and(|e| e == "md") {
             findings.extend(links::check(&root, path, &text));
         }
+        if path.extension().is_some_and(|e| e == "rs") {
+            rust.push((path.as_path(), text));
+        }
     }
+    let rust: Vec<(&Path, &str)> = rust.iter().map(|(path, text)| (*path, &**text)).collect();
+    findings.extend(circles::check(&rust));
+    findings.extend(vendors::check(&rust));
+    findings.extend(clones::check(&rust));
     for finding in &findings {
         println!("{finding}");
     }

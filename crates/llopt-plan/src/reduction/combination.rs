@@ -5,7 +5,26 @@ use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionLike, RegionRef, ValueLike};
 
-use super::warp::WarpCombination;
+/// A combination of integers that hardware may do over the lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpCombination {
+    /// Sum modulo 2^32.
+    Add,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// The least signed number.
+    MinSigned,
+    /// The greatest signed number.
+    MaxSigned,
+    /// The least unsigned number.
+    MinUnsigned,
+    /// The greatest unsigned number.
+    MaxUnsigned,
+}
 
 /// What two values become one by.
 #[derive(Clone, Copy, Debug, PartialEq)]

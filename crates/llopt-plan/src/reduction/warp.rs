@@ -33,28 +33,8 @@ use llopt_layout::plan::Costs;
 use llopt_target::{Feature, Target};
 
 use super::combination::Combination;
+pub use super::combination::WarpCombination;
 use crate::element::Element;
-
-/// A combination of integers that hardware may do over the lanes of a warp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarpCombination {
-    /// Sum modulo 2^32.
-    Add,
-    /// Bitwise and.
-    And,
-    /// Bitwise or.
-    Or,
-    /// Bitwise exclusive or.
-    Xor,
-    /// The least signed number.
-    MinSigned,
-    /// The greatest signed number.
-    MaxSigned,
-    /// The least unsigned number.
-    MinUnsigned,
-    /// The greatest unsigned number.
-    MaxUnsigned,
-}
 
 /// A step inside of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,441 @@
+//! Source files of a crate that import each other in a circle.
+//!
+//! A file imports another when a path in it (in a `use`, or in code, beginning with `crate`, `super`, `self`
+//! or a child module) leads to an item that the other file defines. A re-export is looked through: whoever
+//! names `a::Item` imports the file that defines `Item`, not the file of `a` that hands it on. Tests do not
+//! count, and a `mod` line is no import.
+//!
+//! Files in a circle can only be read, moved and tested together. Those that exist are listed in
+//! [`KNOWN`], each with its reason; the list may only shrink, so a file that has left its circle must leave
+//! the list as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::Finding;
+use super::rust::{self, Import};
+
+/// Circles that may stay, as the files in them from the crates' folder on, with the reason.
+const KNOWN: &[(&[&str], &str)] = &[
+    (
+        &[
+            "crates/llopt/src/build/kernel.rs",
+            "crates/llopt/src/build/operand.rs",
+            "crates/llopt/src/build/value.rs",
+        ],
+        "a value knows its kernel, a kernel makes values, and a number becomes a value of a kernel",
+    ),
+    (
+        &[
+            "crates/llopt-codegen/src/ops/asynchronous/copy_wait.rs",
+            "crates/llopt-codegen/src/walk/function.rs",
+        ],
+        "the walk keeps the log of copies, from which the op that waits counts",
+    ),
+    (
+        &[
+            "crates/llopt-dialects/src/layout/encoding/dot_operand.rs",
+            "crates/llopt-dialects/src/layout/encoding/mod.rs",
+            "crates/llopt-dialects/src/layout/encoding/slice.rs",
+        ],
+        "a slice and an operand of a product have a parent, which is any encoding",
+    ),
+    (
+        &[
+            "crates/llopt-dialects/src/tables/access.rs",
+            "crates/llopt-dialects/src/tables/definition.rs",
+            "crates/llopt-dialects/src/text/compatibility.rs",
+            "crates/llopt-dialects/src/text/format.rs",
+            "crates/llopt-dialects/src/text/format/parser.rs",
+            "crates/llopt-dialects/src/text/format/printer.rs",
+        ],
+        "a definition has a format, whose directives are functions of the parser and the printer, which read the definition",
+    ),
+    (
+        &[
+            "crates/llopt-layout/src/plan/mod.rs",
+            "crates/llopt-layout/src/plan/packing.rs",
+            "crates/llopt-layout/src/plan/shared/access.rs",
+            "crates/llopt-layout/src/plan/shared/mod.rs",
+            "crates/llopt-layout/src/plan/shared/space.rs",
+            "crates/llopt-layout/src/plan/shared/swizzle.rs",
+            "crates/llopt-layout/src/plan/shuffle/mod.rs",
+        ],
+        "a plan is one of the movements, and each way of moving is planned with the counts of a plan",
+    ),
+    (
+        &[
+            "crates/llopt-mlir/src/asm/op_parser.rs",
+            "crates/llopt-mlir/src/asm/parser.rs",
+            "crates/llopt-mlir/src/asm/printer.rs",
+            "crates/llopt-mlir/src/dialect.rs",
+            "crates/llopt-mlir/src/dialect/hooks.rs",
+            "crates/llopt-mlir/src/dialect/kind.rs",
+            "crates/llopt-mlir/src/dialect/operation.rs",
+            "crates/llopt-mlir/src/ir/operation.rs",
+            "crates/llopt-mlir/src/pass.rs",
+            "crates/llopt-mlir/src/rewrite.rs",
+        ],
+        "MLIR calls back: hooks hand parsers, printers and rewriters to specs, and these ask specs",
+    ),
+    (
+        &[
+            "crates/llopt-sim/src/machine/block.rs",
+            "crates/llopt-sim/src/machine/bytecode.rs",
+            "crates/llopt-sim/src/machine/counters.rs",
+            "crates/llopt-sim/src/machine/execute.rs",
+            "crates/llopt-sim/src/machine/findings.rs",
+            "crates/llopt-sim/src/machine/launch.rs",
+            "crates/llopt-sim/src/machine/warp.rs",
+            "crates/llopt-sim/src/memory/access.rs",
+            "crates/llopt-sim/src/memory/banks.rs",
+            "crates/llopt-sim/src/memory/bulk.rs",
+            "crates/llopt-sim/src/memory/shadow.rs",
+            "crates/llopt-sim/src/memory/transfer.rs",
+            "crates/llopt-sim/src/units/matrix.rs",
+            "crates/llopt-sim/src/units/print.rs",
+        ],
+        "a block executes ops, and an op acts on the block: on its warps, its memory and its counters",
+    ),
+    (
+        &[
+            "crates/llopt-sim/src/reference.rs",
+            "crates/llopt-sim/src/reference/bound.rs",
+            "crates/llopt-sim/src/reference/descriptor.rs",
+            "crates/llopt-sim/src/reference/library.rs",
+            "crates/llopt-sim/src/reference/value.rs",
+        ],
+        "a value carries the bound of its error, and a descriptor is a value of values",
+    ),
+    (
+        &[
+            "crates/llopt-sim/src/translate/assembly/ptx.rs",
+            "crates/llopt-sim/src/translate/assembly/ptx_arithmetic.rs",
+            "crates/llopt-sim/src/translate/assembly/ptx_bulk.rs",
+            "crates/llopt-sim/src/translate/assembly/ptx_convert.rs",
+            "crates/llopt-sim/src/translate/assembly/ptx_memory.rs",
+            "crates/llopt-sim/src/translate/assembly/ptx_sync.rs",
+            "crates/llopt-sim/src/translate/assembly/ptx_wgmma.rs",
+            "crates/llopt-sim/src/translate/intrinsics/nvvm.rs",
+        ],
+        "the translation of a text picks the family of each instruction, and the families write into the translation",
+    ),
+    (
+        &[
+            "crates/llopt-target/src/matrix/instruction.rs",
+            "crates/llopt-target/src/matrix/nvptx.rs",
+        ],
+        "an instruction names its fragments, which the table of a vendor has, and the table finds by instruction",
+    ),
+    (
+        &[
+            "crates/llopt-transforms/src/barrier/placement.rs",
+            "crates/llopt-transforms/src/barrier/separation.rs",
+        ],
+        "what separates two accesses is said of the nodes of the graph in which barriers are placed",
+    ),
+    (
+        &[
+            "crates/llopt-transforms/src/layouts/assign.rs",
+            "crates/llopt-transforms/src/layouts/engine.rs",
+            "crates/llopt-transforms/src/layouts/recompute.rs",
+            "crates/llopt-transforms/src/layouts/write.rs",
+        ],
+        "the steps of the engine share its state, and the first of them is where it is entered",
+    ),
+];
+
+/// One source file of a crate.
+struct Source {
+    path: PathBuf,
+    /// Where it stands in the tree of modules.
+    module: Vec<String>,
+    imports: Vec<Import>,
+    /// Paths outside of `use`.
+    paths: Vec<Vec<String>>,
+    /// Names of the items that it defines.
+    defines: BTreeSet<String>,
+    /// All words outside of `use`.
+    words: BTreeSet<String>,
+}
+
+impl Source {
+    fn new(path: &Path, module: Vec<String>, text: &str) -> Self {
+        let code = rust::code(text);
+        let (imports, rest) = rust::imports(&code);
+        let words: Vec<&str> = rust::words(&rest).collect();
+        // `mod name;` only says that the file is there.
+        let used = (0..words.len()).filter(|&at| at == 0 || words[at - 1] != "mod");
+        let keywords = [
+            "fn",
+            "struct",
+            "enum",
+            "trait",
+            "type",
+            "const",
+            "static",
+            "union",
+            "macro_rules",
+        ];
+        let defined = words.windows(2).filter(|pair| keywords.contains(&pair[0]));
+        Self {
+            path: path.to_path_buf(),
+            module,
+            imports,
+            paths: rust::inner_paths(&rest),
+            defines: defined.map(|pair| pair[1].to_owned()).collect(),
+            words: used.map(|at| words[at].to_owned()).collect(),
+        }
+    }
+}
+
+/// The files of one crate.
+struct Crate {
+    sources: Vec<Source>,
+    modules: BTreeMap<Vec<String>, usize>,
+}
+
+impl Crate {
+    fn new(sources: Vec<Source>) -> Self {
+        let modules = sources.iter().enumerate();
+        let modules = modules.map(|(index, source)| (source.module.clone(), index));
+        Self {
+            modules: modules.collect(),
+            sources,
+        }
+    }
+
+    /// The path from the root of the crate, if it leads into the crate.
+    fn absolute(&self, from: usize, path: &[String]) -> Option<Vec<String>> {
+        let here = &self.sources[from].module;
+        let mut rest = path;
+        let mut base = match path.first()?.as_str() {
+            "crate" => Vec::new(),
+            "self" | "super" => here.clone(),
+            child => {
+                let mut module = here.clone();
+                module.push(child.to_owned());
+                self.modules.contains_key(&module).then(|| here.clone())?
+            }
+        };
+        while let Some((first, others)) = rest.split_first() {
+            match first.as_str() {
+                "crate" | "self" => {}
+                "super" => {
+                    base.pop();
+                }
+                _ => break,
+            }
+            rest = others;
+        }
+        base.extend(rest.iter().cloned());
+        Some(base)
+    }
+
+    /// The file that defines what an absolute path leads to.
+    fn file_of(&self, path: &[String], depth: usize) -> Option<usize> {
+        let (length, file) = (0..=path.len())
+            .rev()
+            .find_map(|length| Some((length, *self.modules.get(&path[..length])?)))?;
+        let Some(item) = path.get(length).filter(|_| depth < 8) else {
+            return Some(file);
+        };
+        let source = &self.sources[file];
+        if source.defines.contains(item) {
+            return Some(file);
+        }
+        let named = source.imports.iter().filter(|import| import.name == *item);
+        let globs = source.imports.iter().filter(|import| import.name == "*");
+        for import in named.chain(globs) {
+            let Some(mut target) = self.absolute(file, &import.path) else {
+                continue;
+            };
+            if import.name == "*" {
+                target.pop();
+                target.push(item.clone());
+            }
+            target.extend(path[length + 1..].iter().cloned());
+            let found = self.file_of(&target, depth + 1);
+            let defines = |at: usize| self.sources[at].defines.contains(item);
+            if let Some(found) = found
+                && (import.name != "*" || defines(found))
+            {
+                return Some(found);
+            }
+        }
+        Some(file)
+    }
+
+    /// The files that a file imports.
+    fn imported(&self, from: usize) -> BTreeSet<usize> {
+        let source = &self.sources[from];
+        // What is handed on and not used here is no import of this file.
+        let used = source
+            .imports
+            .iter()
+            .filter(|import| !import.public || source.words.contains(&import.name));
+        let paths = used.map(|import| &import.path).chain(&source.paths);
+        let files = paths.filter_map(|path| self.file_of(&self.absolute(from, path)?, 0));
+        files.filter(|&file| file != from).collect()
+    }
+
+    /// The circles: files that reach each other, as sorted lists.
+    fn circles(&self) -> Vec<Vec<PathBuf>> {
+        let count = self.sources.len();
+        let direct: Vec<BTreeSet<usize>> = (0..count).map(|file| self.imported(file)).collect();
+        let reached: Vec<BTreeSet<usize>> = (0..count)
+            .map(|from| {
+                let mut reached = BTreeSet::new();
+                let mut open = vec![from];
+                while let Some(file) = open.pop() {
+                    open.extend(direct[file].iter().filter(|&&next| reached.insert(next)));
+                }
+                reached
+            })
+            .collect();
+        let mut circles = BTreeSet::new();
+        for from in (0..count).filter(|&from| reached[from].contains(&from)) {
+            let both = reached[from]
+                .iter()
+                .filter(|&&to| reached[to].contains(&from));
+            let mut files: Vec<PathBuf> = both.map(|&to| self.sources[to].path.clone()).collect();
+            files.sort();
+            circles.insert(files);
+        }
+        circles.into_iter().collect()
+    }
+}
+
+/// The crate's folder and the module of a source file; nothing of a test, an example or a build script.
+fn place(path: &Path) -> Option<(PathBuf, Vec<String>)> {
+    let text = path.to_str()?;
+    let (folder, inside) = text.split_once("/src/")?;
+    let inside = inside.strip_suffix(".rs")?;
+    let mut module: Vec<String> = inside.split('/').map(str::to_owned).collect();
+    match module.last()?.as_str() {
+        "mod" => {
+            module.pop();
+        }
+        "lib" | "main" if module.len() == 1 => module.clear(),
+        _ => {}
+    }
+    (!inside.starts_with("bin/")).then(|| (folder.into(), module))
+}
+
+/// Finds circles that are not known, and known ones that no longer exist.
+pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
+    check_against(files, KNOWN)
+}
+
+fn check_against(files: &[(&Path, &str)], known: &[(&[&str], &str)]) -> Vec<Finding> {
+    let mut crates: BTreeMap<PathBuf, Vec<Source>> = BTreeMap::new();
+    for (path, text) in files {
+        if let Some((folder, module)) = place(path) {
+            let sources = crates.entry(folder).or_default();
+            sources.push(Source::new(path, module, text));
+        }
+    }
+    let circles: Vec<Vec<PathBuf>> = crates
+        .into_values()
+        .flat_map(|sources| Crate::new(sources).circles())
+        .collect();
+    let mut findings = Vec::new();
+    for circle in &circles {
+        let listed = |names: &[&str]| {
+            names.len() == circle.len()
+                && circle
+                    .iter()
+                    .all(|file| names.iter().any(|name| Path::new(name) == file))
+        };
+        if !known.iter().any(|(names, _)| listed(names)) {
+            let names: Vec<_> = circle
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect();
+            let text = format!("files that import each other: {}", names.join(", "));
+            findings.push(Finding::of_file(&circle[0], text));
+        }
+    }
+    for (names, _) in known {
+        let first = Path::new(names.first().copied().unwrap_or_default());
+        let stands = |circle: &Vec<PathBuf>| {
+            circle.len() == names.len() && circle.iter().any(|file| file == first)
+        };
+        if !circles.iter().any(stands) {
+            let text = "is listed as part of a circle that is no longer there";
+            findings.push(Finding::of_file(first, text));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circles(files: &[(&str, &str)], known: &[(&[&str], &str)]) -> Vec<String> {
+        let files: Vec<_> = files
+            .iter()
+            .map(|&(path, text)| (Path::new(path), text))
+            .collect();
+        let findings = check_against(&files, known);
+        findings.into_iter().map(|finding| finding.text).collect()
+    }
+
+    #[test]
+    fn files_that_import_each_other_are_found() {
+        let files = [
+            ("c/src/lib.rs", "mod a;\nmod b;\nmod d;"),
+            ("c/src/a.rs", "use crate::b::B;\npub struct A;"),
+            ("c/src/b.rs", "pub struct B(super::d::D);"),
+            ("c/src/d.rs", "use super::a::A as Other;\npub struct D;"),
+        ];
+        let text = "files that import each other: c/src/a.rs, c/src/b.rs, c/src/d.rs";
+        assert_eq!(circles(&files, &[]), [text]);
+        let names: &[&str] = &["c/src/a.rs", "c/src/b.rs", "c/src/d.rs"];
+        assert!(circles(&files, &[(names, "they are one")]).is_empty());
+        assert_eq!(circles(&files[..3], &[(names, "they are one")]).len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_hands_items_on_is_looked_through() {
+        let files = [
+            ("c/src/lib.rs", "mod a;"),
+            (
+                "c/src/a/mod.rs",
+                "mod b;\nmod d;\npub use b::*;\npub use d::D;",
+            ),
+            ("c/src/a/b.rs", "pub struct B;"),
+            ("c/src/a/d.rs", "use crate::a::B;\npub struct D;"),
+        ];
+        assert!(circles(&files, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_parent_whose_item_a_child_uses_does_not_use_the_child() {
+        let child = ("c/src/a/b.rs", "use super::A;\npub fn b(_: A) {}");
+        let parent = (
+            "c/src/a.rs",
+            "mod b;\npub struct A;\npub fn c() { b::b(A) }",
+        );
+        // A call through the bare name of a child module is written without `use`; it is not seen.
+        assert!(circles(&[parent, child], &[]).is_empty());
+        let parent = (
+            "c/src/a.rs",
+            "mod b;\nuse b::b;\npub struct A;\nfn c() { b(A) }",
+        );
+        assert_eq!(circles(&[parent, child], &[]).len(), 1);
+    }
+
+    #[test]
+    fn tests_may_import_what_imports_them() {
+        let files = [
+            ("c/src/a.rs", "use crate::b::B;\npub struct A;"),
+            (
+                "c/src/b.rs",
+                "pub struct B;\n#[cfg(test)]\nmod tests { use crate::a::A; }",
+            ),
+        ];
+        assert!(circles(&files, &[]).is_empty());
+    }
+}
