@@ -29,8 +29,9 @@ const KNOWN: &[(&[&str], &str)] = &[
         &[
             "crates/llopt-codegen/src/ops/asynchronous/copy_wait.rs",
             "crates/llopt-codegen/src/walk/function.rs",
+            "crates/llopt-codegen/src/walk/partitions.rs",
         ],
-        "the walk keeps the log of copies, from which the op that waits counts",
+        "the walk keeps the log of copies, from which the op that waits counts, and a partition is a walk of its own",
     ),
     (
         &[
@@ -92,6 +93,7 @@ const KNOWN: &[(&[&str], &str)] = &[
             "crates/llopt-sim/src/memory/bulk.rs",
             "crates/llopt-sim/src/memory/shadow.rs",
             "crates/llopt-sim/src/memory/transfer.rs",
+            "crates/llopt-sim/src/units/in_flight.rs",
             "crates/llopt-sim/src/units/matrix.rs",
             "crates/llopt-sim/src/units/print.rs",
         ],
@@ -103,9 +105,10 @@ const KNOWN: &[(&[&str], &str)] = &[
             "crates/llopt-sim/src/reference/bound.rs",
             "crates/llopt-sim/src/reference/descriptor.rs",
             "crates/llopt-sim/src/reference/library.rs",
+            "crates/llopt-sim/src/reference/partitions.rs",
             "crates/llopt-sim/src/reference/value.rs",
         ],
-        "a value carries the bound of its error, and a descriptor is a value of values",
+        "a value carries the bound of its error, a descriptor is a value of values, and partitions are interpreters",
     ),
     (
         &[

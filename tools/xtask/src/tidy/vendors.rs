@@ -20,6 +20,18 @@ const FOLDERS: [&str; 2] = ["nvptx", "amdgpu"];
 /// Files that only one of the folders has, and why.
 const SINGLE: &[(&str, &str)] = &[
     (
+        "nvptx/partition.rs",
+        "AMD's GPUs have no barriers for some of the warps of a block",
+    ),
+    (
+        "nvptx/warp_group.rs",
+        "AMD's matrix units take the operands of one warp",
+    ),
+    (
+        "amdgpu/matrix.rs",
+        "a warp of NVIDIA's has no code for products",
+    ),
+    (
         "nvptx/bulk.rs",
         "AMD's GPUs have no unit that copies boxes by descriptor",
     ),
