@@ -23,6 +23,6 @@ pub(crate) use context::context_from_raw;
 pub use dominance::Dominance;
 pub use insertion::Insertion;
 pub use location::{LocationExt, LocationKind};
-pub use operation::{Effect, OperationExt, Walk};
+pub use operation::{Effect, OperationExt, Walk, detached};
 pub use types::{FloatKind, Signedness, TensorParts, TypeExt, tensor_type_checked};
 pub use value::{Use, ValueExt};

@@ -9,6 +9,7 @@
 //! 7. No files of a crate import each other in a circle.
 //! 8. Code generation knows vendors in `targets/` only, and their folders have the same files.
 //! 9. No long passage of code stands twice without a reason.
+//! 10. Only the bridges to MLIR and LLVM have `unsafe` code.
 //!
 //! All findings are printed in the compiler's `file:line: text` form, and any one of them
 //! makes the command fail.
@@ -19,6 +20,7 @@ mod clones;
 mod links;
 mod rust;
 mod sources;
+mod unsafety;
 mod vendors;
 
 use std::fmt;
@@ -91,6 +93,7 @@ pub fn run() -> Result<()> {
     findings.extend(circles::check(&rust));
     findings.extend(vendors::check(&rust));
     findings.extend(clones::check(&rust));
+    findings.extend(unsafety::check(&rust));
     for finding in &findings {
         println!("{finding}");
     }

@@ -593,12 +593,6 @@ pub(crate) fn argument<'c, 'a>(block: BlockRef<'c, 'a>, index: usize) -> Value<'
         .into()
 }
 
-/// Whether anything reads a value.
-pub(crate) fn has_uses(value: Value<'_, '_>) -> bool {
-    // SAFETY: the value is live; the answer is a plain pointer that is only compared with null.
-    unsafe { !mlir_sys::mlirValueGetFirstUse(value.to_raw()).ptr.is_null() }
-}
-
 /// An integer attribute.
 pub(crate) fn integer_attribute(op: OperationRef<'_, '_>, name: &str) -> Option<i64> {
     let attribute: Attribute<'_> = op.attribute(name).ok()?;

@@ -1,7 +1,10 @@
 //! What the canonicalisation patterns of all dialects share.
 
-use llopt_mlir::{ir::OperationExt, rewrite::Rewriter};
-use melior::ir::{Operation, OperationRef, operation::OperationLike};
+use llopt_mlir::{
+    ir::{OperationExt, detached},
+    rewrite::Rewriter,
+};
+use melior::ir::{Operation, OperationRef};
 
 /// Replaces an operation by another that does the same, which inherits the discardable
 /// attributes: they say something about the results.
@@ -11,10 +14,9 @@ pub fn supersede<'c, 'a>(
     with: Operation<'c>,
 ) {
     let kept = operation.discardable_attrs();
-    // SAFETY: `with` lives until it is handed over below.
-    let detached = unsafe { OperationRef::from_raw(with.to_raw()) };
+    let made = detached(&with);
     for (name, value) in kept {
-        detached.set_discardable_attr(name, value);
+        made.set_discardable_attr(name, value);
     }
     rewriter.replace_with(operation, with);
 }

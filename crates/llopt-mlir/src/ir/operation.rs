@@ -10,7 +10,7 @@ use melior::{
     Context,
     ir::{
         Attribute, AttributeLike, BlockRef, Location, Operation, OperationRef, RegionRef, Type,
-        Value, ValueLike,
+        Value, ValueLike, operation::OperationLike,
     },
 };
 use mlir_sys::*;
@@ -19,6 +19,12 @@ use std::{
     ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
+
+/// An operation that is in no block, as others refer to it.
+pub fn detached<'c, 'a>(operation: &'a Operation<'c>) -> OperationRef<'c, 'a> {
+    // SAFETY: the operation outlives the reference to it.
+    unsafe { OperationRef::from_raw(operation.to_raw()) }
+}
 
 /// The order of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,10 @@ use inkwell::AddressSpace;
 use inkwell::module::Linkage;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
+use llopt_mlir::ir::AttributeExt;
 use llopt_plan::element::Element;
 use llopt_plan::tensor::{TensorType, ValueType};
-use melior::ir::attribute::{
-    AttributeLike, DenseElementsAttribute, FloatAttribute, IntegerAttribute,
-};
+use melior::ir::attribute::{DenseElementsAttribute, FloatAttribute, IntegerAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, OperationRef};
 
@@ -42,7 +41,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                         .ok_or_else(unknown)?;
                     vec![number; tensor.registers()].into()
                 } else {
-                    let numbers = self.table(element, &dense).ok_or_else(unknown)?;
+                    let numbers = self.table(element, value).ok_or_else(unknown)?;
                     self.load_table(element, &numbers, tensor).into()
                 }
             }
@@ -76,79 +75,24 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// All elements of a table, row-major.
-    fn table(&self, element: Element, dense: &DenseElementsAttribute<'c>) -> Option<Vec<V<'ctx>>> {
-        let count = dense.len();
+    fn table(&self, element: Element, value: Attribute<'c>) -> Option<Vec<V<'ctx>>> {
         let of = element.llvm(self.e.context);
-        let raw = dense.to_raw();
-        (0..count)
-            .map(|i| {
-                let position = i as isize;
-                // SAFETY: the attribute is dense with more than `i` elements, and each getter is called for
-                // the element type it serves.
-                unsafe {
-                    use mlir_sys as m;
-                    Some(match element {
-                        Element::Int(1) => self
-                            .e
-                            .bool(m::mlirDenseElementsAttrGetBoolValue(raw, position)),
-                        Element::Int(8) => self
-                            .e
-                            .int(8)
-                            .const_int(
-                                m::mlirDenseElementsAttrGetInt8Value(raw, position) as u64,
-                                true,
-                            )
-                            .into(),
-                        Element::Int(16) => self
-                            .e
-                            .int(16)
-                            .const_int(
-                                m::mlirDenseElementsAttrGetInt16Value(raw, position) as u64,
-                                true,
-                            )
-                            .into(),
-                        Element::Int(32) => self
-                            .e
-                            .int(32)
-                            .const_int(
-                                m::mlirDenseElementsAttrGetInt32Value(raw, position) as u64,
-                                true,
-                            )
-                            .into(),
-                        Element::Int(64) => self
-                            .e
-                            .int(64)
-                            .const_int(
-                                m::mlirDenseElementsAttrGetInt64Value(raw, position) as u64,
-                                true,
-                            )
-                            .into(),
-                        Element::F32 => self.float_number(
-                            element,
-                            f64::from(m::mlirDenseElementsAttrGetFloatValue(raw, position)),
-                        ),
-                        Element::F64 => self.float_number(
-                            element,
-                            m::mlirDenseElementsAttrGetDoubleValue(raw, position),
-                        ),
-                        Element::F16 | Element::Bf16 => {
-                            let words: *const u16 = m::mlirDenseElementsAttrGetRawData(raw).cast();
-                            let bits = self
-                                .e
-                                .int(16)
-                                .const_int(u64::from(words.add(i).read_unaligned()), false);
-                            self.e.bitcast(bits.into(), of)
-                        }
-                        Element::Float8(_) => {
-                            let bytes: *const u8 = m::mlirDenseElementsAttrGetRawData(raw).cast();
-                            self.e
-                                .int(8)
-                                .const_int(u64::from(bytes.add(i).read()), false)
-                                .into()
-                        }
-                        Element::Int(_) | Element::Pointer { .. } => return None,
-                    })
-                }
+        let integer = |width: u32, bits: u64| V::from(self.e.int(width).const_int(bits, false));
+        let elements = value.dense_bits()?.into_iter();
+        elements
+            .map(|bits| {
+                Some(match element {
+                    Element::Int(1) => self.e.bool(bits & 1 == 1),
+                    Element::Int(width @ (8 | 16 | 32 | 64)) => integer(width, bits),
+                    Element::F32 => {
+                        let single = f32::from_bits(u32::try_from(bits).ok()?);
+                        self.float_number(element, f64::from(single))
+                    }
+                    Element::F64 => self.float_number(element, f64::from_bits(bits)),
+                    Element::F16 | Element::Bf16 => self.e.bitcast(integer(16, bits), of),
+                    Element::Float8(_) => integer(8, bits),
+                    Element::Int(_) | Element::Pointer { .. } => return None,
+                })
             })
             .collect()
     }

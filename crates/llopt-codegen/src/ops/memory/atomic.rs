@@ -6,6 +6,7 @@
 
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
+use llopt_mlir::ir::ValueExt;
 use llopt_plan::element::Element;
 use llopt_plan::global_access::Groups;
 use llopt_plan::tensor::ValueType;
@@ -15,9 +16,7 @@ use crate::llvm::emitter::V;
 use crate::ops::memory::global::groups;
 use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
-use crate::walk::function::{
-    FunctionLowering, Lowered, Registers, has_uses, integer_attribute, result,
-};
+use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
 
 fn update_of(op: RmwOp) -> Update {
     match op {
@@ -300,7 +299,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         acts: Option<V<'ctx>>,
     ) -> Lowered {
         let value = result(op, 0);
-        let used = has_uses(value);
+        let used = value.has_uses();
         let element = of.element();
         let poison = self.e.poison(element.llvm(self.e.context));
         let distinct: Vec<V<'ctx>> = self

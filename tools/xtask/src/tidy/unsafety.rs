@@ -1,0 +1,95 @@
+//! Where `unsafe` may be: the bridges to MLIR and LLVM, and the few files listed.
+//!
+//! Everything else sees safe types. [`ALLOWED`] lists folders and files with what makes `unsafe` necessary
+//! there; a line that is not needed is a finding.
+
+use std::path::Path;
+
+use super::Finding;
+use super::rust;
+
+/// Folders and files in which code may be `unsafe`, and why.
+const ALLOWED: &[(&str, &str)] = &[
+    ("crates/llopt-mlir/src/", "the bridge to MLIR"),
+    (
+        "crates/llopt-codegen/src/llvm/c_api.rs",
+        "what inkwell lacks of LLVM's interface",
+    ),
+    (
+        "crates/llopt-codegen/src/llvm/diagnostics.rs",
+        "LLVM hands over what it has to say by a callback",
+    ),
+    (
+        "crates/llopt-codegen/src/llvm/emitter/",
+        "inkwell's addresses of elements trust the type they are given",
+    ),
+    ("crates/llopt-capi/src/", "the interface for C"),
+    (
+        "crates/llopt/src/contain.rs",
+        "handlers of the process for what LLVM and the allocator do",
+    ),
+    (
+        "crates/llopt-sim/src/translate/ir.rs",
+        "what inkwell lacks of LLVM's interface",
+    ),
+    (
+        "crates/llopt-sim/src/memory/global.rs",
+        "memory that several threads of the machine write",
+    ),
+];
+
+/// Finds `unsafe` code elsewhere, and lines of the list that are not needed.
+pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
+    check_against(files, ALLOWED)
+}
+
+fn check_against(files: &[(&Path, &str)], allowed: &[(&str, &str)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut needed = vec![false; allowed.len()];
+    for (path, text) in files {
+        let name = path.to_string_lossy();
+        if !(name.starts_with("crates/") && name.contains("/src/")) {
+            continue;
+        }
+        let code = rust::code(text);
+        let lines = code.lines().enumerate();
+        let mut unsafe_lines =
+            lines.filter(|(_, line)| rust::words(line).any(|word| word == "unsafe"));
+        let Some((index, _)) = unsafe_lines.next() else {
+            continue;
+        };
+        match allowed
+            .iter()
+            .position(|(place, _)| name.starts_with(place))
+        {
+            Some(place) => needed[place] = true,
+            None => {
+                let text = "`unsafe` outside of the bridges to MLIR and LLVM";
+                findings.push(Finding::of_line(path, index + 1, text));
+            }
+        }
+    }
+    for ((place, _), _) in allowed.iter().zip(needed).filter(|(_, needed)| !needed) {
+        let text = "may have `unsafe` code and has none: take it off the list";
+        findings.push(Finding::of_file(Path::new(place), text));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_code_is_found_outside_of_its_places() {
+        let allowed = [("crates/a/src/", "a bridge")];
+        let bridge = (Path::new("crates/a/src/lib.rs"), "unsafe fn f() {}");
+        let found = |other: &str| {
+            let files = [bridge, (Path::new("crates/b/src/lib.rs"), other)];
+            check_against(&files, &allowed).len()
+        };
+        assert_eq!(found("fn g() { \"unsafe\"; } // unsafe"), 0);
+        assert_eq!(found("fn g() {\n    unsafe { f() }\n}"), 1);
+        assert_eq!(check_against(&[], &allowed).len(), 1);
+    }
+}
