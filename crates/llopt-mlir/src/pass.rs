@@ -12,7 +12,7 @@ use crate::{
 };
 use melior::ir::OperationRef;
 use mlir_sys::{MlirOperation, MlirStringRef};
-use std::{ffi::c_void, str::FromStr};
+use std::{any::Any, cell::RefCell, ffi::c_void, rc::Rc, str::FromStr};
 
 /// A pass as data.
 pub struct PassSpec {
@@ -171,6 +171,11 @@ impl PassRun {
         self.value(name).parse().unwrap_or_default()
     }
 
+    /// What the caller of the pipeline shares with its passes, if it is of this type.
+    pub fn shared<T: 'static>(&self) -> Option<Rc<T>> {
+        SHARED.with_borrow(|all| Rc::clone(all.last()?).downcast().ok())
+    }
+
     /// Says that the pass changed nothing, so that analyses stay valid.
     pub fn preserve_all(&mut self) {
         // SAFETY: the pass is live during its run.
@@ -236,6 +241,35 @@ pub fn run_pipeline(
             reason: String::from_utf8_lossy(&error).trim().to_owned(),
         }
     })
+}
+
+thread_local! {
+    /// What is shared with the passes of the pipelines that run in this thread, the innermost last.
+    static SHARED: RefCell<Vec<Rc<dyn Any>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a textual pipeline as [`run_pipeline`] does, with a value that its passes may ask for
+/// ([`PassRun::shared`]): what one pass has found need not be found again by the next. Passes that MLIR runs in
+/// threads of its own do without.
+///
+/// # Errors
+/// See [`PipelineError`].
+pub fn run_pipeline_sharing<T: 'static>(
+    operation: OperationRef<'_, '_>,
+    pipeline: &str,
+    verify: bool,
+    shared: &Rc<T>,
+) -> Result<(), PipelineError> {
+    /// Takes the value back, also when a panic passes.
+    struct Shares;
+    impl Drop for Shares {
+        fn drop(&mut self) {
+            SHARED.with_borrow_mut(Vec::pop);
+        }
+    }
+    SHARED.with_borrow_mut(|all| all.push(Rc::clone(shared) as Rc<dyn Any>));
+    let _until_the_end = Shares;
+    run_pipeline(operation, pipeline, verify)
 }
 
 /// Registers MLIR's own passes that are of use on these dialects: canonicalize, cse, sccp,

@@ -177,6 +177,13 @@ impl AxisFacts {
         }
     }
 
+    /// What is known along a dimension; a scalar is the same along all.
+    #[must_use]
+    pub fn along(&self, dim: usize) -> DimFacts {
+        let known = self.dims.get(dim).or(self.dims.first());
+        known.copied().unwrap_or(DimFacts::UNKNOWN)
+    }
+
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.dims.len()
@@ -257,17 +264,29 @@ impl AxisFacts {
 /// Axis facts of the values of a module, as it was when they were found.
 ///
 /// The facts are kept by the identity of the values: changing the module makes those about changed values stale.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ValueFacts {
     indices: HashMap<*const c_void, usize>,
     facts: Vec<Option<AxisFacts>>,
+    unknown: AxisFacts,
+}
+
+impl Default for ValueFacts {
+    /// Nothing is known of any value.
+    fn default() -> Self {
+        Self::new(HashMap::new(), Vec::new())
+    }
 }
 
 impl ValueFacts {
     /// The facts about the value with an index; values without index, and those without facts, are unknown.
     #[must_use]
     pub fn new(indices: HashMap<*const c_void, usize>, facts: Vec<Option<AxisFacts>>) -> Self {
-        Self { indices, facts }
+        Self {
+            indices,
+            facts,
+            unknown: AxisFacts::unknown(1, Pow2::ONE),
+        }
     }
 
     /// What is known about a value.
@@ -276,12 +295,9 @@ impl ValueFacts {
         self.facts.get(*index)?.as_ref()
     }
 
-    /// What is known about a value along a dimension of its tensor; a scalar is the same along all.
-    pub fn along<'c>(&self, value: impl ValueLike<'c>, dim: usize) -> DimFacts {
-        self.of(value)
-            .and_then(|facts| facts.dims.get(dim).or(facts.dims.first()))
-            .copied()
-            .unwrap_or(DimFacts::UNKNOWN)
+    /// What is known about a value, if only that nothing is, along however many dimensions.
+    pub fn or_unknown<'c>(&self, value: impl ValueLike<'c>) -> &AxisFacts {
+        self.of(value).unwrap_or(&self.unknown)
     }
 }
 
@@ -340,11 +356,14 @@ mod tests {
             melior::ir::Location::unknown(&context),
         )]);
         let value = melior::ir::BlockLike::argument(&block, 0).unwrap();
-        assert_eq!(ValueFacts::default().along(value, 3), DimFacts::UNKNOWN);
+        assert_eq!(
+            ValueFacts::default().or_unknown(value).along(3),
+            DimFacts::UNKNOWN
+        );
         let index = HashMap::from([(value.to_raw().ptr, 0)]);
         let facts = AxisFacts::constant(8, 32, &[1]);
         let table = ValueFacts::new(index, vec![Some(facts.clone())]);
         assert_eq!(table.of(value), Some(&facts));
-        assert_eq!(table.along(value, 3).divisibility.get(), 8);
+        assert_eq!(table.or_unknown(value).along(3).divisibility.get(), 8);
     }
 }

@@ -8,7 +8,7 @@ use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 use llopt_target::Target;
 
-use crate::facts::{AxisFacts, DimFacts};
+use crate::facts::AxisFacts;
 use crate::tensor::TensorType;
 
 /// A vector access pattern: which registers go together, in the order of their addresses.
@@ -107,12 +107,6 @@ pub enum Addresses<'f> {
     },
 }
 
-/// What is known of a value along a dimension of its tensor; a scalar is the same along all.
-fn along(facts: &AxisFacts, dim: usize) -> DimFacts {
-    let known = facts.dims.get(dim).or(facts.dims.first());
-    known.copied().unwrap_or(DimFacts::UNKNOWN)
-}
-
 impl Addresses<'_> {
     fn facts(&self) -> &AxisFacts {
         match self {
@@ -123,7 +117,7 @@ impl Addresses<'_> {
 
     /// The bytes that divide the beginning of each contiguous run along a dimension.
     fn alignment(&self, dim: usize, element_bytes: u64) -> u64 {
-        let divisibility = along(self.facts(), dim).divisibility.get();
+        let divisibility = self.facts().along(dim).divisibility.get();
         match self {
             Self::Pointers(_) => divisibility,
             Self::Offsets { base, .. } => divisibility.saturating_mul(element_bytes).min(*base),
@@ -134,14 +128,14 @@ impl Addresses<'_> {
     #[must_use]
     pub fn width_along(&self, dim: usize, element_bytes: u64) -> u64 {
         let aligned = (self.alignment(dim, element_bytes) / element_bytes).max(1);
-        along(self.facts(), dim).contiguity.get().min(aligned)
+        self.facts().along(dim).contiguity.get().min(aligned)
     }
 }
 
 /// How many elements next to each other along a dimension have one mask.
 #[must_use]
 pub fn mask_width(mask: Option<&AxisFacts>, dim: usize) -> u64 {
-    mask.map_or(u64::MAX, |mask| along(mask, dim).constancy.get())
+    mask.map_or(u64::MAX, |mask| mask.along(dim).constancy.get())
 }
 
 /// What an access does.
@@ -215,18 +209,18 @@ impl GlobalAccess<'_> {
         let groups = self.groups(target);
         let bytes = tensor.element.memory_bits() / 8;
         let facts = self.addresses.facts();
-        let contiguity = |dim: usize| along(facts, dim).contiguity.get();
+        let contiguity = |dim: usize| facts.along(dim).contiguity.get();
         let fastest = (0..tensor.shape.len()).max_by_key(|dim| contiguity(*dim));
         // The bits of an element's number that do not change its sector, and those that leave it in its run.
         let (mut in_sector, mut in_run) = (0u32, 0u32);
         for dim in 0..tensor.shape.len() {
             let (low, bits) = tensor.bits_of_dim(dim);
             let field = |log2: u32| ((1u32 << log2.min(bits)) - 1) << low;
-            let equal = field(along(facts, dim).constancy.log2());
+            let equal = field(facts.along(dim).constancy.log2());
             in_sector |= equal;
             in_run |= equal;
             if Some(dim) == fastest {
-                let run = along(facts, dim).contiguity.log2();
+                let run = facts.along(dim).contiguity.log2();
                 let sector = (costs.sector_bytes / bytes).max(1).ilog2();
                 in_sector |= field(run.min(sector));
                 in_run |= field(run);

@@ -4,22 +4,21 @@ use llopt_dialects::{tables::access, tt};
 use llopt_layout::{Dim, LinearLayout};
 use melior::ir::{OperationRef, ValueLike};
 
+use crate::plans::Plans;
 use crate::reduction::Axis;
-use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
-use crate::types::Types;
 
 /// A layout for all operands and results of an op, if it has code, but none for the layout that they have.
 ///
 /// Ensures: the op has code for the layout.
-pub fn wanted_layout(op: OperationRef<'_, '_>) -> Option<LinearLayout> {
+pub fn wanted_layout(op: OperationRef<'_, '_>, plans: &Plans) -> Option<LinearLayout> {
     let scan = tt::ScanOp::of(op)?;
     let axis = usize::try_from(scan.axis()).ok()?;
     let of = access::operand_at(op, 0).r#type();
-    let ValueType::Tensor(tensor) = Types::default().resolve(of).ok()? else {
+    let ValueType::Tensor(tensor) = plans.types().resolve(of).ok()? else {
         return None;
     };
-    if ScanPlan::new(&tensor, axis, scan.reverse()).is_some() {
+    if plans.scan(&tensor, axis, scan.reverse()).is_some() {
         return None;
     }
     in_order(&tensor, axis)

@@ -19,7 +19,7 @@
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
-//! [`scratch`] says of any op how much shared memory it takes and who reads it, [`legality`] which layouts there
+//! [`plans`] keeps those of a compilation. [`scratch`] says of any op how much shared memory it takes and who reads it, [`legality`] which layouts there
 //! is no plan for.
 //!
 //! This crate knows no LLVM and emits nothing. It never runs a pass: an analysis that a plan relies on is handed
@@ -35,6 +35,7 @@ pub mod global_access;
 pub mod group_operand;
 pub mod lane_order;
 pub mod legality;
+pub mod plans;
 pub mod priced;
 pub mod product;
 pub mod reduction;

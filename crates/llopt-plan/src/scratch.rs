@@ -4,22 +4,22 @@
 //! the attribute `allocation.offset` of the op. What is asked for has to be what the emission uses,
 //! so both take it from the same plans.
 
+use std::rc::Rc;
+
 use llopt_dialects::tables::module::num_ctas;
 use llopt_dialects::{amdg, tables::access, tt, ttg, ttng};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_mlir::ir::ValueExt;
-use llopt_target::Target;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use crate::conversion::{plan_conversion, shared_bytes, warp_parts};
+use crate::conversion::{shared_bytes, warp_parts};
 use crate::element::Element;
 use crate::gather::GatherPlan;
-use crate::reduction::{ReductionPlan, operand_bytes};
+use crate::plans::Plans;
+use crate::reduction::operand_bytes;
 use crate::regroup::Passage;
-use crate::scan::ScanPlan;
 use crate::tensor::{TensorType, ValueType};
-use crate::types::Types;
 use crate::upcast::scales_of;
 use crate::warp_parts::WarpParts;
 
@@ -59,33 +59,39 @@ pub const CAPTURE_BYTES: u64 = 8;
 /// Bytes of shared memory through which a descriptor object is written.
 const DESCRIPTOR_SCRATCH: u64 = 128;
 
-/// The scratch memory that the code for an op uses on a target, `None` for an op that needs none.
+/// The scratch memory that the code for an op uses, `None` for an op that needs none.
 ///
 /// An op that has no emission needs none either; it is the emission that says so.
-pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+pub fn scratch(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
+    let tensor = |value| tensor(plans, value);
     if tt::AtomicRmwOp::of(op).is_some()
         || tt::AtomicCasOp::of(op).is_some()
         || amdg::BufferAtomicRmwOp::of(op).is_some()
         || amdg::BufferAtomicCasOp::of(op).is_some()
     {
-        of_atomic(op)
+        of_atomic(op, plans)
     } else if ttg::ConvertLayoutOp::of(op).is_some() {
-        of_conversion(op, target)
+        of_conversion(op, plans)
     } else if let Some(upcast) = amdg::UpcastMXFPOp::of(op) {
         let k = amdg::upcast_summed_dimension(upcast)?;
         let from = tensor(upcast.scale())?;
         let to = scales_of(&*tensor(upcast.result())?, k, &from).ok()?;
-        of_movement(op, &from, &to, target)
+        of_movement(op, &from, &to, plans)
     } else if let Some(reduce) = tt::ReduceOp::of(op) {
         let axis = usize::try_from(reduce.axis()).ok()?;
-        let plan = ReductionPlan::new(&*tensor(*reduce.srcs().first()?)?, axis);
-        of_partial_results(op, plan.scratch_elements(), readers_of(&plan.exchanges))
+        let plan = plans.reduction(&*tensor(*reduce.srcs().first()?)?, axis);
+        of_partial_results(
+            op,
+            plans,
+            plan.scratch_elements(),
+            readers_of(&plan.exchanges),
+        )
     } else if let Some(scan) = tt::ScanOp::of(op) {
         let axis = usize::try_from(scan.axis()).ok()?;
-        let plan = ScanPlan::new(&*tensor(*scan.srcs().first()?)?, axis, scan.reverse())?;
-        of_partial_results(op, plan.scratch_elements(), Readers::Block)
+        let plan = plans.scan(&*tensor(*scan.srcs().first()?)?, axis, scan.reverse())?;
+        of_partial_results(op, plans, plan.scratch_elements(), Readers::Block)
     } else if let Some(gather) = tt::GatherOp::of(op) {
-        of_gather(gather, target)
+        of_gather(gather, plans)
     } else if let Some(histogram) = tt::HistogramOp::of(op) {
         let to = tensor(histogram.result())?;
         Some(Scratch {
@@ -111,17 +117,18 @@ pub fn scratch(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
             },
         })
     } else {
-        of_regrouping(op, target)
+        of_regrouping(op, plans)
     }
 }
 
-fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
+fn of_gather(gather: tt::GatherOp<'_, '_>, plans: &Plans) -> Option<Scratch> {
     let axis = usize::try_from(gather.axis()).ok()?;
-    let (from, to) = (tensor(gather.src())?, tensor(gather.indices())?);
-    match GatherPlan::of(gather.operation(), &from, &to, axis, target)
-        .ok()?
-        .plan
-    {
+    let (from, to) = (
+        tensor(plans, gather.src())?,
+        tensor(plans, gather.indices())?,
+    );
+    let chosen = plans.gather(gather.operation(), &from, &to, axis).ok()?;
+    match &chosen.plan {
         GatherPlan::Warp(_) => None,
         GatherPlan::Shared(plan) => Some(Scratch {
             bytes: u64::from(plan.bytes),
@@ -137,40 +144,40 @@ fn of_gather(gather: tt::GatherOp<'_, '_>, target: Target) -> Option<Scratch> {
     }
 }
 
-fn tensor(value: Value<'_, '_>) -> Option<std::rc::Rc<TensorType>> {
-    match Types::default().resolve(value.r#type()).ok()? {
+fn tensor(plans: &Plans, value: Value<'_, '_>) -> Option<Rc<TensorType>> {
+    match plans.types().resolve(value.r#type()).ok()? {
         ValueType::Tensor(tensor) => Some(tensor),
         ValueType::Scalar(_) => None,
     }
 }
 
-fn of_conversion(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
-    let from = tensor(access::operand_at(op, 0))?;
-    let to = tensor(access::result_at(op, 0))?;
-    of_movement(op, &from, &to, target)
+fn of_conversion(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
+    let from = tensor(plans, access::operand_at(op, 0))?;
+    let to = tensor(plans, access::result_at(op, 0))?;
+    of_movement(op, &from, &to, plans)
 }
 
 /// Ops that give elements other numbers, and then a layout of its own to the result.
-fn of_regrouping(op: OperationRef<'_, '_>, target: Target) -> Option<Scratch> {
+fn of_regrouping(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
     if !Passage::is_taken_by(op) {
         return None;
     }
-    let from = tensor(access::operand_at(op, 0))?;
-    let to = tensor(access::result_at(op, 0))?;
+    let from = tensor(plans, access::operand_at(op, 0))?;
+    let to = tensor(plans, access::result_at(op, 0))?;
     let passage = Passage::of(op, &from, &to).ok()??;
-    of_movement(op, &passage.from, &passage.to, target)
+    of_movement(op, &passage.from, &passage.to, plans)
 }
 
 fn of_movement(
     op: OperationRef<'_, '_>,
     from: &TensorType,
     to: &TensorType,
-    target: Target,
+    plans: &Plans,
 ) -> Option<Scratch> {
     if from.rename_to(to, |element| element).is_some() {
         return None;
     }
-    let plan = plan_conversion(op, from, to, target).ok()?;
+    let plan = plans.conversion(op, from, to).ok()?;
     let Movement::Shared(shared) = &plan.movement else {
         return None;
     };
@@ -198,12 +205,13 @@ fn readers_of(distances: &[u32]) -> Readers {
 /// Partial results of each operand, one operand after the other.
 fn of_partial_results(
     op: OperationRef<'_, '_>,
+    plans: &Plans,
     elements: u32,
     readers: Readers,
 ) -> Option<Scratch> {
     let mut bytes = 0;
     for i in 0..op.operand_count() {
-        let tensor = tensor(access::operand_at(op, i))?;
+        let tensor = tensor(plans, access::operand_at(op, i))?;
         bytes += u64::from(operand_bytes(elements, tensor.element));
     }
     (bytes > 0).then_some(Scratch {
@@ -215,12 +223,12 @@ fn of_partial_results(
 
 /// An atomic op is done once for each element; threads that hold copies of the element read the
 /// old value from shared memory, where elements lie by their row-major number.
-fn of_atomic(op: OperationRef<'_, '_>) -> Option<Scratch> {
+fn of_atomic(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
     let result = access::result_at(op, 0);
     if !result.has_uses() {
         return None;
     }
-    let of = Types::default().resolve(result.r#type()).ok()?;
+    let of = plans.types().resolve(result.r#type()).ok()?;
     let elements = match &of {
         ValueType::Scalar(_) => 1,
         ValueType::Tensor(tensor) => {

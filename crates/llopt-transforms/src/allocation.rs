@@ -17,11 +17,13 @@ pub mod global_scratch;
 pub mod placement;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
-use llopt_mlir::pass::PassSpec;
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_plan::plans::Plans;
 use llopt_target::Target;
 use melior::ir::OperationRef;
 
@@ -41,7 +43,7 @@ pub static ALLOCATE: PassSpec = PassSpec {
     ..PassSpec::new(
         "allocate-shared-memory",
         "give each buffer and each op's scratch memory an offset in shared memory",
-        |module, _| allocate(module).map(drop),
+        |module, run| allocate(module, &*plans_of(module, run)?).map(drop),
     )
 };
 
@@ -50,15 +52,14 @@ pub static ALLOCATE: PassSpec = PassSpec {
 /// Requires: functions do not call themselves, directly or through others.
 ///
 /// # Errors
-/// A buffer whose size is not known, or a cycle of calls, reported at the op; a module without a target.
-pub fn allocate(module: OperationRef<'_, '_>) -> Result<u64, Complaint> {
-    let target = target_of(module)?;
+/// A buffer whose size is not known, or a cycle of calls, reported at the op.
+pub fn allocate(module: OperationRef<'_, '_>, plans: &Plans) -> Result<u64, Complaint> {
     let symbols = Symbols::of(module);
     let mut frames = HashMap::new();
     let mut total = 0;
     for function in symbols.callees_first()? {
-        let buffers = FunctionBuffers::of(function, target, &frames)?;
-        let placement = place(&buffers.requests(), plenty(module, target));
+        let buffers = FunctionBuffers::of(function, plans, &frames)?;
+        let placement = place(&buffers.requests(), plenty(module, plans.target()));
         for (buffer, offset) in buffers.list.iter().zip(&placement.offsets) {
             let offset = i32::try_from(*offset).map_err(|_| too_large(placement.bytes))?;
             let owner = buffer.operation;
@@ -74,8 +75,19 @@ pub fn allocate(module: OperationRef<'_, '_>) -> Result<u64, Complaint> {
     Ok(total)
 }
 
+/// The plans that passes share, or new ones for the target that the module names.
+pub(crate) fn plans_of(
+    module: OperationRef<'_, '_>,
+    run: &PassRun,
+) -> Result<Rc<Plans>, Complaint> {
+    let target = target_of(module)?;
+    let shared = run.shared::<Plans>();
+    let shared = shared.filter(|plans| plans.target() == target);
+    Ok(shared.unwrap_or_else(|| Rc::new(Plans::new(target))))
+}
+
 /// The target that a module names: what an op needs is a matter of the code that it gets there.
-pub(crate) fn target_of(module: OperationRef<'_, '_>) -> Result<Target, Complaint> {
+fn target_of(module: OperationRef<'_, '_>) -> Result<Target, Complaint> {
     let written = module.attr(launch::TARGET).and_then(AttributeExt::as_str);
     let written = written.ok_or("the module has no ttg.target, which decides what is needed")?;
     Ok(Target::parse(written).map_err(|error| error.to_string())?)

@@ -24,9 +24,10 @@ use llopt_dialects::ttng::FenceAsyncSharedOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_mlir::pass::PassSpec;
+use llopt_plan::plans::Plans;
 use melior::ir::{BlockLike, OperationRef};
 
-use crate::allocation::{FunctionBuffers, target_of};
+use crate::allocation::{FunctionBuffers, plans_of};
 use crate::flow::{self, Symbols};
 
 /// Inserts the barriers that accesses to shared memory need.
@@ -36,21 +37,20 @@ pub static INSERT_BARRIERS: PassSpec = PassSpec {
     ..PassSpec::new(
         "insert-barriers",
         "make the warps wait for one another where accesses to shared memory conflict",
-        |module, _| insert(module).map(drop),
+        |module, run| insert(module, &*plans_of(module, run)?).map(drop),
     )
 };
 
 /// Inserts the barriers that a module needs, and returns how many.
 ///
 /// # Errors
-/// A buffer without an offset, a cycle of calls, or a module without a target.
-pub fn insert(module: OperationRef<'_, '_>) -> Result<usize, Complaint> {
-    let target = target_of(module)?;
+/// A buffer without an offset, or a cycle of calls.
+pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Complaint> {
     let symbols = Symbols::of(module);
     let mut frames = HashMap::new();
     let mut inserted = 0;
     for function in symbols.callees_first()? {
-        let buffers = FunctionBuffers::of(function, target, &frames)?;
+        let buffers = FunctionBuffers::of(function, plans, &frames)?;
         let (mut graph, points) = accesses::graph(&buffers)?;
         // A program enters a kernel with nothing written; other functions begin where they are called.
         let is_kernel = function

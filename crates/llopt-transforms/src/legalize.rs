@@ -12,7 +12,10 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::PassSpec;
 use llopt_plan::legality::wanted_layout;
+use llopt_plan::plans::Plans;
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
+
+use crate::allocation::plans_of;
 
 /// Gives ops layouts that there is code for.
 pub static LEGALIZE: PassSpec = PassSpec {
@@ -21,7 +24,7 @@ pub static LEGALIZE: PassSpec = PassSpec {
     ..PassSpec::new(
         "legalize-layouts",
         "convert around ops whose code cannot work on the layout they have",
-        |module, _| legalize(module).map(drop),
+        |module, run| legalize(module, &*plans_of(module, run)?).map(drop),
     )
 };
 
@@ -29,10 +32,10 @@ pub static LEGALIZE: PassSpec = PassSpec {
 ///
 /// # Errors
 /// A layout that no attribute can say.
-pub fn legalize(module: OperationRef<'_, '_>) -> Result<usize, Complaint> {
+pub fn legalize(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Complaint> {
     let mut found = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
-        found.extend(wanted_layout(operation).map(|layout| (operation, layout)));
+        found.extend(wanted_layout(operation, plans).map(|layout| (operation, layout)));
     });
     let count = found.len();
     for (operation, layout) in found {

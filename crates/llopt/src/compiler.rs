@@ -3,6 +3,7 @@
 //! Which passes a module goes through before code generation is data: [`crate::pipeline`].
 
 use std::io::Write;
+use std::rc::Rc;
 
 use inkwell::targets::TargetMachine;
 use llopt_codegen::error::CodegenError;
@@ -13,6 +14,7 @@ use llopt_codegen::{llvm::device_library, llvm::emit, llvm::optimize, walk::lowe
 use llopt_dialects::ttg::WarpSpecializeOp;
 use llopt_dialects::ttng::WarpGroupDotOp;
 use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_plan::plans::Plans;
 use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;
 use melior::ir::Module;
@@ -213,10 +215,11 @@ pub(crate) fn to_layouts<'c>(
     options: &Options,
     time: &mut Timings,
 ) -> Result<(), Error> {
+    let plans = Rc::new(Plans::new(options.target));
     if !module::has_layouts(module) {
-        pipeline::run(Stage::Tiles, context, module, options, time)?;
+        pipeline::run(Stage::Tiles, context, module, options, &plans, time)?;
     }
-    pipeline::run(Stage::Layouts, context, module, options, time)
+    pipeline::run(Stage::Layouts, context, module, options, &plans, time)
 }
 
 /// The phases from layouts to LLVM IR that is linked but not optimised.
@@ -233,12 +236,13 @@ pub(crate) fn to_llvm<'c, 'ctx>(
 ) -> Result<LoweredModule<'ctx>, Error> {
     let target = options.target;
     let codegen = options.codegen();
-    pipeline::run(Stage::Memory, context, module, options, time)?;
+    let plans = Rc::new(Plans::new(target));
+    pipeline::run(Stage::Memory, context, module, options, &plans, time)?;
     let facts = time.phase("axis info", || {
         AxisAnalysis::of(module.as_operation()).into_facts()
     });
     let lowered = time.phase("lower", || {
-        lower::lower(module, llvm, target, machine, &facts, &codegen)
+        lower::lower(module, llvm, machine, &facts, &plans, &codegen)
     })?;
     time.phase("link libraries", || {
         device_library::link(llvm, &lowered.module, target, &codegen)

@@ -1,10 +1,13 @@
 //! What the pipelines do with a module before code generation: read it, check that it fits the
 //! options, run passes over it, print it.
 
+use std::rc::Rc;
+
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic;
 use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt};
-use llopt_mlir::pass::{PipelineError, run_pipeline};
+use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
+use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::Target;
 use llopt_transforms::layouts::{self, Grid};
@@ -115,7 +118,7 @@ pub(crate) fn set_requests<'c>(context: &'c Context, module: &Module<'c>, option
     }
 }
 
-/// Runs a textual pipeline.
+/// Runs a textual pipeline whose passes share plans.
 ///
 /// # Errors
 /// Of class invalid input if a pass reports an error, of class bug if the pipeline is malformed.
@@ -123,9 +126,10 @@ pub(crate) fn run_passes(
     context: &Context,
     module: &Module<'_>,
     pipeline: &str,
+    plans: &Rc<Plans>,
 ) -> Result<(), Error> {
     let (result, diagnostics) = diagnostic::capture(context, || {
-        run_pipeline(module.as_operation(), pipeline, false)
+        run_pipeline_sharing(module.as_operation(), pipeline, false, plans)
     });
     match result {
         Ok(()) => Ok(()),

@@ -14,8 +14,10 @@
 //! --print-pipeline` prints it, and `docs/pipeline.md` is made from it.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
 use llopt_mlir::pass::PassSpec;
+use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
@@ -352,7 +354,8 @@ fn steps(stage: Stage, options: &Options) -> impl Iterator<Item = &'static Step>
     STEPS.iter().filter(runs)
 }
 
-/// Runs a stage. Passes of one phase that follow one another run in one pass manager.
+/// Runs a stage. Passes of one phase that follow one another run in one pass manager; all of them share the plans of
+/// what the code of ops will do.
 ///
 /// # Errors
 /// Those of the steps; a pass that fails reports invalid input.
@@ -361,6 +364,7 @@ pub(crate) fn run<'c>(
     context: &'c Context,
     module: &Module<'c>,
     options: &Options,
+    plans: &Rc<Plans>,
     time: &mut Timings,
 ) -> Result<(), Error> {
     let steps: Vec<&Step> = steps(stage, options).collect();
@@ -372,7 +376,7 @@ pub(crate) fn run<'c>(
                     function(context, module, options)?;
                 } else {
                     let names: Vec<&str> = group.iter().map(|step| step.name()).collect();
-                    module::run_passes(context, module, &names.join(","))?;
+                    module::run_passes(context, module, &names.join(","), plans)?;
                 }
             }
             Ok::<(), Error>(())

@@ -8,6 +8,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::debug_info::DISubprogram;
 use inkwell::values::PhiValue;
 use llopt_plan::facts::ValueFacts;
+use llopt_plan::plans::Plans;
 use llopt_plan::tensor::{TensorType, ValueType};
 use llopt_plan::types::Types;
 use llopt_target::Feature;
@@ -39,6 +40,8 @@ pub(crate) struct Program<'r> {
     pub(crate) hooks: &'r dyn Hooks,
     /// What is known about addresses and masks.
     pub(crate) facts: &'r ValueFacts,
+    /// What the code of ops does.
+    pub(crate) plans: &'r Plans,
     /// Warps that run a kernel's own code.
     pub(crate) num_warps: u32,
     /// Warps per block, those of partitions included.

@@ -18,9 +18,10 @@ use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::tt;
 use llopt_plan::element::space;
 use llopt_plan::facts::ValueFacts;
+use llopt_plan::plans::Plans;
 use llopt_plan::tensor::ValueType;
 use llopt_plan::types::Types;
-use llopt_target::{Feature, Target};
+use llopt_target::Feature;
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
@@ -83,11 +84,12 @@ pub struct LoweredModule<'ctx> {
 pub fn lower<'ctx>(
     source: &SourceModule<'_>,
     context: &'ctx Context,
-    target: Target,
     machine: &TargetMachine,
     facts: &ValueFacts,
+    plans: &Plans,
     options: &CodegenOptions,
 ) -> Lowered<LoweredModule<'ctx>> {
+    let target = plans.target();
     let hooks = hooks(target, options);
     let hooks = &*hooks;
     let e = Emitter::new(context, "llopt", options.fp_fusion);
@@ -107,6 +109,7 @@ pub fn lower<'ctx>(
     let program = Program {
         hooks,
         facts,
+        plans,
         num_warps,
         launched_warps,
         num_ctas: number("ttg.num-ctas", 1).max(1),
@@ -132,7 +135,7 @@ pub fn lower<'ctx>(
     let shared = memory.shared;
 
     let functions = functions(source);
-    let types = Types::default();
+    let types = plans.types();
     let mut lines = options.line_info.then(|| {
         LineTable::new(
             context,
@@ -142,7 +145,7 @@ pub fn lower<'ctx>(
     });
     let mut declared = Vec::with_capacity(functions.len());
     for function in &functions {
-        declared.push(declare(&e, &types, *function, hooks, launch)?);
+        declared.push(declare(&e, types, *function, hooks, launch)?);
     }
     let mut kernel = None;
     let mut tensor_descriptors = Vec::new();
@@ -169,7 +172,7 @@ pub fn lower<'ctx>(
         define(
             &e,
             &program,
-            &types,
+            types,
             *function,
             declaration,
             memory,

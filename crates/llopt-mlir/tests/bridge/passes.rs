@@ -1,5 +1,7 @@
 //! MLIR's passes on the test dialect, passes and patterns written in Rust.
 
+use std::{cell::Cell, rc::Rc};
+
 use crate::{
     dialect::{SAMPLE, parse},
     toy,
@@ -203,6 +205,33 @@ fn count(operation: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Compl
         return Err(Complaint::new(format!("has {found} of `{what}`")).note("too many"));
     }
     Ok(())
+}
+
+/// Adds its runs to the number that the caller shares, if there is one.
+static COUNTS_RUNS: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    ..PassSpec::new("toy-counts-runs", "Counts its runs.", |_, run| {
+        if let Some(runs) = run.shared::<Cell<u32>>() {
+            runs.set(runs.get() + 1);
+        }
+        Ok(())
+    })
+};
+
+#[test]
+fn passes_share_what_the_caller_of_a_pipeline_gives_them() {
+    COUNTS_RUNS.register();
+    let context = toy::context();
+    let module = parse(&context, SAMPLE);
+    let runs = Rc::new(Cell::new(0u32));
+    let pipeline = "toy-counts-runs,toy-counts-runs";
+    pass::run_pipeline_sharing(module.as_operation(), pipeline, true, &runs).expect("runs");
+    assert_eq!(runs.get(), 2);
+    // Nothing is shared afterwards, and nothing of another type is taken for it.
+    pass::run_pipeline(module.as_operation(), pipeline, true).expect("runs");
+    let other = Rc::new("text");
+    pass::run_pipeline_sharing(module.as_operation(), pipeline, true, &other).expect("runs");
+    assert_eq!((runs.get(), Rc::strong_count(&runs)), (2, 1));
 }
 
 static PANICS: PassSpec = PassSpec {

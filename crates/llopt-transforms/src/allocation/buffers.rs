@@ -10,8 +10,8 @@ use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use llopt_plan::plans::Plans;
 use llopt_plan::scratch::{Readers, scratch};
-use llopt_target::Target;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::placement;
@@ -70,7 +70,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
     /// A buffer whose size is not known.
     pub(crate) fn of(
         function: OperationRef<'c, 'a>,
-        target: Target,
+        plans: &Plans,
         frames: &HashMap<&'c str, u64>,
     ) -> Result<Self, Complaint> {
         let program = Program::of(function);
@@ -85,7 +85,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                         .filter(|&&bytes| bytes > 0)
                         .map(|&bytes| (BufferOwner::Frame, bytes, ROW))
                 }
-                _ => scratch(operation, target).map(|scratch| {
+                _ => scratch(operation, plans).map(|scratch| {
                     let owner = BufferOwner::Scratch(scratch.readers);
                     (owner, scratch.bytes, scratch.alignment.max(ROW))
                 }),

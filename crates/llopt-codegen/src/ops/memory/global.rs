@@ -7,8 +7,8 @@
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, CacheModifier, EvictionPolicy};
 use llopt_plan::element::Element;
-use llopt_plan::facts::DimFacts;
-use llopt_plan::global_access::{Groups, choose_groups};
+use llopt_plan::facts::AxisFacts;
+use llopt_plan::global_access::{Addresses, Groups, choose_groups, mask_width};
 use llopt_plan::tensor::{TensorType, ValueType};
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value};
@@ -357,13 +357,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     // Widths.
 
-    fn facts(&self, value: Value<'c, 'a>, dim: usize) -> DimFacts {
-        self.program.facts.along(value, dim)
+    fn facts(&self, value: Value<'c, 'a>) -> &'r AxisFacts {
+        self.program.facts.or_unknown(value)
     }
 
     /// How many elements may share a mask value along `dim`.
     pub(crate) fn mask_width(&self, mask: Option<Value<'c, 'a>>, dim: usize) -> u64 {
-        mask.map_or(u64::MAX, |mask| self.facts(mask, dim).constancy.get())
+        mask_width(mask.map(|mask| self.facts(mask)), dim)
     }
 
     fn max_width(&self, element: Element) -> u32 {
@@ -392,14 +392,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         mask: Option<Value<'c, 'a>>,
     ) -> impl Fn(usize) -> u64 {
         let bytes = u64::from(element.memory_bits() / 8);
+        let addresses = Addresses::Pointers(self.facts(pointer));
+        let mask = mask.map(|mask| self.facts(mask));
         move |dim| {
-            let facts = self.facts(pointer, dim);
-            let aligned = (facts.divisibility.get() / bytes).max(1);
-            facts
-                .contiguity
-                .get()
-                .min(aligned)
-                .min(self.mask_width(mask, dim))
+            let width = addresses.width_along(dim, bytes);
+            width.min(mask_width(mask, dim))
         }
     }
 
@@ -425,18 +422,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         mask: Option<Value<'c, 'a>>,
     ) -> Groups {
         let bytes = u64::from(element.memory_bits() / 8);
-        let base = self.facts(base, 0);
+        let addresses = Addresses::Offsets {
+            offsets: self.facts(offsets),
+            base: self.facts(base).along(0).divisibility.get(),
+        };
         groups(of, widest, &|dim| {
-            let facts = self.facts(offsets, dim);
-            let aligned = facts
-                .divisibility
-                .get()
-                .min((base.divisibility.get() / bytes).max(1));
-            facts
-                .contiguity
-                .get()
-                .min(aligned)
-                .min(self.mask_width(mask, dim))
+            let width = addresses.width_along(dim, bytes);
+            width.min(self.mask_width(mask, dim))
         })
     }
 

@@ -7,7 +7,7 @@
 //! | shared | vector or matrix stores, a barrier, loads; for each round |
 
 use llopt_layout::plan::{Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan};
-use llopt_plan::conversion::{moved_bits, other_plans, plan_conversion, repeating_warps};
+use llopt_plan::conversion::{moved_bits, other_plans, repeating_warps};
 use llopt_plan::element::Element;
 use llopt_plan::tensor::TensorType;
 use llopt_target::Feature;
@@ -55,10 +55,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .map(|register| values[register as usize])
                 .collect());
         }
-        let plan = plan_conversion(op, from, to, self.hooks().target())
+        let plan = self
+            .program
+            .plans
+            .conversion(op, from, to)
             .map_err(|reason| self.unsupported(op, Some(reason)))?;
         self.record(op, || Choice::Movement {
-            chosen: Box::new(plan.clone()),
+            chosen: Box::new((*plan).clone()),
             rejected: other_plans(from, to, self.hooks().target(), &plan),
         });
         match &plan.movement {

@@ -49,7 +49,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .distinct_registers(&of)
             .map(|register| (register, self.to_i32(wide[register])))
             .collect();
-        let chosen = GatherPlan::of(operation, &from, &to, axis, self.hooks().target())
+        let chosen = self
+            .program
+            .plans
+            .gather(operation, &from, &to, axis)
             .map_err(|reason| self.unsupported(operation, Some(reason)))?;
         self.record(operation, || {
             Choice::Gather(decision::Gather {
@@ -57,7 +60,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     way: chosen.plan.kind(),
                     cost: chosen.cost,
                 },
-                rejected: chosen.rejected,
+                rejected: chosen.rejected.clone(),
                 candidates: match &chosen.plan {
                     GatherPlan::Warp(warp) => 1 << warp.choices.len(),
                     GatherPlan::Shared(_) => 1,

@@ -39,7 +39,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operands: Vec<Registers<'ctx>> =
             sources.iter().map(|value| self.registers(*value)).collect();
         let region = op.combine_op();
-        let plan = ReductionPlan::new(&tensor, axis);
+        let plan = self.program.plans.reduction(&tensor, axis);
         let announced = self.announce(operation, &plan.exchanges)?;
 
         let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();

@@ -41,14 +41,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operands: Vec<Registers<'ctx>> =
             sources.iter().map(|value| self.registers(*value)).collect();
         let region = op.combine_op();
-        let plan = ScanPlan::new(&tensor, axis, reverse).ok_or_else(|| {
-            self.unsupported(
-                operation,
-                Some(
-                    "the elements along its axis lie in an order that it cannot follow".to_owned(),
-                ),
-            )
-        })?;
+        let plan = self
+            .program
+            .plans
+            .scan(&tensor, axis, reverse)
+            .ok_or_else(|| {
+                self.unsupported(
+                    operation,
+                    Some(
+                        "the elements along its axis lie in an order that it cannot follow"
+                            .to_owned(),
+                    ),
+                )
+            })?;
 
         self.record(operation, || {
             Choice::Scan(decision::Scan {

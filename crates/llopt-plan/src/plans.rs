@@ -1,0 +1,166 @@
+//! The plans of one compilation, each made once and kept.
+//!
+//! Legalisation, allocation, barriers, emission and explanations ask for the plan of the same op, one after the other,
+//! and planning is dear: all feasible ways are made and priced. What a plan follows from is its key: the layouts, the
+//! width of elements, and what was asked for. So ops with equal keys share a plan, and a plan never goes stale when
+//! ops are moved, erased or made.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::rc::Rc;
+
+use llopt_layout::LinearLayout;
+use llopt_layout::plan::Plan;
+use llopt_target::Target;
+use melior::ir::OperationRef;
+
+use crate::conversion::{self, moved_bits};
+use crate::gather::{ChosenGather, GatherPlan};
+use crate::reduction::ReductionPlan;
+use crate::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
+use crate::scan::ScanPlan;
+use crate::tensor::TensorType;
+use crate::types::Types;
+
+/// From where, to where, bits of an element, and the plan that was asked for.
+type Movement = (LinearLayout, LinearLayout, u32, Option<Box<str>>);
+
+/// A table of what has been found.
+type Known<K, V> = RefCell<HashMap<K, V>>;
+
+/// The plans for one target. It belongs to one compilation: types are known by their identity in its context.
+pub struct Plans {
+    target: Target,
+    types: Types,
+    conversions: Known<Movement, Result<Rc<Plan>, String>>,
+    gathers: Known<(Movement, usize), Result<Rc<ChosenGather>, String>>,
+    reductions: Known<(LinearLayout, usize), Rc<ReductionPlan>>,
+    scans: Known<(LinearLayout, usize, bool), Option<Rc<ScanPlan>>>,
+}
+
+fn movement(op: OperationRef<'_, '_>, from: &TensorType, to: &TensorType, name: &str) -> Movement {
+    (
+        from.layout().clone(),
+        to.layout().clone(),
+        moved_bits(from.element),
+        request_of(op, name).map(Box::from),
+    )
+}
+
+fn known<K: Eq + Hash, V: Clone>(table: &Known<K, V>, key: K, make: impl FnOnce() -> V) -> V {
+    if let Some(value) = table.borrow().get(&key) {
+        return value.clone();
+    }
+    let value = make();
+    table.borrow_mut().insert(key, value.clone());
+    value
+}
+
+impl Plans {
+    /// None made yet.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            types: Types::default(),
+            conversions: RefCell::default(),
+            gathers: RefCell::default(),
+            reductions: RefCell::default(),
+            scans: RefCell::default(),
+        }
+    }
+
+    /// The GPU that is planned for.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Source types, resolved once each.
+    #[must_use]
+    pub fn types(&self) -> &Types {
+        &self.types
+    }
+
+    /// The plan of the conversion that `op` is or needs: the cheapest, or that of the kind asked for.
+    ///
+    /// # Errors
+    /// There is no plan, or none of that kind; what is wrong, in words.
+    pub fn conversion(
+        &self,
+        op: OperationRef<'_, '_>,
+        from: &TensorType,
+        to: &TensorType,
+    ) -> Result<Rc<Plan>, String> {
+        let key = movement(op, from, to, CONVERSION_PLAN);
+        known(&self.conversions, key, || {
+            conversion::plan_conversion(op, from, to, self.target).map(Rc::new)
+        })
+    }
+
+    /// The way in which `op` gathers from `from` along dimension `axis` by indices in the layout of `to`.
+    ///
+    /// # Errors
+    /// There is no way, or none of the kind asked for; what is wrong, in words.
+    pub fn gather(
+        &self,
+        op: OperationRef<'_, '_>,
+        from: &TensorType,
+        to: &TensorType,
+        axis: usize,
+    ) -> Result<Rc<ChosenGather>, String> {
+        let key = (movement(op, from, to, GATHER_PLAN), axis);
+        known(&self.gathers, key, || {
+            GatherPlan::of(op, from, to, axis, self.target).map(Rc::new)
+        })
+    }
+
+    /// The plan of a reduction of `tensor` along dimension `axis`.
+    #[must_use]
+    pub fn reduction(&self, tensor: &TensorType, axis: usize) -> Rc<ReductionPlan> {
+        known(&self.reductions, (tensor.layout().clone(), axis), || {
+            Rc::new(ReductionPlan::new(tensor, axis))
+        })
+    }
+
+    /// The plan of a scan of `tensor` along dimension `axis`, if there is one.
+    #[must_use]
+    pub fn scan(&self, tensor: &TensorType, axis: usize, reverse: bool) -> Option<Rc<ScanPlan>> {
+        let key = (tensor.layout().clone(), axis, reverse);
+        known(&self.scans, key, || {
+            ScanPlan::new(tensor, axis, reverse).map(Rc::new)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use llopt_layout::Dim;
+
+    use super::*;
+    use crate::element::Element;
+
+    fn row(registers: &[u32], lanes: &[u32], element: Element) -> TensorType {
+        let numbers = [
+            (Dim::REGISTER, registers.to_vec()),
+            (Dim::LANE, lanes.to_vec()),
+            (Dim::WARP, Vec::new()),
+            (Dim::BLOCK, Vec::new()),
+        ];
+        TensorType::from_numbers(element, vec![64], &numbers).unwrap()
+    }
+
+    #[test]
+    fn equal_questions_have_one_plan() {
+        let plans = Plans::new(Target::parse("cuda:90").unwrap());
+        let tensor = row(&[1], &[2, 4, 8, 16, 32], Element::F32);
+        let again = row(&[1], &[2, 4, 8, 16, 32], Element::F32);
+        let other = row(&[32], &[1, 2, 4, 8, 16], Element::F32);
+        let plan = plans.reduction(&tensor, 0);
+        assert!(Rc::ptr_eq(&plan, &plans.reduction(&again, 0)));
+        assert!(!Rc::ptr_eq(&plan, &plans.reduction(&other, 0)));
+        let (forward, backward) = (plans.scan(&tensor, 0, false), plans.scan(&tensor, 0, true));
+        assert_ne!(forward, backward);
+    }
+}
