@@ -15,16 +15,18 @@
 //! | `tt.gather` | [`gather`] |
 //! | `tt.dot`, `tt.dot_scaled` | [`product`], by division of layouts in `llopt_layout::matrix_product` |
 //! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
-//! | loads, stores, atomics | [`global_access`] |
+//! | loads, stores, atomics | [`global_access`], [`atomic`] |
+//! | accesses to shared memory | [`shared_access`] |
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
-//! [`plans`] keeps those of a compilation. [`scratch`] says of any op how much shared memory it takes and who reads it, [`legality`] which layouts there
-//! is no plan for.
+//! [`plans`] keeps those of a compilation. [`scratch`] says of any op how much shared memory it takes and who reads
+//! it, [`warp_parts`] which bytes of it each warp touches, [`legality`] which layouts there is no plan for.
 //!
 //! This crate knows no LLVM and emits nothing. It never runs a pass: an analysis that a plan relies on is handed
 //! to it as its result.
 
+pub mod atomic;
 pub mod cluster;
 pub mod conversion;
 pub mod copy_count;

@@ -1,10 +1,100 @@
-//! What a single access of a warp to shared memory takes, where each lane moves one vector at a linear address.
+//! Accesses to shared memory.
 //!
-//! Accesses of whole tensors are planned by `llopt_layout::plan`; this is about the few that ops make beside
-//! them: partial results, totals, counters.
+//! A tensor is moved between registers and a buffer by vectors or by matrix instructions, which
+//! `llopt_layout::plan` chooses; [`access`] asks it, [`price`] says what the access costs. What ops move beside
+//! tensors (partial results, totals) they move by one vector for each lane, at linear addresses: [`wavefronts`].
 
 use llopt_layout::banks::{Access, BankModel};
 use llopt_layout::f2::Echelon;
+use llopt_layout::instruction::InstructionKind;
+use llopt_layout::plan::SharedAccess;
+use llopt_layout::{Dim, LinearLayout};
+use llopt_target::Target;
+
+use crate::conversion::moved_bits;
+use crate::element::Element;
+use crate::tensor::TensorType;
+
+/// A buffer in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer<'l> {
+    /// From the offset, and the block, to the element.
+    pub layout: &'l LinearLayout,
+    /// What an element is.
+    pub element: Element,
+    /// Bits that one access may have: unused bytes between elements cut vectors short.
+    pub max_bits: u32,
+}
+
+/// How a tensor is moved between registers and a buffer, by instructions of a kind if one is asked for.
+///
+/// # Errors
+/// There is no way; why, in words.
+pub fn access(
+    tensor: &TensorType,
+    buffer: &Buffer<'_>,
+    direction: Access,
+    kind: Option<InstructionKind>,
+    blocks_per_cluster: u32,
+    target: Target,
+) -> Result<SharedAccess, String> {
+    let mut machine = target.machine();
+    machine.max_vector_bits = machine.max_vector_bits.min(buffer.max_bits);
+    let bits = moved_bits(buffer.element);
+    // Matrix instructions move rows of 16 bytes, aligned.
+    let kind = if buffer.max_bits < 128 {
+        Some(InstructionKind::Vector)
+    } else {
+        kind
+    };
+    let mut found = SharedAccess::for_memory(
+        tensor.layout(),
+        buffer.layout,
+        bits,
+        direction,
+        kind,
+        &machine,
+    )
+    .map_err(|error| error.to_string())?;
+    let offset_bits = found.address.out_dim_size_log2(Dim::OFFSET);
+    // What all blocks hold, each reads from its own memory.
+    let told_apart = buffer
+        .layout
+        .flat_bases_of(Dim::BLOCK)
+        .iter()
+        .enumerate()
+        .filter(|(_, basis)| **basis != 0)
+        .fold(0u32, |all, (bit, _)| all | 1 << bit);
+    let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0) & told_apart;
+    let ins = found.address.in_dims().to_vec();
+    let in_other_block = ins.iter().any(|dim| {
+        let bases = found.address.flat_bases_of(*dim);
+        bases.iter().enumerate().any(|(bit, basis)| {
+            let own = if *dim == Dim::BLOCK { 1 << bit } else { 0 };
+            block(*basis) != own & told_apart
+        })
+    });
+    if blocks_per_cluster > 1 {
+        if in_other_block {
+            let reason = "elements are in the shared memory of another block of the cluster";
+            return Err(reason.to_owned());
+        }
+        found.address = found
+            .address
+            .sublayout(&ins, &[Dim::OFFSET])
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(found)
+}
+
+/// What an access takes a warp, in cycles of a multiprocessor.
+#[must_use]
+pub fn price(access: &SharedAccess, target: Target) -> f32 {
+    let costs = target.movement_costs();
+    access.instructions as f32 * costs.access(&access.instruction)
+        + access.wavefronts as f32 * costs.wavefront
+        + access.permutes([]) as f32 * costs.permute
+}
 
 /// The passes over the banks of an access of `bits` for each lane, where bit `i` of the lane's number adds `lanes[i]`
 /// to the address, in bytes. An access wider than any instruction is taken apart first.
@@ -37,9 +127,38 @@ pub fn wavefronts(banks: &BankModel, access: Access, bits: u32, lanes: &[u32]) -
 
 #[cfg(test)]
 mod tests {
-    use llopt_target::Target;
-
     use super::*;
+
+    #[test]
+    fn conflicts_are_in_the_price() {
+        let numbers = [
+            (Dim::REGISTER, vec![32, 64, 128, 256, 512]),
+            (Dim::LANE, vec![1, 2, 4, 8, 16]),
+            (Dim::WARP, Vec::new()),
+            (Dim::BLOCK, Vec::new()),
+        ];
+        let target = Target::parse("cuda:90").unwrap();
+        let price_of = |order: [u32; 5]| {
+            let tensor = TensorType::from_numbers(Element::F32, vec![32, 32], &numbers).unwrap();
+            let rows = order.iter().map(|bit| vec![0, 1 << bit]);
+            let columns = (0..5).map(|bit| vec![1 << bit, 0]);
+            let bases: Vec<Vec<u32>> = match order[0] {
+                0 => rows.chain(columns).collect(),
+                _ => columns.chain(rows).collect(),
+            };
+            let outs = [(Dim::tensor(0), 32), (Dim::tensor(1), 32)];
+            let layout = LinearLayout::from_bases(&[(Dim::OFFSET, &bases[..])], &outs).unwrap();
+            let buffer = Buffer {
+                layout: &layout,
+                element: Element::F32,
+                max_bits: u32::MAX,
+            };
+            let found = access(&tensor, &buffer, Access::Store, None, 1, target);
+            price(&found.unwrap(), target)
+        };
+        // A row next to each other, and a row with a column's distance between its elements.
+        assert!(price_of([0, 1, 2, 3, 4]) < price_of([1, 0, 2, 3, 4]));
+    }
 
     #[test]
     fn linear_addresses_take_as_many_passes_as_the_definition_counts() {

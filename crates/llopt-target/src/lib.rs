@@ -22,6 +22,7 @@
 //! ```
 
 pub mod arch;
+pub mod atomics;
 pub mod banks;
 pub mod feature;
 pub mod global_memory;

@@ -465,18 +465,11 @@ pub trait Hooks {
     /// Stores words.
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]);
 
-    /// How many elements next to each other one atomic instruction updates, for naturally aligned groups.
-    fn atomic_width(&self, update: Update, element: Element) -> u32;
-
-    /// Whether an update of part of a group is done on the whole, the rest of which is left as it is: then
-    /// elements of one group need no mask in common.
-    fn atomic_takes_whole_groups(&self, update: Update, element: Element) -> bool;
-
     /// Whether an atomic orders other accesses by fences before and after it, so that of several atomics the
     /// first and the last need one.
     fn atomic_orders_by_fences(&self) -> bool;
 
-    /// Updates `values.len()` elements next to each other (as many as [`Hooks::atomic_width`] allows) and
+    /// Updates `values.len()` elements next to each other (as many as [`llopt_plan::atomic::width`] allows) and
     /// returns what was there; anything where the mask is false.
     fn atomic_update<'ctx>(
         &self,

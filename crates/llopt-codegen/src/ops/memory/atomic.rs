@@ -7,6 +7,7 @@
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
 use llopt_mlir::ir::ValueExt;
+use llopt_plan::atomic;
 use llopt_plan::element::Element;
 use llopt_plan::global_access::Groups;
 use llopt_plan::tensor::ValueType;
@@ -72,14 +73,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         let of = self.type_of(op.val())?;
         let element = of.element();
-        let update = update_of(op.atomic_rmw_op());
+        let kind = op.atomic_rmw_op();
+        let update = update_of(kind);
         let pointers = self.registers(op.ptr());
         let values = self.registers(op.val());
         let masks = op.mask().map(|mask| self.registers(mask));
         let acts = self.acting_thread(&of);
-        let widest = self.hooks().atomic_width(update, element);
+        let widest = atomic::width(kind, element, self.hooks().target());
         let limit = |mask| groups(&of, widest, &self.pointer_limit(element, op.ptr(), mask));
-        let (groups, has_one_mask) = self.atomic_groups(update, element, op.mask(), limit);
+        let (groups, has_one_mask) = self.atomic_groups(kind, element, op.mask(), limit);
         let masks = masks.map(|masks| self.fewest_masks(&of, op.mask(), masks));
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         let last = groups.groups.len().saturating_sub(1);
@@ -111,17 +113,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let buffers = self.buffers(operation)?;
         let of = self.type_of(op.value())?;
         let element = of.element();
-        let update = update_of(op.atomic_rmw_op());
+        let kind = op.atomic_rmw_op();
+        let update = update_of(kind);
         let base = self.scalar(op.ptr());
         let descriptor = buffers.descriptor(self.e, base);
         let offsets = self.registers(op.offsets());
         let values = self.registers(op.value());
         let masks = op.mask().map(|mask| self.registers(mask));
         let acts = self.acting_thread(&of);
-        let widest = self.hooks().atomic_width(update, element);
+        let widest = atomic::width(kind, element, self.hooks().target());
         let limit =
             |mask| self.buffer_groups_up_to(widest, &of, element, op.ptr(), op.offsets(), mask);
-        let (groups, has_one_mask) = self.atomic_groups(update, element, op.mask(), limit);
+        let (groups, has_one_mask) = self.atomic_groups(kind, element, op.mask(), limit);
         let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
         let last = groups.groups.len().saturating_sub(1);
         for (i, group) in groups.groups.iter().enumerate() {
@@ -218,13 +221,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// The groups of an update, and whether the elements of each have one mask.
     fn atomic_groups(
         &self,
-        update: Update,
+        update: RmwOp,
         element: Element,
         mask: Option<Value<'c, 'a>>,
         groups: impl Fn(Option<Value<'c, 'a>>) -> Groups,
     ) -> (Groups, bool) {
         let of_one_mask = groups(mask);
-        if !self.hooks().atomic_takes_whole_groups(update, element) {
+        if !atomic::takes_whole_groups(update, element, self.hooks().target()) {
             return (of_one_mask, true);
         }
         let whole = groups(None);

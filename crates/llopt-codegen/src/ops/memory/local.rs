@@ -13,6 +13,7 @@ use llopt_layout::plan::SharedAccess;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::element::Element;
+use llopt_plan::shared_access::{self, Buffer};
 use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -183,47 +184,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         access: Access,
         kind: Option<InstructionKind>,
     ) -> Lowered<SharedAccess> {
-        let mut machine = self.hooks().target().machine();
-        machine.max_vector_bits = machine.max_vector_bits.min(view.max_bits);
-        let bits = moved_bits(view.element);
-        // Matrix instructions move rows of 16 bytes, aligned.
-        let kind = if view.max_bits < 128 {
-            Some(InstructionKind::Vector)
-        } else {
-            kind
+        let buffer = Buffer {
+            layout: &view.layout,
+            element: view.element,
+            max_bits: view.max_bits,
         };
-        let mut found =
-            SharedAccess::for_memory(tensor.layout(), &view.layout, bits, access, kind, &machine)
-                .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
-        let offset_bits = found.address.out_dim_size_log2(Dim::OFFSET);
-        // What all blocks hold, each reads from its own memory.
-        let told_apart = view
-            .layout
-            .flat_bases_of(Dim::BLOCK)
-            .iter()
-            .enumerate()
-            .filter(|(_, basis)| **basis != 0)
-            .fold(0u32, |all, (bit, _)| all | 1 << bit);
-        let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0) & told_apart;
-        let ins = found.address.in_dims().to_vec();
-        let in_other_block = ins.iter().any(|dim| {
-            let bases = found.address.flat_bases_of(*dim);
-            bases.iter().enumerate().any(|(bit, basis)| {
-                let own = if *dim == Dim::BLOCK { 1 << bit } else { 0 };
-                block(*basis) != own & told_apart
-            })
-        });
-        if self.program.num_ctas > 1 {
-            if in_other_block {
-                let reason = "elements are in the shared memory of another block of the cluster";
-                return Err(self.unsupported(op, Some(reason.to_owned())));
-            }
-            found.address = found
-                .address
-                .sublayout(&ins, &[Dim::OFFSET])
-                .map_err(|error| self.unsupported(op, Some(error.to_string())))?;
-        }
-        Ok(found)
+        let (blocks, target) = (self.program.num_ctas, self.hooks().target());
+        shared_access::access(tensor, &buffer, access, kind, blocks, target)
+            .map_err(|reason| self.unsupported(op, Some(reason)))
     }
 
     /// A buffer, ready to be accessed.

@@ -10,15 +10,6 @@ use crate::targets::amdgpu::memory::masked_offset;
 use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
 
-/// Elements per instruction: pairs of 16-bit floats. Where there is no such instruction, LLVM makes a loop that
-/// compares and swaps the word of the pair.
-pub fn width(update: Update, element: Element) -> u32 {
-    match (update, element) {
-        (Update::AddFloat, Element::F16 | Element::Bf16) => 2,
-        _ => 1,
-    }
-}
-
 /// Whether a 16-bit float on its own is added to the pair around it; LLVM's own loop does it otherwise.
 fn adds_half_of_pair(target: Target, update: Update, element: Element) -> bool {
     match (update, element) {

@@ -165,16 +165,8 @@ impl Hooks for Amdgpu {
         memory::store(e, access, words);
     }
 
-    fn atomic_width(&self, update: Update, element: Element) -> u32 {
-        atomic::width(update, element)
-    }
-
     fn atomic_orders_by_fences(&self) -> bool {
         true
-    }
-
-    fn atomic_takes_whole_groups(&self, update: Update, element: Element) -> bool {
-        atomic::width(update, element) > 1
     }
 
     fn atomic_update<'ctx>(

@@ -9,16 +9,6 @@ use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{Atomic, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
 
-/// Elements per instruction: vectors of floats where the hardware has them, pairs of halves everywhere.
-pub fn width(target: Target, update: Update, element: Element) -> u32 {
-    match (update, element) {
-        (Update::AddFloat, Element::F16 | Element::Bf16) if target.has(Feature::VectorAtomic) => 8,
-        (Update::AddFloat, Element::F32) if target.has(Feature::VectorAtomic) => 4,
-        (Update::AddFloat, Element::F16) => 2,
-        _ => 1,
-    }
-}
-
 fn ordering(of: Ordering) -> &'static str {
     match of {
         Ordering::Relaxed => "relaxed",

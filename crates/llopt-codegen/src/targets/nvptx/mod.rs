@@ -173,15 +173,7 @@ impl Hooks for Nvptx {
         memory::store(e, self.target, access, words);
     }
 
-    fn atomic_width(&self, update: Update, element: Element) -> u32 {
-        atomic::width(self.target, update, element)
-    }
-
     fn atomic_orders_by_fences(&self) -> bool {
-        false
-    }
-
-    fn atomic_takes_whole_groups(&self, _update: Update, _element: Element) -> bool {
         false
     }
 
