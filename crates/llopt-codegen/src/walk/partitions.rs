@@ -12,8 +12,9 @@
 //! barrier 1  ─────────────────────────────►       number = memory
 //! registers                                       number 0: exit; else registers of the group
 //! default region, barrier 0                       partition of this warp, barrier 2, 3, …
-//! registers back                                  registers back
-//! barrier 1  ◄─────────────────────────────       barrier 1, head
+//! more than at first: registers back              more than at first: registers back
+//! barrier 1  ◄─────────────────────────────       barrier 1
+//! fewer than at first: registers back             fewer than at first: registers back; head
 //! …
 //! return: number 0 to memory, barrier 1
 //! ```
@@ -25,8 +26,10 @@
 //! # Registers
 //!
 //! All threads start with the same number of registers. Where an op asks for others, each group of four warps changes
-//! its number between the barriers, and changes it back: those that give wait for nobody, and those that take wait for
-//! those that give, so that this ends. Sums and defaults are the business of the pass that gave each group its number.
+//! its number between the barriers, and changes it back. Groups that give do so at once and wait for nobody; groups
+//! that take wait for those that give. A group takes back what it gave only when all that took have given back, behind
+//! the second barrier: a partition that ends early would otherwise take what another one still waits for, and that one
+//! would never come to the barrier. Sums and defaults are the business of the pass that gave each group its number.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -52,6 +55,9 @@ const MEETING: u32 = 1;
 const FIRST_PARTITION_BARRIER: u32 = 2;
 /// Warps that change their registers together.
 const GROUP_WARPS: u32 = 4;
+
+/// A group of four warps by its first, and the registers of a thread before and after.
+type Change = (u32, u32, u32);
 
 /// The workers of a kernel.
 pub(crate) struct Workers<'c, 'a, 'ctx> {
@@ -193,11 +199,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .region(0)
             .map_err(|_| self.invalid(operation, "it has no default region"))?;
         let results = self.inline_region(operation, region, &[])?;
-        if let Some((before, during)) = registers {
+        if let Some((before, during)) = registers.filter(|(before, during)| before < during) {
             hooks.change_registers(e, during, before);
         }
         if let Some(workers) = &self.workers {
             workers.meet(e, hooks);
+        }
+        if let Some((before, during)) = registers.filter(|(before, during)| before > during) {
+            hooks.change_registers(e, during, before);
         }
         for (index, registers) in results.into_iter().enumerate() {
             self.bind_result_at(operation, index, registers);
@@ -284,7 +293,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     self.unsupported(operation, Some(reason.to_owned()))
                 })?;
             let groups = self.register_changes(*op, &places, kernel_warps, warps);
-            self.change_group_registers(hooks, warp, &groups, true);
+            self.change_group_registers(hooks, warp, &groups);
             let done = e.new_block(llvm);
             for (partition, (first, count)) in places.iter().enumerate() {
                 let (body, other) = (e.new_block(llvm), e.new_block(llvm));
@@ -305,10 +314,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
             e.branch(done);
             e.enter(done);
-            self.change_group_registers(hooks, warp, &groups, false);
+            let (took, gave): (Vec<Change>, Vec<Change>) = groups
+                .into_iter()
+                .map(|(group, before, during)| (group, during, before))
+                .partition(|(_, during, before)| during > before);
+            self.change_group_registers(hooks, warp, &took);
             if let Some(workers) = &self.workers {
                 workers.meet(e, hooks);
             }
+            self.change_group_registers(hooks, warp, &gave);
             e.branch(around);
         }
         if ops.is_empty() {
@@ -325,7 +339,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         places: &[(u32, u32)],
         kernel_warps: u32,
         warps: u32,
-    ) -> Vec<(u32, u32, u32)> {
+    ) -> Vec<Change> {
         (kernel_warps..warps)
             .step_by(GROUP_WARPS as usize)
             .filter_map(|group| {
@@ -343,21 +357,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         &self,
         hooks: &dyn PartitionHooks,
         warp: V<'ctx>,
-        groups: &[(u32, u32, u32)],
-        enters: bool,
+        changes: &[Change],
     ) {
         let e = self.e;
-        for (group, before, during) in groups {
-            let from = e.sub(warp, e.i32(i64::from(*group)));
-            let mine = e.icmp(IntPredicate::ULT, from, e.i32(i64::from(GROUP_WARPS)));
-            self.only_if(Some(mine), || {
-                let (from, to) = if enters {
-                    (before, during)
-                } else {
-                    (during, before)
-                };
-                hooks.change_registers(e, *from, *to);
-            });
+        for (group, from, to) in changes {
+            let at = e.sub(warp, e.i32(i64::from(*group)));
+            let mine = e.icmp(IntPredicate::ULT, at, e.i32(i64::from(GROUP_WARPS)));
+            self.only_if(Some(mine), || hooks.change_registers(e, *from, *to));
         }
     }
 

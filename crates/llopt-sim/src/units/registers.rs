@@ -34,10 +34,6 @@ impl<const W: usize> Block<'_, W> {
             warp.registers = start;
         }
         let block = warp.index / self.warps_per_block;
-        eprintln!(
-            "DBG warp {} has {} wants {count} more {more} free {:?}",
-            warp.index, warp.registers, self.free_registers
-        );
         let wanted = (i64::from(count) - i64::from(warp.registers)) * W as i64;
         if more == (wanted < 0) && wanted != 0 {
             self.report_registers(
