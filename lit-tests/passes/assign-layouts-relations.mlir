@@ -82,28 +82,3 @@ module {
 }
 
 // -----
-
-// A product's factors lie as its result wants them, and nothing else about them changes.
-
-// CHECK-LABEL: module
-module {
-  // CHECK-LABEL: @product
-  // CHECK: tt.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<32x32xf32, #ttg.dot_op<{opIdx = 0, parent = #[[P:[a-z0-9_]+]]{{.*}}}>> * tensor<32x32xf32, #ttg.dot_op<{opIdx = 1, parent = #[[P]]{{.*}}}>> -> tensor<32x32xf32, #[[P]]>
-  tt.func public @product(%from: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
-    %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
-    %row = tt.expand_dims %r {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
-    %column = tt.expand_dims %r {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
-    %extent = arith.constant dense<32> : tensor<32x1xi32>
-    %start = arith.muli %row, %extent : tensor<32x1xi32>
-    %a = tt.broadcast %start : tensor<32x1xi32> -> tensor<32x32xi32>
-    %b = tt.broadcast %column : tensor<1x32xi32> -> tensor<32x32xi32>
-    %offset = arith.addi %a, %b : tensor<32x32xi32>
-    %f = tt.splat %from : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>>
-    %p = tt.addptr %f, %offset : tensor<32x32x!tt.ptr<f32>>, tensor<32x32xi32>
-    %x = tt.load %p : tensor<32x32x!tt.ptr<f32>>
-    %none = arith.constant dense<0.0> : tensor<32x32xf32>
-    %y = tt.dot %x, %x, %none : tensor<32x32xf32> * tensor<32x32xf32> -> tensor<32x32xf32>
-    tt.store %p, %y : tensor<32x32x!tt.ptr<f32>>
-    tt.return
-  }
-}

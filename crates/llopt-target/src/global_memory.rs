@@ -8,8 +8,6 @@
 //!
 //! The unit is that of [`llopt_layout::plan::Costs`], a cycle of the pipe of shared memory.
 
-use llopt_layout::plan::Machine;
-
 use crate::{Target, Vendor};
 
 /// Prices of accesses to global memory.
@@ -64,25 +62,4 @@ impl Target {
             Vendor::Amdgpu => AMD_COSTS,
         }
     }
-
-    /// Everything that the prices of layouts depend on.
-    #[must_use]
-    pub fn prices(self) -> Prices {
-        Prices {
-            machine: self.machine(),
-            global: self.global_costs(),
-            widest_access_bits: self.max_global_access_bits(),
-        }
-    }
-}
-
-/// What the cost of a program in given layouts depends on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prices {
-    /// Moving data within a block.
-    pub machine: Machine<'static>,
-    /// Moving data between a block and global memory.
-    pub global: GlobalCosts,
-    /// Bits that one thread moves to or from global memory with one instruction at most.
-    pub widest_access_bits: u32,
 }

@@ -17,13 +17,17 @@ mod engine;
 mod facts;
 mod frequency;
 mod graph;
+mod grid;
 pub mod labelling;
 mod locality;
 mod pass;
+mod products;
 mod recompute;
 mod relation;
+mod scaled;
 mod write;
 
-pub use assign::{Grid, assign};
+pub use assign::assign;
 pub use graph::Unrelated;
+pub use grid::Grid;
 pub use pass::ASSIGN_LAYOUTS;

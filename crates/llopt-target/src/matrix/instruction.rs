@@ -15,6 +15,7 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::{Axis, Fragment, amdgpu, nvptx};
+use crate::arch::Family;
 use crate::feature::Available;
 use crate::{Feature, Target};
 
@@ -182,6 +183,27 @@ impl MatrixInstruction {
     #[must_use]
     pub const fn operations(&self) -> u64 {
         2 * self.m as u64 * self.n as u64 * self.k as u64
+    }
+}
+
+impl Target {
+    /// The number that layout attributes give the matrix unit whose results and operands are in registers: the
+    /// version of `#ttg.nvidia_mma`, `#ttg.amd_mfma` or `#ttg.amd_wmma`.
+    #[must_use]
+    pub fn matrix_generation(self) -> u32 {
+        match self.architecture().family {
+            Family::Volta | Family::Rdna3 => 1,
+            Family::Turing
+            | Family::Ampere
+            | Family::Ada
+            | Family::Hopper
+            | Family::Blackwell
+            | Family::BlackwellWorkstation
+            | Family::Cdna2
+            | Family::Rdna4 => 2,
+            Family::Cdna3 | Family::Gfx1250 => 3,
+            Family::Cdna4 => 4,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! # Steps
 //!
+//! 0. Scaled matrix products become plain ones of scaled factors ([`super::scaled`]).
 //! 1. Ops that cost next to nothing and are used more than once (constants, ranges, splats, and
 //!    expansions of those) are copied for each use, so that each copy can have its own layout;
 //!    copies that end up equal are merged by CSE afterwards.
@@ -22,34 +23,26 @@
 //! finds layouts for the others around it. So a module in which every tensor has one comes out as
 //! it went in. What is written for another number of warps than asked for is refused.
 
+use std::cell::RefCell;
+
 use llopt_dialects::tables::module as launch;
-use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk, attr};
 use llopt_target::Target;
-use melior::ir::{BlockLike, OperationRef, ValueLike};
+use melior::ir::{BlockLike, OperationRef};
 
 use super::catalog::Catalog;
 use super::cost::Costs;
 use super::engine::Engine;
 use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
-use super::{recompute, write};
+use super::grid::Grid;
+use super::relation::is_cheap;
+use super::{recompute, scaled, write};
 use crate::flow::Symbols;
 use crate::program::Program;
 
 /// How often the labelling is found anew after something was copied.
 const MOST_ROUNDS: usize = 8;
-
-/// The warps, lanes and blocks that a program is laid out for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// Warps for each block, a power of two.
-    pub num_warps: u32,
-    /// Lanes for each warp, a power of two.
-    pub threads_per_warp: u32,
-    /// Blocks for each cluster, a power of two.
-    pub num_ctas: u32,
-}
 
 /// Gives every tensor of a module a layout, and writes grid and target into its attributes.
 ///
@@ -86,11 +79,12 @@ pub fn assign<'c: 'a, 'a>(
         }
     });
     for &function in &functions {
+        scaled::to_plain_products(function);
         copy_for_each_use(function);
     }
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
-    let costs = Costs::new(target.prices());
+    let costs = Costs::new(target);
     let mut facts = Facts::of(module);
     for round in 0..=MOST_ROUNDS {
         let graph = Graph::of(&functions, &symbols, &catalog)?;
@@ -100,6 +94,7 @@ pub fn assign<'c: 'a, 'a>(
             costs: &costs,
             facts: &facts,
             grid,
+            products: RefCell::default(),
         };
         let labels = engine.choose();
         if round < MOST_ROUNDS && engine.keep_in_threads(&labels) {
@@ -158,23 +153,4 @@ fn copy_for_each_use(function: OperationRef<'_, '_>) {
             operations.push(copy);
         }
     }
-}
-
-/// Whether an op makes a tensor at the price of a move or less.
-pub(super) fn is_cheap(operation: OperationRef<'_, '_>) -> bool {
-    let tensor = operation
-        .result_value(0)
-        .is_some_and(|value| RankedTensor::of(value.r#type()).is_some());
-    let of_cheap = || {
-        operation
-            .operand_value(0)
-            .and_then(ValueExt::defining_op)
-            .is_some_and(is_cheap)
-    };
-    tensor
-        && match operation.name_str() {
-            "arith.constant" | "ub.poison" | "tt.make_range" | "tt.splat" => true,
-            "tt.expand_dims" | "tt.broadcast" => of_cheap(),
-            _ => false,
-        }
 }

@@ -12,10 +12,11 @@ use std::collections::VecDeque;
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::transfer;
 use llopt_mlir::ir::OperationExt;
+use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
 
 use super::catalog::LayoutId;
-use super::coalesced::{GlobalAccess, Kind};
+use super::coalesced::GlobalAccess;
 use super::engine::Engine;
 use super::graph::{Node, NodeKind};
 use super::relation::{Relation, element_bits};
@@ -134,9 +135,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 accesses.push((index, access));
             } else if is_buffer_access(*operation) {
                 proposals.extend(self.rows(node).map(|layout| (0, index, layout)));
-            } else if let Relation::Dot { .. } = relation {
-                let products = self.products(node).into_iter().enumerate();
-                proposals.extend(products.map(|(rank, layout)| (rank, index, layout)));
+            } else if let Relation::Dot { .. } = relation
+                && let Some(product) = self.product(*operation)
+            {
+                for (rank, encoding) in product.encodings().enumerate() {
+                    let layout = self.catalog.layout(encoding, node.shape);
+                    proposals.push((rank, index, layout));
+                }
             }
         }
         let described: Vec<GlobalAccess> = accesses
@@ -158,7 +163,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 self.grid.num_warps,
                 self.grid.threads_per_warp,
                 &cga,
-                &self.costs.prices,
+                self.costs.target,
             );
             for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
                 let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
@@ -189,51 +194,17 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             element_bits,
             pointer: &pointer,
             mask: None,
-            kind: Kind::Load,
+            kind: AccessKind::Load,
         };
         let encodings = access.encodings(
             &[],
             self.grid.num_warps,
             self.grid.threads_per_warp,
             &self.default_blocked(&shape).cga_layout,
-            &self.costs.prices,
+            self.costs.target,
         );
         let encoding = encodings.ok()?.into_iter().next()?;
         Some(self.catalog.layout(Encoding::Blocked(encoding), node.shape))
-    }
-
-    /// The layouts of the result of a matrix product: threads that multiply and add hold squares of
-    /// it, as large as leaves every thread one.
-    fn products(&self, node: &Node<'c, 'a>) -> Vec<LayoutId> {
-        let shape = transfer::extents(&self.catalog.extents(node.shape));
-        let rank = shape.len();
-        if rank < 2 {
-            return Vec::new();
-        }
-        let elements: u64 = shape.iter().product();
-        let threads = u64::from(self.grid.num_warps) * u64::from(self.grid.threads_per_warp);
-        let order: Vec<u32> = (0..rank as u32).rev().collect();
-        let mut layouts = Vec::new();
-        for side in [4, 2, 1] {
-            if side > 1 && elements < threads * u64::from(side * side) {
-                continue;
-            }
-            let mut size_per_thread = vec![1; rank];
-            size_per_thread[rank - 2] = side;
-            size_per_thread[rank - 1] = side;
-            let encoding = Blocked::spread(
-                &shape,
-                &size_per_thread,
-                &order,
-                self.grid.num_warps,
-                self.grid.threads_per_warp,
-                self.default_blocked(&shape).cga_layout,
-            );
-            if let Ok(encoding) = encoding {
-                layouts.push(self.catalog.layout(Encoding::Blocked(encoding), node.shape));
-            }
-        }
-        layouts
     }
 
     /// The layout that every node can have.
@@ -273,14 +244,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 let shape = self.catalog.extents(node.shape);
                 transfer::split(&self.catalog.encoding(label), &shape).is_ok()
             }
-            NodeKind::Op(_, relation @ Relation::Dot { .. }, _) => {
-                let shape = self.catalog.extents(node.shape);
+            NodeKind::Op(operation, Relation::Dot { .. }, _) => {
                 let encoding = self.catalog.encoding(label);
-                (0..2).all(|factor| {
-                    relation
-                        .operand(&encoding, &shape, factor, &shape)
-                        .is_some()
-                })
+                let product = self.product(*operation);
+                product.is_some_and(|product| product.is_possible(&encoding))
             }
             _ => true,
         }

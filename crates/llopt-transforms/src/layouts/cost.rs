@@ -2,9 +2,8 @@
 //! of the conversion planner.
 //!
 //! A warp executes an instruction once for each element that a thread holds. So an op costs the
-//! registers that its layout needs, elements that other threads hold as well included. An access to
-//! global memory costs what [`super::coalesced`] says; reductions and scans what [`super::combining`]
-//! says. Only differences matter: the labels of a node compete with one another, and with the
+//! registers that its layout needs, elements that other threads hold as well included. Accesses to global
+//! memory, reductions and scans cost what their plans say. Only differences matter: the labels of a node compete with one another, and with the
 //! conversions that they save.
 
 use std::cell::RefCell;
@@ -12,10 +11,9 @@ use std::collections::HashMap;
 
 use llopt_layout::plan::{self, Machine};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_target::global_memory::Prices;
+use llopt_target::Target;
 
 use super::catalog::{Catalog, MapId};
-use super::coalesced::repeated_registers;
 use super::labelling::{Cost, IMPOSSIBLE};
 
 /// Costs are kept in this fraction of a wavefront.
@@ -26,7 +24,8 @@ const CONVERSION: f32 = 16.0;
 
 /// The costs of a target.
 pub(super) struct Costs {
-    pub(super) prices: Prices,
+    pub(super) target: Target,
+    machine: Machine<'static>,
     conversions: RefCell<HashMap<(MapId, MapId, u32), f32>>,
 }
 
@@ -40,15 +39,16 @@ pub(super) fn times(cost: f32, frequency: f64) -> Cost {
 }
 
 impl Costs {
-    pub(super) fn new(prices: Prices) -> Self {
+    pub(super) fn new(target: Target) -> Self {
         Self {
-            prices,
+            target,
+            machine: target.machine(),
             conversions: RefCell::default(),
         }
     }
 
     pub(super) fn machine(&self) -> &Machine<'static> {
-        &self.prices.machine
+        &self.machine
     }
 
     /// What it takes to convert a tensor, by the cheapest plan there is; infinite if there is none.
@@ -77,5 +77,7 @@ impl Costs {
 /// Registers that hold an element which no lower register of the thread holds: no code is emitted
 /// for the others.
 pub(super) fn registers(layout: &LinearLayout) -> u64 {
-    layout.in_dim_size(Dim::REGISTER) >> repeated_registers(layout).count_ones()
+    let masks = layout.free_variable_masks();
+    let repeated = masks.iter().find(|(dim, _)| *dim == Dim::REGISTER);
+    layout.in_dim_size(Dim::REGISTER) >> repeated.map_or(0, |(_, mask)| mask.count_ones())
 }

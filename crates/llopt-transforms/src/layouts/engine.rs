@@ -1,22 +1,34 @@
 //! The search for the layouts of a module: labels, their costs, and the labelling of least cost.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt};
+use llopt_layout::LinearLayout;
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use llopt_plan::element::Element;
+use llopt_plan::global_access::{self, AccessKind, Addresses};
+use llopt_plan::types;
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use super::assign::{Grid, is_cheap};
 use super::catalog::{Catalog, LayoutId};
-use super::coalesced::{GlobalAccess, Kind};
-use super::combining::Combining;
-use super::cost::{Costs, registers, times};
+use super::coalesced::GlobalAccess;
+use super::combining::{Combining, tensor_type};
+use super::cost::{Costs, times};
 use super::facts::Facts;
 use super::graph::{Graph, Node, NodeKind, Use};
+use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::locality::Local;
-use super::relation::{Relation, element_bits};
+use super::products::Product;
+use super::relation::{Relation, element_bits, is_cheap};
 use crate::axis::AxisFacts;
 
+/// What the accesses whose addresses nothing is known of count if their last dimension is taken for
+/// contiguous, as a part of that price. Otherwise all orders cost the same.
+const PRIOR: f32 = 1.0 / 256.0;
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) graph: &'g Graph<'c, 'a>,
@@ -24,22 +36,24 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) costs: &'g Costs,
     pub(super) facts: &'g Facts<'c, 'a>,
     pub(super) grid: Grid,
+    /// The products that were asked about, by their ops.
+    pub(super) products: RefCell<HashMap<usize, Option<Rc<Product>>>>,
 }
 
 /// What an access to global memory is made of.
 pub(super) struct Access {
     pub(super) shape: Vec<u64>,
-    element_bits: u32,
+    element: Element,
     pointer: AxisFacts,
     mask: Option<AxisFacts>,
-    kind: Kind,
+    kind: AccessKind,
 }
 
 impl Access {
     pub(super) fn described(&self) -> GlobalAccess<'_> {
         GlobalAccess {
             shape: &self.shape,
-            element_bits: self.element_bits,
+            element_bits: self.element.memory_bits(),
             pointer: &self.pointer,
             mask: self.mask.as_ref(),
             kind: self.kind,
@@ -47,11 +61,10 @@ impl Access {
     }
 }
 
-/// Bits of what the elements of a tensor of addresses point to.
-fn pointee_bits(pointer: Value<'_, '_>) -> u32 {
+/// What the elements of a tensor of addresses point to.
+fn pointee(pointer: Value<'_, '_>) -> Option<Element> {
     let element = pointer.r#type().element_or_self();
-    let pointee = Pointer::of(element).map(Pointer::pointee);
-    pointee.and_then(TypeExt::bit_width).unwrap_or(64).max(8)
+    types::element(Pointer::of(element)?.pointee())
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
@@ -137,24 +150,66 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The access to global memory that an op is.
     pub(super) fn access(&self, operation: OperationRef<'c, 'a>) -> Option<Access> {
         let pointer = operation.operand_value(0)?;
+        let element = pointee(pointer);
+        let widest = |widest| AccessKind::Atomic { widest };
         let (kind, mask) = match operation.name_str() {
-            "tt.load" => (Kind::Load, 1),
-            "tt.store" => (Kind::Store, 2),
+            "tt.load" => (AccessKind::Load, 1),
+            "tt.store" => (AccessKind::Store, 2),
             // Pairs of 16-bit floats are updated together.
-            "tt.atomic_rmw" if pointee_bits(pointer) == 16 => (Kind::Atomic { widest: 2 }, 2),
-            "tt.atomic_rmw" => (Kind::Atomic { widest: 1 }, 2),
-            "tt.atomic_cas" => (Kind::Atomic { widest: 1 }, usize::MAX),
+            "tt.atomic_rmw" if element?.memory_bits() == 16 => (widest(2), 2),
+            "tt.atomic_rmw" => (widest(1), 2),
+            "tt.atomic_cas" => (widest(1), usize::MAX),
             _ => return None,
         };
         let tensor = RankedTensor::of(pointer.r#type())?;
         let mask = operation.operand_value(mask);
         Some(Access {
             shape: transfer::extents(&tensor.shape()),
-            element_bits: pointee_bits(pointer),
+            element: element?,
             pointer: self.facts.of_value(pointer),
             mask: mask.map(|mask| self.facts.of_value(mask)),
             kind,
         })
+    }
+
+    /// What an access costs a warp.
+    fn access_cost(&self, access: &Access, layout: &LinearLayout) -> f32 {
+        let Some(tensor) = tensor_type(access.element, &access.shape, layout) else {
+            return f32::INFINITY;
+        };
+        let price = |pointer: &AxisFacts| {
+            let access = global_access::GlobalAccess {
+                tensor: &tensor,
+                addresses: Addresses::Pointers(pointer),
+                mask: access.mask.as_ref(),
+                kind: access.kind,
+            };
+            access.price(self.costs.target).cost
+        };
+        let cost = price(&access.pointer);
+        let unknown = access
+            .pointer
+            .dims
+            .iter()
+            .all(|dim| dim.contiguity.get() == 1);
+        match access.shape.split_last() {
+            Some((&last, outer)) if unknown => {
+                let mut runs = vec![1; outer.len()];
+                runs.push(last);
+                cost + PRIOR * price(&access.pointer.clone().with_promises(&runs, &[], &[]))
+            }
+            _ => cost,
+        }
+    }
+
+    /// The matrix product that an op is.
+    pub(super) fn product(&self, operation: OperationRef<'c, 'a>) -> Option<Rc<Product>> {
+        let key = operation.to_raw().ptr as usize;
+        let mut known = self.products.borrow_mut();
+        let product = known
+            .entry(key)
+            .or_insert_with(|| Product::of(operation, self.costs.target, self.grid).map(Rc::new));
+        product.clone()
     }
 
     /// What a node costs with a label, as often as it runs.
@@ -184,13 +239,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         local: &Local<'c, 'a>,
         label: LayoutId,
     ) -> Option<Cost> {
-        let NodeKind::Op(operation, Relation::Reduce { axis }, _) = &node.kind else {
+        let NodeKind::Op(operation, ..) = &node.kind else {
             return None;
         };
         let layout = self.catalog.linear(self.catalog.map(label)?);
-        let combining = combining(*operation, &layout, usize::try_from(*axis).ok()?);
-        let costs = &self.costs.machine().costs;
-        Some(local.cost(&combining, costs, &self.graph.frequencies))
+        let combining = Combining::of(*operation, &layout)?;
+        Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
     }
 
     /// Rewrites the loops in which partial results had better stay in their threads; whether there
@@ -222,50 +276,26 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         };
         let layout = self.catalog.linear(map);
         if let Some(access) = self.access(*operation) {
-            return access.described().cost(&layout, &self.costs.prices);
+            return self.access_cost(&access, &layout);
         }
         let bits = element_bits(node.tensor);
         match relation {
-            Relation::Reduce { axis } => {
-                let axis = usize::try_from(*axis).unwrap_or(0);
-                combining(*operation, &layout, axis).reduction(&self.costs.machine().costs)
-            }
-            Relation::Dot { .. } => {
-                let depth = operation
-                    .operand_value(0)
-                    .and_then(|a| RankedTensor::of(a.r#type()))
-                    .and_then(|a| a.shape().last().copied());
-                let products = registers(&layout) as f32 * depth.unwrap_or(1) as f32;
-                products * self.costs.machine().costs.select
-            }
+            Relation::Reduce { .. } => Combining::of(*operation, &layout)
+                .map_or(f32::INFINITY, |combining| {
+                    combining.reduction(self.costs.target)
+                }),
+            Relation::Dot { .. } => self.product(*operation).map_or(f32::INFINITY, |product| {
+                let multiply = self.costs.machine().costs.select;
+                product.cost(&self.catalog.encoding(label), &layout, multiply)
+            }),
             _ if operation.is_named("tt.scan") => {
-                let axis = operation
-                    .attr("axis")
-                    .and_then(|axis| axis.as_int::<usize>());
-                combining(*operation, &layout, axis.unwrap_or(0)).scan(&self.costs.machine().costs)
+                Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
+                    let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
+                    combining.scan(reverse.unwrap_or(false), self.costs.target)
+                })
             }
             _ if is_cheap(*operation) => 0.0,
             _ => self.costs.arithmetic(&layout, bits),
         }
-    }
-}
-
-/// What a reduction or a scan combines.
-fn combining<'l>(
-    operation: OperationRef<'_, '_>,
-    layout: &'l llopt_layout::LinearLayout,
-    axis: usize,
-) -> Combining<'l> {
-    let tensors = operation.operand_values();
-    let tensors = tensors.filter_map(|value| RankedTensor::of(value.r#type()));
-    let words = tensors.map(|tensor| element_bits(tensor).div_ceil(32));
-    let region = operation.region_ref(0).and_then(RegionExt::entry);
-    // All but the terminator.
-    let body = region.map_or(0, |block| block.operations().count());
-    Combining {
-        layout,
-        axis,
-        words: words.sum::<u32>().max(1),
-        combination: body.saturating_sub(1).max(1) as u32,
     }
 }

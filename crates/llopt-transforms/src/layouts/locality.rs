@@ -22,13 +22,12 @@
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
-use llopt_layout::plan::Costs;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
 use super::combining::Combining;
-use super::cost::{registers, times};
+use super::cost::{Costs, registers, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
 
@@ -131,19 +130,20 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
     /// What this form costs, as often as it runs.
     pub(super) fn cost(
         &self,
-        combining: &Combining<'_>,
+        combining: &Combining,
+        layout: &LinearLayout,
         costs: &Costs,
         frequencies: &Frequencies,
     ) -> Cost {
-        let (low, high) = self.in_thread(combining.layout);
-        let elements = registers(combining.layout) as f32;
+        let (low, high) = self.in_thread(layout);
+        let elements = registers(layout) as f32;
         let partials = elements / (1u64 << (low + high)) as f32;
-        let words = combining.words as f32;
-        let combine = combining.combination as f32 * costs.issue;
+        let prices = &costs.machine().costs;
+        let combine = combining.combination.instructions * prices.select;
         // The loop's own combination is one of partial results, which registers hold all the time.
-        let inside = elements * combine + partials * words * costs.register;
+        let inside = elements * combine + partials * combining.words() as f32 * prices.register;
         times(inside, frequencies.of_op(self.reduce)).saturating_add(times(
-            combining.reduction(costs),
+            combining.reduction(costs.target),
             frequencies.of_op(self.around),
         ))
     }

@@ -11,13 +11,12 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 
-use super::assign::is_cheap;
 use super::catalog::LayoutId;
 use super::cost::times;
 use super::engine::Engine;
 use super::graph::NodeKind;
 use super::labelling::Cost;
-use super::relation::{Relation, element_bits};
+use super::relation::{Relation, element_bits, is_cheap};
 
 /// Ops that a slice may have.
 const LARGEST: usize = 64;

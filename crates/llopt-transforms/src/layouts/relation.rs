@@ -13,7 +13,7 @@ use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::definition::{OpDefinition, OpTrait};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::dialect::Trait;
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{OperationRef, ValueLike};
 
 /// What an op does to layouts.
@@ -31,6 +31,8 @@ pub(super) enum Relation {
     Join,
     /// The operand has the label; the results are its halves.
     Split,
+    /// The operand has the label; the result has two elements for each along an axis.
+    Unpack { axis: i64 },
     /// The operands have the label; the results are without an axis.
     Reduce { axis: i64 },
     /// The result and the indices have the label; what is gathered from is free.
@@ -59,6 +61,7 @@ impl Relation {
             "tt.reshape" => Self::Reshape,
             "tt.join" => Self::Join,
             "tt.split" => Self::Split,
+            "ttg.fp4_to_fp" => Self::Unpack { axis: axis()? },
             "tt.reduce" => Self::Reduce { axis: axis()? },
             "tt.gather" => Self::Gather,
             "tt.histogram" => Self::Histogram,
@@ -117,9 +120,12 @@ impl Relation {
         shape: &[i64],
     ) -> Option<Encoding> {
         match self {
-            Self::Same | Self::Split | Self::Reduce { .. } | Self::Gather | Self::Histogram => {
-                Some(label.clone())
-            }
+            Self::Same
+            | Self::Split
+            | Self::Unpack { .. }
+            | Self::Reduce { .. }
+            | Self::Gather
+            | Self::Histogram => Some(label.clone()),
             Self::ExpandDims { axis } => transfer::slice(label, *axis).ok(),
             Self::Transpose { order } => {
                 transfer::trans(label, label_shape, &transfer::inverse(order)).ok()
@@ -146,9 +152,12 @@ impl Relation {
         label_shape: &[i64],
     ) -> Option<Encoding> {
         match self {
-            Self::Same | Self::Split | Self::Reduce { .. } | Self::Gather | Self::Histogram => {
-                Some(layout.clone())
-            }
+            Self::Same
+            | Self::Split
+            | Self::Unpack { .. }
+            | Self::Reduce { .. }
+            | Self::Gather
+            | Self::Histogram => Some(layout.clone()),
             Self::ExpandDims { axis } => transfer::expand_dims(layout, shape, *axis).ok(),
             Self::Transpose { order } => transfer::trans(layout, shape, order).ok(),
             Self::Reshape => transfer::reshape(layout, shape, label_shape).ok(),
@@ -170,6 +179,7 @@ impl Relation {
             | Self::Histogram
             | Self::Dot { .. } => Some(label.clone()),
             Self::Split => transfer::split(label, label_shape).ok(),
+            Self::Unpack { axis } => transfer::unpack(label, label_shape, *axis).ok(),
             Self::Reduce { axis } => transfer::slice(label, *axis).ok(),
         }
     }
@@ -186,6 +196,7 @@ impl Relation {
             | Self::Histogram
             | Self::Dot { .. } => Some(result.clone()),
             Self::Split => transfer::join(result, shape).ok(),
+            Self::Unpack { axis } => transfer::pack(result, shape, *axis).ok(),
             Self::Reduce { axis } => transfer::expand_dims(result, shape, *axis).ok(),
         }
     }
@@ -198,7 +209,7 @@ impl Relation {
             types.find_map(RankedTensor::of)
         };
         match self {
-            Self::Split | Self::Reduce { .. } => first(Box::new(operands)),
+            Self::Split | Self::Unpack { .. } | Self::Reduce { .. } => first(Box::new(operands)),
             Self::Same if operation.is_named("tt.broadcast") => first(Box::new(results)),
             _ => first(Box::new(results)).or_else(|| first(Box::new(operands))),
         }
@@ -214,6 +225,25 @@ fn has_one_layout(operation: OperationRef<'_, '_>) -> bool {
     ]
     .into_iter()
     .any(|name| OpDefinition::operation_has_trait(operation, name))
+}
+
+/// Whether an op makes a tensor at the price of a move or less.
+pub(super) fn is_cheap(operation: OperationRef<'_, '_>) -> bool {
+    let tensor = operation
+        .result_value(0)
+        .is_some_and(|value| RankedTensor::of(value.r#type()).is_some());
+    let of_cheap = || {
+        operation
+            .operand_value(0)
+            .and_then(ValueExt::defining_op)
+            .is_some_and(is_cheap)
+    };
+    tensor
+        && match operation.name_str() {
+            "arith.constant" | "ub.poison" | "tt.make_range" | "tt.splat" => true,
+            "tt.expand_dims" | "tt.broadcast" => of_cheap(),
+            _ => false,
+        }
 }
 
 /// Bits of one element as it lies in a register; addresses take 64.

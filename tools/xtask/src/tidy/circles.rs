@@ -137,15 +137,6 @@ const KNOWN: &[(&[&str], &str)] = &[
         ],
         "what separates two accesses is said of the nodes of the graph in which barriers are placed",
     ),
-    (
-        &[
-            "crates/llopt-transforms/src/layouts/assign.rs",
-            "crates/llopt-transforms/src/layouts/engine.rs",
-            "crates/llopt-transforms/src/layouts/recompute.rs",
-            "crates/llopt-transforms/src/layouts/write.rs",
-        ],
-        "the steps of the engine share its state, and the first of them is where it is entered",
-    ),
 ];
 
 /// One source file of a crate.

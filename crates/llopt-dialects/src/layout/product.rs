@@ -1,0 +1,151 @@
+//! From a matrix instruction to the encoding of a product by it.
+//!
+//! The table in [`llopt_target::matrix`] says how an instruction deals out its matrices; an encoding says
+//! how a whole tensor lies over registers, lanes and warps. An encoding is *of* an instruction if, on the
+//! instruction's own shape and with one warp, its layout and those of its operands are the
+//! instruction's. That is what is compared here, instead of names: an instruction that no encoding
+//! describes has none.
+
+use llopt_layout::{Dim, LinearLayout};
+use llopt_target::matrix::MatrixInstruction;
+
+use super::encoding::{AmdMfma, AmdWmma, CgaLayout, Encoding, NvidiaMma};
+use super::transfer;
+
+/// The encodings that may be of an instruction, with warps in this arrangement. `generation` is the
+/// number that attributes give the target's matrix unit.
+fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encoding; 3] {
+    let rank = warps.len();
+    let mut per_dim = vec![1; rank.saturating_sub(2)];
+    per_dim.extend([row.m, row.n]);
+    let cga_layout = CgaLayout::single(rank);
+    [
+        Encoding::NvidiaMma(NvidiaMma {
+            version_major: generation,
+            version_minor: 0,
+            warps_per_cta: warps.to_vec(),
+            cga_layout: cga_layout.clone(),
+            instr_shape: per_dim,
+        }),
+        Encoding::AmdMfma(AmdMfma {
+            version: generation,
+            warps_per_cta: warps.to_vec(),
+            instr_shape: vec![row.m, row.n, row.k],
+            is_transposed: false,
+            cga_layout: cga_layout.clone(),
+            tiles_per_warp: vec![1; rank],
+            element_bit_width: row.accumulator.element.bits(),
+        }),
+        Encoding::AmdWmma(AmdWmma {
+            version: generation,
+            is_transposed: false,
+            warps_per_cta: warps.to_vec(),
+            tiles_per_warp: vec![1; rank],
+            cga_layout,
+            instr_shape: vec![row.m, row.n, row.k],
+        }),
+    ]
+}
+
+/// Whether registers and lanes hold the same in both, however many warps and blocks there are.
+fn agree(encoding: &Encoding, shape: [u32; 2], layout: &LinearLayout) -> bool {
+    let Ok(found) = encoding.linear_layout(&shape.map(u64::from)) else {
+        return false;
+    };
+    // Whichever dimension either of them lists first.
+    let same = |from: Dim, bit: u32| {
+        (0..2).all(|dim| {
+            let dim = Dim::tensor(dim);
+            found.basis_entry(from, bit, dim) == layout.basis_entry(from, bit, dim)
+        })
+    };
+    [Dim::REGISTER, Dim::LANE].into_iter().all(|from| {
+        let bits = layout.in_dim_size_log2(from);
+        found.in_dim_size_log2(from) == bits && (0..bits).all(|bit| same(from, bit))
+    })
+}
+
+/// The encoding of a product by an instruction, its warps arranged like this over the dimensions of the
+/// result; `None` if no encoding is of that instruction. Where the encoding can say that the
+/// instruction runs with exchanged operands, so that a lane holds pieces of rows, it does.
+pub fn of_instruction(
+    row: &MatrixInstruction,
+    generation: u32,
+    warps_per_cta: &[u32],
+) -> Option<Encoding> {
+    let [a, b, sum] = row.layouts()?;
+    let is_of = |encoding: &Encoding| {
+        let operand = |index, bits| {
+            let width = transfer::elements_along_k(encoding, bits)?;
+            transfer::dot_operand(encoding, index, width).ok()
+        };
+        encoding.verify().is_ok()
+            && agree(encoding, [row.m, row.n], &sum)
+            && operand(0, row.a.element.bits()).is_some_and(|e| agree(&e, [row.m, row.k], &a))
+            && operand(1, row.b.element.bits()).is_some_and(|e| agree(&e, [row.k, row.n], &b))
+    };
+    let alone = encodings(row, generation, &[1, 1]);
+    let position = alone.iter().position(is_of)?;
+    let mut encoding = encodings(row, generation, warps_per_cta)
+        .into_iter()
+        .nth(position)?;
+    match &mut encoding {
+        Encoding::AmdMfma(mfma) => mfma.is_transposed = true,
+        Encoding::AmdWmma(wmma) => wmma.is_transposed = true,
+        _ => {}
+    }
+    encoding.verify().ok()?;
+    Some(encoding)
+}
+
+#[cfg(test)]
+mod tests {
+    use llopt_target::Target;
+    use llopt_target::matrix::{MatrixElement, instructions, instructions_for};
+
+    use super::*;
+
+    #[test]
+    fn every_target_with_a_matrix_unit_has_an_encoding_for_halves() {
+        for (target, shapes) in [
+            ("cuda:80", &[[16, 8]][..]),
+            ("cuda:90", &[[16, 8]]),
+            ("hip:gfx90a", &[[16, 16], [32, 32]]),
+            ("hip:gfx942", &[[16, 16], [32, 32]]),
+            ("hip:gfx950", &[[16, 16], [32, 32]]),
+            ("hip:gfx1100", &[[16, 16]]),
+            ("hip:gfx1200", &[[16, 16]]),
+        ] {
+            let target = Target::parse(target).unwrap();
+            let (half, single) = (MatrixElement::F16, MatrixElement::F32);
+            let mut found: Vec<[u32; 2]> = instructions_for(target, half, half, single)
+                .filter(|row| row.steps == 1)
+                .filter(|row| of_instruction(row, target.matrix_generation(), &[2, 2]).is_some())
+                .map(|row| [row.m, row.n])
+                .collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, shapes, "{target}");
+        }
+    }
+
+    #[test]
+    fn an_encoding_holds_a_whole_tile_in_each_warp() {
+        for target in Target::all() {
+            for row in instructions(target) {
+                let encoding = of_instruction(row, target.matrix_generation(), &[2, 1]);
+                let Some(encoding) = encoding else { continue };
+                let shape = [u64::from(row.m) * 2, u64::from(row.n)];
+                let layout = encoding.linear_layout(&shape).unwrap();
+                assert!(layout.is_surjective(), "{target}: {}", row.name);
+                assert_eq!(layout.in_dim_size(Dim::WARP), 2);
+                assert_eq!(
+                    layout.in_dim_size(Dim::LANE),
+                    u64::from(target.warp_size()),
+                    "{target}: {}",
+                    row.name
+                );
+            }
+        }
+    }
+}

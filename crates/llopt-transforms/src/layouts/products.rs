@@ -1,0 +1,286 @@
+//! The ways to compute a matrix product: the layout of its result in each, and what it costs.
+//!
+//! A matrix unit has several instructions for a pair of element types, and the warps of a block may be
+//! arranged in several ways over the result. Each pair of the two is a *way*, whose result has a layout
+//! of its own; the layouts of the factors follow. More rows of warps mean that each warp needs fewer
+//! rows of the first factor and more columns of the second; which is better depends on where the factors
+//! come from, and the conversions that bring them have their prices. Without an instruction for its
+//! elements, and for small results, threads multiply and add: each holds a square of the result.
+//!
+//! A way costs what keeps the unit busy: the instructions that a warp executes, repeated work of
+//! warps beyond the edge of the result included.
+
+use llopt_dialects::layout::encoding::{Blocked, Encoding};
+use llopt_dialects::layout::{product, transfer};
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt;
+use llopt_layout::{Dim, LinearLayout};
+use llopt_target::Target;
+use llopt_target::matrix::{MatrixElement, MatrixInstruction, instructions_for};
+use melior::ir::{OperationRef, Type, ValueLike};
+
+use super::cost::registers;
+use super::grid::Grid;
+
+/// Parts of a multiprocessor that have a matrix unit each, which one warp uses.
+const UNITS: f32 = 4.0;
+
+/// A product, and where it is computed.
+pub(super) struct Product {
+    /// The extents of the result.
+    shape: Vec<u64>,
+    /// The extent that is summed over.
+    depth: u64,
+    /// The elements in which a matrix unit may compute it, the best first.
+    elements: Vec<[MatrixElement; 3]>,
+    target: Target,
+    grid: Grid,
+    /// The layouts of the result that matrix units leave, each with the instruction.
+    by_units: Vec<(Encoding, &'static MatrixInstruction)>,
+}
+
+/// The types in which a matrix unit may take an element. `rounds` says whether singles may lose bits.
+fn elements_of(element: Type<'_>, rounds: bool) -> &'static [MatrixElement] {
+    match element.to_string().as_str() {
+        "f16" => &[MatrixElement::F16],
+        "bf16" => &[MatrixElement::Bf16],
+        "f32" if rounds => &[MatrixElement::Tf32, MatrixElement::F32],
+        "f32" => &[MatrixElement::F32],
+        "f64" => &[MatrixElement::F64],
+        "i8" => &[MatrixElement::S8],
+        "i32" => &[MatrixElement::I32],
+        "f8E4M3FN" => &[MatrixElement::E4m3],
+        "f8E5M2" => &[MatrixElement::E5m2],
+        "f8E4M3FNUZ" => &[MatrixElement::E4m3Fnuz],
+        "f8E5M2FNUZ" => &[MatrixElement::E5m2Fnuz],
+        _ => &[],
+    }
+}
+
+impl Product {
+    /// The product that an op is.
+    pub(super) fn of(operation: OperationRef<'_, '_>, target: Target, grid: Grid) -> Option<Self> {
+        let dot = tt::DotOp::of(operation)?;
+        let [a, b, d] = [dot.a(), dot.b(), dot.d()].map(|value| RankedTensor::of(value.r#type()));
+        let (a, b, d) = (a?, b?, d?);
+        let rounds = dot.input_precision() == tt::InputPrecision::Tf32;
+        let mut elements = Vec::new();
+        for &a in elements_of(a.element(), rounds) {
+            for &b in elements_of(b.element(), rounds) {
+                for &c in elements_of(d.element(), false) {
+                    elements.push([a, b, c]);
+                }
+            }
+        }
+        let shape = transfer::extents(&d.shape());
+        let depth = *transfer::extents(&a.shape()).last()?;
+        Some(Self::new(shape, depth, elements, target, grid))
+    }
+
+    fn new(
+        shape: Vec<u64>,
+        depth: u64,
+        elements: Vec<[MatrixElement; 3]>,
+        target: Target,
+        grid: Grid,
+    ) -> Self {
+        let mut product = Self {
+            shape,
+            depth,
+            elements,
+            target,
+            grid,
+            by_units: Vec::new(),
+        };
+        product.by_units = product.find_units();
+        product
+    }
+
+    /// The layouts of the result in which it may be computed: those of matrix units, the most square
+    /// part for each warp first, and those of threads.
+    pub(super) fn encodings(&self) -> impl Iterator<Item = Encoding> {
+        let units = self.by_units.iter().map(|(encoding, _)| encoding.clone());
+        units.chain(self.by_threads())
+    }
+
+    fn find_units(&self) -> Vec<(Encoding, &'static MatrixInstruction)> {
+        let [batches @ .., rows, columns] = &self.shape[..] else {
+            return Vec::new();
+        };
+        if self.grid.num_ctas > 1 {
+            return Vec::new();
+        }
+        let mut ways = Vec::new();
+        for &[a, b, c] in &self.elements {
+            // Of instructions with one tile, the one with the most k that there is.
+            let mut rows_of_table: Vec<&MatrixInstruction> = instructions_for(self.target, a, b, c)
+                .filter(|row| row.warps == 1 && row.scale.is_none() && row.steps == 1)
+                .filter(|row| u64::from(row.k) <= self.depth)
+                .filter(|row| u64::from(row.m) <= *rows && u64::from(row.n) <= *columns)
+                .collect();
+            rows_of_table.sort_by_key(|row| std::cmp::Reverse((row.m * row.n, row.k)));
+            let mut tiles = Vec::new();
+            for row in rows_of_table {
+                if tiles.contains(&(row.m, row.n)) {
+                    continue;
+                }
+                let arrangements = self.arrangements(batches, [*rows, *columns], row);
+                let generation = self.target.matrix_generation();
+                let encodings: Vec<Encoding> = arrangements
+                    .iter()
+                    .filter_map(|warps| product::of_instruction(row, generation, warps))
+                    .collect();
+                if !encodings.is_empty() {
+                    tiles.push((row.m, row.n));
+                }
+                ways.extend(encodings.into_iter().map(|encoding| (encoding, row)));
+            }
+            if !ways.is_empty() {
+                break;
+            }
+        }
+        ways
+    }
+
+    /// How warps may lie over the result: batches first, then every way in which all have a tile of
+    /// their own; if there is none, all ways.
+    fn arrangements(
+        &self,
+        batches: &[u64],
+        [rows, columns]: [u64; 2],
+        row: &MatrixInstruction,
+    ) -> Vec<Vec<u32>> {
+        let mut warps = self.grid.num_warps;
+        let mut before = Vec::new();
+        for &batch in batches {
+            let taken = u32::try_from(batch).unwrap_or(warps).min(warps);
+            before.push(taken);
+            warps /= taken;
+        }
+        let tiles = [rows / u64::from(row.m), columns / u64::from(row.n)];
+        let mut ways: Vec<[u32; 2]> = (0..=warps.ilog2())
+            .map(|bit| [1 << bit, warps >> bit])
+            .collect();
+        let fits = |way: &[u32; 2]| {
+            u64::from(way[0]) <= tiles[0].max(1) && u64::from(way[1]) <= tiles[1].max(1)
+        };
+        if ways.iter().any(fits) {
+            ways.retain(fits);
+        }
+        // The rows and columns of a warp's own part, as unlike as they are.
+        ways.sort_by_key(|way| {
+            let part = [rows / u64::from(way[0]), columns / u64::from(way[1])];
+            (
+                part[0].max(1).ilog2().abs_diff(part[1].max(1).ilog2()),
+                *way,
+            )
+        });
+        let whole = ways.into_iter().map(|way| [&before[..], &way].concat());
+        whole.collect()
+    }
+
+    /// The layouts of the result that threads leave which multiply and add: squares, as large as
+    /// leaves every thread one.
+    fn by_threads(&self) -> Vec<Encoding> {
+        let rank = self.shape.len();
+        if rank < 2 {
+            return Vec::new();
+        }
+        let elements: u64 = self.shape.iter().product();
+        let Grid {
+            num_warps,
+            threads_per_warp,
+            num_ctas,
+        } = self.grid;
+        let threads = u64::from(num_warps) * u64::from(threads_per_warp);
+        let order: Vec<u32> = (0..rank as u32).rev().collect();
+        let mut encodings = Vec::new();
+        for side in [4, 2, 1] {
+            if side > 1 && elements < threads * u64::from(side * side) {
+                continue;
+            }
+            let mut size_per_thread = vec![1; rank];
+            size_per_thread[rank - 2] = side;
+            size_per_thread[rank - 1] = side;
+            let encoding = Blocked::spread_over_cluster(
+                &self.shape,
+                &size_per_thread,
+                &order,
+                num_warps,
+                threads_per_warp,
+                num_ctas,
+            );
+            encodings.extend(encoding.map(Encoding::Blocked));
+        }
+        encodings
+    }
+
+    /// What the product costs a warp with this layout of the result; infinite if there is no way to
+    /// compute it so.
+    pub(super) fn cost(&self, encoding: &Encoding, layout: &LinearLayout, multiply: f32) -> f32 {
+        let held = registers(layout) as f32;
+        if transfer::elements_along_k(encoding, 32) == Some(0) {
+            return held * self.depth as f32 * multiply;
+        }
+        let row = self.by_units.iter().find(|(way, _)| way == encoding);
+        row.map_or(f32::INFINITY, |(_, row)| {
+            let tile = (row.m * row.n) as f32 / layout.in_dim_size(Dim::LANE) as f32;
+            let executions = held / tile * (self.depth as f32 / row.k as f32);
+            executions * row.issue_cycles as f32 / UNITS
+        })
+    }
+
+    /// Whether there is a way to compute the product with this layout of the result.
+    pub(super) fn is_possible(&self, encoding: &Encoding) -> bool {
+        transfer::elements_along_k(encoding, 32) == Some(0)
+            || self.by_units.iter().any(|(way, _)| way == encoding)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product(target: &str, shape: [u64; 2], depth: u64) -> Product {
+        let target = Target::parse(target).unwrap();
+        let grid = Grid {
+            num_warps: 4,
+            threads_per_warp: target.warp_size(),
+            num_ctas: 1,
+        };
+        let elements = [MatrixElement::F16, MatrixElement::F16, MatrixElement::F32];
+        Product::new(shape.to_vec(), depth, vec![elements], target, grid)
+    }
+
+    #[test]
+    fn warps_have_tiles_of_their_own_the_most_square_first() {
+        let ways = product("cuda:80", [64, 64], 32).by_units;
+        let warps: Vec<Vec<u32>> = ways
+            .iter()
+            .map(|(encoding, _)| match encoding {
+                Encoding::NvidiaMma(mma) => mma.warps_per_cta.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(warps, [[2, 2], [1, 4], [4, 1]]);
+        // 16 rows are one tile.
+        assert_eq!(product("cuda:80", [16, 64], 32).by_units.len(), 1);
+    }
+
+    #[test]
+    fn a_matrix_unit_is_cheaper_than_threads() {
+        for target in ["cuda:80", "hip:gfx942", "hip:gfx1100"] {
+            let product = product(target, [64, 64], 64);
+            let price = |encoding: &Encoding| {
+                let layout = encoding.linear_layout(&[64, 64]).unwrap();
+                product.cost(encoding, &layout, 0.5)
+            };
+            let threads = product.by_threads();
+            let least = threads.iter().map(price).fold(f32::INFINITY, f32::min);
+            assert!(!product.by_units.is_empty(), "{target}");
+            for (encoding, _) in &product.by_units {
+                assert!(price(encoding) < least, "{target}: {encoding:?}");
+            }
+        }
+    }
+}
