@@ -440,7 +440,6 @@ A step may run when all properties that it *requires* hold. Afterwards those tha
 and those that it *ends* no longer do. A test replays the table for every target and both kinds of input.
 "
     .to_owned();
-    let mut number = 0;
     for (stage, title) in [
         (Stage::Tiles, "Kernels without layouts (`.ttir`)"),
         (Stage::Layouts, "Kernels with layouts (`.ttgir`) begin here"),
@@ -448,11 +447,10 @@ and those that it *ends* no longer do. A test replays the table for every target
     ] {
         let _ = write!(
             page,
-            "\n## {title}\n\n| | phase | step | what for | only with | requires | ensures | ends |\n\
-             |---|---|---|---|---|---|---|---|\n"
+            "\n## {title}\n\n| phase | step | what for | only with | requires | ensures | ends |\n\
+             |---|---|---|---|---|---|---|\n"
         );
         for step in STEPS.iter().filter(|step| step.stage == stage) {
-            number += 1;
             let name = match step.work {
                 Work::Call(name, ..) => format!("*{name}*"),
                 Work::Pass(_) | Work::Upstream(..) => format!("`{}`", step.name()),
@@ -461,7 +459,7 @@ and those that it *ends* no longer do. A test replays the table for every target
             let when: Vec<String> = step.when.iter().map(|when| when.text()).collect();
             let _ = writeln!(
                 page,
-                "| {number} | {} | {name} | {} | {} | {} | {} | {} |",
+                "| {} | {name} | {} | {} | {} | {} | {} |",
                 step.phase,
                 step.purpose(),
                 when.join(", "),
