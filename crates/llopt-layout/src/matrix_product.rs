@@ -567,6 +567,21 @@ pub fn divide(
     })
 }
 
+/// Divides a product among threads, each of which multiplies single elements by itself.
+///
+/// # Errors
+/// What a thread lacks.
+pub fn divide_among_threads(tensors: &Matrices<'_>) -> Result<Division, NotDivisible> {
+    let one = LinearLayout::identity_1d(1, Dim::REGISTER, Dim::tensor(0))
+        .map_err(|_| NotDivisible::Shapes)?;
+    let single = Matrices {
+        a: &one,
+        b: &one,
+        c: &one,
+    };
+    divide(tensors, &single)
+}
+
 /// The tiles of the result, the element that each begins at, and where each register is.
 #[expect(
     clippy::type_complexity,

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use llopt_layout::matrix_product::{Division, Matrices, NotDivisible, divide};
+use llopt_layout::matrix_product::{
+    Division, Matrices, NotDivisible, divide, divide_among_threads,
+};
 use llopt_layout::{Dim, LinearLayout};
 
 /// A generator of numbers that are random enough and the same on every run.
@@ -336,6 +338,16 @@ fn random_products_of_threads_are_whole() {
     for _ in 0..100 {
         let case = case(&mut random, false);
         divided += u32::from(check(&case, &thread()).is_ok());
+        let [a, b, c] = [0, 1, 2].map(|i| layout(&case.bases[i], &case.shapes[i]));
+        let tensors = Matrices {
+            a: &a,
+            b: &b,
+            c: &c,
+        };
+        assert_eq!(
+            divide_among_threads(&tensors),
+            divide(&tensors, &thread().matrices())
+        );
     }
     assert!(divided > 60, "{divided}");
 }

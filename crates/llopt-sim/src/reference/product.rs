@@ -8,7 +8,7 @@ use llopt_dialects::{amdg, tt, ttng};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
 
-use crate::machine::row::{mask, sext};
+use crate::machine::row::{Real, mask, sext};
 use crate::numbers::float::{E2M1, E2M3, E3M2, E4M3, E5M2, Format};
 use crate::units::matrix::scale_of;
 
@@ -327,6 +327,19 @@ fn clean(bound: f64) -> f64 {
     if bound >= 0.0 { bound } else { f64::INFINITY }
 }
 
+/// The largest finite number of a type.
+fn largest_of(real: Real) -> f64 {
+    match real {
+        Real::F64 => f64::MAX,
+        Real::F32 | Real::F32Flush => f64::from(f32::MAX),
+        Real::F16 => 65504.0,
+        Real::BF16 => LARGEST_BF16,
+    }
+}
+
+/// The largest bfloat16.
+const LARGEST_BF16: f64 = f32::from_bits(0x7f7f_0000) as f64;
+
 /// What compiled code may lose beside the roundings of its sums.
 #[derive(Clone, Copy, Default)]
 struct Arithmetic {
@@ -399,7 +412,14 @@ fn multiply(a: &Factor, b: &Factor, c: &Tensor, arithmetic: Arithmetic) -> Inter
             }
             carried += unit * carried;
         }
-        result.bound[at] = clean(unit * size + carried);
+        // Where terms leave the range of the accumulator, what comes out depends on their order.
+        let ordered = (size + carried) * (1.0 + unit) < largest_of(real);
+        let bound = if ordered {
+            unit * size + carried
+        } else {
+            f64::INFINITY
+        };
+        result.bound[at] = clean(bound);
         *bits = real.encode(sum + start);
     }
     Ok(result)

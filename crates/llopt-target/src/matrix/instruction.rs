@@ -295,3 +295,30 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod division {
+    use super::*;
+    use llopt_layout::matrix_product::{Matrices, divide};
+
+    /// Each instruction makes the product of matrices that are its own fragments in one step.
+    #[test]
+    fn fragments_divide_into_one_step() {
+        let all =
+            Target::all().flat_map(|target| instructions(target).map(move |row| (target, row)));
+        for (target, row) in all.filter(|(_, row)| row.warps == 1) {
+            let Some([a, b, c]) = row.layouts() else {
+                continue;
+            };
+            let own = Matrices {
+                a: &a,
+                b: &b,
+                c: &c,
+            };
+            let division =
+                divide(&own, &own).unwrap_or_else(|error| panic!("{target} {}: {error}", row.name));
+            assert_eq!(division.steps.len(), 1, "{target} {}", row.name);
+            assert_eq!(division.repeating_lanes, 0, "{target} {}", row.name);
+        }
+    }
+}

@@ -28,10 +28,6 @@ const SINGLE: &[(&str, &str)] = &[
         "AMD's matrix units take the operands of one warp",
     ),
     (
-        "amdgpu/matrix.rs",
-        "a warp of NVIDIA's has no code for products",
-    ),
-    (
         "nvptx/bulk.rs",
         "AMD's GPUs have no unit that copies boxes by descriptor",
     ),

@@ -22,7 +22,7 @@ use llopt_plan::product::{Problem, Selection};
 use llopt_plan::tensor::{TensorType, ValueType};
 
 /// The types in which a matrix unit may take these elements. `rounds` says whether f32 may lose bits.
-fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixElement] {
+pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixElement] {
     match element {
         Element::F16 => &[MatrixElement::F16],
         Element::Bf16 => &[MatrixElement::Bf16],
@@ -82,7 +82,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         let target = self.hooks().target();
         let Some(unit) = self.hooks().matrices() else {
-            return Err(self.unsupported(operation, None));
+            return self.otherwise(op, &factors, None);
         };
         match problem.select(target, |row| row.scale.is_none()) {
             Ok(selection) => {
@@ -90,13 +90,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 self.bind_result(operation, values);
                 Ok(())
             }
-            Err(reason) => {
-                let reason = match reason {
-                    Some(reason) => format!("no matrix instruction fits these layouts: {reason}"),
-                    None => "no matrix instruction has these elements".to_owned(),
-                };
-                Err(self.unsupported(operation, Some(reason)))
-            }
+            Err(reason) => self.otherwise(op, &factors, reason),
         }
     }
 

@@ -7,6 +7,7 @@ mod back_end;
 mod bulk;
 mod elementwise;
 mod kernel;
+mod matrix;
 mod memory;
 mod partition;
 mod shared;
@@ -19,7 +20,7 @@ use llopt_target::{Feature, Target};
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
     Access, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math, MatrixAccess,
-    PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
+    MatrixHooks, PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
 };
 
 /// The hooks of NVIDIA's architectures.
@@ -270,6 +271,10 @@ impl Hooks for Nvptx {
         arguments: &[V<'ctx>],
     ) -> Option<V<'ctx>> {
         elementwise::library_function(e, symbol, result, arguments)
+    }
+
+    fn matrices(&self) -> Option<&dyn MatrixHooks> {
+        Some(self)
     }
 
     fn bulk(&self) -> Option<&dyn BulkHooks> {

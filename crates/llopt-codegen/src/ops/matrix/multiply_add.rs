@@ -1,0 +1,83 @@
+//! Products of matrices by multiply-adds: for elements and layouts that no matrix unit takes.
+//!
+//! Each thread adds up its elements of the result, in the order of k. It must hold the rows of the first operand and
+//! the columns of the second that these need, which is what layouts of operands of a blocked layout give it; which
+//! register is which follows from the linear layouts, as for a matrix unit whose tile is one element.
+//!
+//! Operands are widened to the accumulator's type first: products of eight and 16 bits are exact in `f32`.
+
+use llopt_layout::matrix_product::{Matrices, NotDivisible, divide_among_threads};
+use llopt_plan::element::Element;
+use melior::ir::OperationRef;
+
+use crate::llvm::emitter::V;
+use crate::ops::matrix::dot::{Factors, Matrix};
+use crate::targets::hooks::Rounding;
+use crate::values::element::LlvmType;
+use crate::walk::function::{FunctionLowering, Lowered, Registers};
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// The registers of a product by multiply-adds of each thread.
+    ///
+    /// # Errors
+    /// Why a thread cannot make its part of the result by itself, or an operand that cannot be widened.
+    pub(super) fn multiply_add(
+        &self,
+        op: OperationRef<'c, 'a>,
+        factors: &Factors<'ctx>,
+    ) -> Lowered<Result<Registers<'ctx>, NotDivisible>> {
+        let [a, b] = &factors.matrices;
+        let (of_sum, sum) = &factors.sum;
+        let tensors = Matrices {
+            a: a.0.layout(),
+            b: b.0.layout(),
+            c: of_sum.layout(),
+        };
+        let division = match divide_among_threads(&tensors) {
+            Ok(division) => division,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let element = of_sum.element;
+        let (a, b) = (self.widened(op, a, element)?, self.widened(op, b, element)?);
+        let mut sums: Vec<V<'ctx>> = division
+            .tiles
+            .iter()
+            .map(|tile| sum[tile[0] as usize])
+            .collect();
+        let register = |part: &[Option<u32>]| part.first().copied().flatten().unwrap_or(0) as usize;
+        for step in &division.steps {
+            let left = a[register(&division.a[step.a as usize])];
+            let right = b[register(&division.b[step.b as usize])];
+            let sum = &mut sums[step.tile as usize];
+            *sum = self.fused(element, left, right, *sum);
+        }
+        let results = division.results.iter();
+        Ok(Ok(results.map(|(tile, _)| sums[*tile as usize]).collect()))
+    }
+
+    /// The registers of an operand in the type of the accumulator.
+    fn widened(
+        &self,
+        op: OperationRef<'c, 'a>,
+        (of, values): &Matrix<'ctx>,
+        to: Element,
+    ) -> Lowered<Registers<'ctx>> {
+        match (of.element, to) {
+            (Element::Int(narrow), Element::Int(wide)) if narrow < wide => {
+                let to = to.llvm(self.e.context);
+                Ok(self.map(&[values.clone()], |e, v| e.sext(v[0], to)))
+            }
+            (Element::Int(_), Element::Int(_)) => Ok(values.clone()),
+            (from, _) => self.convert(op, from, to, Rounding::NearestEven, values),
+        }
+    }
+
+    /// `a * b + c`, rounded once.
+    fn fused(&self, element: Element, a: V<'ctx>, b: V<'ctx>, c: V<'ctx>) -> V<'ctx> {
+        let e = self.e;
+        if element.is_float() {
+            return e.intrinsic("llvm.fma", &[c.get_type()], &[a, b, c]);
+        }
+        e.add(e.mul(a, b), c)
+    }
+}

@@ -1,0 +1,87 @@
+//! Products that no matrix instruction takes as they are.
+//!
+//! Operands of few bits are numbers of wider formats too: eight-bit floats are halves and bfloat16, and all of
+//! these are `tf32`. Widened in registers they may be what a unit multiplies, with the same result. What is left is
+//! done by multiply-adds.
+
+use llopt_dialects::tt;
+use llopt_layout::matrix_product::{Matrices, NotDivisible};
+use llopt_plan::element::Element;
+use llopt_plan::product::Problem;
+
+use crate::ops::matrix::dot::{Factors, unit_elements};
+use crate::targets::hooks::Rounding;
+use crate::walk::function::{FunctionLowering, Lowered};
+
+/// Whether every number of one type is one of the other, among the types of operands; in `f32` also of `tf32`.
+fn holds(wide: Element, narrow: Element) -> bool {
+    match (wide, narrow) {
+        (Element::F16 | Element::Bf16 | Element::F32, Element::Float8(_))
+        | (Element::F32, Element::F16 | Element::Bf16) => true,
+        _ => wide == narrow && wide != Element::F32,
+    }
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// `tt.dot` of matrices that no instruction takes as they are: for `reason`, or since none has such elements.
+    pub(super) fn otherwise(
+        &mut self,
+        dot: tt::DotOp<'c, 'a>,
+        factors: &Factors<'ctx>,
+        reason: Option<NotDivisible>,
+    ) -> Lowered {
+        let op = dot.operation();
+        let [(of_a, a), (of_b, b)] = &factors.matrices;
+        let sum = &factors.sum;
+        let narrow = [of_a.element, of_b.element];
+        for wide in [Element::F16, Element::Bf16, Element::F32] {
+            let changes = narrow.iter().any(|element| *element != wide);
+            if !changes || !narrow.iter().all(|element| holds(wide, *element)) {
+                continue;
+            }
+            let Some(unit) = self.hooks().matrices() else {
+                break;
+            };
+            let problem = Problem {
+                layouts: Matrices {
+                    a: of_a.layout(),
+                    b: of_b.layout(),
+                    c: sum.0.layout(),
+                },
+                a: unit_elements(wide, true),
+                b: unit_elements(wide, true),
+                c: unit_elements(sum.0.element, false),
+            };
+            let found = problem.select(self.hooks().target(), |row| row.scale.is_none());
+            if let Ok(selection) = found {
+                let exact = Rounding::NearestEven;
+                let widened = Factors {
+                    matrices: [
+                        (of_a.clone(), self.convert(op, narrow[0], wide, exact, a)?),
+                        (of_b.clone(), self.convert(op, narrow[1], wide, exact, b)?),
+                    ],
+                    packed: [1; 2],
+                    sum: sum.clone(),
+                    scales: None,
+                };
+                let values = self.by_instruction(op, unit, &selection, &widened);
+                self.bind_result(op, values);
+                return Ok(());
+            }
+        }
+        match self.multiply_add(op, factors)? {
+            Ok(values) => {
+                self.bind_result(op, values);
+                Ok(())
+            }
+            Err(alone) => {
+                let unit = match reason {
+                    Some(reason) => format!("no matrix instruction fits these layouts: {reason}"),
+                    None => "no matrix instruction has these elements".to_owned(),
+                };
+                let reason = format!("{unit}; threads by themselves: {alone}");
+                Err(self.unsupported(op, Some(reason)))
+            }
+        }
+    }
+}
