@@ -10,12 +10,14 @@ pub mod axis;
 pub mod barrier;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
+pub mod f32_dot;
 mod flow;
 pub mod layouts;
 pub mod legalize;
 pub mod loops;
 pub mod products;
 mod program;
+pub mod scaled_dot;
 pub mod warp_groups;
 
 /// All passes of this crate.
@@ -26,9 +28,11 @@ pub static PASSES: &[&PassSpec] = &[
     &barrier::INSERT_BARRIERS,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
+    &f32_dot::REWRITE,
     &layouts::ASSIGN_LAYOUTS,
     &legalize::LEGALIZE,
     &loops::UNROLL,
+    &scaled_dot::REWRITE,
     &products::COMPLETE,
     &warp_groups::ALLOCATE,
 ];

@@ -9,7 +9,7 @@ use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt};
 use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
-use llopt_target::Target;
+use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
@@ -61,6 +61,40 @@ pub(crate) fn assign_layouts(
         let reason = format!("it {}", unrelated.reason);
         Error::unsupported(location_of(operation), operation.name_str(), reason)
     })
+}
+
+/// Splits products of f32 as they ask for, for the formats that the target multiplies.
+///
+/// # Errors
+/// Of the pass.
+pub(crate) fn split_f32_products(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let tf32 = options.target.has(Feature::WarpMma);
+    run_passes(
+        context,
+        module,
+        &format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}"),
+    )
+}
+
+/// Takes products of scaled operands apart that no matrix unit of the target takes as they are.
+///
+/// # Errors
+/// Of class invalid input, if operands have layouts in which they cannot be widened.
+pub(crate) fn decompose_scaled_products(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let takes_scales = options.target.has(Feature::MfmaScaled);
+    run_passes(
+        context,
+        module,
+        &format!("decompose-scaled-dot{{unit={takes_scales}}}"),
+    )
 }
 
 /// Checks that the layouts of a module are for the warps, blocks and the GPU of the options.

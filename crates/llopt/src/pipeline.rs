@@ -21,8 +21,8 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    barrier, descriptor_to_copy, descriptor_to_pointer, layouts, legalize, loops, products,
-    warp_groups,
+    barrier, descriptor_to_copy, descriptor_to_pointer, f32_dot, layouts, legalize, loops,
+    products, scaled_dot, warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -254,6 +254,15 @@ const STEPS: &[Step] = {
         .ensures(&[P::PointersForMadeDescriptors]),
         Step::new(Tiles, "simplify", CSE),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                f32_dot::REWRITE.argument,
+                f32_dot::REWRITE.description,
+                module::split_f32_products,
+            ),
+        ),
         // A buffer of a cluster would have to say which block has which part.
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_to_copy::REWRITE))
             .when(&[
@@ -308,6 +317,16 @@ const STEPS: &[Step] = {
             ),
         )
         .ensures(&[P::NamesTarget]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Call(
+                scaled_dot::REWRITE.argument,
+                scaled_dot::REWRITE.description,
+                module::decompose_scaled_products,
+            ),
+        )
+        .requires(&[P::Layouts, P::FitsOptions]),
         Step::new(Memory, "shared memory", Work::Pass(&products::COMPLETE))
             .when(&[Condition::Has(Feature::WarpGroupMma)]),
         Step::new(Memory, "shared memory", Work::Pass(&warp_groups::ALLOCATE))

@@ -1,0 +1,364 @@
+//! `--decompose-scaled-dot`: products of scaled operands by products of 16-bit floats.
+//!
+//! `tt.dot_scaled` multiplies matrices of small floats (the MX formats of four and eight bits, or 16-bit floats), each
+//! group of whose elements along k has a scale. Where no matrix unit does that, the operands are widened, each element
+//! is multiplied by its scale, and `tt.dot` multiplies the results:
+//!
+//! 1. Elements become `bf16`, or `f16` where one operand is of that type. Both hold every MX element exactly.
+//! 2. A scale without mantissa is the exponent of a float: it is shifted into place. That of `f16` goes by way of
+//!    `f32`, where one beyond the range of `f16` becomes infinite. The scale with all bits set says "not a number",
+//!    and becomes that before it is multiplied with anything, unless the op allows fast mathematics.
+//! 3. Scales are spread over their groups by shape ops whose layouts are those of the operand, taken apart along k:
+//!    what moves between threads is one conversion of the scales, never of an operand.
+//!
+//! The scales of the second operand come as rows of its columns, as those of the first do, and are transposed.
+
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
+use llopt_dialects::tables::type_set::TypeSet;
+use llopt_dialects::tables::types::{RankedTensor, class_of};
+use llopt_dialects::tt::{self, DotScaledOp, InputPrecision, ScaleDotElemType};
+use llopt_dialects::ttg;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::Context;
+use melior::dialect::arith;
+use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Attribute, Location, Operation, OperationRef, Type, Value, ValueLike};
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["tt", "ttg", "arith"],
+    options: &[PassOption {
+        name: "unit",
+        description: "keep products whose operands are laid out for a matrix unit: it takes scales",
+        kind: OptionKind::Bool,
+        default: "false",
+    }],
+    ..PassSpec::new(
+        "decompose-scaled-dot",
+        "multiply scaled operands as 16-bit floats",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
+    let takes_scales = run.flag("unit");
+    decompose(module, &|dot| takes_scales && is_for_unit(dot))
+}
+
+/// Whether the operands are of the formats that units scale, packed along k, and laid out for a unit.
+fn is_for_unit(dot: DotScaledOp<'_, '_>) -> bool {
+    use ScaleDotElemType::{E2m1, E4m3, E5m2};
+    let kinds = [
+        (dot.a_elem_type(), dot.lhs_k_pack()),
+        (dot.b_elem_type(), dot.rhs_k_pack()),
+    ];
+    let narrow = |(kind, along_k): (ScaleDotElemType, bool)| {
+        matches!(kind, E4m3 | E5m2) || kind == E2m1 && along_k
+    };
+    if !kinds.into_iter().all(narrow) {
+        return false;
+    }
+    [dot.a(), dot.b()].into_iter().all(|value| {
+        let encoding = tensor_of(value).and_then(encoding_of);
+        matches!(encoding, Ok(Some(Encoding::DotOperand(operand)))
+            if !matches!(*operand.parent, Encoding::Blocked(_)))
+    })
+}
+
+/// Takes apart every scaled product but those that `has_unit` says a matrix unit takes as they are.
+///
+/// # Errors
+/// A product whose operands have layouts in which they cannot be widened; reported on the op.
+pub fn decompose(
+    module: OperationRef<'_, '_>,
+    has_unit: &dyn Fn(DotScaledOp<'_, '_>) -> bool,
+) -> Result<(), Complaint> {
+    let mut found = Vec::new();
+    module.for_each_op(Walk::PreOrder, |op| found.extend(DotScaledOp::of(op)));
+    for dot in found {
+        if has_unit(dot) {
+            continue;
+        }
+        let operation = dot.operation();
+        let mut rewriter = Rewriter::new(operation.ctx());
+        rewriter.set_before(operation);
+        let product = Scaled {
+            dot,
+            context: operation.ctx(),
+            location: operation.loc(),
+            rewriter,
+        };
+        product
+            .rewrite()
+            .map_err(|complaint| Complaint::from(complaint.report_on(operation)))?;
+    }
+    Ok(())
+}
+
+/// The operand that is being widened.
+struct Factor<'c, 'a> {
+    value: Value<'c, 'a>,
+    scale: Option<Value<'c, 'a>>,
+    elements: ScaleDotElemType,
+    packed_along_k: bool,
+    index: u32,
+}
+
+/// A product that is being taken apart: new ops come before it.
+struct Scaled<'c, 'a> {
+    dot: DotScaledOp<'c, 'a>,
+    context: &'c Context,
+    location: Location<'c>,
+    rewriter: Rewriter<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> Scaled<'c, 'a> {
+    fn rewrite(mut self) -> Result<(), Complaint> {
+        let dot = self.dot;
+        let kinds = [dot.a_elem_type(), dot.b_elem_type()];
+        let float = if kinds.contains(&ScaleDotElemType::Fp16) {
+            Type::float16(self.context)
+        } else {
+            Type::bfloat16(self.context)
+        };
+        let a = self.factor(
+            &Factor {
+                value: dot.a(),
+                scale: dot.a_scale(),
+                elements: kinds[0],
+                packed_along_k: dot.lhs_k_pack(),
+                index: 0,
+            },
+            float,
+        )?;
+        let b = self.factor(
+            &Factor {
+                value: dot.b(),
+                scale: dot.b_scale(),
+                elements: kinds[1],
+                packed_along_k: dot.rhs_k_pack(),
+                index: 1,
+            },
+            float,
+        )?;
+        let (location, ieee) = (self.location, InputPrecision::Ieee);
+        let product = self.put(tt::DotOp::build(location, a, b, dot.c(), ieee, 0))?;
+        dot.d().replace_all_uses(product);
+        dot.operation().erase();
+        Ok(())
+    }
+
+    /// An operand as floats of 16 bits times its scales, in the layout that the product wants.
+    fn factor(
+        &mut self,
+        factor: &Factor<'c, 'a>,
+        float: Type<'c>,
+    ) -> Result<Value<'c, 'a>, Complaint> {
+        let mut value = self.widened(factor, float)?;
+        if let Some(scale) = factor.scale {
+            let scales = self.spread(factor, scale, value, float)?;
+            value = self.put(arith::mulf(value, scales, self.location))?;
+        }
+        let tensor = tensor_of(value)?;
+        let result = encoding_of(tensor_of(self.dot.d())?)?;
+        let (Some(result), Some(now)) = (result, encoding_of(tensor)?) else {
+            return Ok(value);
+        };
+        if matches!(&now, Encoding::DotOperand(operand) if *operand.parent == result) {
+            return Ok(value);
+        }
+        // Elements of 16 bits, two to a register, where the product leaves that open.
+        let wanted = transfer::dot_operand(&result, factor.index, 0)
+            .or_else(|_| transfer::dot_operand(&result, factor.index, 2))
+            .or_else(|_| transfer::dot_operand(&result, factor.index, 8))
+            .map_err(complaint)?;
+        let to = tensor.with_encoding(Some(wanted.to_attribute(self.context)));
+        self.put(ttg::ConvertLayoutOp::build(self.location, to, value))
+    }
+
+    /// The elements as floats of 16 bits.
+    fn widened(
+        &mut self,
+        factor: &Factor<'c, 'a>,
+        float: Type<'c>,
+    ) -> Result<Value<'c, 'a>, Complaint> {
+        let (value, location) = (factor.value, self.location);
+        let tensor = tensor_of(value)?;
+        if factor.elements == ScaleDotElemType::E2m1 {
+            let rank = tensor.rank();
+            let along_k = (rank - 1) - factor.index as usize;
+            let across = (rank - 2) + factor.index as usize;
+            let axis = if factor.packed_along_k {
+                along_k
+            } else {
+                across
+            };
+            let mut shape = tensor.shape();
+            let encoding = encoding_of(tensor)?
+                .map(|encoding| transfer::unpack(&encoding, &shape, axis as i64))
+                .transpose()
+                .map_err(complaint)?;
+            shape[axis] *= 2;
+            let encoding = encoding.map(|encoding| encoding.to_attribute(self.context));
+            let to = RankedTensor::get(&shape, float, encoding);
+            return self.put(ttg::Fp4ToFpOp::build(location, to, value, axis as i64));
+        }
+        if tensor.element() == float {
+            return Ok(value);
+        }
+        let to = tensor.with_element(float);
+        if class_of(tensor.element()) == TypeSet::BF16 {
+            // The two formats of 16 bits meet in f32.
+            let wide = tensor.with_element(Type::float32(self.context));
+            let wide = self.put(arith::extf(value, wide, location))?;
+            return self.put(arith::truncf(wide, to, location));
+        }
+        self.put(tt::FpToFpOp::build(location, to, value, None))
+    }
+
+    /// The scales, one for each element of `of` and in its layout.
+    fn spread(
+        &mut self,
+        factor: &Factor<'c, 'a>,
+        scale: Value<'c, 'a>,
+        of: Value<'c, 'a>,
+        float: Type<'c>,
+    ) -> Result<Value<'c, 'a>, Complaint> {
+        let location = self.location;
+        let of = tensor_of(of)?;
+        let shape = of.shape();
+        let k = shape.len() - 1 - factor.index as usize;
+        let mut scale = scale;
+        if factor.index == 1 {
+            scale = self.transposed(scale)?;
+        }
+        let scales = self.floats(scale, float)?;
+        let groups = tensor_of(scales)?.shape()[k];
+        let group = shape[k] / groups;
+        // Each group has an axis of its own, right behind that of the groups.
+        let mut apart = shape.clone();
+        apart[k] = groups;
+        apart.insert(k + 1, group);
+        let mut single = apart.clone();
+        single[k + 1] = 1;
+        let layout = encoding_of(of)?
+            .map(|encoding| transfer::reshape(&encoding, &shape, &apart))
+            .transpose()
+            .map_err(complaint)?;
+        let mut value = scales;
+        if let Some(layout) = &layout {
+            let slice = transfer::slice(layout, k as i64 + 1)
+                .map_err(complaint)?
+                .to_attribute(self.context);
+            let to = tensor_of(value)?.with_encoding(Some(slice));
+            value = self.put(ttg::ConvertLayoutOp::build(location, to, value))?;
+        }
+        let layout = layout.map(|layout| layout.to_attribute(self.context));
+        let to = RankedTensor::get(&single, float, layout);
+        value = self.put(tt::ExpandDimsOp::build(location, to, value, k as i64 + 1))?;
+        let to = RankedTensor::get(&apart, float, layout);
+        value = self.put(tt::BroadcastOp::build(location, to, value))?;
+        self.put(tt::ReshapeOp::build(
+            location,
+            of.r#type(),
+            value,
+            false,
+            false,
+        ))
+    }
+
+    /// The last two axes exchanged.
+    fn transposed(&mut self, value: Value<'c, 'a>) -> Result<Value<'c, 'a>, Complaint> {
+        let tensor = tensor_of(value)?;
+        let mut shape = tensor.shape();
+        let rank = shape.len();
+        let mut order: Vec<i32> = (0..rank as i32).collect();
+        order.swap(rank - 1, rank - 2);
+        let encoding = encoding_of(tensor)?
+            .map(|encoding| transfer::trans(&encoding, &shape, &order))
+            .transpose()
+            .map_err(complaint)?
+            .map(|encoding| encoding.to_attribute(self.context));
+        shape.swap(rank - 1, rank - 2);
+        let to = RankedTensor::get(&shape, tensor.element(), encoding);
+        self.put(tt::TransOp::build(self.location, to, value, &order))
+    }
+
+    /// Scales as floats of 16 bits.
+    fn floats(
+        &mut self,
+        scale: Value<'c, 'a>,
+        float: Type<'c>,
+    ) -> Result<Value<'c, 'a>, Complaint> {
+        let (context, location) = (self.context, self.location);
+        let tensor = tensor_of(scale)?;
+        let to = tensor.with_element(float);
+        if IntegerType::try_from(tensor.element()).is_err() {
+            return self.put(tt::FpToFpOp::build(location, to, scale, None));
+        }
+        let is_half = class_of(float) == TypeSet::F16;
+        // A float with the exponent of eight bits that the scale is.
+        let (bits, mantissa, wide) = if is_half {
+            (32, 23, Type::float32(context))
+        } else {
+            (16, 7, float)
+        };
+        let integer: Type<'c> = IntegerType::new(context, bits).into();
+        let integers = tensor.with_element(integer);
+        let extended = self.put(arith::extui(scale, integers, location))?;
+        let places = self.number(integers, IntegerAttribute::new(integer, mantissa).into())?;
+        let shifted = self.put(arith::shli(extended, places, location))?;
+        let mut value = self.put(tt::BitcastOp::build(
+            location,
+            tensor.with_element(wide),
+            shifted,
+        ))?;
+        if is_half {
+            value = self.put(arith::truncf(value, to, location))?;
+        }
+        if self.dot.fast_math() {
+            return Ok(value);
+        }
+        let all = self.number(
+            tensor.r#type(),
+            IntegerAttribute::new(tensor.element(), 0xff).into(),
+        )?;
+        let equal = arith::CmpiPredicate::Eq;
+        let is_nan = self.put(arith::cmpi(context, equal, scale, all, location))?;
+        let nan = self.number(to, FloatAttribute::new(context, float, f64::NAN).into())?;
+        self.put(arith::select(is_nan, nan, value, location))
+    }
+
+    /// A number for all elements of a type.
+    fn number(&mut self, of: Type<'c>, number: Attribute<'c>) -> Result<Value<'c, 'a>, Complaint> {
+        let number = self.put(arith::constant(self.context, number, self.location))?;
+        self.put(tt::SplatOp::build(self.location, of, number))
+    }
+
+    /// Inserts an op before the product; answers its result.
+    fn put(&mut self, op: Operation<'c>) -> Result<Value<'c, 'a>, Complaint> {
+        self.rewriter
+            .insert(op)
+            .result_value(0)
+            .ok_or("a tensor is expected here".into())
+    }
+}
+
+fn tensor_of<'c>(value: Value<'c, '_>) -> Result<RankedTensor<'c>, Complaint> {
+    RankedTensor::of(value.r#type()).ok_or("a tensor is expected here".into())
+}
+
+fn encoding_of(tensor: RankedTensor<'_>) -> Result<Option<Encoding>, Complaint> {
+    let encoding = tensor.encoding().map(Encoding::from_attribute);
+    encoding.transpose().map_err(complaint)
+}
+
+fn complaint(error: impl std::fmt::Display) -> Complaint {
+    Complaint::new(error.to_string())
+}
