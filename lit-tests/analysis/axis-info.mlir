@@ -166,6 +166,32 @@ tt.func public @flat_index(%shift: i32 {tt.divisibility = 16 : i32}) {
 
 // -----
 
+// A program's number over the tiles of a group counts tiles: the columns of the tile stay contiguous where they wrap.
+
+tt.func public @columns_of_tile(%tiles: i32, %columns: i32 {tt.divisibility = 16 : i32}) {
+  // expected-remark @below {{contiguity = [1]}}
+  %program = tt.get_program_id x : i32
+  // expected-remark @below {{contiguity = [1]}}
+  %tile = arith.divsi %program, %tiles : i32
+  // expected-remark @below {{constant_value = 64}}
+  %width = arith.constant 64 : i32
+  // expected-remark @below {{divisibility = [64]}}
+  %first = arith.muli %tile, %width : i32
+  // expected-remark @below {{constancy = [64]}}
+  %start = tt.splat %first : i32 -> tensor<64xi32>
+  // expected-remark @below {{contiguity = [64]}}
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  // expected-remark @below {{contiguity = [64], divisibility = [64]}}
+  %all = arith.addi %start, %r : tensor<64xi32>
+  // expected-remark @below {{constancy = [64]}}
+  %extent = tt.splat %columns : i32 -> tensor<64xi32>
+  // expected-remark @below {{contiguity = [16], divisibility = [16], constancy = [1], constant_value = <none>}}
+  %wrapped = arith.remsi %all, %extent : tensor<64xi32>
+  tt.return
+}
+
+// -----
+
 // Rearranging elements.
 
 tt.func public @rearranged() {

@@ -52,7 +52,9 @@
 //! accesses only ever rely on that aligned part ([`DimFacts::aligned_contiguity`]); a longer
 //! contiguity is a hint for choosing layouts. Constancy, which masks rely on, is always claimed with
 //! the aligned part alone. Non-negativity assumes that signed index arithmetic does not overflow,
-//! as every address computation of the source language does.
+//! as every address computation of the source language does, and that a scalar by which a non-negative
+//! scalar is divided counts something: kernels divide a program's number by the tiles of a group, and
+//! wrap the rows of the tile that they find so with a remainder, which is contiguous only from zero on.
 //!
 //! # Road not taken
 //!

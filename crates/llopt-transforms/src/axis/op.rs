@@ -204,6 +204,13 @@ fn result_facts(
             .map(|v| Typed::of(v.r#type()))
     };
     let facts = match (name, operands) {
+        // A tile's number is the quotient of a program's by how many tiles there are: none is negative.
+        ("arith.divsi", &[x, y]) if result.shape == [1] && y.constant.is_none() => {
+            Some(AxisFacts {
+                non_negative: x.non_negative,
+                ..integer::binary(Binary::DivSigned, x, y, result.width())
+            })
+        }
         (name, &[x, y]) if binary_op(name).is_some() => {
             binary_op(name).map(|op| integer::binary(op, x, y, result.width()))
         }
