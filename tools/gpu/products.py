@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""Products of matrices by llopt and by Triton's own back end on a GPU: results and time.
+
+    python3 tools/gpu/products.py [--json FILE] [--only REGEX] [--seconds 220] [--tutorials FOLDER]
+
+Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU. Both compilers start from the layouts that Triton
+chooses (`--source ttir` lets llopt choose them). Matrices are random and normal: a GPU that multiplies zeros draws
+less power, and runs faster, than it ever does at work.
+
+Cases are products of every type, of matrices as they are or transposed (N, T), of several shapes; and with
+`--tutorials`, a folder with Triton 3.6's tutorials (nothing of them is copied; only what they define is run), those
+of them that multiply: 03 (matmul), 06 (attention, forward and backward) and 09 (persistent matmul), their tuning
+cut to a few configurations.
+
+Each result of llopt is compared with Triton's bit by bit. Where it differs, both are compared with PyTorch's product
+in f32, within what the sum of k terms may lose: (k + 2) 2^-23 |a| |b|, and the last rounding. Then both kernels run
+in turns in ROUNDS rounds, the order changing; the time of a compiler is the median of its rounds, the ratio that of
+the rounds' ratios. One line for each case; what fails is a line too. After `--seconds` no case is begun. The exit
+status is 0 if all results of llopt are right.
+"""
+
+import argparse
+import ast
+import contextlib
+import json
+import math
+import re
+import statistics
+import sys
+import time
+import types
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import torch
+import triton
+import triton_llopt
+from products_kernels import product
+
+ROUNDS = 9
+# Microseconds of a round of one compiler, at least, and launches at most.
+ROUND, LAUNCHES = 2000, 50
+COMPILERS = ("Triton", "llopt")
+# The type of the operands, of the result, of the accumulator's steps, the precision asked for.
+TYPES = {
+    "f16": (torch.float16, torch.float16, None),
+    "bf16": (torch.bfloat16, torch.bfloat16, None),
+    "fp8": (torch.float8_e4m3fn, torch.float16, None),
+    "int8": (torch.int8, torch.int32, None),
+    "tf32": (torch.float32, torch.float32, "tf32"),
+    "tf32x3": (torch.float32, torch.float32, "tf32x3"),
+}
+# Bits that a result keeps, and those of what an operand is rounded to.
+MANTISSA = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24}
+SHAPES = (
+    (4096, 4096, 4096),
+    (1024, 1024, 1024),
+    (8192, 8192, 8192),
+    (2048, 2048, 2048),
+    (16, 4096, 4096),
+    (128, 8192, 8192),
+    (4096, 4096, 256),
+    (512, 512, 16384),
+    (4096, 128, 4096),
+    (3000, 3000, 3000),
+)
+FORMS = ("NN", "NT", "TN")
+
+
+def matrix(rows, columns, type, transposed):
+    """A random matrix; transposed ones lie column by column."""
+    shape = (columns, rows) if transposed else (rows, columns)
+    if type == torch.int8:
+        made = torch.randint(-127, 128, shape, device="cuda", dtype=type)
+    else:
+        made = torch.randn(shape, device="cuda").to(type)
+    return made.T if transposed else made
+
+
+def tile(type, m, n):
+    """Rows, columns, depth of a tile, warps and stages."""
+    depth = 128 // torch.empty(0, dtype=type).element_size()
+    if m <= 16:
+        return 16, 128, depth, 4, 4
+    if min(m, n) <= 128:
+        return 64, 128, depth, 4, 4
+    if m * n <= 2048 * 2048:
+        return 128, 128, depth, 4, 3
+    return 128, 256, depth, 8, 3
+
+
+class Product:
+    """One product of matrices."""
+
+    def __init__(self, name, form, shape):
+        self.name = f"{name} {form} {'x'.join(map(str, shape))}"
+        self.of, self.form, self.shape = name, form, shape
+        self.operations = 2 * math.prod(shape)
+
+    def prepare(self):
+        (m, n, k), (type, result, self.precision) = self.shape, TYPES[self.of]
+        torch.manual_seed(0)
+        self.a = matrix(m, k, type, self.form[0] == "T")
+        self.b = matrix(k, n, type, self.form[1] == "T")
+        self.results = {c: torch.zeros((m, n), device="cuda", dtype=result) for c in COMPILERS}
+
+    def start(self, compiler):
+        """Runs once; answers what runs again."""
+        m, n, k = self.shape
+        a, b, c = self.a, self.b, self.results[compiler]
+        rows, columns, depth, warps, stages = tile(a.dtype, m, n)
+        grid = (triton.cdiv(m, rows) * triton.cdiv(n, columns), 1, 1)
+        arguments = (a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride())
+        constants = (rows, columns, depth, 8, a.dtype == torch.int8, self.precision)
+        kernel = product[grid](*arguments, *constants, num_warps=warps, num_stages=stages)
+        return lambda: kernel[grid](*arguments, *constants), kernel
+
+    def outputs(self, compiler):
+        return [self.results[compiler]]
+
+    def wrong(self):
+        """Elements of llopt's and of Triton's result that are out of bounds."""
+        if self.a.dtype == torch.int8:
+            exact = (self.a[:256].double() @ self.b.double()).to(torch.int64)
+            return [int((self.results[c][:256] != exact).sum()) for c in ("llopt", "Triton")]
+        found = [0, 0]
+        torch.backends.cuda.matmul.allow_tf32 = False
+        k = self.shape[2]
+        lost = (k + 2) * 2.0**-23
+        if self.of == "fp8":
+            # The unit keeps 13 bits of what it adds up, unless the compiler asks for more.
+            lost = max(lost, 2.0**-12)
+        if self.precision == "tf32":
+            lost += 2.0**-9
+        b = self.b.float()
+        for first in range(0, self.shape[0], 1024):
+            a = self.a[first : first + 1024].float()
+            exact, size = a @ b, a.abs() @ b.abs()
+            for i, compiler in enumerate(("llopt", "Triton")):
+                result = self.results[compiler][first : first + 1024]
+                rounding = exact.abs() * 2.0 ** -MANTISSA[result.dtype]
+                found[i] += int(((result.float() - exact).abs() > size * lost + rounding).sum())
+        return found
+
+
+def tutorial(file):
+    """What a tutorial defines, without what it runs."""
+    tree = ast.parse(file.read_text())
+    kept = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign)
+
+    def is_benchmark(node):
+        return any("perf_report" in ast.dump(one) for one in getattr(node, "decorator_list", ()))
+
+    def calls_kernel(node):
+        names = ("torch.rand", "torch.manual_seed", "benchmark", "perf_report", "proton")
+        return isinstance(node, ast.Assign) and any(n in ast.unparse(node) for n in names)
+
+    tree.body = [n for n in tree.body if isinstance(n, kept) and not is_benchmark(n) and not calls_kernel(n)]
+    module = types.ModuleType(file.stem.replace("-", "_"))
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module
+    exec(compile(tree, str(file), "exec"), module.__dict__)
+    for value in vars(module).values():
+        if isinstance(getattr(value, "configs", None), list):
+            value.configs = value.configs[:2]
+    return module
+
+
+class Tutorial:
+    """A function of a tutorial: `make` answers what runs it and gives its results."""
+
+    def __init__(self, name, file, operations, make):
+        self.name, self.file, self.operations, self.make = name, file, operations, make
+
+    def prepare(self):
+        module = tutorial(self.file)
+        torch.manual_seed(0)
+        self.run, self.found = self.make(module), {}
+
+    def start(self, compiler):
+        def again():
+            with chosen(compiler):
+                return self.run()
+
+        self.found[compiler] = [result.clone() for result in again()]
+        return again, None
+
+    def outputs(self, compiler):
+        return self.found[compiler]
+
+    def wrong(self):
+        """Elements that are apart by more than Triton's own tests of them allow."""
+        count = 0
+        for ours, theirs in zip(*(self.found[c] for c in ("llopt", "Triton"))):
+            apart = (ours.float() - theirs.float()).abs()
+            count += int((apart > 2e-2 + 1e-2 * theirs.float().abs()).sum())
+        return [count, 0]
+
+
+def halves(*shape):
+    return torch.randn(shape, device="cuda", dtype=torch.float16)
+
+
+def tutorials(folder):
+    """The cases of the tutorials in a folder."""
+    cases = []
+
+    def add(number, name, operations, make):
+        files = sorted(folder.glob(f"{number}-*.py"))
+        if files:
+            cases.append(Tutorial(f"tutorial {number} {name}", files[0], operations, make))
+
+    size = 4096
+
+    def matmul(name, transposed=False):
+        def make(module):
+            a, b = halves(size, size), halves(size, size)
+            function = getattr(module, name)
+            other = b.T.contiguous() if transposed else b
+            return lambda: [function(a, other)]
+
+        return make
+
+    add("03", "matmul", 2 * size**3, matmul("matmul"))
+    for name, transposed in (("matmul", False), ("matmul_persistent", False), ("matmul_descriptor_persistent", True)):
+        def make(module, name=name, transposed=transposed):
+            a, b = halves(size, size), halves(size, size)
+            if not transposed:
+                return lambda: [getattr(module, name)(a, b)]
+            other = b.T.contiguous()
+            return lambda: [getattr(module, name)(a, other, False)]
+
+        add("09", name, 2 * size**3, make)
+    for depth in (64, 128):
+        for causal in (False, True):
+            batch, heads, length = 4, 16, 4096
+            work = 4 * batch * heads * length * length * depth // (2 if causal else 1)
+
+            def forward(module, depth=depth, causal=causal):
+                q, k, v = (halves(batch, heads, length, depth) for _ in range(3))
+                return lambda: [module.attention(q, k, v, causal, depth**-0.5, False)]
+
+            add("06", f"forward d{depth} {'causal' if causal else 'full'}", work, forward)
+        work = 10 * batch * heads * length * length * depth // 2
+
+        def backward(module, depth=depth):
+            leaves = [halves(batch, heads, length, depth).requires_grad_() for _ in range(3)]
+            given = halves(batch, heads, length, depth)
+            made = {}
+
+            def run():
+                # What the forward pass leaves is the same for both compilers: Triton's.
+                if "out" not in made:
+                    with contextlib.ExitStack() as stack:
+                        stack.enter_context(chosen("Triton"))
+                        made["out"] = module.attention(*leaves, True, depth**-0.5, False)
+                for leaf in leaves:
+                    leaf.grad = None
+                made["out"].backward(given, retain_graph=True)
+                return [leaf.grad for leaf in leaves]
+
+            return run
+
+        add("06", f"backward d{depth} causal", work, backward)
+    return cases
+
+
+SOURCE = ["ttgir"]
+
+
+@contextlib.contextmanager
+def chosen(compiler):
+    """A compiler in force."""
+    if compiler == "llopt":
+        with triton_llopt.enabled(SOURCE[0]):
+            yield
+    else:
+        triton_llopt.disable()
+        yield
+
+
+def microseconds(run, launches):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(launches):
+        run()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1000 / launches
+
+
+def differing(ours, theirs):
+    """How many elements differ in any bit."""
+    width = {1: torch.int8, 2: torch.int16, 4: torch.int32}[ours.element_size()]
+    return int((ours.contiguous().view(width) != theirs.contiguous().view(width)).sum())
+
+
+def measure(case):
+    """What to report of a case."""
+    case.prepare()
+    report, runs = {}, {}
+    for compiler in COMPILERS:
+        began = time.time()
+        try:
+            with chosen(compiler):
+                runs[compiler], kernel = case.start(compiler)
+            torch.cuda.synchronize()
+            if kernel is not None:
+                report[f"{compiler} registers"] = kernel.n_regs
+                report[f"{compiler} spills"] = kernel.n_spills
+        except Exception as error:
+            report[f"{compiler} error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            if "CUDA error" in str(error):
+                raise
+        report[f"{compiler} seconds"] = round(time.time() - began, 2)
+    if len(runs) < len(COMPILERS):
+        return report
+    pairs = list(zip(case.outputs("llopt"), case.outputs("Triton")))
+    report["elements"] = sum(ours.numel() for ours, _ in pairs)
+    report["bits differ"] = sum(differing(ours, theirs) for ours, theirs in pairs)
+    if report["bits differ"]:
+        report["wrong"], report["Triton wrong"] = case.wrong()
+    else:
+        report["wrong"] = 0
+    once = max(microseconds(runs["Triton"], 1), 1)
+    launches = int(min(max(ROUND / once, 1), LAUNCHES))
+    times = {compiler: [] for compiler in COMPILERS}
+    for round in range(ROUNDS + 1):
+        for compiler in COMPILERS[:: 1 if round % 2 else -1]:
+            found = microseconds(runs[compiler], launches)
+            if round > 0:
+                times[compiler].append(found)
+    for compiler in COMPILERS:
+        report[compiler] = statistics.median(times[compiler])
+    report["ratio"] = statistics.median(o / t for o, t in zip(times["llopt"], times["Triton"]))
+    report["teraflops"] = case.operations / report["llopt"] / 1e6
+    return report
+
+
+def line(name, report):
+    """A case in one line."""
+    errors = [f"{c}: {report[f'{c} error']}" for c in COMPILERS if f"{c} error" in report]
+    if errors or "error" in report:
+        return f"{name:36} FAILED {report.get('error', '')} {' | '.join(errors)}"
+    verdict = "equal" if not report["bits differ"] else f"{report['bits differ']} of {report['elements']} differ"
+    if report["wrong"]:
+        verdict = f"WRONG: {report['wrong']} out of bounds (Triton {report.get('Triton wrong')}); {verdict}"
+    return (
+        f"{name:36} {report['Triton']:9.1f} {report['llopt']:9.1f} us  ratio {report['ratio']:.3f}"
+        f"  {report['teraflops']:6.1f} TFLOP/s  registers {report.get('Triton registers', '-')}"
+        f"/{report.get('llopt registers', '-')}  {verdict}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="write all results here, after each case")
+    parser.add_argument("--only", default="", help="regular expression on the case")
+    parser.add_argument("--seconds", type=float, default=220, help="no case is begun after these")
+    parser.add_argument("--source", default="ttgir", help="where llopt takes over: ttgir or ttir")
+    parser.add_argument("--tutorials", type=Path, help="a folder with Triton's tutorials")
+    arguments = parser.parse_args()
+    SOURCE[0] = arguments.source
+    triton_llopt.disable()
+    # The first shape of all types and forms, then the next: a run that is cut short has seen every kind.
+    cases = [Product(name, form, SHAPES[0]) for form in FORMS for name in TYPES]
+    cases += tutorials(arguments.tutorials) if arguments.tutorials else []
+    cases += [Product(name, form, shape) for shape in SHAPES[1:] for form in FORMS for name in TYPES]
+    cases = [case for case in cases if re.search(arguments.only, case.name)]
+    began, results = time.time(), {}
+    print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, llopt {triton_llopt.__version__}")
+    for case in cases:
+        if time.time() - began > arguments.seconds:
+            print(f"{len(cases) - len(results)} cases were left out after {arguments.seconds:.0f} s")
+            break
+        try:
+            results[case.name] = measure(case)
+        except Exception as error:
+            text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            results[case.name] = {"error": text}
+        print(line(case.name, results[case.name]), flush=True)
+        vars(case).clear()
+        torch.cuda.empty_cache() if "CUDA error" not in str(results) else None
+        if arguments.json:
+            arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    done = [report for report in results.values() if "ratio" in report]
+    wrong = [name for name, report in results.items() if "ratio" not in report or report["wrong"]]
+    if done:
+        ratios = [report["ratio"] for report in done]
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        equal = sum(not report["bits differ"] for report in done)
+        print(f"{len(done)} cases timed, {equal} equal bit for bit; ratio: mean {mean:.3f}, worst {max(ratios):.3f}")
+    for name in wrong:
+        print(f"not right: {name}")
+    sys.exit(bool(wrong) or not done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""The kernel of `products.py`: a product of matrices of any strides, in tiles that are taken in groups of rows."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(
+    a, b, c, m, n, k,
+    a_row, a_column, b_row, b_column, c_row, c_column,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr,
+    INTEGER: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    tile = tl.program_id(0)
+    down, across = tl.cdiv(m, ROWS), tl.cdiv(n, COLUMNS)
+    first = tile // (GROUP * across) * GROUP
+    height = min(down - first, GROUP)
+    row = first + tile % (GROUP * across) % height
+    column = tile % (GROUP * across) // height
+    rows = (row * ROWS + tl.arange(0, ROWS)) % m
+    columns = (column * COLUMNS + tl.arange(0, COLUMNS)) % n
+    depths = tl.arange(0, DEPTH)
+    lefts = a + rows[:, None] * a_row + depths[None, :] * a_column
+    rights = b + depths[:, None] * b_row + columns[None, :] * b_column
+    total = tl.zeros((ROWS, COLUMNS), tl.int32 if INTEGER else tl.float32)
+    for done in range(0, tl.cdiv(k, DEPTH)):
+        inside = depths < k - done * DEPTH
+        left = tl.load(lefts, inside[None, :], 0)
+        right = tl.load(rights, inside[:, None], 0)
+        total = tl.dot(left, right, total, input_precision=PRECISION)
+        lefts += DEPTH * a_column
+        rights += DEPTH * b_row
+    rows = row * ROWS + tl.arange(0, ROWS)
+    columns = column * COLUMNS + tl.arange(0, COLUMNS)
+    places = c + rows[:, None].to(tl.int64) * c_row + columns[None, :] * c_column
+    tl.store(places, total.to(c.dtype.element_ty), (rows[:, None] < m) & (columns[None, :] < n))
