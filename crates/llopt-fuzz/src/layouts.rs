@@ -155,7 +155,8 @@ fn cluster(rng: &mut Rng, machine: Machine, rank: usize) -> CgaLayout {
     CgaLayout::from_bases(rank, bases).unwrap_or_else(|_| CgaLayout::single(rank))
 }
 
-fn blocked(rng: &mut Rng, machine: Machine, rank: usize) -> Encoding {
+/// A random blocked encoding.
+pub fn blocked(rng: &mut Rng, machine: Machine, rank: usize) -> Encoding {
     let mut order: Vec<u32> = (0..rank as u32).collect();
     rng.shuffle(&mut order);
     let per_thread = rng.u32(0..4);
@@ -289,6 +290,31 @@ fn matrix(rng: &mut Rng, machine: Machine, rank: usize) -> Option<Encoding> {
         cga_layout,
         instr_shape: vec![16, 16, 16],
     }))
+}
+
+/// A random encoding of the result of a product on a matrix unit whose operands and sums have so many bits, and a
+/// width of its operands along k; `None` where there is no such.
+pub fn product(
+    rng: &mut Rng,
+    machine: Machine,
+    rank: usize,
+    operand_bits: u32,
+    sum_bits: u32,
+) -> Option<(Encoding, u32)> {
+    let result = matrix(rng, machine, rank)?;
+    match &result {
+        Encoding::NvidiaMma(mma) if mma.version_major == 2 => {
+            let per_register = (32 / operand_bits).max(1);
+            let widths = [per_register, per_register, 2 * per_register, 1, 8];
+            let width = if sum_bits == 64 {
+                1
+            } else {
+                pick(rng, &widths)
+            };
+            Some((result, width))
+        }
+        _ => None,
+    }
 }
 
 /// A random encoding of shared memory for a buffer of a shape, with elements of so many bits.

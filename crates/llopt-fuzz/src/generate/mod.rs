@@ -6,6 +6,7 @@
 
 mod combine;
 mod control;
+mod dot;
 mod elementwise;
 mod memory;
 mod product;
@@ -105,7 +106,7 @@ impl Generator {
     }
 
     fn step(&mut self) -> Option<()> {
-        match self.rng.u8(0..45) {
+        match self.rng.u8(0..48) {
             // Gathers, histograms and buffers stay within a block.
             20..22 | 29..34 | 39 | 40 if self.machine.blocks > 1 => self.reduce(),
             0..9 => self.convert_any(),
@@ -127,6 +128,7 @@ impl Generator {
             37 | 38 => self.repeat(),
             39 | 40 => self.copied_to_shared_memory(),
             42..45 => self.product(),
+            45..48 if self.machine.blocks == 1 => self.dot(),
             _ => self.branch(),
         }
     }
