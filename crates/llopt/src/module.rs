@@ -77,6 +77,7 @@ pub(crate) fn split_f32_products(
         context,
         module,
         &format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}"),
+        &Rc::new(Plans::new(options.target)),
     )
 }
 
@@ -94,6 +95,7 @@ pub(crate) fn decompose_scaled_products(
         context,
         module,
         &format!("decompose-scaled-dot{{unit={takes_scales}}}"),
+        &Rc::new(Plans::new(options.target)),
     )
 }
 
