@@ -524,6 +524,17 @@ pub trait Hooks {
         values: &[V<'ctx>],
     ) -> Option<Vec<V<'ctx>>>;
 
+    /// The eight 4-bit floats of a word of 32 bits, the lowest first, as `f16` or `bf16`, if there is an instruction that
+    /// looks up bytes.
+    fn widen_fp4<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _word: V<'ctx>,
+        _to: Element,
+    ) -> Option<Vec<V<'ctx>>> {
+        None
+    }
+
     /// Signed integers of eight bits to `bf16`, all registers at once, if there is a trick.
     fn small_int_to_bf16<'ctx>(
         &self,

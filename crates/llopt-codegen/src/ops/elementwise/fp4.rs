@@ -12,6 +12,7 @@ use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
 use crate::values::element::LlvmType;
+use crate::values::words::packed;
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -60,6 +61,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             self.unsupported(operation, Some(reason.to_owned()))
         })?;
         let e = self.e;
+        if let Some(values) = self.looked_up(from, to, element, axis, &places, bytes) {
+            return Ok(values);
+        }
         let bits = element.memory_bits();
         let word = e.int(bits.max(16)).into();
         let coordinates = self.threads.coordinates(e, self.hooks(), to, axis);
@@ -86,5 +90,50 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             })
             .collect();
         Ok(values)
+    }
+
+    /// The same by words of eight codes, where the target looks them up, and all threads agree which half of a byte a
+    /// register holds. `places` are the bytes' registers.
+    fn looked_up(
+        &self,
+        from: &TensorType,
+        to: &TensorType,
+        element: Element,
+        axis: usize,
+        places: &[u32],
+        bytes: &Registers<'ctx>,
+    ) -> Option<Vec<V<'ctx>>> {
+        let (low, _) = to.bits_of_dim(axis);
+        let differs = |basis: &u32| basis >> low & 1 == 1;
+        if to
+            .thread_bases()
+            .iter()
+            .chain(to.block_bases())
+            .any(differs)
+        {
+            return None;
+        }
+        let distinct: Vec<usize> = (0..from.registers())
+            .filter(|register| from.canonical(*register) == *register)
+            .collect();
+        let mut values = vec![None; 2 * from.registers()];
+        for four in distinct.chunks(4) {
+            let of_word: Vec<V<'ctx>> = four.iter().map(|register| bytes[*register]).collect();
+            let word = *packed(self.e, self.hooks(), &of_word, of_word.len()).first()?;
+            let codes = self.hooks().widen_fp4(self.e, word, element)?;
+            for (register, pair) in four.iter().zip(codes.chunks(2)) {
+                values[2 * register] = pair.first().copied();
+                values[2 * register + 1] = pair.get(1).copied();
+            }
+        }
+        places
+            .iter()
+            .enumerate()
+            .map(|(register, place)| {
+                let byte = from.canonical(*place as usize);
+                let half = to.element_in(register) >> low & 1;
+                values[2 * byte + half as usize]
+            })
+            .collect()
     }
 }

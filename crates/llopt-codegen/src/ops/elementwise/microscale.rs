@@ -156,13 +156,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         factors: Registers<'ctx>,
     ) -> Lowered {
         let products = self.map(&[values, factors], |e, v| e.fmul(v[0], v[1]));
-        let results = self.convert(
-            op,
-            Element::F32,
-            to.element,
-            Rounding::NearestEven,
-            &products,
-        )?;
+        // A bfloat has all bits of a scaled element, unless its exponent is too small for that.
+        let rounding = match to.element {
+            Element::Bf16 => Rounding::TowardZero,
+            _ => Rounding::NearestEven,
+        };
+        let results = self.convert(op, Element::F32, to.element, rounding, &products)?;
         self.bind_result(op, results);
         Ok(())
     }

@@ -81,6 +81,50 @@ pub fn convert_floats<'ctx>(
     }
 }
 
+/// The eight 4-bit floats (e2m1) of a word.
+///
+/// Each magnitude has three bits, which choose one of eight bytes in two registers: `v_perm_b32` looks up four at once,
+/// those of the lower halves of the bytes or of the upper ones. The wider formats take two lookups, one for each byte,
+/// but for `f16`, whose lower byte is zero for all of them.
+pub fn widen_fp4<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, to: Element) -> Option<Vec<V<'ctx>>> {
+    // The bytes for the codes 0 to 3 and 4 to 7.
+    let (upper, lower) = match to {
+        Element::F16 => ([0x3e3c_3800, 0x4644_4240], None),
+        Element::Bf16 => (
+            [0x3f3f_3f00, 0x4040_4040],
+            Some([0xc080_0000_u32, 0xc080_4000]),
+        ),
+        _ => return None,
+    };
+    let constant = |value: u32| e.i32(i64::from(value as i32));
+    let perm = |high: V<'ctx>, low: V<'ctx>, selector: V<'ctx>| {
+        e.intrinsic("llvm.amdgcn.perm", &[], &[high, low, selector])
+    };
+    let half = e.vector(to.llvm(e.context), 2).into();
+    let mut of_halves = Vec::with_capacity(2);
+    for is_upper in [false, true] {
+        let (codes, signs) = if is_upper {
+            let signs = e.and(word, constant(0x8080_8080));
+            (e.lshr(word, e.i32(4)), signs)
+        } else {
+            let signs = e.and(word, constant(0x0808_0808));
+            (word, e.shl(signs, e.i32(4)))
+        };
+        let selector = e.and(codes, constant(0x0707_0707));
+        let look_up = |[low, high]: [u32; 2]| perm(constant(high), constant(low), selector);
+        let upper = e.or(look_up(upper), signs);
+        let lower = lower.map_or(e.i32(0), look_up);
+        // Bytes of both in turns: two elements to a word.
+        let pairs = [0x0501_0400, 0x0703_0602].map(|order| {
+            let pair = perm(upper, lower, constant(order));
+            e.unpack(e.bitcast(pair, half))
+        });
+        of_halves.push(pairs.concat());
+    }
+    let [even, odd] = [&of_halves[0], &of_halves[1]];
+    Some(even.iter().zip(odd).flat_map(|(a, b)| [*a, *b]).collect())
+}
+
 /// Whether the hardware converts this format.
 fn converts(target: Target, format: Float8) -> bool {
     match format {

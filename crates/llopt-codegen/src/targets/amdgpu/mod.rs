@@ -235,6 +235,15 @@ impl Hooks for Amdgpu {
         elementwise::convert_floats(e, self.target, from, to, rounding, values)
     }
 
+    fn widen_fp4<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        word: V<'ctx>,
+        to: Element,
+    ) -> Option<Vec<V<'ctx>>> {
+        elementwise::widen_fp4(e, word, to)
+    }
+
     fn small_int_to_bf16<'ctx>(
         &self,
         _e: &Emitter<'ctx>,
