@@ -425,6 +425,6 @@ fn what_is_forgotten_is_found() {
     );
     assert_eq!(
         kinds(PROLOGUE, &without(EPILOGUE, "wait_group")),
-        [FindingKind::UnwaitedCopy]
+        [FindingKind::UnwaitedProduct, FindingKind::UnwaitedCopy]
     );
 }
