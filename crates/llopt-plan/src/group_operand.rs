@@ -92,7 +92,7 @@ impl GroupOperand {
     pub fn derive(layout: &LinearLayout, wanted: &Wanted) -> Result<Self, String> {
         let inverse = layout.pseudo_invert().map_err(|error| error.to_string())?;
         let offsets = layout
-            .sublayout(&[Dim::OFFSET], &layout.out_dims().to_vec())
+            .sublayout(&[Dim::OFFSET], layout.out_dims())
             .map_err(|error| error.to_string())?;
         // Only elements of 16 bits are transposed on their way.
         let orders: &[bool] = if wanted.bits == 16 {
@@ -227,7 +227,8 @@ impl GroupOperand {
     /// Whether an instruction may begin at an offset in bytes: in the first row of a core matrix, where the
     /// swizzle exchanges nothing, and at a whole group.
     pub fn may_begin_at(&self, bytes: u32) -> bool {
-        bytes % GROUP == 0 && bytes & (self.pattern() - 1) & !(self.swizzle.max(GROUP) - 1) == 0
+        bytes.is_multiple_of(GROUP)
+            && bytes & (self.pattern() - 1) & !(self.swizzle.max(GROUP) - 1) == 0
     }
 
     /// Bytes after which the swizzle's pattern repeats: the alignment of the buffer.

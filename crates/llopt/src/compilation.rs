@@ -8,7 +8,7 @@ use crate::{Artifact, Diagnostic, Metadata, Timings};
 pub struct Compilation {
     /// The artefact that was asked for.
     pub artifact: Artifact,
-    /// Those of the forms in [`Options::keep`] that the kernel passed through, in that order.
+    /// Those of the forms in [`crate::Options::keep`] that the kernel passed through, in that order.
     pub kept: Vec<Artifact>,
     /// What a launcher must know.
     pub metadata: Metadata,

@@ -1,11 +1,11 @@
 //! The pipeline as data: one table of the steps that a module goes through before code generation.
 //!
-//! A [`Step`] is a pass (ours or MLIR's) or a function of this crate that reads the options. It belongs to a
-//! [`Stage`] and to a phase, which is the unit of [`Timings`], and it may be conditional on features of the
+//! A `Step` is a pass (ours or MLIR's) or a function of this crate that reads the options. It belongs to a
+//! `Stage` and to a phase, which is the unit of [`Timings`], and it may be conditional on features of the
 //! target. A kernel without layouts (`.ttir`) goes through both stages, a kernel with layouts (`.ttgir`)
-//! skips the steps marked [`Stage::Tiles`].
+//! skips the steps marked `Stage::Tiles`.
 //!
-//! What a step may count on, and what it promises, are [`Property`]s. A step may run if every property that
+//! What a step may count on, and what it promises, are `Property`s. A step may run if every property that
 //! it requires holds; afterwards those that it ensures hold, and those that it ends no longer do. A test
 //! replays the table for every target and both kinds of input, so a step in the wrong place is found
 //! without a kernel that would show it.

@@ -75,7 +75,7 @@ impl Generator {
         let facts = if sum.is_integer() {
             Facts::BITS
         } else {
-            Facts::small((LARGEST * LARGEST << k) + LARGEST)
+            Facts::small(((LARGEST * LARGEST) << k) + LARGEST)
         };
         self.add(&template, &[a, b, c], self.of(c), facts);
         Some(())

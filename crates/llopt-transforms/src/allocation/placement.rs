@@ -331,7 +331,8 @@ mod tests {
     /// The same algorithm, which compares each buffer with each.
     fn place_in_the_plainest_way(buffers: &[Buffer]) -> Placement {
         let length = |b: &Buffer| b.live.len() as u64;
-        let orders: [&dyn Fn(&Buffer) -> [Reverse<u64>; 2]; 4] = [
+        type Order<'o> = &'o dyn Fn(&Buffer) -> [Reverse<u64>; 2];
+        let orders: [Order<'_>; 4] = [
             &|b| [Reverse(b.bytes), Reverse(length(b))],
             &|b| [Reverse(length(b)), Reverse(b.bytes)],
             &|b| [Reverse(b.bytes * length(b)), Reverse(0)],

@@ -301,13 +301,13 @@ impl<'g> Separation<'g> {
             classes.dedup();
             Rc::new(classes)
         };
-        let mut ahead = self.meets.iter().map(own).collect();
+        let mut ahead: Vec<Arriving> = self.meets.iter().map(own).collect();
         self.look_back(&mut ahead, 0..self.nodes.len());
         ahead
     }
 
     /// Hands what lies ahead of some nodes back to those before them, until nothing changes.
-    fn look_back(&self, ahead: &mut Vec<Arriving>, nodes: impl IntoIterator<Item = usize>) {
+    fn look_back(&self, ahead: &mut [Arriving], nodes: impl IntoIterator<Item = usize>) {
         let mut queue: BTreeSet<usize> = nodes.into_iter().collect();
         while let Some(index) = queue.pop_last() {
             if self.cut[index] {

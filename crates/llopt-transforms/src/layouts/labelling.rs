@@ -369,7 +369,7 @@ fn logarithm(number: usize) -> u64 {
     let mut mantissa = ((number as u128) << 64) >> whole;
     let mut bits = u64::from(whole);
     for _ in 0..32 {
-        mantissa = (mantissa >> 2) * (mantissa >> 2) >> 60;
+        mantissa = ((mantissa >> 2) * (mantissa >> 2)) >> 60;
         bits <<= 1;
         if mantissa >> 65 != 0 {
             mantissa >>= 1;

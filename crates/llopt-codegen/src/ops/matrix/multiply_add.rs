@@ -65,7 +65,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         match (of.element, to) {
             (Element::Int(narrow), Element::Int(wide)) if narrow < wide => {
                 let to = to.llvm(self.e.context);
-                Ok(self.map(&[values.clone()], |e, v| e.sext(v[0], to)))
+                Ok(self.map(std::slice::from_ref(values), |e, v| e.sext(v[0], to)))
             }
             (Element::Int(_), Element::Int(_)) => Ok(values.clone()),
             (from, _) => self.convert(op, from, to, Rounding::NearestEven, values),

@@ -93,7 +93,7 @@ impl Elements<'_> {
         let bases = self.bases(Dim::REGISTER).enumerate();
         bases.fold([0, 0], |[outer, k], (bit, basis)| {
             let chosen = register >> bit & 1;
-            [outer ^ chosen * basis[0], k ^ chosen * basis[1]]
+            [outer ^ (chosen * basis[0]), k ^ (chosen * basis[1])]
         })
     }
 
@@ -123,7 +123,7 @@ impl Elements<'_> {
                 let place = [(Dim::REGISTER, index as u32), (Dim::LANE, lane)];
                 let place = fragment.apply(&place).ok()?;
                 let (_, k) = place.iter().find(|(dim, _)| *dim == Dim::tensor(1))?;
-                let here = (self.register((*register)?)[1] ^ along) / group ^ start;
+                let here = ((self.register((*register)?)[1] ^ along) / group) ^ start;
                 if *found[(*k / group) as usize].get_or_insert(here) != here {
                     return None;
                 }

@@ -462,7 +462,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The words of the results before the product, and whether they count; `None` where nothing does.
-    #[allow(clippy::type_complexity)]
     fn accumulators(
         &self,
         op: ttng::WarpGroupDotOp<'c, 'a>,
