@@ -4,7 +4,7 @@
 //! register. There is no intermediate LLVM dialect and no type conversion framework: one walk over a
 //! function emits it.
 //!
-//! The rooms, in the order in which a value passes through them: [`plan`] decides what the code of an op will
+//! The rooms, in the order in which a value passes through them: `llopt-plan` decides what the code of an op will
 //! do; [`walk`] goes over functions, blocks and operations; `ops` has the code of each family of ops;
 //! [`values`] says what a source value is made of; [`targets`] has the questions that neutral code asks
 //! ([`targets::hooks`]) and the vendors' answers; [`llvm`] builds, optimises and emits. Only [`targets`] knows a

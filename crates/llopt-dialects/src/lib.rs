@@ -3,7 +3,7 @@
 //! `dialects/*.td` is the only place that says what the operations, attributes and types are. The
 //! build script turns it into static tables ([`tables::definition`]), typed wrappers (one module per
 //! dialect, e.g. [`tt::LoadOp`]) and parsed assembly formats; the modules here interpret them:
-//! [`mod@format`] reads and writes operations, [`text::kind`] attributes and types, [`check::verify`] checks what
+//! [`mod@text::format`] reads and writes operations, [`text::kind`] attributes and types, [`check::verify`] checks what
 //! the tables say. Hand-written code per operation (`tt::verify`, `tt::fold`, …) holds only what
 //! a table cannot say.
 //!

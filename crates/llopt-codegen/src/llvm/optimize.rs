@@ -2,7 +2,7 @@
 //!
 //! Before: the device libraries are linked in ([`crate::llvm::device_library`]). After: addresses of one array are
 //! split into a common base and constant offsets, and the target's back end decides where these go
-//! ([`BackEnd::after_optimization`](crate::targets::back_end::BackEnd::after_optimization)).
+//! (`BackEnd::after_optimization`).
 
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;

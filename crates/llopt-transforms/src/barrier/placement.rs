@@ -14,7 +14,7 @@
 //!
 //! # The algorithm
 //!
-//! [`separation`](super::separation) has it; for barriers it comes to this:
+//! `separation` has it; for barriers it comes to this:
 //!
 //! 1. *Pending* accesses, those made since the last barrier on some path, flow forward through the
 //!    graph. Where a node conflicts with a pending access, a barrier is put: before the node, or, if
