@@ -23,7 +23,7 @@
 //! in these orders; tensor memory has (`row`, `col`).
 //!
 //! ```
-//! use llopt_dialects::encoding::{Blocked, CgaLayout, Encoding};
+//! use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 //!
 //! let blocked = Encoding::Blocked(Blocked {
 //!     size_per_thread: vec![1, 2],
@@ -40,7 +40,7 @@
 //!      warp=1 -> (4, 0)\nblock has size 1\n\
 //!      out: dim0 (size 16), dim1 (size 16)"
 //! );
-//! # Ok::<(), llopt_dialects::encoding::EncodingError>(())
+//! # Ok::<(), llopt_dialects::layout::encoding::EncodingError>(())
 //! ```
 //!
 //! # Where the facts come from
