@@ -22,6 +22,7 @@ status is 0 if all results of llopt are right.
 import argparse
 import ast
 import contextlib
+import itertools
 import json
 import math
 import re
@@ -42,15 +43,21 @@ ROUNDS = 9
 # Microseconds of a round of one compiler, at least, and launches at most.
 ROUND, LAUNCHES = 2000, 50
 COMPILERS = ("Triton", "llopt")
-# The type of the operands, of the result, of the accumulator's steps, the precision asked for.
+# The types of the operands and of the result, the precision asked for. Weights that are narrower than the other
+# operand are widened in registers.
 TYPES = {
-    "f16": (torch.float16, torch.float16, None),
-    "bf16": (torch.bfloat16, torch.bfloat16, None),
-    "fp8": (torch.float8_e4m3fn, torch.float16, None),
-    "int8": (torch.int8, torch.int32, None),
-    "tf32": (torch.float32, torch.float32, "tf32"),
-    "tf32x3": (torch.float32, torch.float32, "tf32x3"),
+    "f16": (torch.float16, torch.float16, torch.float16, None),
+    "bf16": (torch.bfloat16, torch.bfloat16, torch.bfloat16, None),
+    "fp8": (torch.float8_e4m3fn, torch.float8_e4m3fn, torch.float16, None),
+    "int8": (torch.int8, torch.int8, torch.int32, None),
+    "tf32": (torch.float32, torch.float32, torch.float32, "tf32"),
+    "tf32x3": (torch.float32, torch.float32, torch.float32, "tf32x3"),
+    "bf16 by int8": (torch.bfloat16, torch.int8, torch.bfloat16, None),
+    "bf16 by mxfp4": (torch.bfloat16, torch.uint8, torch.bfloat16, None),
 }
+# What the 16 codes of e2m1 stand for, and how many numbers share a scale.
+E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6)
+SCALED = 32
 # Bits that a result keeps, and those of what an operand is rounded to.
 MANTISSA = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24}
 SHAPES = (
@@ -71,8 +78,9 @@ FORMS = ("NN", "NT", "TN")
 def matrix(rows, columns, type, transposed):
     """A random matrix; transposed ones lie column by column."""
     shape = (columns, rows) if transposed else (rows, columns)
-    if type == torch.int8:
-        made = torch.randint(-127, 128, shape, device="cuda", dtype=type)
+    if type in (torch.int8, torch.uint8):
+        bounds = (-127, 128) if type == torch.int8 else (0, 256)
+        made = torch.randint(*bounds, shape, device="cuda", dtype=type)
     else:
         made = torch.randn(shape, device="cuda").to(type)
     return made.T if transposed else made
@@ -99,10 +107,12 @@ class Product:
         self.operations = 2 * math.prod(shape)
 
     def prepare(self):
-        (m, n, k), (type, result, self.precision) = self.shape, TYPES[self.of]
+        (m, n, k), (left, right, result, self.precision) = self.shape, TYPES[self.of]
         torch.manual_seed(0)
-        self.a = matrix(m, k, type, self.form[0] == "T")
-        self.b = matrix(k, n, type, self.form[1] == "T")
+        self.a = matrix(m, k, left, self.form[0] == "T")
+        self.packed = right == torch.uint8
+        self.b = matrix(k // 2 if self.packed else k, n, right, self.form[1] == "T")
+        self.scales = torch.randint(120, 132, (n, k // SCALED), device="cuda", dtype=torch.uint8)
         self.results = {c: torch.zeros((m, n), device="cuda", dtype=result) for c in COMPILERS}
 
     def start(self, compiler):
@@ -111,13 +121,21 @@ class Product:
         a, b, c = self.a, self.b, self.results[compiler]
         rows, columns, depth, warps, stages = tile(a.dtype, m, n)
         grid = (triton.cdiv(m, rows) * triton.cdiv(n, columns), 1, 1)
-        arguments = (a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride())
-        constants = (rows, columns, depth, 8, a.dtype == torch.int8, self.precision)
+        arguments = (a, b, self.scales, c, m, n, k, *a.stride(), *b.stride(), *c.stride())
+        constants = (rows, columns, depth, 8, a.dtype == torch.int8, self.packed, self.precision)
         kernel = product[grid](*arguments, *constants, num_warps=warps, num_stages=stages)
         return lambda: kernel[grid](*arguments, *constants), kernel
 
     def outputs(self, compiler):
         return [self.results[compiler]]
+
+    def right(self):
+        """The right operand in f32."""
+        if not self.packed:
+            return self.b.float()
+        codes = torch.stack((self.b & 15, self.b >> 4), 1).reshape(-1, self.b.shape[1])
+        scales = torch.exp2(self.scales.float() - 127).T.repeat_interleave(SCALED, 0)
+        return torch.tensor(E2M1, device="cuda")[codes.long()] * scales
 
     def wrong(self):
         """Elements of llopt's and of Triton's result that are out of bounds."""
@@ -133,7 +151,7 @@ class Product:
             lost = max(lost, 2.0**-12)
         if self.precision == "tf32":
             lost += 2.0**-9
-        b = self.b.float()
+        b = self.right()
         for first in range(0, self.shape[0], 1024):
             a = self.a[first : first + 1024].float()
             exact, size = a @ b, a.abs() @ b.abs()
@@ -145,18 +163,17 @@ class Product:
 
 
 def tutorial(file):
-    """What a tutorial defines, without what it runs."""
+    """What a tutorial defines, which comes first in each of them, up to the first statement that runs something."""
     tree = ast.parse(file.read_text())
-    kept = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign)
 
-    def is_benchmark(node):
-        return any("perf_report" in ast.dump(one) for one in getattr(node, "decorator_list", ()))
+    def runs(node):
+        if isinstance(node, ast.FunctionDef):
+            return any("perf_report" in ast.dump(one) for one in node.decorator_list)
+        if isinstance(node, ast.Expr):
+            return not isinstance(node.value, ast.Constant)
+        return isinstance(node, (ast.For, ast.Assert)) or ast.unparse(node).startswith("if __name__")
 
-    def calls_kernel(node):
-        names = ("torch.rand", "torch.manual_seed", "benchmark", "perf_report", "proton")
-        return isinstance(node, ast.Assign) and any(n in ast.unparse(node) for n in names)
-
-    tree.body = [n for n in tree.body if isinstance(n, kept) and not is_benchmark(n) and not calls_kernel(n)]
+    tree.body = list(itertools.takewhile(lambda node: not runs(node), tree.body))
     module = types.ModuleType(file.stem.replace("-", "_"))
     module.__file__ = str(file)
     sys.modules[module.__name__] = module
@@ -223,15 +240,31 @@ def tutorials(folder):
         return make
 
     add("03", "matmul", 2 * size**3, matmul("matmul"))
-    for name, transposed in (("matmul", False), ("matmul_persistent", False), ("matmul_descriptor_persistent", True)):
-        def make(module, name=name, transposed=transposed):
+    for name, specialized in (
+        ("matmul", None),
+        ("matmul_persistent", None),
+        ("matmul_tma", False),
+        ("matmul_tma_persistent", False),
+        ("matmul_descriptor_persistent", False),
+        ("matmul_tma_persistent", True),
+        ("matmul_descriptor_persistent", True),
+    ):
+
+        def make(module, name=name, specialized=specialized):
             a, b = halves(size, size), halves(size, size)
-            if not transposed:
+            if specialized is None:
                 return lambda: [getattr(module, name)(a, b)]
             other = b.T.contiguous()
-            return lambda: [getattr(module, name)(a, other, False)]
+            return lambda: [getattr(module, name)(a, other, specialized)]
 
-        add("09", name, 2 * size**3, make)
+        add("09", name + (" specialized" if specialized else ""), 2 * size**3, make)
+
+    def grouped(module):
+        sizes = (1024, 2048, 4096, 512)
+        lefts, rights = [[halves(n, n) for n in sizes] for _ in range(2)]
+        return lambda: module.group_gemm_fn(lefts, rights)
+
+    add("08", "group_gemm_fn", sum(2 * n**3 for n in (1024, 2048, 4096, 512)), grouped)
     for depth in (64, 128):
         for causal in (False, True):
             batch, heads, length = 4, 16, 4096
@@ -326,10 +359,10 @@ def measure(case):
     once = max(microseconds(runs["Triton"], 1), 1)
     launches = int(min(max(ROUND / once, 1), LAUNCHES))
     times = {compiler: [] for compiler in COMPILERS}
-    for round in range(ROUNDS + 1):
-        for compiler in COMPILERS[:: 1 if round % 2 else -1]:
+    for turn in range(ROUNDS + 1):
+        for compiler in COMPILERS[:: 1 if turn % 2 else -1]:
             found = microseconds(runs[compiler], launches)
-            if round > 0:
+            if turn > 0:
                 times[compiler].append(found)
     for compiler in COMPILERS:
         report[compiler] = statistics.median(times[compiler])

@@ -6,10 +6,10 @@ import triton.language as tl
 
 @triton.jit
 def product(
-    a, b, c, m, n, k,
+    a, b, scales, c, m, n, k,
     a_row, a_column, b_row, b_column, c_row, c_column,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr,
-    INTEGER: tl.constexpr, PRECISION: tl.constexpr,
+    INTEGER: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     tile = tl.program_id(0)
     down, across = tl.cdiv(m, ROWS), tl.cdiv(n, COLUMNS)
@@ -20,16 +20,24 @@ def product(
     rows = (row * ROWS + tl.arange(0, ROWS)) % m
     columns = (column * COLUMNS + tl.arange(0, COLUMNS)) % n
     depths = tl.arange(0, DEPTH)
+    # Two numbers of four bits lie in a byte, and 32 of them share a scale.
+    EACH: tl.constexpr = 2 if PACKED else 1
+    bytes = tl.arange(0, DEPTH // EACH)
     lefts = a + rows[:, None] * a_row + depths[None, :] * a_column
-    rights = b + depths[:, None] * b_row + columns[None, :] * b_column
+    rights = b + bytes[:, None] * b_row + columns[None, :] * b_column
+    shared = scales + columns[:, None] * (k // 32) + tl.arange(0, DEPTH // 32)[None, :]
     total = tl.zeros((ROWS, COLUMNS), tl.int32 if INTEGER else tl.float32)
     for done in range(0, tl.cdiv(k, DEPTH)):
-        inside = depths < k - done * DEPTH
-        left = tl.load(lefts, inside[None, :], 0)
-        right = tl.load(rights, inside[:, None], 0)
-        total = tl.dot(left, right, total, input_precision=PRECISION)
+        left = tl.load(lefts, depths[None, :] < k - done * DEPTH, 0)
+        right = tl.load(rights, bytes[:, None] < (k - done * DEPTH) // EACH, 0)
+        if PACKED:
+            scale = tl.load(shared)
+            total = tl.dot_scaled(left, None, "bf16", right, scale, "e2m1", total)
+            shared += DEPTH // 32
+        else:
+            total = tl.dot(left, right.to(left.dtype), total, input_precision=PRECISION)
         lefts += DEPTH * a_column
-        rights += DEPTH * b_row
+        rights += DEPTH // EACH * b_row
     rows = row * ROWS + tl.arange(0, ROWS)
     columns = column * COLUMNS + tl.arange(0, COLUMNS)
     places = c + rows[:, None].to(tl.int64) * c_row + columns[None, :] * c_column

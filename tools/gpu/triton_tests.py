@@ -4,6 +4,7 @@
     python3 tools/gpu/triton_tests.py CHECKOUT [--simulate cuda:90] [--sample N] [--jobs N] [--json FILE]
     python3 tools/gpu/triton_tests.py CHECKOUT --backend triton --json BASELINE …   # the same with Triton's own
     python3 tools/gpu/triton_tests.py CHECKOUT --baseline BASELINE …                # of those that pass there
+    python3 tools/gpu/triton_tests.py CHECKOUT --backend triton --failed OUTCOMES   # only what failed with llopt
 
 CHECKOUT is the source tree of Triton 3.6.0 (the tests stay where they are, nothing is copied).
 Needed: triton==3.6.0, triton_llopt, PyTorch, pytest and NumPy. With `--simulate` no GPU is needed:
@@ -158,9 +159,10 @@ def work(arguments):
         # The tests of the kernel library are a package of their own, with options of the same names.
         library = [f for f in files if "triton_kernels" in f]
         sys.path.insert(0, str(arguments.checkout / "python/triton_kernels"))
-        for group in ([f for f in files if f not in library], library):
+        for group, mode in (([f for f in files if f not in library], "importlib"), (library, "prepend")):
             if group:
-                pytest.main([*command, *group], plugins=[recorder])
+                # Two files of the first group have the same name.
+                pytest.main([*command, f"--import-mode={mode}", *group], plugins=[recorder])
 
 
 def start(arguments, wanted, folder):
@@ -229,6 +231,9 @@ def run_all(arguments, folder):
     if arguments.baseline:
         known = json.loads(arguments.baseline.read_text())
         wanted = [t for t in wanted if known.get(t, {}).get("outcome") == "passed"]
+    if arguments.failed:
+        known = json.loads(arguments.failed.read_text())
+        wanted = [t for t in wanted if known.get(t, {}).get("outcome") == "failed"]
     wanted = sampled(wanted, arguments.sample)
     print(f"{len(collected)} tests, {len(wanted)} of them to run", flush=True)
     outcomes = {}
@@ -296,6 +301,7 @@ def main():
     parser.add_argument("--simulate", metavar="TARGET", help="no GPU: llopt's simulated machine")
     parser.add_argument("--backend", choices=("llopt", "triton"), default="llopt")
     parser.add_argument("--baseline", type=Path, help="outcomes of another run: only what passed there")
+    parser.add_argument("--failed", type=Path, help="outcomes of another run: only what failed there")
     parser.add_argument("--source", default="ttgir", help="where llopt takes over")
     parser.add_argument("--files", default="", help="regular expression on the file")
     parser.add_argument("--only", default="", help="regular expression on the test")
