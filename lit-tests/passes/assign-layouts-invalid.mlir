@@ -6,9 +6,9 @@
 // TARGET: error: 'builtin.module' op unknown target 'cuda:1'
 
 module {
-  tt.func public @unknown(%a: tensor<128x64xi8>, %b: tensor<64x128xf8E5M2>, %c: tensor<128x128xf32>, %s: tensor<128x2xi8>) {
-    // expected-error @below {{'tt.dot_scaled' op has tensors whose layouts no rule relates yet}}
-    %d = tt.dot_scaled %a scale %s, %b scale %s, %c lhs = e2m3 rhs = e5m2 {fastMath = false} : tensor<128x64xi8>, tensor<128x2xi8> * tensor<64x128xf8E5M2>, tensor<128x2xi8> -> tensor<128x128xf32>
+  tt.func public @unknown(%a: tensor<128x64xf8E5M2>, %b: tensor<64x128xf8E5M2>, %c: tensor<128x128xf32>, %s: tensor<128x2xi8>) {
+    // expected-error @below {{'tt.dot_scaled' op has operands that cannot be widened}}
+    %d = tt.dot_scaled %a scale %s, %b scale %s, %c lhs = e2m3 rhs = e5m2 {fastMath = false} : tensor<128x64xf8E5M2>, tensor<128x2xi8> * tensor<64x128xf8E5M2>, tensor<128x2xi8> -> tensor<128x128xf32>
     tt.print "d: " {hex = false, isSigned = array<i32: 1>} : %d : tensor<128x128xf32>
     tt.return
   }

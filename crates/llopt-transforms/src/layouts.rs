@@ -24,10 +24,10 @@ mod pass;
 mod products;
 mod recompute;
 mod relation;
-mod scaled;
 mod write;
 
 pub use assign::assign;
 pub use graph::Unrelated;
 pub use grid::Grid;
 pub use pass::ASSIGN_LAYOUTS;
+pub use products::unit_layout;

@@ -4,14 +4,21 @@
 //! group of whose elements along k has a scale. Where no matrix unit does that, the operands are widened, each element
 //! is multiplied by its scale, and `tt.dot` multiplies the results:
 //!
-//! 1. Elements become `bf16`, or `f16` where one operand is of that type. Both hold every MX element exactly.
-//! 2. A scale without mantissa is the exponent of a float: it is shifted into place. That of `f16` goes by way of
-//!    `f32`, where one beyond the range of `f16` becomes infinite. The scale with all bits set says "not a number",
-//!    and becomes that before it is multiplied with anything, unless the op allows fast mathematics.
+//! 1. Elements become `bf16`, or `f16` where one operand is of that type. Both hold every MX element exactly. Floats
+//!    of six bits, one in the low bits of each byte, become halves of a small exponent, which a product moves to where
+//!    it belongs: that needs no case for denormals.
+//! 2. A scale without mantissa is the exponent of a float: it is shifted into place. The least exponent is that of
+//!    a denormal, `2^-127`, whose bits are no shift of zero; they are the least that a scale may have. The scale of
+//!    `f16` goes by way of `f32`, where one beyond the range of `f16` becomes infinite. The scale with all bits set
+//!    says "not a number", and becomes that before it is multiplied with anything, unless the op allows fast
+//!    mathematics.
 //! 3. Scales are spread over their groups by shape ops whose layouts are those of the operand, taken apart along k:
 //!    what moves between threads is one conversion of the scales, never of an operand.
+//! 4. A product that was laid out for threads, because no unit takes its scales, is one of 16-bit floats now, which
+//!    units multiply. Where the target has such a unit, the accumulator is converted to its layout and back.
 //!
 //! The scales of the second operand come as rows of its columns, as those of the first do, and are transposed.
+//! Before tensors have layouts, the ops are the same without them.
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::transfer;
@@ -19,25 +26,29 @@ use llopt_dialects::tables::type_set::TypeSet;
 use llopt_dialects::tables::types::{RankedTensor, class_of};
 use llopt_dialects::tt::{self, DotScaledOp, InputPrecision, ScaleDotElemType};
 use llopt_dialects::ttg;
+use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
+use llopt_target::{Feature, Target};
 use melior::Context;
 use melior::dialect::arith;
 use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Location, Operation, OperationRef, Type, Value, ValueLike};
 
+use crate::layouts::{Grid, unit_layout};
+
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt", "ttg", "arith"],
     options: &[PassOption {
-        name: "unit",
-        description: "keep products whose operands are laid out for a matrix unit: it takes scales",
-        kind: OptionKind::Bool,
-        default: "false",
+        name: "target",
+        description: "the GPU for whose matrix units products are kept or laid out; without one, threads multiply",
+        kind: OptionKind::Text,
+        default: "",
     }],
     ..PassSpec::new(
         "decompose-scaled-dot",
@@ -47,8 +58,13 @@ pub static REWRITE: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
-    let takes_scales = run.flag("unit");
-    decompose(module, &|dot| takes_scales && is_for_unit(dot))
+    let target = match run.text("target") {
+        "" => None,
+        name => Some(Target::parse(name).map_err(complaint)?),
+    };
+    let takes_scales = target.is_some_and(|target| target.has(Feature::MfmaScaled));
+    decompose(module, target, &|dot| takes_scales && is_for_unit(dot))
+        .map_err(|failed| Complaint::from(failed.reason.report_on(failed.operation)))
 }
 
 /// Whether the operands are of the formats that units scale, packed along k, and laid out for a unit.
@@ -71,16 +87,18 @@ fn is_for_unit(dot: DotScaledOp<'_, '_>) -> bool {
     })
 }
 
-/// Takes apart every scaled product but those that `has_unit` says a matrix unit takes as they are.
+/// Takes apart every scaled product below an op but those that `has_unit` says a matrix unit takes as they are.
+/// Products with the layouts of threads are laid out for the matrix units of `target`.
 ///
 /// # Errors
-/// A product whose operands have layouts in which they cannot be widened; reported on the op.
-pub fn decompose(
-    module: OperationRef<'_, '_>,
-    has_unit: &dyn Fn(DotScaledOp<'_, '_>) -> bool,
-) -> Result<(), Complaint> {
+/// A product whose operands have elements or layouts in which they cannot be widened.
+pub fn decompose<'c: 'a, 'a>(
+    root: OperationRef<'c, 'a>,
+    target: Option<Target>,
+    has_unit: &dyn Fn(DotScaledOp<'c, 'a>) -> bool,
+) -> Result<(), NotWidened<'c, 'a>> {
     let mut found = Vec::new();
-    module.for_each_op(Walk::PreOrder, |op| found.extend(DotScaledOp::of(op)));
+    root.for_each_op(Walk::PreOrder, |op| found.extend(DotScaledOp::of(op)));
     for dot in found {
         if has_unit(dot) {
             continue;
@@ -90,15 +108,25 @@ pub fn decompose(
         rewriter.set_before(operation);
         let product = Scaled {
             dot,
+            target,
             context: operation.ctx(),
             location: operation.loc(),
             rewriter,
         };
         product
             .rewrite()
-            .map_err(|complaint| Complaint::from(complaint.report_on(operation)))?;
+            .map_err(|reason| NotWidened { operation, reason })?;
     }
     Ok(())
+}
+
+/// A product whose operands cannot be widened.
+#[derive(Debug)]
+pub struct NotWidened<'c, 'a> {
+    /// The product.
+    pub operation: OperationRef<'c, 'a>,
+    /// Why not.
+    pub reason: Complaint,
 }
 
 /// The operand that is being widened.
@@ -113,6 +141,7 @@ struct Factor<'c, 'a> {
 /// A product that is being taken apart: new ops come before it.
 struct Scaled<'c, 'a> {
     dot: DotScaledOp<'c, 'a>,
+    target: Option<Target>,
     context: &'c Context,
     location: Location<'c>,
     rewriter: Rewriter<'c, 'a>,
@@ -127,6 +156,8 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         } else {
             Type::bfloat16(self.context)
         };
+        let of_result = tensor_of(dot.d())?;
+        let result = self.layout_of_product(of_result, float)?;
         let a = self.factor(
             &Factor {
                 value: dot.a(),
@@ -136,6 +167,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
                 index: 0,
             },
             float,
+            result.as_ref(),
         )?;
         let b = self.factor(
             &Factor {
@@ -146,19 +178,67 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
                 index: 1,
             },
             float,
+            result.as_ref(),
         )?;
         let (location, ieee) = (self.location, InputPrecision::Ieee);
-        let product = self.put(tt::DotOp::build(location, a, b, dot.c(), ieee, 0))?;
+        let moves = encoding_of(of_result)? != result;
+        let mut sum = dot.c();
+        if moves {
+            let encoding = result.map(|result| result.to_attribute(self.context));
+            let to = of_result.with_encoding(encoding);
+            sum = self.put(ttg::ConvertLayoutOp::build(location, to, sum))?;
+        }
+        let mut product = self.put(tt::DotOp::build(location, a, b, sum, ieee, 0))?;
+        if moves {
+            let back = of_result.r#type();
+            product = self.put(ttg::ConvertLayoutOp::build(location, back, product))?;
+        }
         dot.d().replace_all_uses(product);
         dot.operation().erase();
         Ok(())
     }
 
-    /// An operand as floats of 16 bits times its scales, in the layout that the product wants.
+    /// The layout in which the product of 16-bit floats is computed: its own, or where that is one of threads, the
+    /// best one of the target's matrix units.
+    fn layout_of_product(
+        &self,
+        result: RankedTensor<'c>,
+        float: Type<'c>,
+    ) -> Result<Option<Encoding>, Complaint> {
+        let encoding = encoding_of(result)?;
+        let (Some(Encoding::Blocked(_)), Some(target)) = (&encoding, self.target) else {
+            return Ok(encoding);
+        };
+        let shape = transfer::extents(&result.shape());
+        let layout = encoding.as_ref().map(|of| of.linear_layout(&shape));
+        let Some(layout) = layout.transpose().map_err(complaint)? else {
+            return Ok(encoding);
+        };
+        let size = |dim: Dim| layout.in_dim_size(dim) as u32;
+        let grid = Grid {
+            num_warps: size(Dim::WARP),
+            threads_per_warp: size(Dim::LANE),
+            num_ctas: size(Dim::BLOCK),
+        };
+        let a = tensor_of(self.dot.a())?.shape();
+        let packs = self.dot.a_elem_type() == ScaleDotElemType::E2m1 && self.dot.lhs_k_pack();
+        let depth = a.last().map_or(0, |k| *k as u64) << u32::from(packs);
+        let best = unit_layout(
+            &shape,
+            depth,
+            [float, float, result.element()],
+            target,
+            grid,
+        );
+        Ok(best.or(encoding))
+    }
+
+    /// An operand as floats of 16 bits times its scales, in the layout that a product with `result` wants.
     fn factor(
         &mut self,
         factor: &Factor<'c, 'a>,
         float: Type<'c>,
+        result: Option<&Encoding>,
     ) -> Result<Value<'c, 'a>, Complaint> {
         let mut value = self.widened(factor, float)?;
         if let Some(scale) = factor.scale {
@@ -166,18 +246,15 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
             value = self.put(arith::mulf(value, scales, self.location))?;
         }
         let tensor = tensor_of(value)?;
-        let result = encoding_of(tensor_of(self.dot.d())?)?;
         let (Some(result), Some(now)) = (result, encoding_of(tensor)?) else {
             return Ok(value);
         };
-        if matches!(&now, Encoding::DotOperand(operand) if *operand.parent == result) {
+        if matches!(&now, Encoding::DotOperand(operand) if *operand.parent == *result) {
             return Ok(value);
         }
-        // Elements of 16 bits, two to a register, where the product leaves that open.
-        let wanted = transfer::dot_operand(&result, factor.index, 0)
-            .or_else(|_| transfer::dot_operand(&result, factor.index, 2))
-            .or_else(|_| transfer::dot_operand(&result, factor.index, 8))
-            .map_err(complaint)?;
+        // As many elements to a lane as one instruction takes; two words of them where the layout leaves that open.
+        let width = transfer::elements_along_k(result, 16).unwrap_or(4).min(8);
+        let wanted = transfer::dot_operand(result, factor.index, width).map_err(complaint)?;
         let to = tensor.with_encoding(Some(wanted.to_attribute(self.context)));
         self.put(ttg::ConvertLayoutOp::build(self.location, to, value))
     }
@@ -212,14 +289,74 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         if tensor.element() == float {
             return Ok(value);
         }
+        let (value, tensor) = match factor.elements {
+            ScaleDotElemType::E2m3 => self.halves(value, 3, 1)?,
+            ScaleDotElemType::E3m2 => self.halves(value, 2, 3)?,
+            ScaleDotElemType::E4m3 => self.read_as(value, Type::parse(self.context, "f8E4M3FN"))?,
+            ScaleDotElemType::E5m2 => self.read_as(value, Type::parse(self.context, "f8E5M2"))?,
+            _ => (value, tensor),
+        };
+        if tensor.element() == float {
+            return Ok(value);
+        }
         let to = tensor.with_element(float);
-        if class_of(tensor.element()) == TypeSet::BF16 {
+        if matches!(class_of(tensor.element()), TypeSet::BF16 | TypeSet::F16) {
             // The two formats of 16 bits meet in f32.
             let wide = tensor.with_element(Type::float32(self.context));
             let wide = self.put(arith::extf(value, wide, location))?;
             return self.put(arith::truncf(wide, to, location));
         }
         self.put(tt::FpToFpOp::build(location, to, value, None))
+    }
+
+    /// Bytes as floats of a type of eight bits; other elements as they are.
+    fn read_as(
+        &mut self,
+        value: Value<'c, 'a>,
+        float: Option<Type<'c>>,
+    ) -> Result<(Value<'c, 'a>, RankedTensor<'c>), Complaint> {
+        let tensor = tensor_of(value)?;
+        match float {
+            Some(float) if IntegerType::try_from(tensor.element()).is_ok() => {
+                let to = tensor.with_element(float);
+                let read = self.put(tt::BitcastOp::build(self.location, to, value))?;
+                Ok((read, tensor_of(read)?))
+            }
+            _ => Ok((value, tensor)),
+        }
+    }
+
+    /// Floats of six bits, with so many bits of mantissa and this bias, as halves.
+    fn halves(
+        &mut self,
+        value: Value<'c, 'a>,
+        mantissa: i64,
+        bias: i32,
+    ) -> Result<(Value<'c, 'a>, RankedTensor<'c>), Complaint> {
+        let location = self.location;
+        let tensor = tensor_of(value)?;
+        if IntegerType::try_from(tensor.element()).is_err() {
+            return Err("floats of six bits are expected one to a byte".into());
+        }
+        let short: Type<'c> = IntegerType::new(self.context, 16).into();
+        let words = tensor.with_element(short);
+        let wide = self.put(arith::extui(value, words, location))?;
+        let field = |this: &mut Self, bits: i64, places: i64| {
+            let bits = this.number(words, IntegerAttribute::new(short, bits).into())?;
+            let places = this.number(words, IntegerAttribute::new(short, places).into())?;
+            let field = this.put(arith::andi(wide, bits, location))?;
+            this.put(arith::shli(field, places, location))
+        };
+        let sign = field(self, 0x20, 10)?;
+        let magnitude = field(self, 0x1f, 10 - mantissa)?;
+        let bits = self.put(arith::ori(sign, magnitude, location))?;
+        let half = Type::float16(self.context);
+        let halves = tensor.with_element(half);
+        let small = self.put(tt::BitcastOp::build(location, halves, bits))?;
+        let power = FloatAttribute::new(self.context, half, 2f64.powi(15 - bias));
+        let power = self.number(halves, power.into())?;
+        let exact = self.put(arith::mulf(small, power, location))?;
+        Ok((exact, tensor_of(exact)?))
     }
 
     /// The scales, one for each element of `of` and in its layout.
@@ -314,6 +451,9 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         let extended = self.put(arith::extui(scale, integers, location))?;
         let places = self.number(integers, IntegerAttribute::new(integer, mantissa).into())?;
         let shifted = self.put(arith::shli(extended, places, location))?;
+        let least = IntegerAttribute::new(integer, 1 << (mantissa - 1));
+        let least = self.number(integers, least.into())?;
+        let shifted = self.put(arith::maxui(shifted, least, location))?;
         let mut value = self.put(tt::BitcastOp::build(
             location,
             tensor.with_element(wide),

@@ -90,11 +90,10 @@ pub(crate) fn decompose_scaled_products(
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    let takes_scales = options.target.has(Feature::MfmaScaled);
     run_passes(
         context,
         module,
-        &format!("decompose-scaled-dot{{unit={takes_scales}}}"),
+        &format!("decompose-scaled-dot{{target={}}}", options.target),
         &Rc::new(Plans::new(options.target)),
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! # Steps
 //!
-//! 0. Scaled matrix products become plain ones of scaled factors ([`super::scaled`]).
+//! 0. Scaled matrix products become plain ones of scaled factors ([`crate::scaled_dot`]).
 //! 1. Ops that cost next to nothing and are used more than once (constants, ranges, splats, and
 //!    expansions of those) are copied for each use, so that each copy can have its own layout;
 //!    copies that end up equal are merged by CSE afterwards.
@@ -37,9 +37,10 @@ use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
 use super::relation::is_cheap;
-use super::{recompute, scaled, write};
+use super::{recompute, write};
 use crate::flow::Symbols;
 use crate::program::Program;
+use crate::scaled_dot;
 
 /// How often the labelling is found anew after something was copied.
 const MOST_ROUNDS: usize = 8;
@@ -79,7 +80,10 @@ pub fn assign<'c: 'a, 'a>(
         }
     });
     for &function in &functions {
-        scaled::to_plain_products(function);
+        scaled_dot::decompose(function, None, &|_| false).map_err(|failed| Unrelated {
+            operation: failed.operation,
+            reason: "has operands that cannot be widened",
+        })?;
         copy_for_each_use(function);
     }
     let symbols = Symbols::of(module);

@@ -57,6 +57,21 @@ fn elements_of(element: Type<'_>, rounds: bool) -> &'static [MatrixElement] {
     }
 }
 
+/// The layout of the result in which the target's matrix units multiply matrices of these elements (first factor,
+/// second, result), the most square part for each warp; `None` without an instruction for them.
+#[must_use]
+pub fn unit_layout(
+    shape: &[u64],
+    depth: u64,
+    elements: [Type<'_>; 3],
+    target: Target,
+    grid: Grid,
+) -> Option<Encoding> {
+    let [a, b, c] = elements.map(|element| elements_of(element, false).first().copied());
+    let product = Product::new(shape.to_vec(), depth, vec![[a?, b?, c?]], target, grid);
+    product.by_units.into_iter().map(|(way, _)| way).next()
+}
+
 impl Product {
     /// The product that an op is.
     pub(super) fn of(operation: OperationRef<'_, '_>, target: Target, grid: Grid) -> Option<Self> {
