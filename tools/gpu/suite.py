@@ -198,7 +198,7 @@ def table(results):
 
 
 def plot(results, file, title):
-    """A bar for each ratio of times."""
+    """A bar for each ratio of times, from 1: how much faster or slower llopt's kernel is."""
     try:
         import matplotlib
     except ImportError:
@@ -214,10 +214,10 @@ def plot(results, file, title):
     figure, axes = pyplot.subplots(figsize=(8, 0.28 * len(timed) + 1.2), layout="constrained")
     names, ratios = list(timed), list(timed.values())
     colours = ["tab:green" if ratio <= SINGLE_LIMIT else "tab:red" for ratio in ratios]
-    axes.barh(names, ratios, color=colours)
-    axes.axvline(1.0, color="black", linewidth=1)
+    axes.barh(names, [100 * (ratio - 1) for ratio in ratios], color=colours)
+    axes.axvline(0.0, color="black", linewidth=1)
     axes.invert_yaxis()
-    axes.set_xlabel("time of llopt's kernel / time of Triton's")
+    axes.set_xlabel("time of llopt's kernel beside Triton's: % longer (right) or shorter (left)")
     axes.set_title(f"{title}; geometric mean {geometric_mean(ratios):.3f}")
     figure.savefig(file, dpi=150)
 

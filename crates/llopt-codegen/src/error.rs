@@ -41,7 +41,7 @@ pub enum CodegenError {
     },
     /// The kernel calls device functions, and no library that defines them was given.
     #[error(
-        "the kernel calls '{function}', which the device library {library} defines: name its bitcode file with {option} or the environment variable {variable}"
+        "the kernel calls '{function}', which the device library {library} defines: name its bitcode file with {option} or the environment variable {variable}; it is not in any of {places}"
     )]
     MissingLibrary {
         /// A function that is called and not defined.
@@ -52,6 +52,8 @@ pub enum CodegenError {
         option: &'static str,
         /// The environment variable that names the file.
         variable: &'static str,
+        /// Where it was looked for.
+        places: String,
     },
     /// A device library could not be read or linked.
     #[error("device library {}: {message}", .path.display())]

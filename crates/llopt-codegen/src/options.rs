@@ -29,6 +29,8 @@ pub struct CodegenOptions {
     /// Whether calls of the device runtime's print functions stay calls of unknown functions, for
     /// a simulator that provides them (AMD).
     pub keep_print_calls: bool,
+    /// Whether indices call a function with what they must be below, for a simulator that provides it.
+    pub check_indices: bool,
     /// Whether LLVM's verifier runs after lowering.
     pub verify: bool,
     /// Whether lowering keeps its [decisions](crate::walk::decision) for somebody to read.
@@ -49,6 +51,7 @@ impl Default for CodegenOptions {
             libraries: Vec::new(),
             lld: None,
             keep_print_calls: false,
+            check_indices: false,
             verify: cfg!(debug_assertions),
             keep_decisions: false,
         }

@@ -20,6 +20,10 @@
 //! - masks indices, shift amounts and divisors, and lets two elements of one atomic operation meet at an
 //!   address only where the operation commutes and its result is not used.
 //!
+//! # Hostile input
+//!
+//! [`mutate::mutate`] changes a good kernel into one that nobody would write. Of that only an answer is asked, not which.
+//!
 //! # The way of a failing case
 //!
 //! [`shrink::shrink`] makes the program smaller while it keeps failing the same way. What is left is
@@ -32,6 +36,7 @@ pub mod element;
 pub mod facts;
 pub mod generate;
 pub mod layouts;
+pub mod mutate;
 pub mod program;
 pub mod shrink;
 

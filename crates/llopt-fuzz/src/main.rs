@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use llopt_fuzz::case::Case;
 use llopt_fuzz::check::{Failure, Verdict, check};
 use llopt_fuzz::generate::generate;
+use llopt_fuzz::mutate::{Answer, answer, mutate};
 use llopt_fuzz::program::Speller;
 use llopt_fuzz::shrink::shrink;
 use llopt_target::Target;
@@ -60,6 +61,11 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20)]
     max_failures: usize,
 
+    /// Instead of making programs, change these kernels, one after another, and compile each change for the targets; a
+    /// crash ends the run and is told with its seed
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    mutate: Vec<PathBuf>,
+
     /// Write programs to standard output instead of running them
     #[arg(long)]
     print: bool,
@@ -86,6 +92,9 @@ fn main() -> Result<()> {
     } else {
         arguments.target.clone()
     };
+    if !arguments.mutate.is_empty() {
+        return hostile(&arguments, &targets);
+    }
     if arguments.print {
         let speller = Speller::new()?;
         for seed in arguments.seed..arguments.seed + arguments.cases {
@@ -97,6 +106,100 @@ fn main() -> Result<()> {
         return Ok(());
     }
     fuzz(&arguments, &targets)
+}
+
+/// Seconds that an answer may take.
+const SECONDS: f64 = 10.5;
+/// MiB of memory that an answer may take.
+const MIB: i64 = 1024;
+
+/// Compiles changed kernels, each in a process of its own, so that a crash is an outcome like others.
+fn hostile(arguments: &Arguments, targets: &[Target]) -> Result<()> {
+    let mut tally: BTreeMap<String, u64> = BTreeMap::new();
+    let mut failures = 0;
+    std::fs::create_dir_all(&arguments.keep)?;
+    for seed in arguments.seed..arguments.seed + arguments.cases {
+        let path = &arguments.mutate[(seed % arguments.mutate.len() as u64) as usize];
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read '{}'", path.display()))?;
+        let text = mutate(&text, seed);
+        for &target in targets {
+            let begin = Instant::now();
+            let outcome = apart(|| match answer(&text, target) {
+                Answer::Result => 0,
+                Answer::Refused(_) => 1,
+                Answer::Bug(message) => {
+                    eprintln!("{message}");
+                    2
+                }
+            });
+            let took = begin.elapsed().as_secs_f64();
+            let name = match outcome.status {
+                Some(0) => "compiled",
+                Some(1) => "refused",
+                Some(2) => "bugs",
+                _ => "crashes",
+            };
+            let excesses = [
+                (took > SECONDS, format!("over {SECONDS} s")),
+                (outcome.memory > MIB, format!("over {MIB} MiB")),
+            ];
+            let excesses = excesses.into_iter().filter(|(is, _)| *is);
+            let counts: Vec<String> = [name.to_owned()]
+                .into_iter()
+                .chain(excesses.map(|(_, text)| text))
+                .collect();
+            let is_failure = counts.len() > 1 || !matches!(outcome.status, Some(0 | 1));
+            for count in &counts {
+                *tally.entry(count.clone()).or_default() += 1;
+            }
+            if is_failure {
+                failures += 1;
+                let file = arguments
+                    .keep
+                    .join(format!("mutated-{seed}-{}.mlir", target.arch()));
+                std::fs::write(&file, &text)?;
+                println!(
+                    "seed {seed} of '{}' for {target}: {}, {took:.1} s, {} MiB: {}",
+                    path.display(),
+                    counts.join(", "),
+                    outcome.memory,
+                    file.display()
+                );
+            }
+        }
+    }
+    println!("{tally:?}");
+    ensure!(failures == 0, "{failures} failures");
+    Ok(())
+}
+
+/// What a child process came to.
+struct End {
+    /// Its status, or `None` if a signal ended it.
+    status: Option<i32>,
+    /// The most memory that it had, in MiB.
+    memory: i64,
+}
+
+/// Runs `work` in a child process. The process has a single thread here.
+fn apart(work: impl FnOnce() -> i32) -> End {
+    // SAFETY: nothing runs beside, so that the child is a whole process; it ends without going back to the caller's
+    // frames. Zeros are a valid account.
+    unsafe {
+        match libc::fork() {
+            0 => libc::_exit(work()),
+            child => {
+                let mut status = 0;
+                let mut usage: libc::rusage = std::mem::zeroed();
+                while libc::wait4(child, &mut status, 0, &mut usage) < 0 {}
+                End {
+                    status: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+                    memory: usage.ru_maxrss / 1024,
+                }
+            }
+        }
+    }
 }
 
 fn replay(files: &[PathBuf]) -> Result<()> {

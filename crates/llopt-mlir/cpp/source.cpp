@@ -1,7 +1,7 @@
 //===- source.cpp - reading text and bytecode that nobody vouches for -------===//
 //
-// MLIR's text parser is sound but recurses without a limit, so text is looked over
-// first. Its bytecode reader trusts what it reads: a damaged file can make it abort,
+// MLIR's text parser recurses without a limit, unfolds what aliases share, and has a
+// few errors, so text is looked over first. Its bytecode reader trusts what it reads: a damaged file can make it abort,
 // loop, or write past its buffers, now or in the next thing that uses the heap. So no
 // process of ours reads bytecode with it. A child does, within bounds of time and
 // memory, and sends back the module as text with all locations, which the parent
@@ -13,6 +13,7 @@
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/ToolUtilities.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -75,18 +76,184 @@ static size_t findDeepNesting(StringRef text) {
   return StringRef::npos;
 }
 
+namespace {
+/// What must not reach a parser, and where.
+struct Defect {
+  size_t offset;
+  std::string message;
+};
+} // namespace
+
+/// The length of the longest integer in text. MLIR turns digits into numbers in time that grows with the square.
+static constexpr size_t kMaxDigits = 1024;
+
+/// The text for which the uses of aliases may stand, in bytes. An alias may name others twice, and MLIR prints, compares
+/// and walks what is behind it as often as it is named.
+static constexpr uint64_t kMaxUnfolded = uint64_t(64) << 20;
+
+static bool isWord(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.'; }
+
+namespace {
+/// The definition of an alias: what it names, and the text that it stands for.
+struct Alias {
+  uint64_t unfolded = 0;
+  uint64_t own = 0;
+  SmallVector<StringRef, 4> uses;
+};
+
+/// Goes over the tokens of text once: strings and comments are left out.
+class Scanner {
+public:
+  explicit Scanner(StringRef text) : text(text) {}
+
+  std::optional<Defect> scan() {
+    for (size_t i = 0; i < text.size();) {
+      char c = text[i];
+      if (c == '"') {
+        for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+          if (text[i] == '\\')
+            ++i;
+        ++i;
+      } else if (text.substr(i).starts_with("//")) {
+        if (text.substr(i).starts_with(kDefaultSplitMarker))
+          leaveDefinition(i);
+        i = std::min(text.find('\n', i), text.size());
+      } else if (c == '\n') {
+        if (depth == 0)
+          leaveDefinition(i);
+        ++i;
+      } else if (StringRef("([{<").contains(c)) {
+        ++depth;
+        ++i;
+      } else if (StringRef(")]}").contains(c) || (c == '>' && (i == 0 || text[i - 1] != '-'))) {
+        depth -= depth > 0;
+        ++i;
+      } else if ((c == '#' || c == '!') && i + 1 < text.size() && isWord(text[i + 1])) {
+        i = name(i);
+      } else if (isWord(c)) {
+        size_t end = text.substr(i).find_if_not(isWord);
+        StringRef word = text.slice(i, end == StringRef::npos ? text.size() : i + end);
+        if (auto defect = check(word, i))
+          return defect;
+        i += word.size();
+      } else {
+        ++i;
+      }
+    }
+    leaveDefinition(text.size());
+    return unfold();
+  }
+
+private:
+  /// A word that is no name of an alias.
+  std::optional<Defect> check(StringRef word, size_t at) {
+    if (isdigit(static_cast<unsigned char>(word[0])) && word.size() > kMaxDigits)
+      return Defect{at, "a number has more than " + std::to_string(kMaxDigits) + " digits"};
+    // MLIR asks such an array how many bits an index has, which nothing says.
+    if (word == "array") {
+      StringRef rest = text.drop_front(at + word.size()).ltrim();
+      if (rest.consume_front("<") && rest.ltrim().starts_with("index") &&
+          !rest.ltrim().drop_front(5).take_while(isWord).size())
+        return Defect{at, "elements of an array of numbers cannot have the type 'index'"};
+    }
+    return std::nullopt;
+  }
+
+  /// A name of an alias: its definition at the start of a statement, its use elsewhere.
+  size_t name(size_t at) {
+    size_t length = text.substr(at + 1).find_if_not(isWord);
+    size_t end = length == StringRef::npos ? text.size() : at + 1 + length;
+    StringRef name = text.slice(at, end);
+    StringRef rest = text.drop_front(end).ltrim(" \t");
+    bool starts = depth == 0 && current.empty() && rest.starts_with("=") && !rest.starts_with("==") &&
+                  text.slice(text.rfind('\n', at) + 1, at).trim().empty();
+    if (starts) {
+      current = name;
+      begin = at;
+      order.push_back(name);
+      aliases[name] = Alias();
+    } else if (!current.empty()) {
+      aliases[current].uses.push_back(name);
+    } else {
+      uses.emplace_back(name, at);
+    }
+    return end;
+  }
+
+  void leaveDefinition(size_t end) {
+    if (current.empty())
+      return;
+    aliases[current].own = end - begin;
+    current = {};
+  }
+
+  /// Adds up what names stand for. Definitions mostly come before their uses; those of places come after, so that text
+  /// is gone through both ways.
+  std::optional<Defect> unfold() {
+    auto settle = [&](StringRef name) {
+      Alias &alias = aliases[name];
+      uint64_t sum = std::min<uint64_t>(alias.own, kMaxUnfolded);
+      for (StringRef use : alias.uses)
+        sum += stands(use);
+      alias.unfolded = std::min(sum, 2 * kMaxUnfolded);
+    };
+    for (unsigned round = 0; round < 2; ++round) {
+      for (StringRef name : order)
+        settle(name);
+      for (StringRef name : llvm::reverse(order))
+        settle(name);
+    }
+    for (StringRef name : order)
+      if (aliases[name].unfolded > kMaxUnfolded)
+        return Defect{size_t(name.data() - text.data()), describe(name)};
+    uint64_t total = 0;
+    for (auto [name, at] : uses) {
+      total += stands(name);
+      if (total > kMaxUnfolded)
+        return Defect{at, describe(name)};
+    }
+    return std::nullopt;
+  }
+
+  uint64_t stands(StringRef name) const {
+    auto found = aliases.find(name);
+    return found == aliases.end() ? 0 : found->second.unfolded;
+  }
+  static std::string describe(StringRef name) {
+    return ("with '" + name + "', aliases stand for more than " + Twine(kMaxUnfolded >> 20) + " MiB of text").str();
+  }
+
+  StringRef text;
+  unsigned depth = 0;
+  /// The alias being defined, and where that began.
+  StringRef current;
+  size_t begin = 0;
+  llvm::StringMap<Alias> aliases;
+  SmallVector<StringRef> order;
+  /// Uses outside of definitions.
+  SmallVector<std::pair<StringRef, size_t>> uses;
+};
+} // namespace
+
+/// What must not reach a parser, if anything.
+static std::optional<Defect> findDefect(StringRef text) {
+  size_t offset = findDeepNesting(text);
+  if (offset != StringRef::npos)
+    return Defect{offset, "brackets are nested deeper than " + std::to_string(kMaxNesting) + " levels"};
+  return Scanner(text).scan();
+}
+
 /// Reports what must not reach a parser; true when nothing is wrong.
 bool llopt::checkSource(const llvm::MemoryBuffer &buffer,
                         function_ref<void(unsigned line, unsigned column, const Twine &message)> report) {
   if (isBytecode(buffer))
     return true;
   StringRef text = buffer.getBuffer();
-  size_t offset = findDeepNesting(text);
-  if (offset == StringRef::npos)
+  std::optional<Defect> defect = findDefect(text);
+  if (!defect)
     return true;
-  size_t lineStart = text.rfind('\n', offset) + 1; // npos + 1 is the start of the text
-  report(text.take_front(offset).count('\n') + 1, offset - lineStart + 1,
-         "brackets are nested deeper than " + Twine(kMaxNesting) + " levels");
+  size_t lineStart = text.rfind('\n', defect->offset) + 1; // npos + 1 is the start of the text
+  report(text.take_front(defect->offset).count('\n') + 1, defect->offset - lineStart + 1, defect->message);
   return false;
 }
 

@@ -22,6 +22,7 @@ mod bound;
 mod descriptor;
 mod elementwise;
 mod library;
+mod limits;
 mod memory;
 mod partitions;
 mod product;
@@ -42,8 +43,11 @@ use crate::memory::global::GlobalMemory;
 
 use bound::Doubts;
 use descriptor::Descriptor;
+use limits::{DEEPEST, OPERATION};
 use partitions::Barriers;
-use value::{Array, Element, Tensor, Value, View};
+use value::{Array, Element, Tensor, Value, View, shape_of};
+
+pub use limits::Limits;
 
 /// Why interpretation stopped.
 #[derive(Debug)]
@@ -92,14 +96,16 @@ struct Program<'c, 'a, 'm> {
     descriptors: HashMap<u64, Rc<Descriptor>>,
     /// The last address of scratch memory that was given out.
     scratch: u64,
-    /// Operations that may still be executed.
-    budget: u64,
     /// Barriers in shared memory, which count where groups of warps run side by side.
     barriers: Barriers,
+    /// Functions that have been called and have not returned.
+    depth: u32,
+    /// Work that may still be done.
+    work: u64,
+    /// Bytes that values and arrays may still take.
+    room: u64,
+    limits: Limits,
 }
-
-/// Operations of one program after which it counts as hung.
-const BUDGET: u64 = 50_000_000;
 
 /// How far numbers in buffers may be from what compiled code leaves there.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -117,13 +123,25 @@ pub struct Bounds {
 /// [`Error::NoKernel`], [`Error::Launch`], [`Error::Unsupported`] for an operation that is not known, and
 /// [`Error::Stopped`] when an assertion fails, an access is out of bounds or a program does not end.
 pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<Bounds, Error> {
+    run_within(module, launch, Limits::default())
+}
+
+/// The same, with limits for each program.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_within(
+    module: &Module<'_>,
+    launch: &mut Launch,
+    limits: Limits,
+) -> Result<Bounds, Error> {
     let mut again = launch.clone();
-    let (bounds, meetings) = run_knowing(module, launch, HashSet::new())?;
+    let (bounds, meetings) = run_knowing(module, launch, limits, HashSet::new())?;
     if meetings.is_empty() {
         return Ok(bounds);
     }
     // What an atomic answers is certain where no other comes by, which only the end of a run shows.
-    let (bounds, _) = run_knowing(module, &mut again, meetings)?;
+    let (bounds, _) = run_knowing(module, &mut again, limits, meetings)?;
     *launch = again;
     Ok(bounds)
 }
@@ -132,6 +150,7 @@ pub fn run(module: &Module<'_>, launch: &mut Launch) -> Result<Bounds, Error> {
 fn run_knowing(
     module: &Module<'_>,
     launch: &mut Launch,
+    limits: Limits,
     contended: HashSet<u64>,
 ) -> Result<(Bounds, HashSet<u64>), Error> {
     let root = module.as_operation();
@@ -238,8 +257,11 @@ fn run_knowing(
                     undecided: false,
                     descriptors: HashMap::new(),
                     scratch: 0,
-                    budget: BUDGET,
                     barriers: Barriers::new(),
+                    depth: 0,
+                    work: limits.work,
+                    room: limits.memory,
+                    limits,
                 };
                 let result = program.function(kernel, arguments.clone());
                 if let Err((failure, op)) = result {
@@ -295,7 +317,33 @@ impl<'c, 'a> Program<'c, 'a, '_> {
     }
 
     fn set(&mut self, handle: Handle<'c, 'a>, value: Value) {
-        self.values.insert(Self::key(handle), value);
+        self.room = self.room.saturating_sub(value.bytes());
+        if let Some(before) = self.values.insert(Self::key(handle), value) {
+            self.room += before.bytes();
+        }
+    }
+
+    /// Takes the cost of an operation off what is left, before it is executed.
+    fn charge(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<()> {
+        let elements = op.result_types().fold(0u64, |sum, of| {
+            let extents = shape_of(of).into_iter();
+            sum.saturating_add(extents.fold(1, |count, extent| count.saturating_mul(extent as u64)))
+        });
+        // An element takes its bits, and mostly a bound and a copy on the way.
+        if elements.saturating_mul(24) > self.room {
+            return wrong(format!(
+                "with its {elements} elements the program takes more than {} MiB",
+                self.limits.memory >> 20
+            ));
+        }
+        let Some(left) = self.work.checked_sub(elements.saturating_add(OPERATION)) else {
+            return wrong(format!(
+                "no end after computing {} elements",
+                self.limits.work
+            ));
+        };
+        self.work = left;
+        Ok(())
     }
 
     fn get(&self, handle: Handle<'c, 'a>) -> Interpreted<Value> {
@@ -332,6 +380,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
 
     fn view(&self, handle: Handle<'c, 'a>) -> Interpreted<View> {
         match self.get(handle)? {
+            Value::View(view) if self.arrays[view.array].freed => wrong(
+                "it uses a buffer of shared memory after that was given back (ttg.local_dealloc)",
+            ),
             Value::View(view) => Ok(view),
             other => unknown(format!("{other:?} as a memory descriptor")),
         }
@@ -349,10 +400,20 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 function,
             ));
         };
+        if self.depth == DEEPEST {
+            return Err((
+                Failure::Wrong(format!("calls nest deeper than {DEEPEST}")),
+                function,
+            ));
+        }
+        self.depth += 1;
         let mut arguments = arguments;
         loop {
             match self.block(block, arguments)? {
-                Flow::Values(values) => return Ok(values),
+                Flow::Values(values) => {
+                    self.depth -= 1;
+                    return Ok(values);
+                }
                 Flow::Branch(target, values) => {
                     block = target;
                     arguments = values;
@@ -419,14 +480,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
 
     /// Counts an operation.
     fn spend(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, ()> {
-        match self.budget.checked_sub(1) {
-            Some(left) => self.budget = left,
-            None => {
-                let what = format!("no end after {BUDGET} operations");
-                return Err((Failure::Wrong(what), op));
-            }
-        }
-        Ok(())
+        self.charge(op).map_err(|failure| (failure, op))
     }
 
     fn terminator(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Flow<'c, 'a>>> {
@@ -499,7 +553,10 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     ))];
                     arguments.extend(carried);
                     carried = self.yielded(op, 0, arguments)?;
-                    i += step.max(1);
+                    match i.checked_add(step.max(1)) {
+                        Some(next) => i = next,
+                        None => break,
+                    }
                 }
                 carried
             }

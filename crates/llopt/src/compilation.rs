@@ -1,5 +1,7 @@
 //! The result of a compilation.
 
+use std::path::PathBuf;
+
 use crate::{Artifact, Diagnostic, Metadata, Timings};
 
 /// What a successful compilation yields.
@@ -14,6 +16,8 @@ pub struct Compilation {
     pub metadata: Metadata,
     /// How long each phase took.
     pub timings: Timings,
+    /// Device libraries that were found and linked without being named.
+    pub libraries: Vec<PathBuf>,
     /// What LLVM warned of, such as inline assembly that overwrites a reserved register.
     pub warnings: Vec<Diagnostic>,
 }

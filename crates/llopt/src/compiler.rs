@@ -2,7 +2,6 @@
 //!
 //! Which passes a module goes through before code generation is data: [`crate::pipeline`].
 
-use std::io::Write;
 use std::rc::Rc;
 
 use inkwell::targets::TargetMachine;
@@ -19,12 +18,12 @@ use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;
 use melior::ir::Module;
 
-use crate::contain::contained;
+use crate::contain::contained_within;
 use crate::pipeline::{self, Stage};
 use crate::toolchain::{Objection, Subject};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, ErrorClass, Metadata, Options,
-    Severity, Source, Timings, code_object, module, session, toolchain,
+    Severity, Source, Timings, code_object, input, isolation, module, session, toolchain,
 };
 
 /// Compiles modules, one call each. It has no state but its options: any number of threads may use
@@ -60,7 +59,10 @@ impl Compiler {
             return Err(Error::invalid(vec![defect]));
         }
         let (input, options) = (source.clone(), self.options.clone());
-        contained(move || run(&input, &options, kind)).map_err(|error| match error.class() {
+        contained_within(Some(self.options.budget), move || {
+            run(&input, &options, kind)
+        })
+        .map_err(|error| match error.class() {
             ErrorClass::Bug => match self.reproducer(source, kind, &error) {
                 Some(path) => error.with_reproducer(path),
                 None => error,
@@ -77,25 +79,11 @@ impl Compiler {
         error: &Error,
     ) -> Option<std::path::PathBuf> {
         let directory = self.options.reproducer_directory.as_deref()?;
-        let mut file = tempfile::Builder::new()
-            .prefix("llopt-reproducer-")
-            .suffix(".mlir")
-            .tempfile_in(directory)
-            .ok()?;
-        if source.text().is_some() {
-            let version = crate::VERSION;
-            let target = self.options.target;
-            writeln!(
-                file,
-                "// llopt {version} compile --target {target} --emit {kind}"
-            )
-            .ok()?;
-            for line in error.to_string().lines() {
-                writeln!(file, "// {line}").ok()?;
-            }
-        }
-        file.write_all(source.contents()).ok()?;
-        file.keep().ok().map(|(_, path)| path)
+        let comment = source.text().map_or_else(String::new, |_| {
+            let (version, target) = (crate::VERSION, self.options.target);
+            format!("llopt {version} compile --target {target} --emit {kind}\n{error}")
+        });
+        isolation::write_reproducer(directory, &comment, source.contents())
     }
 }
 
@@ -108,7 +96,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     let keep = |form: ArtifactKind| form != kind && options.keep.contains(&form);
 
     let context = time.phase("context", session::shared_context)?;
-    let module = time.phase("parse", || module::parse(&context, source))?;
+    let module = time.phase("parse", || input::read(&context, source, options))?;
     if kind == ArtifactKind::Ttir {
         return Ok(module::printed(&module, kind, options, time));
     }
@@ -176,6 +164,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
         artifact,
         kept,
         metadata,
+        libraries: lowered.libraries,
         timings: time,
         warnings: warnings
             .iter()
@@ -241,10 +230,10 @@ pub(crate) fn to_llvm<'c, 'ctx>(
     let facts = time.phase("axis info", || {
         AxisAnalysis::of(module.as_operation()).into_facts()
     });
-    let lowered = time.phase("lower", || {
+    let mut lowered = time.phase("lower", || {
         lower::lower(module, llvm, machine, &facts, &plans, &codegen)
     })?;
-    time.phase("link libraries", || {
+    lowered.libraries = time.phase("link libraries", || {
         device_library::link(llvm, &lowered.module, target, &codegen)
     })?;
     Ok(lowered)

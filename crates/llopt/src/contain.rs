@@ -11,16 +11,21 @@
 //!
 //! All three become bugs in llopt, [`ErrorClass::Bug`](crate::ErrorClass::Bug), unless LLVM gave up on
 //! inline assembly, which is input.
+//!
+//! A fourth, work without an end, is cut short by the caller: who waits watches the processor time of the
+//! thread, so that a busy machine makes no difference, and leaves it alone once that exceeds its budget.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Once, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use crate::Error;
+use crate::{Budget, Diagnostic, Error, isolation};
 
 /// Address space for the stack of a compilation, in bytes.
 const STACK: usize = 1 << 30;
@@ -31,6 +36,69 @@ type OnFatal = Box<dyn Fn(String)>;
 thread_local! {
     /// Set in contained threads.
     static ON_FATAL: RefCell<Option<OnFatal>> = const { RefCell::new(None) };
+    /// Likewise: what the thread is at.
+    static PROGRESS: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
+}
+
+/// How often the processor time of a thread is looked at.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Whether a thread was left alone that may still be running.
+static LEFT_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether a compilation has exceeded its time and may still be running, in a thread that nobody can stop. A
+/// program that is about to end should end at once then, without destructors of what that thread uses.
+pub fn is_overrunning() -> bool {
+    LEFT_ALONE.load(Ordering::Relaxed)
+}
+
+/// What a contained thread is at, for whoever has to say why it was left alone.
+#[derive(Default)]
+struct Progress {
+    phase: Mutex<&'static str>,
+    place: Mutex<String>,
+    /// Places of the kernel's own assembly.
+    assembly: Mutex<Vec<String>>,
+}
+
+/// Notes that a phase begins.
+pub(crate) fn begin_phase(name: &'static str) {
+    isolation::note_phase(name);
+    PROGRESS.with_borrow(|progress| {
+        if let Some(progress) = progress {
+            *progress
+                .phase
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = name;
+        }
+    });
+}
+
+/// Notes where the kernel has assembly of its own.
+pub(crate) fn has_assembly(places: Vec<String>) {
+    PROGRESS.with_borrow(|progress| {
+        if let Some(progress) = progress {
+            *progress
+                .assembly
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = places;
+        }
+    });
+}
+
+/// Notes where the kernel stands.
+pub(crate) fn at(place: &str) {
+    isolation::note_place(place);
+    PROGRESS.with_borrow(|progress| {
+        if let Some(progress) = progress {
+            place.clone_into(
+                &mut progress
+                    .place
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner),
+            );
+        }
+    });
 }
 
 /// Runs `work` in a thread of its own and waits for it.
@@ -38,6 +106,17 @@ thread_local! {
 /// # Errors
 /// Those of `work`; a bug if it panics, if LLVM gives up, or if no thread can be made.
 pub(crate) fn contained<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    contained_within(None, work)
+}
+
+/// The same, with a budget for its time.
+///
+/// # Errors
+/// As above; invalid input, at the place of the kernel, if the time is exceeded.
+pub(crate) fn contained_within<T: Send + 'static>(
+    budget: Option<Budget>,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     static INSTALL: Once = Once::new();
@@ -50,7 +129,10 @@ pub(crate) fn contained<T: Send + 'static>(
     });
 
     let (sender, receiver) = mpsc::channel();
+    let progress = Arc::<Progress>::default();
+    let its = progress.clone();
     let body = move || {
+        PROGRESS.set(Some(its));
         let fatal = sender.clone();
         ON_FATAL.set(Some(Box::new(move |message: String| {
             // The receiver waits for as long as this thread lives.
@@ -65,14 +147,73 @@ pub(crate) fn contained<T: Send + 'static>(
         .stack_size(STACK)
         .spawn(body)
         .map_err(|error| Error::environment(format!("cannot start a thread: {error}")))?;
-    let result = receiver
-        .recv()
-        .unwrap_or_else(|_| Err(Error::bug("the compilation ended without a result")));
+    let result = loop {
+        match receiver.recv_timeout(INTERVAL) {
+            Ok(result) => break result,
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                break Err(Error::bug("the compilation ended without a result"));
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(budget) = budget
+            && processor_time(&thread).is_some_and(|time| time > budget.duration())
+        {
+            LEFT_ALONE.store(true, Ordering::Relaxed);
+            return Err(overdue(&progress, budget));
+        }
+    };
     if thread.is_finished() {
         // It has sent its result; nothing is left to learn from it.
         let _ = thread.join();
     }
-    result
+    let assembly = progress
+        .assembly
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    result.map_err(|error| error.blame_assembly(&assembly))
+}
+
+/// What to say of a thread that takes too long.
+fn overdue(progress: &Progress, budget: Budget) -> Error {
+    let phase = *progress
+        .phase
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let place = progress
+        .place
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let seconds = budget.duration().as_secs_f64();
+    let message = format!(
+        "the compilation takes more than {seconds} s of processor time, its budget, and is in the phase '{phase}' \
+         (max_time)"
+    );
+    Error::invalid(vec![Diagnostic::error(place.clone(), message)])
+}
+
+/// The processor time that a thread has taken, where the system says.
+fn processor_time<T>(thread: &thread::JoinHandle<T>) -> Option<Duration> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::thread::JoinHandleExt;
+        let mut clock = 0;
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: the handle keeps the thread's number alive; both places are live.
+        let known = unsafe {
+            libc::pthread_getcpuclockid(thread.as_pthread_t(), &mut clock) == 0
+                && libc::clock_gettime(clock, &mut time) == 0
+        };
+        let seconds = u64::try_from(time.tv_sec).ok()?;
+        known.then(|| Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = thread;
+        None
+    }
 }
 
 /// Lets the allocator keep what a compilation gives back, up to the few megabytes that the next one takes.
@@ -146,6 +287,29 @@ mod tests {
         let error = contained::<()>(|| panic!("at the disco")).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Bug);
         assert!(error.to_string().contains("panic: at the disco"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn work_without_end_is_left_alone() {
+        let budget = Budget {
+            time: 60,
+            ..Budget::default()
+        };
+        let error = contained_within::<()>(Some(budget), || {
+            begin_phase("spin");
+            at("k.ttgir:3:4");
+            loop {
+                std::hint::spin_loop();
+            }
+        })
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "k.ttgir:3:4: error: the compilation takes more than 0.06 s of processor time, its budget, and is in the \
+             phase 'spin' (max_time)"
+        );
+        assert!(is_overrunning());
     }
 
     #[test]

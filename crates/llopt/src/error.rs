@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use llopt_codegen::error::CodegenError;
 
-use crate::{Diagnostic, Source};
+use crate::{Diagnostic, Severity, Source};
 
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +38,10 @@ pub(crate) enum Kind {
         feature: String,
     },
     Environment {
+        message: String,
+    },
+    /// An assembler refused assembly that was written out; see [`Error::blame_assembly`].
+    RefusedAssembly {
         message: String,
     },
     Bug {
@@ -81,15 +85,43 @@ impl Error {
         .into()
     }
 
-    /// An error that LLVM reports: about inline assembly, which is the user's text, or a bug of
-    /// ours, who asked for something that it cannot do.
+    /// An error that LLVM reports: about inline assembly, or about something else that we asked for.
+    /// Assembly is the kernel's, or it is ours; [`Error::blame_assembly`] knows which.
     pub(crate) fn from_llvm(message: &str) -> Self {
-        let about_assembly = ["asm", "constraint"];
+        let about_assembly = ["asm", "constraint", "Copy one register into another"];
         if about_assembly.iter().any(|word| message.contains(word)) {
-            let message = format!("the kernel's inline assembly is refused: {message}");
-            return Self::invalid(vec![Diagnostic::error("", message)]);
+            return Self::refused_assembly(message);
         }
         Self::bug(format!("LLVM: {message}"))
+    }
+
+    /// An assembler does not take a text.
+    pub(crate) fn refused_assembly(message: &str) -> Self {
+        Kind::RefusedAssembly {
+            message: message.to_owned(),
+        }
+        .into()
+    }
+
+    /// Says whose the assembly was that was refused: the kernel's, at these places, or ours if there are none.
+    pub(crate) fn blame_assembly(self, places: &[String]) -> Self {
+        let Kind::RefusedAssembly { message } = &*self.kind else {
+            return self;
+        };
+        let Some((first, others)) = places.split_first() else {
+            return Self::bug(format!("its own assembly is refused: {message}"));
+        };
+        let message = format!("the kernel's inline assembly is refused: {message}");
+        let mut diagnostic = Diagnostic::error(first.as_str(), message);
+        diagnostic
+            .notes
+            .extend(others.iter().map(|place| Diagnostic {
+                severity: Severity::Note,
+                location: place.clone(),
+                message: "or the assembly here".to_owned(),
+                notes: Vec::new(),
+            }));
+        Self::invalid(vec![diagnostic])
     }
 
     /// Notes where the input that shows the bug was written; other classes stay as they are.
@@ -106,7 +138,7 @@ impl Error {
             Kind::Invalid { .. } => ErrorClass::InvalidInput,
             Kind::Unsupported { .. } => ErrorClass::Unsupported,
             Kind::Environment { .. } => ErrorClass::Environment,
-            Kind::Bug { .. } => ErrorClass::Bug,
+            Kind::Bug { .. } | Kind::RefusedAssembly { .. } => ErrorClass::Bug,
         }
     }
 
@@ -123,7 +155,9 @@ impl Error {
                 location.clone(),
                 format!("'{op}' is not supported: {feature}"),
             )],
-            Kind::Environment { .. } | Kind::Bug { .. } => Vec::new(),
+            Kind::Environment { .. } | Kind::RefusedAssembly { .. } | Kind::Bug { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -240,6 +274,12 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Kind::Environment { message } => write!(f, "error: {message}"),
+            Kind::RefusedAssembly { message } => {
+                write!(
+                    f,
+                    "error: bug in llopt: inline assembly is refused: {message}"
+                )
+            }
             Kind::Bug {
                 message,
                 reproducer,
@@ -268,6 +308,23 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_assembly_is_the_kernels_or_ours() {
+        let refused = || Error::from_llvm("couldn't allocate output register for constraint 'x'");
+        let ours = refused().blame_assembly(&[]);
+        assert_eq!(ours.class(), ErrorClass::Bug);
+        let theirs =
+            refused().blame_assembly(&["k.ttgir:3:4".to_owned(), "k.ttgir:5:6".to_owned()]);
+        assert_eq!(theirs.class(), ErrorClass::InvalidInput);
+        assert_eq!(
+            theirs.to_string(),
+            "k.ttgir:3:4: error: the kernel's inline assembly is refused: couldn't allocate output register for \
+             constraint 'x'\nk.ttgir:5:6: note: or the assembly here"
+        );
+        let other = Error::bug("x").blame_assembly(&["k.ttgir:3:4".to_owned()]);
+        assert_eq!(other.class(), ErrorClass::Bug);
+    }
 
     #[test]
     fn each_class_says_whose_fault_it_is() {

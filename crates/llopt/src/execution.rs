@@ -9,7 +9,7 @@ use llopt_codegen::{llvm::machine, llvm::optimize};
 use llopt_sim::{Argument, Launch, Machine, Report};
 
 use crate::contain::contained;
-use crate::{Error, Metadata, Options, Source, Timings, compiler, module, session};
+use crate::{Error, Metadata, Options, Source, Timings, compiler, input, module, session};
 
 /// What a kernel left in its buffers, and what the run was like.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ fn execute(
     };
     let target = options.target;
     let context = session::context()?;
-    let module = module::parse(&context, source)?;
+    let module = input::read(&context, source, options)?;
     module::check_layouts(&module, options)?;
     let mut all: Vec<Outcomes> = launches.iter().map(|_| Outcomes::default()).collect();
 

@@ -18,6 +18,7 @@
 //! Any number of threads may compile at once. Each compilation has its own MLIR and LLVM contexts.
 
 mod artifact;
+mod budget;
 pub mod build;
 mod code_object;
 mod compilation;
@@ -27,6 +28,8 @@ mod diagnostic;
 mod error;
 mod execution;
 pub mod explain;
+mod input;
+pub mod isolation;
 mod metadata;
 mod module;
 mod options;
@@ -41,8 +44,10 @@ mod timing;
 pub mod toolchain;
 
 pub use artifact::{Artifact, ArtifactKind, UnknownKind};
+pub use budget::Budget;
 pub use compilation::Compilation;
 pub use compiler::Compiler;
+pub use contain::is_overrunning;
 pub use diagnostic::{Diagnostic, Severity};
 pub use error::{Error, ErrorClass};
 pub use execution::{Engines, Outcome, Outcomes, run_everywhere};

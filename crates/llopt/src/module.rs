@@ -194,6 +194,7 @@ pub(crate) fn printed(
         artifact: Artifact::new(kind, text(module)),
         kept: Vec::new(),
         metadata: Metadata::of_module(num_warps.unwrap_or(4), num_ctas.unwrap_or(1), options),
+        libraries: Vec::new(),
         timings,
         warnings: Vec::new(),
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
-use crate::{ArtifactKind, ConversionRequest, GatherRequest};
+use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest};
 
 /// The options of a compilation. Everything but the target has the default of Triton's own
 /// compiler.
@@ -25,10 +25,10 @@ pub struct Options {
     /// Whether a multiplication and an addition may be fused into one rounding.
     pub fp_fusion: bool,
     /// Bitcode of NVIDIA's device library; without it, the environment variable
-    /// `LLOPT_LIBDEVICE` is asked.
+    /// `LLOPT_LIBDEVICE` is asked, then the places of CUDA, Debian's packages and an installed Triton.
     pub libdevice: Option<PathBuf>,
     /// Directory of AMD's device libraries (`ocml.bc`, `ockl.bc`); without it, the environment
-    /// variable `LLOPT_OCML` is asked.
+    /// variable `LLOPT_OCML` is asked, then the places of ROCm, Debian's packages and an installed Triton.
     pub ocml: Option<PathBuf>,
     /// NVIDIA's assembler; without it, [`find_ptxas`](crate::toolchain::find_ptxas) says where it
     /// is looked for.
@@ -54,6 +54,9 @@ pub struct Options {
     /// Whether calls of the device runtime's print functions stay calls of unknown functions, which the
     /// simulator provides; without it they are linked (AMD).
     pub keep_print_calls: bool,
+    /// Whether indices of buffers and of gathers call a function with what they must be below, which the simulator
+    /// provides; code with such calls runs nowhere else.
+    pub check_indices: bool,
     /// The forms to hand out beside the one asked for, as far as the kernel passes through them.
     pub keep: Vec<ArtifactKind>,
     /// How elements go from one layout to another, instead of the cheapest way; a conversion for which it
@@ -62,6 +65,8 @@ pub struct Options {
     /// How elements are gathered, instead of the cheapest way; a gather for which it is not possible is
     /// refused.
     pub gather_plan: Option<GatherRequest>,
+    /// What the compilation may cost at most.
+    pub budget: Budget,
     /// Whether lowering keeps its decisions, for [`explain`](crate::explain()).
     pub(crate) keep_decisions: bool,
     /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
@@ -80,6 +85,7 @@ impl Options {
             lld: self.lld.clone(),
             keep_decisions: self.keep_decisions,
             keep_print_calls: self.keep_print_calls,
+            check_indices: self.check_indices,
             libraries: self.libraries.clone(),
             library_flushes_denormals: self.library_flushes_denormals,
             flush_denormals: self.flush_denormals,
@@ -113,8 +119,10 @@ impl Options {
             optimize: true,
             conversion_plan: None,
             gather_plan: None,
+            budget: Budget::default(),
             keep_decisions: false,
             keep_print_calls: false,
+            check_indices: false,
             keep: Vec::new(),
             reproducer_directory: Some(std::env::temp_dir()),
         }

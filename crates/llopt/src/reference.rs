@@ -1,9 +1,10 @@
 //! Running a kernel in tile IR by the meaning of its operations, without compiling it.
 
 use llopt_sim::Launch;
-use llopt_sim::reference::Bounds;
+use llopt_sim::reference::{Bounds, Limits};
 
-use crate::{Error, Source, module, session};
+use crate::contain::contained;
+use crate::{Error, Source, input, isolation, session};
 
 /// Why a kernel could not be run on the reference interpreter.
 #[derive(Debug, thiserror::Error)]
@@ -22,8 +23,20 @@ pub enum ReferenceError {
 /// # Errors
 /// The source does not parse or verify; the launch does not fit; the interpreter does not know an
 /// operation; the kernel does what it must not do.
-pub fn run_reference(source: &Source, launch: &mut Launch) -> Result<Bounds, ReferenceError> {
-    let context = session::context()?;
-    let module = module::parse(&context, source)?;
-    Ok(llopt_sim::reference::run(&module, launch)?)
+pub fn run_reference(
+    source: &Source,
+    launch: &mut Launch,
+    limits: Limits,
+) -> Result<Bounds, ReferenceError> {
+    let (source, mut run) = (source.clone(), launch.clone());
+    // In a thread with room for calls in calls.
+    let (run, ended) = contained(move || {
+        let context = session::context()?;
+        let module = input::read_to_interpret(&context, &source)?;
+        isolation::lift_limits();
+        let ended = llopt_sim::reference::run_within(&module, &mut run, limits);
+        Ok((run, ended))
+    })?;
+    *launch = run;
+    Ok(ended?)
 }

@@ -56,6 +56,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.flush_denormals.to_string(),
     },
     Setting {
+        name: "check_indices",
+        help: "have the simulator look at indices of buffers and gathers; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.check_indices),
+        get: |options| options.check_indices.to_string(),
+    },
+    Setting {
         name: "conversion_plan",
         help: "how elements go from one layout to another; the cheapest way by default",
         expected: "register, shuffle, shared or shared:STORE-LOAD (each vector, matrix, transposed or any), \
@@ -107,7 +114,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "libdevice",
-        help: "file with NVIDIA's device library; LLOPT_LIBDEVICE by default",
+        help: "file with NVIDIA's device library; LLOPT_LIBDEVICE, or where CUDA, Debian or Triton has it, by default",
         expected: "a path, or nothing for the default",
         set: |options, text| path(text, &mut options.libdevice),
         get: |options| shown_path(&options.libdevice),
@@ -139,6 +146,34 @@ pub const SETTINGS: &[Setting] = &[
         expected: "a path, or nothing for the default",
         set: |options, text| path(text, &mut options.lld),
         get: |options| shown_path(&options.lld),
+    },
+    Setting {
+        name: "max_code",
+        help: "values that all operations together may give to a thread; 262144 by default",
+        expected: "a number",
+        set: |options, text| parse(text, &mut options.budget.code),
+        get: |options| options.budget.code.to_string(),
+    },
+    Setting {
+        name: "max_memory",
+        help: "MiB of memory for a compilation in a process of its own; 1024 by default",
+        expected: "a number",
+        set: |options, text| parse(text, &mut options.budget.memory),
+        get: |options| options.budget.memory.to_string(),
+    },
+    Setting {
+        name: "max_time",
+        help: "milliseconds of processor time for a compilation; 10000 by default",
+        expected: "a number",
+        set: |options, text| parse(text, &mut options.budget.time),
+        get: |options| options.budget.time.to_string(),
+    },
+    Setting {
+        name: "max_values",
+        help: "values that one operation may give to a thread; 4096 by default",
+        expected: "a number",
+        set: |options, text| parse(text, &mut options.budget.values),
+        get: |options| options.budget.values.to_string(),
     },
     Setting {
         name: "maxnreg",
@@ -175,7 +210,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ocml",
-        help: "directory with AMD's device libraries; LLOPT_OCML by default",
+        help: "directory with AMD's device libraries; LLOPT_OCML, or where ROCm, Debian or Triton has them, by default",
         expected: "a path, or nothing for the default",
         set: |options, text| path(text, &mut options.ocml),
         get: |options| shown_path(&options.ocml),
@@ -324,6 +359,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Budget;
 
     #[test]
     fn names_are_sorted_and_values_read_back() {
@@ -370,13 +406,21 @@ mod tests {
             line_info: _,
             optimize: _,
             keep_print_calls: _,
+            check_indices: _,
             keep: _,
             reproducer_directory: _,
             conversion_plan: _,
             gather_plan: _,
+            budget:
+                Budget {
+                    values: _,
+                    code: _,
+                    memory: _,
+                    time: _,
+                },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 21);
+        assert_eq!(SETTINGS.len(), 26);
     }
 
     #[test]

@@ -165,10 +165,13 @@ pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<Assembled, E
     })?;
     let said = String::from_utf8_lossy(&outcome.stdout) + String::from_utf8_lossy(&outcome.stderr);
     if !outcome.status.success() {
+        let said = said.trim_end();
+        if is_about_assembly(&String::from_utf8_lossy(ptx), said) {
+            return Err(Error::refused_assembly(said));
+        }
         return Err(Error::bug(format!(
-            "ptxas ({}) refuses the PTX:\n{}",
-            outcome.status,
-            said.trim_end()
+            "ptxas ({}) refuses the PTX:\n{said}",
+            outcome.status
         )));
     }
     let cubin = fs::read(&output).map_err(|error| failed("read the output", error))?;
@@ -177,6 +180,25 @@ pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<Assembled, E
         resources: resources_in(&said),
         objections: objections_in(&said),
     })
+}
+
+/// Whether the first line that `ptxas` complains about, as in `ptxas kernel.ptx, line 12; error : …`, came from inline
+/// assembly, which LLVM puts between two comments. Ours is there too, but is not refused.
+fn is_about_assembly(ptx: &str, said: &str) -> bool {
+    let line = said.split_once(", line ").and_then(|(_, rest)| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse::<usize>().ok()
+    });
+    let Some(line) = line else { return false };
+    let mut inside = false;
+    for text in ptx.lines().take(line) {
+        match text.trim() {
+            "// begin inline asm" => inside = true,
+            "// end inline asm" => inside = false,
+            _ => {}
+        }
+    }
+    inside
 }
 
 /// The resources in the text that `ptxas --verbose` prints, such as
@@ -235,6 +257,17 @@ mod tests {
                 .message
                 .starts_with("ptxas C7517: warpgroup.wait is injected")
         );
+    }
+
+    #[test]
+    fn complaints_about_inline_assembly_are_told_apart() {
+        let ptx =
+            "add.s32 %r1, %r2, %r3;\n\t// begin inline asm\n\tgarbage\n\t// end inline asm\nret;\n";
+        let said =
+            |line: u32| format!("ptxas kernel.ptx, line {line}; fatal   : Parsing error near 'x'");
+        assert!(is_about_assembly(ptx, &said(3)));
+        assert!(!is_about_assembly(ptx, &said(1)) && !is_about_assembly(ptx, &said(5)));
+        assert!(!is_about_assembly(ptx, "out of memory"));
     }
 
     #[test]

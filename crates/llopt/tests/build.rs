@@ -6,6 +6,7 @@ mod kernels;
 use std::thread;
 
 use llopt::build::{Argument, Axis, Context, Element, KernelBuilder, Value};
+use llopt::sim::reference::Limits;
 use llopt::sim::{self, Argument as Passed, Launch, Machine};
 use llopt::{ArtifactKind, Compiler, ErrorClass, Options, Target, run_reference};
 
@@ -47,7 +48,7 @@ fn the_reference_interpreter_agrees() {
     for case in kernels::all() {
         let source = (case.build)(target("cuda:90")).unwrap();
         let mut launch = Launch::new([case.grid, 1, 1], 32, case.arguments.clone());
-        run_reference(&source, &mut launch).unwrap();
+        run_reference(&source, &mut launch, Limits::default()).unwrap();
         assert_eq!(
             launch.arguments[0],
             Passed::Buffer(case.expected),

@@ -8,6 +8,7 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result, ensure};
+use llopt::sim::reference::Limits;
 use llopt::{ArtifactKind, Compiler, Options, Source, Target, run_reference};
 use llopt_sim::{Argument, Launch, Machine};
 
@@ -315,7 +316,7 @@ fn check(seed: u64, target: &str, num_warps: u32) -> Result<()> {
     let source = Source::new("program.ttir", text.as_str());
     let target = Target::parse(target)?;
     let mut expected = Launch::new([1, 1, 1], 1, arguments());
-    run_reference(&source, &mut expected).with_context(|| text.clone())?;
+    run_reference(&source, &mut expected, Limits::default()).with_context(|| text.clone())?;
 
     let mut options = Options::new(target);
     options.num_warps = Some(num_warps);

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use llopt::sim::reference::Limits;
 use llopt::sim::{Argument, Launch};
 use llopt::{Source, run_reference};
 use llopt_mlir::ir::{OperationExt, Walk};
@@ -211,8 +212,12 @@ fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
         Argument::Int(c),
     ];
     let mut launch = Launch::new([1, 1, 1], 32, arguments);
-    run_reference(&Source::new("program", text), &mut launch)
-        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    run_reference(
+        &Source::new("program", text),
+        &mut launch,
+        Limits::default(),
+    )
+    .unwrap_or_else(|error| panic!("{error}\n{text}"));
     match launch.arguments.swap_remove(0) {
         Argument::Buffer(bytes) => bytes,
         other => panic!("a buffer has become {other:?}"),

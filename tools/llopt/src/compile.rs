@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use llopt::{ArtifactKind, Compiler, Options, Source, Target, pipeline};
 
+use crate::budget::Bounds;
 use crate::input;
 use crate::output::Output;
 use crate::plans::Plans;
@@ -74,10 +75,12 @@ pub struct Arguments {
     no_fp_fusion: bool,
 
     /// NVIDIA's device library (libdevice.10.bc), for functions without an instruction
+    /// [default: that of CUDA, Debian's packages or an installed Triton]
     #[arg(long, value_name = "FILE", env = "LLOPT_LIBDEVICE")]
     libdevice: Option<PathBuf>,
 
     /// Directory of AMD's device libraries (ocml.bc, ockl.bc)
+    /// [default: that of ROCm, Debian's packages or an installed Triton]
     #[arg(long, value_name = "DIRECTORY", env = "LLOPT_OCML")]
     ocml: Option<PathBuf>,
 
@@ -106,7 +109,7 @@ pub struct Arguments {
 /// # Errors
 /// The input cannot be read or compiled, or a result cannot be written; no output file is changed
 /// before compilation has succeeded.
-pub fn run(arguments: Arguments) -> Result<()> {
+pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
     if arguments.print_pipeline {
         let text = match arguments.target.map(Options::new) {
             Some(mut options) => {
@@ -136,12 +139,19 @@ pub fn run(arguments: Arguments) -> Result<()> {
     options.max_registers = arguments.maxnreg;
     options.line_info = !arguments.no_line_info;
     arguments.plans.ask(&mut options);
+    bounds.limit(&mut options);
 
     let (name, contents) = input::read(&input)?;
     let source = Source::new(name, contents);
     let compilation = Compiler::new(options)
         .compile(&source, kind)
         .map_err(|error| crate::kernel::report(error, &source))?;
+    for library in &compilation.libraries {
+        eprintln!(
+            "llopt: note: takes the device library {}",
+            library.display()
+        );
+    }
     for warning in &compilation.warnings {
         eprintln!("{}", warning.with_source(&source));
     }

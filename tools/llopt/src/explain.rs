@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
+use crate::budget::Bounds;
 use crate::kernel::{self, Kernel};
 use crate::output::Output;
 
@@ -21,8 +22,8 @@ pub struct Arguments {
 ///
 /// # Errors
 /// The input cannot be read or compiled.
-pub fn run(arguments: Arguments) -> Result<()> {
-    let (source, options) = arguments.kernel.read()?;
+pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
+    let (source, options) = arguments.kernel.read(bounds)?;
     let explanation =
         llopt::explain(&source, &options).map_err(|error| kernel::report(error, &source))?;
     if arguments.json {

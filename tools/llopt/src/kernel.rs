@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use llopt::{Options, Source, Target};
 
+use crate::budget::Bounds;
 use crate::input;
 use crate::plans::Plans;
 
@@ -33,11 +34,12 @@ impl Kernel {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn read(self) -> Result<(Source, Options)> {
+    pub fn read(self, bounds: Bounds) -> Result<(Source, Options)> {
         let (name, contents) = input::read(&self.input)?;
         let mut options = Options::new(self.target);
         options.num_warps = self.num_warps;
         self.plans.ask(&mut options);
+        bounds.limit(&mut options);
         Ok((Source::new(name, contents), options))
     }
 }

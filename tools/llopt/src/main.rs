@@ -1,6 +1,7 @@
 //! The command `llopt`: an optimiser in the manner of `mlir-opt`, and the commands that compile a
 //! kernel and explain it.
 
+mod budget;
 mod compile;
 mod explain;
 mod input;
@@ -17,10 +18,13 @@ mod tensor_argument;
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use llopt::isolation::{self, Side};
+
+use budget::Bounds;
 
 const MANUAL: &str = "\
 Without a command, llopt is an optimiser in the manner of mlir-opt and triton-opt:
@@ -59,6 +63,9 @@ file is written whole or not at all.";
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+
+    #[command(flatten)]
+    bounds: Bounds,
 }
 
 #[derive(Subcommand)]
@@ -104,25 +111,48 @@ fn is_opt(arguments: &[OsString]) -> bool {
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().collect();
-    let result = if is_opt(&arguments) {
-        opt::run(&arguments[1..])
+    let arguments = if is_opt(&arguments) {
+        // Its options are MLIR's; ours come from the environment.
+        let own = Arguments::parse_from(["llopt", "opt"]);
+        let command = Command::Opt(opt::Arguments {
+            rest: arguments[1..].to_vec(),
+        });
+        Arguments { command, ..own }
     } else {
-        match Arguments::parse_from(arguments).command {
-            Command::Opt(arguments) => opt::run(&arguments.rest),
-            Command::Compile(arguments) => compile::run(*arguments),
-            Command::Run(arguments) => run::run(*arguments),
-            Command::Explain(arguments) => explain::run(arguments),
-            Command::Prove(arguments) => prove::run(arguments),
-            Command::Layout(arguments) => layout::run(arguments),
-        }
+        Arguments::parse_from(arguments)
     };
+    let bounds = arguments.bounds;
+    if bounds.isolated()
+        && let Side::Done(status) = isolation::split("llopt", bounds.budget())
+    {
+        return status;
+    }
+    let result = match arguments.command {
+        Command::Opt(arguments) => opt::run(&arguments.rest),
+        Command::Compile(arguments) => compile::run(*arguments, bounds),
+        Command::Run(arguments) => run::run(*arguments, bounds),
+        Command::Explain(arguments) => explain::run(arguments, bounds),
+        Command::Prove(arguments) => prove::run(arguments, bounds),
+        Command::Layout(arguments) => layout::run(arguments),
+    };
+    let status = status(result);
+    if llopt::is_overrunning() {
+        // The compilation that was given up still uses what the end of the process would take down.
+        let _ = io::stdout().flush();
+        isolation::end_at_once(status);
+    }
+    ExitCode::from(status)
+}
+
+/// Says what is to be said about a failure, and the status to end with.
+fn status(result: anyhow::Result<()>) -> u8 {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             if !error.is::<Reported>() {
                 eprintln!("llopt: error: {error:#}");
             }
-            ExitCode::FAILURE
+            1
         }
     }
 }

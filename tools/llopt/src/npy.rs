@@ -27,15 +27,42 @@ pub fn read(path: &Path) -> Result<Array> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read '{name}'"))?;
     let split = header_length(&bytes).with_context(|| format!("'{name}' is no .npy file"))?;
     let (header, data) = bytes.split_at(split);
-    let text = String::from_utf8_lossy(header);
-    ensure!(
-        !text.contains("'O'") && !text.contains("|O"),
-        "'{name}' holds Python objects, which are no memory"
-    );
-    Ok(Array {
+    let array = Array {
         header: header.to_vec(),
         data: data.to_vec(),
-    })
+    };
+    let said = array.said();
+    ensure!(
+        !said.contains("'O'") && !said.contains("|O"),
+        "'{name}' holds Python objects, which are no memory"
+    );
+    let size = array.element_size().with_context(|| {
+        format!("'{name}' has elements that are no numbers (or structures of several)")
+    })?;
+    let extents = array
+        .extents()
+        .with_context(|| format!("'{name}' does not say its shape in a way that has a meaning"))?;
+    ensure!(
+        extents.iter().all(|&extent| extent >= 0),
+        "'{name}' has a negative extent in its shape {extents:?}"
+    );
+    let expected = extents
+        .iter()
+        .try_fold(size as u64, |bytes, &extent| {
+            bytes.checked_mul(extent as u64)
+        })
+        .with_context(|| format!("'{name}' has the shape {extents:?}, larger than any memory"))?;
+    let found = data.len() as u64;
+    ensure!(
+        found == expected,
+        "'{name}' has {found} bytes of data, and its shape {extents:?} needs {expected}: the file is {}",
+        if found < expected {
+            "truncated"
+        } else {
+            "no single array"
+        }
+    );
+    Ok(array)
 }
 
 /// Bytes in front of the data.
@@ -74,9 +101,29 @@ pub fn doubles(numbers: &[f64]) -> Vec<u8> {
 }
 
 impl Array {
+    /// The dictionary in the header.
+    fn said(&self) -> String {
+        let text = String::from_utf8_lossy(&self.header);
+        text.split_once('{')
+            .map_or_else(String::new, |(_, dictionary)| dictionary.to_owned())
+    }
+
+    /// The extents as the header writes them.
+    fn extents(&self) -> Option<Vec<i64>> {
+        let said = self.said();
+        let (_, rest) = said.split_once("'shape': (")?;
+        let (inside, _) = rest.split_once(')')?;
+        inside
+            .split(',')
+            .map(str::trim)
+            .filter(|extent| !extent.is_empty())
+            .map(|extent| extent.parse().ok())
+            .collect()
+    }
+
     /// The type of the elements, if it is a simple one: `<f4`.
     pub fn descr(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.header);
+        let text = self.said();
         let (_, rest) = text.split_once("'descr': '")?;
         let (descr, _) = rest.split_once('\'')?;
         Some(descr.to_owned())
@@ -85,8 +132,9 @@ impl Array {
     /// Bytes of an element, if the header says them: the number at the end of a simple type.
     pub fn element_size(&self) -> Option<usize> {
         let descr = self.descr()?;
-        let digits = descr.trim_start_matches(|c: char| !c.is_ascii_digit());
-        digits.parse().ok().filter(|size| *size > 0)
+        let kind = descr.trim_start_matches(['<', '|', '=', '>']);
+        let digits = kind.strip_prefix(['b', 'i', 'u', 'f', 'c', 'V'])?;
+        digits.parse().ok().filter(|size| (1..=32).contains(size))
     }
 
     /// Whether elements of this type are what a pointer of the kernel points to. Formats that NumPy
@@ -112,18 +160,11 @@ impl Array {
     /// The extents, outermost first; `None` if the header does not say them, or the array is stored
     /// with the first dimension fastest.
     pub fn shape(&self) -> Option<Vec<u32>> {
-        let text = String::from_utf8_lossy(&self.header);
-        if !text.contains("'fortran_order': False") {
+        if !self.said().contains("'fortran_order': False") {
             return None;
         }
-        let (_, rest) = text.split_once("'shape': (")?;
-        let (inside, _) = rest.split_once(')')?;
-        inside
-            .split(',')
-            .map(str::trim)
-            .filter(|extent| !extent.is_empty())
-            .map(|extent| extent.parse().ok())
-            .collect()
+        let extents = self.extents()?.into_iter();
+        extents.map(|extent| extent.try_into().ok()).collect()
     }
 
     /// The file's contents with other data of the same length.
@@ -138,15 +179,68 @@ mod tests {
 
     #[test]
     fn headers_are_measured_and_kept() {
-        let mut file = b"\x93NUMPY\x01\x00\x06\x00{'x'}\n".to_vec();
-        assert_eq!(header_length(&file), Some(16));
-        file.extend([1, 2, 3, 4]);
+        let (array, length) = written(
+            "'descr': '|u1', 'fortran_order': False, 'shape': (4,), ",
+            &[1, 2, 3, 4],
+        );
+        let array = array.unwrap();
+        assert_eq!(array.data, [1, 2, 3, 4]);
+        assert_eq!(array.with_data(&[5, 6, 7, 8])[length..], [5, 6, 7, 8]);
+    }
+
+    /// What is read of a file with this dictionary and data, and the length of its header.
+    fn written(dictionary: &str, data: &[u8]) -> (Result<Array>, usize) {
+        let header = format!("{{{dictionary}}}\n");
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.bytes());
+        let length = file.len();
+        assert_eq!(header_length(&file), Some(length));
+        file.extend(data);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.npy");
         std::fs::write(&path, &file).unwrap();
-        let array = read(&path).unwrap();
-        assert_eq!(array.data, [1, 2, 3, 4]);
-        assert_eq!(array.with_data(&[5, 6, 7, 8])[16..], [5, 6, 7, 8]);
+        (read(&path), length)
+    }
+
+    #[test]
+    fn what_is_no_whole_array_of_numbers_is_refused_by_name() {
+        for (descr, shape, message) in [
+            (
+                "'<f4'",
+                "(2,)",
+                "has 4 bytes of data, and its shape [2] needs 8: the file is truncated",
+            ),
+            (
+                "'|u1'",
+                "(2,)",
+                "has 4 bytes of data, and its shape [2] needs 2: the file is no single array",
+            ),
+            ("'|u1'", "(-4,)", "has a negative extent"),
+            (
+                "'<f8'",
+                "(9223372036854775807, 4)",
+                "larger than any memory",
+            ),
+            ("'|u1'", "(99999999999999999999,)", "does not say its shape"),
+            ("[('a', '<f4')]", "(1,)", "has elements that are no numbers"),
+            ("'<U1'", "(1,)", "has elements that are no numbers"),
+            ("'|O'", "(1,)", "holds Python objects"),
+        ] {
+            let dictionary =
+                format!("'descr': {descr}, 'fortran_order': False, 'shape': {shape}, ");
+            let (array, _) = written(&dictionary, &[0; 4]);
+            let Err(error) = array else {
+                panic!("{dictionary} is taken")
+            };
+            assert!(error.to_string().contains(message), "{dictionary}: {error}");
+        }
+        let scalar = written(
+            "'descr': '<f4', 'fortran_order': False, 'shape': (), ",
+            &[0; 4],
+        )
+        .0;
+        assert_eq!(scalar.unwrap().shape(), Some(vec![]));
     }
 
     #[test]

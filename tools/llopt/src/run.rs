@@ -3,13 +3,18 @@
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use llopt::sim::reference::Bounds;
-use llopt::sim::{self, Argument, Launch, Machine};
-use llopt::{ArtifactKind, Compiler, Options, ReferenceError, Source, Target, TensorDescriptor};
+use llopt::isolation;
+use llopt::sim::reference::{Bounds, Limits};
+use llopt::sim::{self, Argument, Launch, Machine, Order};
+use llopt::{
+    ArtifactKind, Compiler, Options, Parameter, ReferenceError, Source, Target, TensorDescriptor,
+};
 
 use crate::input;
 use crate::npy::{self, Array};
@@ -25,12 +30,28 @@ pub struct Arguments {
     input: PathBuf,
 
     /// GPU to simulate, such as cuda:90 or hip:gfx942
-    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse, default_value = "cuda:90",
+          required_unless_present = "parameters", hide_default_value = true)]
     target: Target,
 
     /// Number of programs along x, y and z; for LLVM IR, of blocks
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = grid)]
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = grid, default_value = "1",
+          required_unless_present = "parameters", hide_default_value = true)]
     grid: [u32; 3],
+
+    /// Print the names and types of the kernel's parameters, and do nothing else
+    #[arg(long)]
+    parameters: bool,
+
+    /// An argument by the name of its parameter, as often as there are parameters: NAME=@FILE.npy is a buffer (its
+    /// result is written as NAME.npy), NAME=2.5 a scalar, NAME=null a null pointer
+    #[arg(
+        long = "arg",
+        value_name = "NAME=VALUE",
+        conflicts_with = "args",
+        allow_hyphen_values = true
+    )]
+    named: Vec<String>,
 
     /// Arguments in the order of the kernel's parameters: a .npy file is a buffer, a number a
     /// scalar, `null` a null pointer, `desc:` and a .npy file a tensor with a descriptor; the two
@@ -84,11 +105,16 @@ pub struct Arguments {
     #[arg(long)]
     no_sanitizer: bool,
 
+    /// Run the blocks in other orders too (the last first, and two that are mixed), and say whether the results depend on
+    /// the order
+    #[arg(long, conflicts_with = "reference")]
+    orders: bool,
+
     /// Threads that run blocks; the result does not depend on it [default: all cores]
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     jobs: Option<NonZeroUsize>,
 
-    /// Warp instructions after which a block counts as hung
+    /// Warp instructions after which a block counts as hung; with --reference, elements that a program computes
     #[arg(long, value_name = "N", default_value_t = sim::Options::default().instruction_limit)]
     instruction_limit: u64,
 
@@ -114,11 +140,16 @@ fn grid(text: &str) -> Result<[u32; 3], String> {
                 .map_err(|_| format!("'{part}' is no number of blocks"))
         })
         .collect::<Result<_, _>>()?;
-    match numbers[..] {
-        [x] => Ok([x, 1, 1]),
-        [x, y] => Ok([x, y, 1]),
-        [x, y, z] => Ok([x, y, z]),
-        _ => Err("a grid has one to three dimensions".to_owned()),
+    let grid = match numbers[..] {
+        [x] => [x, 1, 1],
+        [x, y] => [x, y, 1],
+        [x, y, z] => [x, y, z],
+        _ => return Err("a grid has one to three dimensions".to_owned()),
+    };
+    let programs = grid.iter().try_fold(1u32, |count, &n| count.checked_mul(n));
+    match programs {
+        Some(_) => Ok(grid),
+        None => Err("a grid of more than 2^32 programs would take years".to_owned()),
     }
 }
 
@@ -139,12 +170,31 @@ struct Kernel {
 /// The input cannot be read, compiled or executed, an argument does not fit, a result cannot be
 /// written, or the sanitizer found something. Buffers and the report are written in that last
 /// case too.
-pub fn run(arguments: Arguments) -> Result<()> {
+pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     let (name, contents) = input::read(&arguments.input)?;
-    let (values, arrays) = read_arguments(&arguments.args)?;
     let is_llvm = is_llvm(&name, &contents);
+    if is_llvm {
+        ensure!(
+            arguments.named.is_empty() && !arguments.parameters,
+            "LLVM IR has no names of parameters: give the arguments in their order with --args"
+        );
+    }
+    let parameters = match is_llvm {
+        true => Vec::new(),
+        false => parameters(&Source::new(&name, contents.clone()))?,
+    };
+    if arguments.parameters {
+        for (index, parameter) in parameters.iter().enumerate() {
+            println!("{}: {}", name_of(parameter, index), parameter.ty);
+        }
+        return Ok(());
+    }
+    let (values, arrays) = match arguments.named.is_empty() {
+        true => read_arguments(&arguments.args)?,
+        false => read_named(&arguments.named, &parameters)?,
+    };
     if !is_llvm {
-        check_arguments(&Source::new(&name, contents.clone()), &values, &arrays)?;
+        check_arguments(&parameters, &values, &arrays)?;
     }
     if arguments.reference {
         return run_reference(&arguments, Source::new(name, contents), values, &arrays);
@@ -161,8 +211,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
             tensor_descriptors: Vec::new(),
         }
     } else {
-        compile(&arguments, &name, contents)?
+        compile(&arguments, bounds, &name, contents)?
     };
+    isolation::lift_limits();
     let libraries: Vec<&Path> = arguments.library.iter().map(PathBuf::as_path).collect();
     let machine = Machine::with_libraries(
         &kernel.ir,
@@ -180,12 +231,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
          pointers; {given} given"
     );
     if given + 2 == takes {
-        let blocks = arguments
+        let programs = arguments
             .grid
             .iter()
             .map(|&n| n as usize)
-            .product::<usize>()
-            * kernel.blocks_per_cluster as usize;
+            .product::<usize>();
+        let blocks = programs * kernel.blocks_per_cluster as usize;
         values.push(match kernel.global_scratch as usize {
             0 => Argument::Null,
             bytes => Argument::Uninitialized(bytes * blocks),
@@ -201,20 +252,35 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
     let threads = kernel.warps * arguments.target.warp_size();
     let mut grid = arguments.grid;
-    grid[0] *= kernel.blocks_per_cluster;
+    grid[0] = grid[0]
+        .checked_mul(kernel.blocks_per_cluster)
+        .context("the grid has more blocks than there are numbers for them")?;
     let mut launch = Launch::new(grid, threads, values);
     launch.dynamic_shared = arguments.shared.unwrap_or(kernel.shared).into();
     let bar = progress_bar();
+    let begin = Instant::now();
+    let warned = AtomicBool::new(false);
     let progress = |done: u64, total: u64| {
         bar.set_length(total);
         bar.set_position(done);
+        if let Some(hours) = hours(begin.elapsed(), done, total)
+            && !warned.swap(true, Ordering::Relaxed)
+        {
+            bar.suspend(|| {
+                eprintln!(
+                    "llopt: note: this grid of {total} blocks will take about {hours:.1} hours"
+                );
+            });
+        }
     };
     let options = sim::Options {
         sanitize: !arguments.no_sanitizer,
         instruction_limit: arguments.instruction_limit,
         threads: arguments.jobs.map(NonZeroUsize::get),
+        order: Order::Ascending,
         progress: Some(&progress),
     };
+    let before = arguments.orders.then(|| launch.clone());
     let outcome = machine.run(&mut launch, &options);
     bar.finish_and_clear();
     let (report, failure) = match outcome {
@@ -246,17 +312,81 @@ pub fn run(arguments: Arguments) -> Result<()> {
     if let Some(failure) = failure {
         bail!("{failure}");
     }
+    if report.unwatched_blocks > 0 {
+        eprintln!(
+            "llopt: note: {} blocks touched more of global memory than is watched; races beyond that are not found",
+            report.unwatched_blocks
+        );
+    }
     ensure!(
         report.findings.is_empty(),
         "the sanitizer has {} findings",
         report.findings.len()
     );
+    before.map_or(Ok(()), |before| {
+        compare_orders(&machine, &options, &before, &launch, &arrays)
+    })
+}
+
+/// Runs the blocks in other orders and compares the results.
+///
+/// # Errors
+/// A run fails, or its results differ; the message says in which order and where.
+fn compare_orders(
+    machine: &Machine,
+    options: &sim::Options<'_>,
+    before: &Launch,
+    ascending: &Launch,
+    buffers: &[Buffer],
+) -> Result<()> {
+    for (order, name) in [
+        (Order::Descending, "with the last block first"),
+        (Order::Shuffled(1), "with mixed blocks"),
+        (Order::Shuffled(2), "with mixed blocks"),
+    ] {
+        let mut launch = before.clone();
+        let options = sim::Options {
+            order,
+            progress: None,
+            ..*options
+        };
+        machine
+            .run(&mut launch, &options)
+            .with_context(|| format!("{name}, where it ends well in their order"))?;
+        for buffer in buffers {
+            let (expected, found) = (
+                &ascending.arguments[buffer.index],
+                &launch.arguments[buffer.index],
+            );
+            if let (Argument::Buffer(expected), Argument::Buffer(found)) = (expected, found)
+                && let Some(at) = (0..expected.len()).find(|&at| expected[at] != found[at])
+            {
+                let element = at / buffer.array.element_size().unwrap_or(1);
+                bail!(
+                    "the result depends on the order of blocks: {name}, element {element} of '{}' is another",
+                    buffer.name.display()
+                );
+            }
+        }
+    }
+    eprintln!("llopt: note: the results do not depend on the order of blocks, in four orders");
     Ok(())
 }
 
-/// A buffer argument: its position, its file, what is in it.
+/// How many hours a run will take, from how long its first blocks took; `None` for less than one, and while too little
+/// is known.
+fn hours(elapsed: Duration, done: u64, total: u64) -> Option<f64> {
+    if elapsed < Duration::from_secs(1) {
+        return None;
+    }
+    let hours = elapsed.as_secs_f64() / 3600.0 * total as f64 / done.max(1) as f64;
+    (hours >= 1.0).then_some(hours)
+}
+
+/// A buffer argument: its position, the name of its result, its file, what is in it.
 struct Buffer {
     index: usize,
+    name: PathBuf,
     path: PathBuf,
     array: Array,
 }
@@ -266,36 +396,86 @@ fn read_arguments(texts: &[String]) -> Result<(Vec<Argument>, Vec<Buffer>)> {
     let mut values = Vec::new();
     let mut buffers = Vec::new();
     for (index, text) in texts.iter().enumerate() {
-        values.push(if text.starts_with(tensor_argument::PREFIX) {
-            let (path, array, tensor) = tensor_argument::read(text)?;
-            buffers.push(Buffer { index, path, array });
-            Argument::Descriptor(tensor)
-        } else if text.ends_with(".npy") {
-            let path = PathBuf::from(text);
-            let array = npy::read(&path)?;
-            let buffer = Argument::Buffer(array.data.clone());
-            buffers.push(Buffer { index, path, array });
-            buffer
-        } else {
-            scalar(text)?
-        });
+        let (value, file) = read_argument(text)?;
+        values.push(value);
+        buffers.extend(file.map(|(path, array)| Buffer {
+            index,
+            name: path.file_name().unwrap_or_default().into(),
+            path,
+            array,
+        }));
     }
     Ok((values, buffers))
+}
+
+/// One argument, and its file if it is one.
+fn read_argument(text: &str) -> Result<(Argument, Option<(PathBuf, Array)>)> {
+    Ok(if text.starts_with(tensor_argument::PREFIX) {
+        let (path, array, tensor) = tensor_argument::read(text)?;
+        (Argument::Descriptor(tensor), Some((path, array)))
+    } else if text.ends_with(".npy") {
+        let path = PathBuf::from(text);
+        let array = npy::read(&path)?;
+        (Argument::Buffer(array.data.clone()), Some((path, array)))
+    } else {
+        (scalar(text)?, None)
+    })
+}
+
+/// The name by which a parameter is given.
+fn name_of(parameter: &Parameter, index: usize) -> String {
+    let name = parameter.name.clone();
+    name.unwrap_or_else(|| format!("arg{index}"))
+}
+
+/// As [`read_arguments`], with the names of parameters.
+fn read_named(texts: &[String], parameters: &[Parameter]) -> Result<(Vec<Argument>, Vec<Buffer>)> {
+    let names: Vec<String> = (0..).zip(parameters).map(|(i, p)| name_of(p, i)).collect();
+    let mut values = vec![None; parameters.len()];
+    let mut buffers = Vec::new();
+    for text in texts {
+        let (name, value) = text
+            .split_once('=')
+            .with_context(|| format!("the argument '{text}' is not of the form NAME=VALUE"))?;
+        let index = names.iter().position(|known| known == name);
+        let index = index.with_context(|| {
+            format!(
+                "the kernel has no parameter '{name}'; it has {}",
+                names.join(", ")
+            )
+        })?;
+        ensure!(
+            values[index].is_none(),
+            "the parameter '{name}' is given twice"
+        );
+        let (value, file) = read_argument(value.strip_prefix('@').unwrap_or(value))?;
+        values[index] = Some(value);
+        buffers.extend(file.map(|(path, array)| Buffer {
+            index,
+            name: format!("{name}.npy").into(),
+            path,
+            array,
+        }));
+    }
+    let missing: Vec<&str> = (names.iter().zip(&values))
+        .filter(|(_, value)| value.is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    ensure!(missing.is_empty(), "no argument for {}", missing.join(", "));
+    Ok((values.into_iter().flatten().collect(), buffers))
+}
+
+/// The parameters of a kernel in tile IR.
+fn parameters(source: &Source) -> Result<Vec<Parameter>> {
+    llopt::parameters(source).map_err(|error| crate::kernel::report(error, source))
 }
 
 /// Checks the arguments against the parameters of a kernel in tile IR, which knows what its pointers
 /// point to.
 ///
 /// # Errors
-/// The source is invalid, the number of arguments is wrong, or an array holds something else.
-fn check_arguments(source: &Source, values: &[Argument], arrays: &[Buffer]) -> Result<()> {
-    let parameters = match llopt::parameters(source) {
-        Ok(parameters) => parameters,
-        Err(error) => {
-            eprintln!("{}", error.with_source(source));
-            return Err(crate::Reported.into());
-        }
-    };
+/// The number of arguments is wrong, or an array holds something else.
+fn check_arguments(parameters: &[Parameter], values: &[Argument], arrays: &[Buffer]) -> Result<()> {
     let (takes, given) = (parameters.len(), values.len());
     ensure!(
         // The two scratch pointers may be given too.
@@ -326,10 +506,9 @@ fn write_buffers(arguments: &Arguments, launch: &Launch, buffers: &[Buffer]) -> 
     std::fs::create_dir_all(directory)
         .with_context(|| format!("cannot create '{}'", directory.display()))?;
     for buffer in buffers {
-        if let Argument::Buffer(data) = &launch.arguments[buffer.index]
-            && let Some(file) = buffer.path.file_name()
-        {
-            Output::File(directory.join(file)).write(&buffer.array.with_data(data))?;
+        if let Argument::Buffer(data) = &launch.arguments[buffer.index] {
+            let file = directory.join(&buffer.name);
+            Output::File(file).write(&buffer.array.with_data(data))?;
         }
     }
     Ok(())
@@ -356,7 +535,7 @@ fn write_bounds(arguments: &Arguments, bounds: &Bounds, buffers: &[Buffer]) -> R
                 *number = bound.max(*number);
             }
         }
-        if let Some(stem) = buffer.path.file_stem() {
+        if let Some(stem) = buffer.name.file_stem() {
             let file = format!("{}.bound.npy", stem.to_string_lossy());
             Output::File(directory.join(file)).write(&npy::doubles(&numbers))?;
         }
@@ -371,7 +550,11 @@ fn run_reference(
     buffers: &[Buffer],
 ) -> Result<()> {
     let mut launch = Launch::new(arguments.grid, 1, values);
-    match llopt::run_reference(&source, &mut launch) {
+    let limits = Limits {
+        work: arguments.instruction_limit,
+        ..Limits::default()
+    };
+    match llopt::run_reference(&source, &mut launch, limits) {
         Ok(bounds) => {
             write_buffers(arguments, &launch, buffers)?;
             write_bounds(arguments, &bounds, buffers)
@@ -389,12 +572,19 @@ fn is_llvm(name: &str, contents: &[u8]) -> bool {
     by_name || contents.starts_with(b"BC\xc0\xde") || contents.starts_with(b"; ModuleID")
 }
 
-fn compile(arguments: &Arguments, name: &str, contents: Vec<u8>) -> Result<Kernel> {
+fn compile(
+    arguments: &Arguments,
+    bounds: crate::budget::Bounds,
+    name: &str,
+    contents: Vec<u8>,
+) -> Result<Kernel> {
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
     arguments.plans.ask(&mut options);
+    bounds.limit(&mut options);
     options.optimize = !arguments.no_optimize;
     options.keep_print_calls = true;
+    options.check_indices = !arguments.no_sanitizer;
     options.libdevice.clone_from(&arguments.libdevice);
     options.ocml.clone_from(&arguments.ocml);
     let source = Source::new(name, contents);
@@ -444,6 +634,9 @@ mod tests {
     fn grids_and_scalars_are_read() {
         assert_eq!(grid("4"), Ok([4, 1, 1]));
         assert_eq!(grid("4,2, 3"), Ok([4, 2, 3]));
+        assert!(grid("70000,70000").is_err());
+        assert_eq!(hours(Duration::from_secs(2), 1, 100), None);
+        assert_eq!(hours(Duration::from_secs(36), 1, 100), Some(1.0));
         assert!(grid("4,x").is_err() && grid("1,2,3,4").is_err() && grid("").is_err());
         assert_eq!(scalar("-7").unwrap(), Argument::Int(-7));
         assert_eq!(scalar("1e-5").unwrap(), Argument::Real(1e-5));

@@ -1,65 +1,24 @@
 //! Device libraries: bitcode with the functions the hardware has no instruction for.
 //!
 //! NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc` and `ockl.bc` come with their toolkits (and with
-//! Triton); they are found at run time. A library is opened lazily, and all its functions are marked as
-//! discardable before linking, so that LLVM's linker reads and copies the bodies of those functions only
-//! that the kernel reaches. What it copied is made internal, so that the optimiser may inline and drop it.
+//! Triton); they are found at run time, by name or where those packages put them ([`library_search`](super::library_search)).
+//! A library is opened lazily, and all its functions are marked as discardable before linking, so that LLVM's linker
+//! reads and copies the bodies of those functions only that the kernel reaches. What it copied is made internal, so
+//! that the optimiser may inline and drop it.
 
 use std::path::{Path, PathBuf};
 
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module};
-use llopt_target::{Target, Vendor};
+use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api::open_bitcode_lazily;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::back_end;
 
-/// One library: which undefined names it serves, and where its file is.
-struct Library {
-    name: &'static str,
-    prefixes: &'static [&'static str],
-    option: &'static str,
-    variable: &'static str,
-    file: Option<PathBuf>,
-}
-
-fn libraries(target: Target, options: &CodegenOptions) -> Vec<Library> {
-    match target.vendor() {
-        Vendor::Nvptx => vec![Library {
-            name: "libdevice",
-            prefixes: &["__nv_"],
-            option: "--libdevice",
-            variable: "LLOPT_LIBDEVICE",
-            file: options
-                .libdevice
-                .clone()
-                .or_else(|| std::env::var_os("LLOPT_LIBDEVICE").map(PathBuf::from)),
-        }],
-        Vendor::Amdgpu => {
-            let directory = options
-                .ocml
-                .clone()
-                .or_else(|| std::env::var_os("LLOPT_OCML").map(PathBuf::from));
-            let library =
-                |name: &'static str, prefixes: &'static [&'static str], file: &str| Library {
-                    name,
-                    prefixes,
-                    option: "--ocml",
-                    variable: "LLOPT_OCML",
-                    file: directory.as_ref().map(|directory| directory.join(file)),
-                };
-            // ockl after ocml: nothing in ockl calls ocml, and both may call the other's internals.
-            vec![
-                library("ocml", &["__ocml_"], "ocml.bc"),
-                library("ockl", &["__ockl_"], "ockl.bc"),
-            ]
-        }
-    }
-}
-
-/// Links the libraries that `module` needs into it. Does nothing, and looks for no file, when it needs none.
+/// Links the libraries that `module` needs into it. Does nothing, and looks for no file, when it needs none. Answers
+/// which it took that nobody had named.
 ///
 /// # Errors
 /// A library is needed and not named, or its file cannot be read.
@@ -68,8 +27,9 @@ pub fn link<'ctx>(
     module: &Module<'ctx>,
     target: Target,
     options: &CodegenOptions,
-) -> Result<(), CodegenError> {
+) -> Result<Vec<PathBuf>, CodegenError> {
     let own: Vec<String> = defined(module);
+    let mut found = Vec::new();
     let mut linked = false;
     // The user's first: they may call the vendor's.
     for path in &options.libraries {
@@ -78,17 +38,22 @@ pub fn link<'ctx>(
             linked = true;
         }
     }
-    for library in libraries(target, options) {
+    for library in back_end(target).libraries(options) {
         let Some(function) = undefined(module, library.prefixes, options) else {
             continue;
         };
-        let path = library.file.ok_or(CodegenError::MissingLibrary {
+        let place = library.search();
+        let path = place.found.ok_or_else(|| CodegenError::MissingLibrary {
             function,
             library: library.name,
             option: library.option,
-            variable: library.variable,
+            variable: library.variables.first().copied().unwrap_or_default(),
+            places: place.looked_in.join(", "),
         })?;
         link_one(context, module, target, &path)?;
+        if place.searched {
+            found.push(path.clone());
+        }
         if let Some(function) = undefined(module, library.prefixes, options) {
             return Err(CodegenError::Library {
                 path,
@@ -98,7 +63,7 @@ pub fn link<'ctx>(
         linked = true;
     }
     if !linked {
-        return Ok(());
+        return Ok(found);
     }
     for function in module.get_functions() {
         let is_definition = function.count_basic_blocks() > 0;
@@ -111,7 +76,7 @@ pub fn link<'ctx>(
         }
     }
     back_end(target).configure_libraries(context, module, options);
-    Ok(())
+    Ok(found)
 }
 
 fn defined(module: &Module<'_>) -> Vec<String> {

@@ -5,9 +5,10 @@ use inkwell::module::Module;
 use inkwell::targets::RelocMode;
 use llopt_target::{Target, Vendor};
 
-use super::amdgpu::Amdgpu;
+use super::amdgpu::{self, Amdgpu};
 use super::hooks::Hooks;
-use super::nvptx::Nvptx;
+use super::nvptx::{self, Nvptx};
+use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 
 /// A vendor's answers.
@@ -17,6 +18,9 @@ pub(crate) trait BackEnd {
 
     /// Tells the loader of a new module what it has to know.
     fn mark_module<'ctx>(&self, _context: &'ctx Context, _module: &Module<'ctx>) {}
+
+    /// The device libraries that kernels may need, in the order in which they are linked.
+    fn libraries(&self, options: &CodegenOptions) -> Vec<Library>;
 
     /// Tells the device libraries that were linked in how to compute.
     fn configure_libraries<'ctx>(
@@ -52,4 +56,10 @@ pub(crate) fn hooks(target: Target, options: &CodegenOptions) -> Box<dyn Hooks> 
         }
         Vendor::Amdgpu => Box::new(Amdgpu::new(target)),
     }
+}
+
+/// What names of functions that only some vendor's libraries may define begin with.
+pub(crate) fn reserved_prefixes() -> impl Iterator<Item = &'static str> {
+    let vendors = nvptx::library::RESERVED.into_iter();
+    vendors.chain(amdgpu::library::RESERVED)
 }

@@ -350,10 +350,26 @@ pub enum GridDependency {
     LaunchDependents,
 }
 
+/// What the vendor's assembler takes for what in a text.
+#[derive(Clone, Copy, Debug)]
+pub struct AssemblyRules {
+    /// What begins a comment that goes on to the end of the line.
+    pub comments: &'static [&'static str],
+    /// What ends a statement.
+    pub separators: &'static str,
+    /// The directives that a text inside of a function may have, in lower case.
+    pub directives: &'static [&'static str],
+    /// Whether braces make blocks.
+    pub blocks: bool,
+}
+
 /// The instructions of a vendor.
 pub trait Hooks {
     /// The architecture compiled for.
     fn target(&self) -> Target;
+
+    /// The rules of the assembler's language.
+    fn assembly_rules(&self) -> AssemblyRules;
 
     /// The number of this thread in its block.
     fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx>;

@@ -3,6 +3,7 @@
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::tt;
 use llopt_plan::copy_count::Event;
+use llopt_plan::element::Element;
 use llopt_plan::tensor::ValueType;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, OperationRef, Value};
@@ -14,6 +15,7 @@ use crate::values::element::LlvmType;
 use crate::walk::function::{
     FunctionLowering, Lowered, Registers, integer_attribute, name, operand, result,
 };
+use crate::walk::symbol;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `cf.br`, `cf.cond_br` and `cf.switch`'s simpler relatives.
@@ -93,10 +95,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             return Err(self.unsupported(operation, Some(reason.to_owned())));
         }
         let callee = op.callee();
-        let function =
-            self.e.module.get_function(callee).ok_or_else(|| {
-                self.invalid(operation, &format!("there is no function '{callee}'"))
-            })?;
+        let function = self
+            .e
+            .module
+            .get_function(&symbol::of_private(callee))
+            .ok_or_else(|| self.invalid(operation, &format!("there is no function '{callee}'")))?;
         let mut arguments: Vec<V<'ctx>> = operation
             .operands()
             .flat_map(|value| self.registers(value).to_vec())
@@ -142,7 +145,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// A cast that MLIR left between types that are the same here.
     pub(crate) fn same_value(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let of = self.result_type(op)?.element().llvm(self.e.context);
+        let to = self.result_type(op)?;
+        let from = self.type_of(operand(op, 0))?;
+        let is_pointer = |of: &ValueType| matches!(of.element(), Element::Pointer { .. });
+        let alike = from.registers() == to.registers()
+            && from.element().bits() == to.element().bits()
+            && is_pointer(&from) == is_pointer(&to);
+        if op.operand_count() != 1 || op.result_count() != 1 || !alike {
+            let reason = "the two types are not held in the same way".to_owned();
+            return Err(self.unsupported(op, Some(reason)));
+        }
+        let of = to.element().llvm(self.e.context);
         let values = self.map(&[self.registers(operand(op, 0))], |e, v| {
             e.cast(InstructionOpcode::BitCast, v[0], of)
         });

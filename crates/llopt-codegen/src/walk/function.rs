@@ -53,6 +53,8 @@ pub(crate) struct Program<'r> {
     pub(crate) num_ctas: u32,
     /// Threads per warp.
     pub(crate) threads_per_warp: u32,
+    /// Whether a simulator looks at indices.
+    pub(crate) check_indices: bool,
     /// Where decisions are written down.
     pub(crate) journal: Journal,
 }
@@ -213,6 +215,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         match tensor.first_of_runs(&runs) {
             Some(first) => first.into_iter().map(|first| registers[first]).collect(),
             None => registers,
+        }
+    }
+
+    /// Tells a simulator that an index must be below a bound, if one looks.
+    pub(crate) fn expect_below(&self, index: V<'ctx>, bound: u32) {
+        if self.program.check_indices {
+            self.e.expect_below(index, bound);
         }
     }
 

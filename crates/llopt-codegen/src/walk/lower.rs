@@ -25,7 +25,7 @@ use llopt_target::Feature;
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
-use melior::ir::{BlockLike, Module as SourceModule, OperationRef, Type};
+use melior::ir::{BlockLike, Module as SourceModule, OperationRef, RegionLike, Type};
 
 use crate::error::CodegenError;
 use crate::llvm::emitter::{Emitter, V, function_type};
@@ -38,6 +38,7 @@ use crate::walk::function::{
     FunctionLowering, HiddenArguments, Lowered, Program, Registers, integer_attribute,
 };
 use crate::walk::location::{LineTable, describe};
+use crate::walk::symbol;
 
 /// What a launcher must know about a kernel; the names are those of Triton's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub struct LoweredModule<'ctx> {
     pub module: Module<'ctx>,
     /// The kernel's launch data.
     pub metadata: Metadata,
+    /// Device libraries that were linked without being named.
+    pub libraries: Vec<std::path::PathBuf>,
     /// What was decided, in the order of emission, if the options ask to keep it.
     pub decisions: Vec<Decision>,
 }
@@ -119,6 +122,7 @@ pub fn lower<'ctx>(
             Some(_) => None,
             None => asked_registers,
         },
+        check_indices: options.check_indices,
         journal: Journal::new(options.keep_decisions),
     };
     let launch = Launch {
@@ -161,7 +165,7 @@ pub fn lower<'ctx>(
                     message,
                 });
             }
-            kernel = Some(function.sym_name().to_owned());
+            kernel = Some(symbol::of_kernel(function.sym_name()));
             tensor_descriptors.extend(
                 declaration
                     .descriptors
@@ -210,6 +214,7 @@ pub fn lower<'ctx>(
     Ok(LoweredModule {
         module: e.module,
         metadata,
+        libraries: Vec::new(),
         decisions: program.journal.into_decisions(),
     })
 }
@@ -249,7 +254,8 @@ fn functions<'c, 'a>(source: &'a SourceModule<'c>) -> Vec<tt::FuncOp<'c, 'a>> {
     let mut found = Vec::new();
     while let Some(op) = next {
         next = op.next_in_block();
-        found.extend(tt::FuncOp::of(op));
+        // One without a body has nothing to call.
+        found.extend(tt::FuncOp::of(op).filter(|function| function.body().first_block().is_some()));
     }
     found
 }
@@ -320,8 +326,13 @@ fn declare<'ctx>(
     } else {
         Linkage::Internal
     };
+    let name = if is_kernel {
+        symbol::of_kernel(function.sym_name())
+    } else {
+        symbol::of_private(function.sym_name())
+    };
     let llvm = e.module.add_function(
-        function.sym_name(),
+        &name,
         function_type(e.context, output, &inputs),
         Some(linkage),
     );

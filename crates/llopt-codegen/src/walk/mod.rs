@@ -8,3 +8,4 @@ pub(crate) mod function;
 pub(crate) mod location;
 pub mod lower;
 pub(crate) mod partitions;
+pub mod symbol;

@@ -18,6 +18,7 @@ use crate::machine::launch::Grid;
 use crate::machine::report::FindingKind;
 use crate::machine::warp::{Activation, Path, Row, State, Warp};
 use crate::memory::bulk::BulkGroups;
+use crate::memory::footprint::Watch;
 use crate::memory::global::GlobalMemory;
 use crate::memory::shadow::{Clocks, Knowledge, Shadow};
 use crate::memory::transfer::TransactionBarrier;
@@ -105,6 +106,8 @@ pub(crate) struct Block<'a, const W: usize> {
     pub(crate) id: [u32; 3],
     pub(crate) shared: Vec<u8>,
     pub(crate) shadow: Option<Shadow>,
+    /// The sanitizer's view of global memory.
+    pub(crate) watch: Option<Watch>,
     pub(crate) clocks: Clocks,
     /// Number of the access being performed.
     pub(crate) sequence: u32,
@@ -182,6 +185,7 @@ impl<'a, const W: usize> Block<'a, W> {
             id,
             shared: vec![0; shared_bytes],
             shadow: grid.sanitize.then(|| Shadow::new(shared_bytes)),
+            watch: grid.sanitize.then(Watch::new),
             clocks: Clocks::new(warp_count, grid.lockstep),
             sequence: 0,
             counters,

@@ -654,6 +654,17 @@ pub(crate) enum Op {
     /// Stops with a finding.
     Trap(SiteId),
     Print(Box<Print>),
+    /// Something that must hold, for the sanitizer.
+    Expect(Box<Expectation>),
+}
+
+/// What the sanitizer expects of a value.
+#[derive(Debug)]
+pub(crate) struct Expectation {
+    pub(crate) value: Slot,
+    /// How many it chooses from; `None` for a divisor, which is not to be zero.
+    pub(crate) below: Option<u64>,
+    pub(crate) site: SiteId,
 }
 
 /// A collective with the lanes that must take part.

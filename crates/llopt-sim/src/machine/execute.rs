@@ -1,8 +1,9 @@
 //! Executing a path of a warp: scalar operations on rows, control flow, and the way to everything else.
 
 use crate::machine::block::{Block, Executed, Stop};
-use crate::machine::bytecode::{EdgeId, LaneMask, Op, Slot, Special, Terminator};
+use crate::machine::bytecode::{EdgeId, Expectation, LaneMask, Op, Slot, Special, Terminator};
 use crate::machine::findings::source;
+use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Activation, Path, Row, State, Warp, lanes};
 
@@ -344,8 +345,40 @@ impl<const W: usize> Block<'_, W> {
                 )));
             }
             Op::Print(print) => self.print(warp, frame, print, mask)?,
+            Op::Expect(expectation) => self.expect(warp, frame, expectation, mask),
         }
         Ok(Flow::Next)
+    }
+
+    /// Reports the first lane whose value is not what it must be.
+    fn expect(&mut self, warp: &Warp<W>, frame: usize, expected: &Expectation, mask: u64) {
+        if !self.grid.sanitize {
+            return;
+        }
+        let row = &warp.frames[frame].rows[expected.value as usize];
+        let holds = |value: u64| match expected.below {
+            Some(bound) => value < bound,
+            None => value != 0,
+        };
+        let Some(lane) = lanes(mask).find(|&lane| !holds(row[lane])) else {
+            return;
+        };
+        let (kind, message) = match expected.below {
+            Some(bound) => (
+                FindingKind::IndexOutOfRange,
+                format!(
+                    "the index {} is out of range: there are {bound}",
+                    row[lane] as i32
+                ),
+            ),
+            None => (
+                FindingKind::DivisionByZero,
+                "an integer is divided by zero".to_owned(),
+            ),
+        };
+        let (program, site) = (self.program, expected.site);
+        self.findings
+            .add(program, kind, warp.index, lane, None, site, &message);
     }
 
     /// Whether all members of an operation between lanes are here; if not, the path waits for them.

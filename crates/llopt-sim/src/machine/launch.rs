@@ -17,9 +17,11 @@ use crate::machine::block::{Block, Stop};
 use crate::machine::bytecode::{Parameter, Program};
 use crate::machine::counters::Counters;
 use crate::machine::findings::Findings;
-use crate::machine::report::Report;
+use crate::machine::report::{Finding, FindingKind, Report};
 use crate::memory::bulk::{DESCRIPTOR_BYTES, TensorMap};
+use crate::memory::footprint::{self, Conflict, Footprint, Watch};
 use crate::memory::global::GlobalMemory;
+use crate::memory::watch::describe as describe_actor;
 
 /// Called with (blocks done, blocks in all), from any thread.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
@@ -144,6 +146,8 @@ pub struct Options<'a> {
     pub instruction_limit: u64,
     /// Threads of the host; all cores when `None`.
     pub threads: Option<usize>,
+    /// The order in which blocks run.
+    pub order: Order,
     /// Called now and then.
     pub progress: Option<Progress<'a>>,
 }
@@ -154,7 +158,52 @@ impl Default for Options<'_> {
             sanitize: true,
             instruction_limit: 500_000_000,
             threads: None,
+            order: Order::Ascending,
             progress: None,
+        }
+    }
+}
+
+/// An order of blocks. A GPU promises none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By their numbers.
+    #[default]
+    Ascending,
+    /// The last first.
+    Descending,
+    /// Mixed by a number.
+    Shuffled(u64),
+}
+
+impl Order {
+    /// The number of the block that runs at a position among `total`.
+    fn block(self, position: u64, total: u64) -> u64 {
+        match self {
+            Self::Ascending => position,
+            Self::Descending => total - 1 - position,
+            Self::Shuffled(seed) => shuffled(seed, position, total),
+        }
+    }
+}
+
+/// A permutation of the numbers below `total`: four rounds of a Feistel network on the next even number of bits, again and
+/// again until the result is below.
+fn shuffled(seed: u64, position: u64, total: u64) -> u64 {
+    let half = (64 - total.leading_zeros()).div_ceil(2).max(1);
+    let mask = (1u64 << half) - 1;
+    let mut at = position;
+    loop {
+        let (mut left, mut right) = (at >> half, at & mask);
+        for round in 0..4u64 {
+            let mixed = (right + round + 1)
+                .wrapping_mul(seed | 1)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (left, right) = (right, left ^ (mixed >> 32 & mask));
+        }
+        at = left << half | right;
+        if at < total {
+            return at;
         }
     }
 }
@@ -293,12 +342,12 @@ fn place_arguments(
     {
         let value = match (parameter, argument) {
             (Parameter::Pointer(_), Argument::Buffer(bytes)) => {
-                let address = memory.add(bytes, true, true);
+                let address = memory.add_argument(bytes, true);
                 buffers.push((index, address));
                 address
             }
             (Parameter::Pointer(_), Argument::Uninitialized(bytes)) => {
-                let address = memory.add(&vec![0; *bytes], true, false);
+                let address = memory.add_argument(&vec![0; *bytes], false);
                 buffers.push((index, address));
                 address
             }
@@ -317,7 +366,7 @@ fn place_arguments(
                     && tensor.shape.len() == tensor.box_shape.len()
                     && tensor.shape.len() == tensor.strides.len() =>
             {
-                let address = memory.add(&tensor.contents, true, true);
+                let address = memory.add_argument(&tensor.contents, true);
                 buffers.push((index, address));
                 memory.add(&tensor.map(address).encode(), false, true)
             }
@@ -382,6 +431,7 @@ fn hidden_arguments(launch: &Launch) -> Vec<u8> {
 /// What a block leaves behind.
 struct Remains {
     findings: Findings,
+    footprint: Footprint,
     output: Vec<String>,
 }
 
@@ -416,8 +466,12 @@ fn run_grid<const W: usize>(
     counters.summarize(program, &mut report);
     let mut findings = Findings::default();
     let mut failure = None;
+    let mut numbers = Vec::new();
+    let mut footprints = Vec::new();
     for (number, result) in results {
         findings.merge(result.1.findings);
+        numbers.push(number);
+        footprints.push(result.1.footprint);
         report.output.extend(result.1.output);
         if failure.is_none()
             && let Err(stop) = result.0
@@ -426,6 +480,13 @@ fn run_grid<const W: usize>(
         }
     }
     report.findings = findings.into_list();
+    report.unwatched_blocks = footprints.iter().filter(|f| f.is_incomplete).count() as u64;
+    for conflict in footprint::conflicts(&footprints) {
+        let id = |block: usize| coordinates(grid, numbers[block]);
+        report
+            .findings
+            .push(between_blocks(program, grid, conflict, id));
+    }
     match failure {
         None => Ok(report),
         Some((number, stop)) => {
@@ -445,6 +506,44 @@ fn run_grid<const W: usize>(
     }
 }
 
+/// A race between blocks as a finding, told of the later of the two.
+fn between_blocks(
+    program: &Program,
+    grid: &Grid,
+    conflict: Conflict,
+    id: impl Fn(usize) -> [u32; 3],
+) -> Finding {
+    let (earlier, other, other_writes) = conflict.one;
+    let (block, actor, writes) = conflict.other;
+    let kind = if writes && other_writes {
+        FindingKind::GlobalWriteWriteRace
+    } else {
+        FindingKind::GlobalReadWriteRace
+    };
+    let verb = |writes: bool| if writes { "write" } else { "read" };
+    let [x, y, z] = id(earlier);
+    let message = format!(
+        "a {} of global memory races with the {} of another block, block ({x}, {y}, {z}) {}",
+        verb(writes),
+        verb(other_writes),
+        describe_actor(program, other)
+    );
+    // Nothing says how many pairs of threads there are.
+    let warps = grid.threads().div_ceil(grid.target.warp_size()) as usize;
+    let mut findings = Findings::new(id(block), warps);
+    let (warp, lane) = (actor.warp.into(), actor.lane.into());
+    findings.add(
+        program,
+        kind,
+        warp,
+        lane,
+        Some(conflict.address),
+        actor.site,
+        &message,
+    );
+    findings.into_list().swap_remove(0)
+}
+
 type BlockResult = (u64, (Result<(), Stop>, Remains));
 
 fn finish<const W: usize>(
@@ -457,6 +556,9 @@ fn finish<const W: usize>(
         result,
         Remains {
             findings: block.findings,
+            footprint: block
+                .watch
+                .map_or_else(Footprint::default, Watch::footprint),
             output: block.output,
         },
     )
@@ -480,11 +582,11 @@ fn run_in_order<const W: usize>(
                 program,
                 memory,
                 grid,
-                coordinates(grid, next),
+                coordinates(grid, options.order.block(next, total)),
                 Counters::new(program),
             );
             next += 1;
-            (next - 1, block)
+            (options.order.block(next - 1, total), block)
         } else if let Some(waiting) = queue.pop_front() {
             waiting
         } else {
@@ -525,12 +627,13 @@ fn run_in_parallel<const W: usize>(
         let mut counters = Counters::new(program);
         let mut results = Vec::new();
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
+            let position = next.fetch_add(1, Ordering::Relaxed);
             // Blocks before a failed one still run, so that the first failure is always the one reported.
-            if number as u64 >= total || number > failed_at.load(Ordering::Relaxed) {
+            if position as u64 >= total || position > failed_at.load(Ordering::Relaxed) {
                 break;
             }
-            let id = coordinates(grid, number as u64);
+            let number = options.order.block(position as u64, total);
+            let id = coordinates(grid, number);
             let mut block = Block::<W>::new(program, memory, grid, id, Counters::new(program));
             let result = loop {
                 match block.run(TIME_SLICE) {
@@ -540,9 +643,9 @@ fn run_in_parallel<const W: usize>(
                 }
             };
             if result.is_err() {
-                failed_at.fetch_min(number, Ordering::Relaxed);
+                failed_at.fetch_min(position, Ordering::Relaxed);
             }
-            results.push((number as u64, finish(block, result, &mut counters)));
+            results.push((number, finish(block, result, &mut counters)));
             let finished = done.fetch_add(1, Ordering::Relaxed) + 1;
             if let Some(progress) = options.progress {
                 progress(finished as u64, total);
@@ -564,4 +667,28 @@ fn run_in_parallel<const W: usize>(
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     results.sort_by_key(|(number, _)| *number);
     (counters, results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+
+    #[test]
+    fn every_order_runs_each_block_once() {
+        for total in [1, 2, 3, 7, 64, 1000] {
+            for order in [
+                Order::Ascending,
+                Order::Descending,
+                Order::Shuffled(1),
+                Order::Shuffled(77),
+            ] {
+                let mut blocks: Vec<u64> = (0..total).map(|at| order.block(at, total)).collect();
+                if total > 100 && matches!(order, Order::Shuffled(_)) {
+                    assert!(!blocks.is_sorted());
+                }
+                blocks.sort_unstable();
+                assert_eq!(blocks, (0..total).collect::<Vec<_>>(), "{order:?}");
+            }
+        }
+    }
 }

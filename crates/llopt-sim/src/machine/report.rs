@@ -19,7 +19,10 @@ pub struct Report {
     pub lane_instructions: u64,
     /// The same per line of source, in the order of the source.
     pub per_source_line: Vec<LineReport>,
-    /// What the sanitizer found, in the order of blocks.
+    /// Blocks that touched more of global memory than the sanitizer keeps the history of: beyond it, it has not looked
+    /// for races.
+    pub unwatched_blocks: u64,
+    /// What the sanitizer found, in the order of blocks, then what it found between blocks.
     pub findings: Vec<Finding>,
     /// Output of the kernel's prints, in the order of blocks.
     pub output: Vec<String>,
@@ -82,6 +85,14 @@ pub enum FindingKind {
     SharedWriteWriteRace,
     /// A read and a write of shared memory, not ordered.
     SharedReadWriteRace,
+    /// Two writes of global memory, not ordered, of different values.
+    GlobalWriteWriteRace,
+    /// A read and a write of global memory, not ordered.
+    GlobalReadWriteRace,
+    /// A division of integers by zero.
+    DivisionByZero,
+    /// An index of a buffer or of a gathered tensor that is not below the number of what it chooses from.
+    IndexOutOfRange,
     /// An access outside of every buffer, of the block's shared memory, or of private memory.
     OutOfBounds,
     /// An access at an address that is no multiple of what the instruction needs.

@@ -28,14 +28,7 @@ impl<const W: usize> Block<'_, W> {
     /// Executes a load or store.
     pub(crate) fn access(&mut self, warp: &mut Warp<W>, frame: usize, access: &Access, mask: u64) {
         self.sequence = self.sequence.wrapping_add(1);
-        let addresses = self.addresses(
-            warp,
-            frame,
-            &access.address,
-            &access.parts,
-            access.store,
-            mask,
-        );
+        let addresses = self.addresses(warp, frame, &access.address, &access.parts, mask);
         for (space, lanes_there, row) in split(access.space, &addresses) {
             match space {
                 Space::Shared => {
@@ -66,7 +59,6 @@ impl<const W: usize> Block<'_, W> {
         frame: usize,
         address: &Address,
         parts: &[Part],
-        _store: bool,
         mask: u64,
     ) -> Addresses<W> {
         let rows = &warp.frames[frame].rows;
@@ -109,7 +101,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    fn find(
+    pub(crate) fn find(
         &mut self,
         kind: FindingKind,
         warp: usize,
@@ -189,21 +181,28 @@ impl<const W: usize> Block<'_, W> {
             access.store,
             access.site,
         );
-        let global = self.global;
+        let (global, watched) = (self.global, self.watch.is_some());
+        let (index, kind) = (warp.index, access.kind());
         let rows = &mut warp.frames[frame].rows;
         for part in &access.parts {
             let row = &mut rows[part.slot as usize];
             if access.store {
                 for lane in lanes(allowed) {
-                    global.write(
-                        addresses[lane] + u64::from(part.offset),
-                        part.bytes,
-                        row[lane],
-                    );
+                    let at = addresses[lane] + u64::from(part.offset);
+                    // Lane by lane, so that one finds what an earlier one has just stored.
+                    if watched {
+                        let new = Some(row[lane]);
+                        self.watch_bytes(index, lane, kind, at, part.bytes, new, access.site);
+                    }
+                    global.write(at, part.bytes, row[lane]);
                 }
             } else {
                 for lane in lanes(allowed) {
-                    row[lane] = global.read(addresses[lane] + u64::from(part.offset), part.bytes);
+                    let at = addresses[lane] + u64::from(part.offset);
+                    if watched {
+                        self.watch_bytes(index, lane, kind, at, part.bytes, None, access.site);
+                    }
+                    row[lane] = global.read(at, part.bytes);
                 }
                 for lane in lanes(mask & !allowed) {
                     row[lane] = 0;
@@ -248,9 +247,8 @@ impl<const W: usize> Block<'_, W> {
         match fault {
             Fault::OutOfBounds(length) => {
                 self.find(FindingKind::OutOfBounds, warp, lane, address, site, || match length {
-                    Some(length) => format!(
-                        "a {verb} of {bytes} bytes at offset {} of a buffer of {length} bytes is out of bounds",
-                        address & ((1 << 36) - 1)
+                    Some((offset, length)) => format!(
+                        "a {verb} of {bytes} bytes at offset {offset} of a buffer of {length} bytes is out of bounds"
                     ),
                     None => format!("a {verb} of {bytes} bytes at {address:#x} lies in no buffer"),
                 });
@@ -596,7 +594,7 @@ impl<const W: usize> Block<'_, W> {
             offset: 0,
             bytes,
         };
-        let addresses = self.addresses(warp, frame, &atomic.address, &[part], true, mask);
+        let addresses = self.addresses(warp, frame, &atomic.address, &[part], mask);
         for &old in &atomic.old {
             for lane in lanes(mask & !addresses.mask) {
                 warp.frames[frame].rows[old as usize][lane] = 0;
@@ -653,11 +651,18 @@ impl<const W: usize> Block<'_, W> {
                         old
                     } else {
                         let old = self.global.read(at, element);
-                        self.global.write(
+                        let new = combine(atomic.op, atomic.bits, old, value, compare);
+                        let (index, site) = (warp.index, atomic.site);
+                        self.watch_bytes(
+                            index,
+                            lane,
+                            Kind::AtomicWrite,
                             at,
                             element,
-                            combine(atomic.op, atomic.bits, old, value, compare),
+                            Some(new),
+                            site,
                         );
+                        self.global.write(at, element, new);
                         old
                     };
                     if let Some(&slot) = atomic.old.get(i) {

@@ -39,6 +39,8 @@ pub(crate) const fn region_of(address: u64) -> Option<usize> {
 struct Region {
     words: Box<[AtomicU64]>,
     length: u64,
+    /// Bytes between the place that numbered regions have and the first one.
+    skew: u64,
     writable: bool,
     /// One byte per byte of data, 1 once written; absent when everything is initialised.
     written: Option<Box<[AtomicU8]>>,
@@ -49,13 +51,15 @@ pub(crate) struct GlobalMemory {
     regions: Vec<Region>,
     /// Regions at addresses of the host's choice, by address.
     mapped: Vec<(u64, Region)>,
+    /// Atomics so far.
+    time: AtomicU32,
 }
 
 /// Why an access to memory failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No buffer holds all of these bytes; the length of the nearest one.
-    OutOfBounds(Option<u64>),
+    /// No buffer holds all of these bytes; the offset in the nearest one, and its length.
+    OutOfBounds(Option<(u64, u64)>),
     /// A store to constant memory.
     ReadOnly,
 }
@@ -65,7 +69,31 @@ impl GlobalMemory {
         Self {
             regions: Vec::new(),
             mapped: Vec::new(),
+            time: AtomicU32::new(0),
         }
+    }
+
+    /// How many atomics there have been.
+    pub(crate) fn time(&self) -> u32 {
+        self.time.load(Ordering::Relaxed)
+    }
+
+    /// The number of an atomic.
+    pub(crate) fn next_time(&self) -> u32 {
+        self.time.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// As [`GlobalMemory::add`], for a buffer that a kernel is given. The distances between such buffers are irregular, so
+    /// that an offset that is too large does not lead from one to another.
+    pub(crate) fn add_argument(&mut self, bytes: &[u8], initialized: bool) -> u64 {
+        let base = self.add(bytes, true, initialized);
+        let number = self.regions.len() as u64;
+        // Multiples of a page below a GiB.
+        let skew = number.wrapping_mul(0x9e37_79b9) % 0x3_ffff << 12;
+        if let Some(region) = self.regions.last_mut() {
+            region.skew = skew;
+        }
+        base + skew
     }
 
     /// Adds a region with these contents; answers its address.
@@ -122,7 +150,8 @@ impl GlobalMemory {
     #[inline]
     fn find(&self, address: u64) -> Option<(&Region, u64)> {
         if let Some(region) = region_of(address).and_then(|r| self.regions.get(r)) {
-            return Some((region, address & ((1 << REGION_BITS) - 1)));
+            let offset = address & ((1 << REGION_BITS) - 1);
+            return Some((region, offset.checked_sub(region.skew)?));
         }
         let index = self.mapped.partition_point(|(base, _)| *base <= address);
         let (base, region) = self.mapped.get(index.checked_sub(1)?)?;
@@ -134,7 +163,7 @@ impl GlobalMemory {
     fn locate(&self, address: u64, bytes: u32) -> Result<(&Region, u64), Fault> {
         let (region, offset) = self.find(address).ok_or(Fault::OutOfBounds(None))?;
         if offset + u64::from(bytes) > region.length {
-            return Err(Fault::OutOfBounds(Some(region.length)));
+            return Err(Fault::OutOfBounds(Some((offset, region.length))));
         }
         Ok((region, offset))
     }
@@ -192,6 +221,7 @@ impl Region {
         Self {
             words,
             length: bytes.len() as u64,
+            skew: 0,
             writable,
             written,
         }
@@ -299,7 +329,7 @@ mod tests {
         assert_eq!(memory.read(a + 8, 1), 9);
         assert_eq!(
             memory.check(a + 6, 4, false),
-            Err(Fault::OutOfBounds(Some(9)))
+            Err(Fault::OutOfBounds(Some((6, 9))))
         );
         assert!(memory.check(b.wrapping_sub(4), 4, false).is_err());
         memory.write(a + 3, 2, 0xbeef);
@@ -307,6 +337,21 @@ mod tests {
         assert!(!memory.is_initialized(b, 4));
         memory.write(b, 4, 0);
         assert!(memory.is_initialized(b, 4) && !memory.is_initialized(b, 5));
+    }
+
+    #[test]
+    fn no_distance_between_arguments_leads_to_another() {
+        let mut memory = GlobalMemory::new();
+        let buffers: Vec<u64> = (0..8)
+            .map(|_| memory.add_argument(&[1; 64], true))
+            .collect();
+        for (i, &one) in buffers.iter().enumerate() {
+            assert_eq!(memory.read(one, 8), 0x0101_0101_0101_0101);
+            assert!(memory.check(one - 1, 1, false).is_err());
+            for far in (1..8).map(|n| n << REGION_BITS) {
+                assert!(memory.check(one + far, 1, false).is_err(), "{i}");
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 pub(crate) mod access;
 pub(crate) mod banks;
 pub(crate) mod bulk;
+pub(crate) mod footprint;
 pub(crate) mod global;
 pub(crate) mod shadow;
 pub(crate) mod transfer;
+pub(crate) mod watch;

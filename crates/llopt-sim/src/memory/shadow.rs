@@ -268,6 +268,30 @@ impl Shadow {
         }
     }
 
+    /// Adds bytes of which nothing is known, and which somebody outside has written.
+    pub(crate) fn grow(&mut self, bytes: usize) {
+        let byte = Byte {
+            write: None,
+            since: Since::None,
+            initialized: true,
+            pending: None,
+        };
+        self.bytes.resize(self.bytes.len() + bytes, byte);
+    }
+
+    /// Where a warp has read a byte since its last plain write, if it has.
+    pub(crate) fn read_by(&self, at: usize, warp: u16) -> Option<SiteId> {
+        let since = match &self.bytes[at].since {
+            Since::None => &[],
+            Since::One(one) => std::slice::from_ref(one),
+            Since::List(list) => &self.lists[*list as usize][..],
+        };
+        let read = since
+            .iter()
+            .find(|past| past.warp == warp && past.kind == Kind::Read);
+        read.map(|read| read.site)
+    }
+
     /// Records a read of a byte; answers what is wrong with it.
     pub(crate) fn read(&mut self, at: usize, stamp: Stamp, clocks: &Clocks) -> Option<Problem> {
         let byte = &self.bytes[at];

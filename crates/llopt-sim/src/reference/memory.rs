@@ -101,9 +101,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 strides: strides(&shape),
                 shape,
             };
-            self.arrays.push(Array {
-                data: vec![0.into(); count(&view.shape)],
-            });
+            let data = vec![0.into(); count(&view.shape)];
+            self.room = self.room.saturating_sub(size_of_val(&*data) as u64);
+            self.arrays.push(Array { data, freed: false });
             if let Some(source) = alloc.src() {
                 let source = self.tensor(source)?;
                 self.write_view(&view, &source);
@@ -129,7 +129,14 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 self.write_view(&view, &source);
                 Vec::new()
             }
-            "ttg.local_dealloc" => Vec::new(),
+            "ttg.local_dealloc" => {
+                let view = view(self)?;
+                let array = &mut self.arrays[view.array];
+                self.room += size_of_val(&*array.data) as u64;
+                array.data = Vec::new();
+                array.freed = true;
+                Vec::new()
+            }
             "ttg.memdesc_index" => {
                 let mut view = view(self)?;
                 let index = self.operand(op, 1)?.signed()?;

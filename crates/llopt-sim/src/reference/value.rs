@@ -111,6 +111,8 @@ impl From<u64> for Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Array {
     pub(super) data: Vec<Entry>,
+    /// Whether it has been given back.
+    pub(super) freed: bool,
 }
 
 /// A view of an array: where each coordinate leads.
@@ -132,6 +134,16 @@ pub(super) enum Value {
     Descriptor(Rc<Descriptor>),
     /// A token of asynchronous operations, all of which complete at once.
     Token,
+}
+
+impl Value {
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Tensor(tensor) => 8 * (tensor.data.len() + tensor.bound.len()) as u64,
+            Self::View(_) | Self::Descriptor(_) | Self::Token => 0,
+        }
+    }
 }
 
 /// Number of elements of a shape.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use llopt_target::{Target, Vendor};
 
 use crate::machine::bytecode::{
-    Access, Address, Atomic, Block, BlockId, Collective, Edge, EdgeId, Function, Line, Meeting, Op,
-    Part, Site, SiteId, Slot, Space, Special, Terminator,
+    Access, Address, Atomic, Block, BlockId, Collective, Edge, EdgeId, Expectation, Function, Line,
+    Meeting, Op, Part, Site, SiteId, Slot, Space, Special, Terminator,
 };
 use crate::machine::row::{self, IntOp, Real, Row1, Row2, Row3};
 
@@ -213,6 +213,13 @@ impl<'t> Emitter<'t> {
         };
         draft.ops.insert(mark, guard);
         draft.lines.insert(mark, line);
+    }
+
+    /// Has the sanitizer look at a value: below a bound, or not zero.
+    pub(crate) fn expect(&mut self, value: Slot, below: Option<u64>) {
+        let site = self.site();
+        let expectation = Expectation { value, below, site };
+        self.push(Op::Expect(Box::new(expectation)));
     }
 
     /// A site for the instruction at hand.

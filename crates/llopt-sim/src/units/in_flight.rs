@@ -92,7 +92,8 @@ fn read_by(op: &Op) -> Vec<Slot> {
         | Op::Fence
         | Op::Nothing
         | Op::Trap(_)
-        | Op::Print(_) => Vec::new(),
+        | Op::Print(_)
+        | Op::Expect(_) => Vec::new(),
     }
 }
 

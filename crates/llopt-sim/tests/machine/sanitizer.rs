@@ -1,8 +1,8 @@
 //! Planted bugs, one per kind, each next to the same kernel without it.
 
-use llopt_sim::{Argument, Error, FindingKind, Report};
+use llopt_sim::{Argument, Error, FindingKind, Launch, Options, Order, Report};
 
-use crate::harness::{data_layout, lanewise, run, run_to_error};
+use crate::harness::{data_layout, lanewise, machine, numbers, run, run_to_error};
 
 /// A kernel of 64 threads with one word of shared memory each at `%p`.
 fn kernel(name: &str, body: &str) -> String {
@@ -262,4 +262,167 @@ fn clean_kernels_have_no_findings() {
         );
         assert_eq!(kinds(&report(name, &body, 64)), [], "{name}");
     }
+}
+
+/// Runs a [`kernel`] on several blocks; `%b` in its body is the block's number.
+fn grid_report(body: &str, blocks: u32, order: Order) -> (Vec<u32>, Report) {
+    let body = format!("%b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n{body}");
+    let arguments = vec![Argument::Buffer(vec![0; 1024])];
+    let mut launch = Launch::new([blocks, 1, 1], 32, arguments);
+    let options = Options {
+        order,
+        ..Options::default()
+    };
+    let ir = kernel("cuda:90", &body);
+    let report = machine("cuda:90", &ir).run(&mut launch, &options);
+    let report = report.unwrap_or_else(|error| panic!("{error}\n{ir}"));
+    (numbers(&launch.arguments[0]), report)
+}
+
+fn grid_kinds(body: &str) -> Vec<FindingKind> {
+    kinds(&grid_report(body, 4, Order::Ascending).1)
+}
+
+#[test]
+fn blocks_that_store_different_values_to_one_address() {
+    let body = |value: &str| format!("store i32 {value}, ptr addrspace(1) %o, !dbg !7");
+    assert_eq!(grid_kinds(&body("5")), []);
+    assert_eq!(grid_kinds(&body("%i")), []);
+    let (_, report) = grid_report(&body("%b"), 4, Order::Ascending);
+    assert_eq!(kinds(&report), [FindingKind::GlobalWriteWriteRace]);
+    let finding = report.findings[0].to_string();
+    for part in [
+        "kernel.py:42:7: a write of global memory races with the write of another block, block (0, 0, 0) warp 0 lane ",
+        "(block (1, 0, 0), warp 0, lane ",
+    ] {
+        assert!(finding.contains(part), "{finding}");
+    }
+}
+
+#[test]
+fn a_block_that_reads_what_another_writes() {
+    let body = |next: &str| {
+        format!(
+            "%n = add i32 %b, {next}
+             %from = getelementptr i32, ptr addrspace(1) %out, i32 %n
+             %to = getelementptr i32, ptr addrspace(1) %out, i32 %b
+             %v = load i32, ptr addrspace(1) %from
+             %w = add i32 %v, 1
+             store i32 %w, ptr addrspace(1) %to"
+        )
+    };
+    // Each block its own word, in place: all threads of the block load what one of them changes first.
+    assert_eq!(grid_kinds(&body("0")), []);
+    assert_eq!(grid_kinds(&body("8")), []);
+    assert!(grid_kinds(&body("1")).contains(&FindingKind::GlobalReadWriteRace));
+}
+
+#[test]
+fn updates_that_are_lost_and_atomics_mixed_with_stores() {
+    let lost = "%v = load i32, ptr addrspace(1) %o
+                %w = add i32 %v, 1
+                store i32 %w, ptr addrspace(1) %o";
+    assert!(grid_kinds(lost).contains(&FindingKind::GlobalReadWriteRace));
+    let atomic = "%v = atomicrmw add ptr addrspace(1) %o, i32 1 monotonic";
+    assert_eq!(grid_kinds(atomic), []);
+    let mixed = "%f = icmp eq i32 %b, 2
+                 br i1 %f, label %plain, label %update
+               plain:
+                 store i32 7, ptr addrspace(1) %o
+                 br label %end
+               update:
+                 %v = atomicrmw add ptr addrspace(1) %o, i32 1 monotonic
+                 br label %end
+               end:";
+    assert!(grid_kinds(mixed).contains(&FindingKind::GlobalWriteWriteRace));
+}
+
+/// The last of the blocks to arrive reads what all have written: the usual end of a reduction.
+#[test]
+fn a_counter_orders_what_comes_before_with_what_comes_after() {
+    let body = |counted: &str| {
+        format!(
+            "%place = add i32 %b, 64
+             %mine = getelementptr i32, ptr addrspace(1) %out, i32 %place
+             %counter = getelementptr i32, ptr addrspace(1) %out, i32 128
+             %first = icmp eq i32 %i, 0
+             br i1 %first, label %work, label %end
+           work:
+             store i32 %b, ptr addrspace(1) %mine
+             %count = {counted}
+             %last = icmp eq i32 %count, 3
+             br i1 %last, label %read, label %end
+           read:
+             %other = getelementptr i32, ptr addrspace(1) %out, i32 64
+             %v = load i32, ptr addrspace(1) %other
+             br label %end
+           end:"
+        )
+    };
+    let counted = "atomicrmw add ptr addrspace(1) %counter, i32 1 acq_rel";
+    assert_eq!(grid_kinds(&body(counted)), []);
+    // Without the counter, by the number of the block.
+    assert_eq!(
+        grid_kinds(&body("add i32 %b, 0")),
+        [FindingKind::GlobalReadWriteRace]
+    );
+}
+
+#[test]
+fn warps_of_a_block_that_meet_in_global_memory() {
+    let body = |barrier: &str| {
+        format!(
+            "store i32 %i, ptr addrspace(1) %o
+             {barrier}
+             %j = xor i32 %i, 32
+             %q = getelementptr i32, ptr addrspace(1) %out, i32 %j
+             %v = load i32, ptr addrspace(1) %q"
+        )
+    };
+    assert_eq!(kinds(&report("cuda:90", &body(NV), 64)), []);
+    let found = report("cuda:90", &body(""), 64);
+    assert_eq!(kinds(&found), [FindingKind::GlobalReadWriteRace]);
+}
+
+#[test]
+fn a_result_that_depends_on_the_order_of_blocks() {
+    let body = "store i32 %b, ptr addrspace(1) %o";
+    let of = |order| grid_report(body, 4, order).0[0];
+    assert_eq!((of(Order::Ascending), of(Order::Descending)), (3, 0));
+}
+
+#[test]
+fn a_division_by_zero() {
+    for (divisor, expected) in [("%i", vec![FindingKind::DivisionByZero]), ("%j", vec![])] {
+        let body = format!(
+            "%j = add i32 %i, 1
+             %q = udiv i32 7, {divisor}
+             store i32 %q, ptr addrspace(1) %o"
+        );
+        assert_eq!(kinds(&report("cuda:90", &body, 32)), expected);
+        assert_eq!(kinds(&report("hip:gfx1100", &body, 32)), expected);
+    }
+}
+
+#[test]
+fn an_index_that_is_out_of_range() {
+    let ir = |bound: u32| {
+        kernel(
+            "cuda:90",
+            &format!("call void @llopt_expect_below(i32 %i, i32 {bound})"),
+        ) + "declare void @llopt_expect_below(i32, i32)\n"
+    };
+    let of = |bound| {
+        kinds(
+            &run(
+                "cuda:90",
+                &ir(bound),
+                32,
+                vec![Argument::Buffer(vec![0; 64])],
+            )
+            .1,
+        )
+    };
+    assert_eq!(of(32), []);
+    assert_eq!(of(31), [FindingKind::IndexOutOfRange]);
 }

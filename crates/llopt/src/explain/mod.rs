@@ -16,8 +16,8 @@ use llopt_codegen::walk::decision::{
 use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
-use crate::contain::contained;
-use crate::{Error, Options, Source, Timings, compiler, module, session};
+use crate::contain::contained_within;
+use crate::{Error, Options, Source, Timings, compiler, input, session};
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -132,10 +132,10 @@ pub struct Width {
 pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error> {
     let (source, mut options) = (source.clone(), options.clone());
     options.keep_decisions = true;
-    contained(move || {
+    contained_within(Some(options.budget), move || {
         let mut time = Timings::default();
         let context = session::context()?;
-        let module = module::parse(&context, &source)?;
+        let module = input::read(&context, &source, &options)?;
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;

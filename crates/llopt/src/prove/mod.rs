@@ -33,7 +33,9 @@ use serde::Serialize;
 
 use crate::contain::contained;
 use crate::execution::{Engines, run_everywhere};
-use crate::{Diagnostic, Error, ErrorClass, Options, Source, Timings, compiler, module, session};
+use crate::{
+    Diagnostic, Error, ErrorClass, Options, Source, Timings, compiler, input, module, session,
+};
 use kernel::Kernel;
 
 /// What became of one op.
@@ -166,7 +168,7 @@ type Found = (String, String, String, Result<Kernel, String>);
 
 fn collect(source: &Source, options: &Options) -> Result<Vec<Found>, Error> {
     let context = session::context()?;
-    let module = module::parse(&context, source)?;
+    let module = input::read(&context, source, options)?;
     let mut time = Timings::default();
     compiler::to_layouts(&context, &module, options, &mut time)?;
     let mut found = Vec::new();

@@ -1,8 +1,25 @@
 //! The language server `llopt-lsp-server`: editors start it, and it shows them errors, hover texts
 //! and definitions in files of the dialects. `docs/language-server.md` says how to set one up.
+//!
+//! While a file is edited, it is damaged most of the time, and MLIR's parser has bugs. So two processes share the work:
+//! this one passes messages on, and a child is the server. If the child dies, another one takes its place: it is told
+//! what the first was told when it began and which files are open, all but the one whose text ended the first; that
+//! file shows what happened, and requests that nobody will answer any more are answered with an error.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::process::ExitCode;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use serde_json::{Value, json};
+
+/// Set for the child.
+const IN_CHILD: &str = "LLOPT_LSP_CHILD";
+
+/// Deaths after which there is no other child.
+const MOST_DEATHS: u32 = 20;
 
 fn main() -> ExitCode {
     let mut arguments = Vec::new();
@@ -15,6 +32,19 @@ fn main() -> ExitCode {
             }
         }
     }
+    // Options of MLIR may change the form of messages, or ask for nothing but help.
+    let alone = arguments.len() > 1
+        || env::var_os(IN_CHILD).is_some()
+        || env::var_os("LLOPT_NO_ISOLATION").is_some();
+    if !alone {
+        return match supervise() {
+            Ok(status) => status,
+            Err(error) => {
+                eprintln!("llopt-lsp-server: error: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match llopt::language_server_main(arguments) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
@@ -22,5 +52,238 @@ fn main() -> ExitCode {
             eprintln!("llopt-lsp-server: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// What both directions know.
+#[derive(Default)]
+struct Session {
+    /// The child's input; `None` once the client has ended the session.
+    input: Option<ChildStdin>,
+    /// What the client said when it began.
+    greeting: Vec<Value>,
+    /// What was said about each open file.
+    files: BTreeMap<String, Vec<Value>>,
+    /// The file of the last message that had one.
+    last_file: Option<String>,
+    /// Requests without an answer, by their numbers as text.
+    waiting: BTreeMap<String, Value>,
+    /// Answers that the client has had from an earlier child.
+    known: BTreeSet<String>,
+}
+
+/// Passes messages on until the client ends, or no child lives.
+fn supervise() -> io::Result<ExitCode> {
+    let session = Arc::new(Mutex::new(Session::default()));
+    let mut child = start(&session)?;
+    let of_client = session.clone();
+    thread::spawn(move || {
+        let mut input = BufReader::new(io::stdin());
+        while let Ok(Some(message)) = read(&mut input) {
+            let mut session = locked(&of_client);
+            session.note(&message);
+            session.send(&message);
+        }
+        locked(&of_client).input = None;
+    });
+    let mut deaths = 0;
+    loop {
+        if let Some(output) = child.stdout.take() {
+            let mut output = BufReader::new(output);
+            while let Ok(Some(message)) = read(&mut output) {
+                let is_news = locked(&session).answered(&message);
+                if is_news {
+                    write(&mut io::stdout(), &message)?;
+                }
+            }
+        }
+        let status = child.wait()?;
+        if let Some(code) = status.code() {
+            return Ok(ExitCode::from(code as u8));
+        }
+        deaths += 1;
+        if deaths > MOST_DEATHS || locked(&session).input.is_none() {
+            return Ok(ExitCode::FAILURE);
+        }
+        for message in locked(&session).mourn() {
+            write(&mut io::stdout(), &message)?;
+        }
+        child = start(&session)?;
+    }
+}
+
+/// Starts a child and tells it what the one before knew.
+fn start(session: &Mutex<Session>) -> io::Result<Child> {
+    let mut child = Command::new(env::current_exe()?)
+        .env(IN_CHILD, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut session = locked(session);
+    session.input = child.stdin.take();
+    let greeting = session.greeting.clone();
+    let files: Vec<Value> = session.files.values().flatten().cloned().collect();
+    for message in greeting.iter().chain(&files) {
+        session.send(message);
+    }
+    Ok(child)
+}
+
+fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    fn send(&mut self, message: &Value) {
+        if let Some(input) = &mut self.input {
+            // A child that is gone is noticed where its output ends.
+            let _ = write(input, message);
+        }
+    }
+
+    /// Keeps what another child would have to know of a message of the client.
+    fn note(&mut self, message: &Value) {
+        let method = message["method"].as_str().unwrap_or_default();
+        let uri = message["params"]["textDocument"]["uri"].as_str();
+        if let Some(uri) = uri {
+            self.last_file = Some(uri.to_owned());
+        }
+        match (method, uri) {
+            ("initialize" | "initialized", _) => self.greeting.push(message.clone()),
+            ("textDocument/didOpen", Some(uri)) => {
+                self.files.insert(uri.to_owned(), vec![message.clone()]);
+            }
+            ("textDocument/didChange", Some(uri)) => {
+                // A file that ended a child is not shown to another until it is opened again.
+                if let Some(said) = self.files.get_mut(uri) {
+                    said.push(message.clone());
+                }
+            }
+            ("textDocument/didClose", Some(uri)) => {
+                self.files.remove(uri);
+            }
+            _ => {}
+        }
+        if !method.is_empty()
+            && let Some(id) = message.get("id")
+        {
+            self.waiting.insert(id.to_string(), id.clone());
+        }
+    }
+
+    /// Whether a message of a child is news to the client.
+    fn answered(&mut self, message: &Value) -> bool {
+        let Some(id) = message
+            .get("id")
+            .filter(|_| message.get("method").is_none())
+        else {
+            return true;
+        };
+        let id = id.to_string();
+        self.waiting.remove(&id);
+        self.known.insert(id)
+    }
+
+    /// What to tell the client when a child has died.
+    fn mourn(&mut self) -> Vec<Value> {
+        const SAID: &str = "bug in llopt: this file ends the language server; it is left out until it is opened again";
+        let mut messages = Vec::new();
+        if let Some(uri) = self.last_file.take() {
+            self.files.remove(&uri);
+            let start = json!({"line": 0, "character": 0});
+            let range = json!({"start": start, "end": start});
+            let diagnostic =
+                json!({"range": range, "severity": 1, "source": "llopt", "message": SAID});
+            messages.push(json!({
+                "jsonrpc": "2.0",
+                "method": "textDocument/publishDiagnostics",
+                "params": {"uri": uri, "diagnostics": [diagnostic]},
+            }));
+        }
+        for (key, id) in std::mem::take(&mut self.waiting) {
+            self.known.insert(key);
+            let error =
+                json!({"code": -32603, "message": "the language server has died of the file"});
+            messages.push(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        }
+        messages
+    }
+}
+
+/// The next message; `None` at the end.
+fn read(input: &mut impl BufRead) -> io::Result<Option<Value>> {
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        if input.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let line = line.trim();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok();
+        }
+    }
+    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "a message without a length");
+    let length: u64 = length.ok_or_else(invalid)?;
+    let mut text = Vec::new();
+    input.take(length).read_to_end(&mut text)?;
+    Ok(Some(serde_json::from_slice(&text)?))
+}
+
+fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
+    let text = message.to_string();
+    write!(output, "Content-Length: {}\r\n\r\n{text}", text.len())?;
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_they_are_written() {
+        let message = json!({"id": 1, "method": "é"});
+        let mut bytes = Vec::new();
+        write(&mut bytes, &message).unwrap();
+        write(&mut bytes, &json!(2)).unwrap();
+        let mut input = &bytes[..];
+        assert_eq!(read(&mut input).unwrap(), Some(message));
+        assert_eq!(read(&mut input).unwrap(), Some(json!(2)));
+        assert_eq!(read(&mut input).unwrap(), None);
+    }
+
+    #[test]
+    fn the_file_that_ended_a_child_is_left_out() {
+        let mut session = Session::default();
+        let about = |method: &str, uri: &str| json!({"method": method, "params": {"textDocument": {"uri": uri}}});
+        session.note(&json!({"id": 1, "method": "initialize"}));
+        assert!(session.answered(&json!({"id": 1, "result": {}})));
+        session.note(&about("textDocument/didOpen", "a"));
+        session.note(&about("textDocument/didOpen", "b"));
+        let mut hover = about("textDocument/hover", "b");
+        hover["id"] = json!(2);
+        session.note(&hover);
+        let said = session.mourn();
+        assert_eq!(said.len(), 2);
+        assert_eq!(
+            (&said[0]["params"]["uri"], &said[1]["id"]),
+            (&json!("b"), &json!(2))
+        );
+        assert_eq!(session.files.keys().collect::<Vec<_>>(), ["a"]);
+        // The greeting is said again, and its answer is no news.
+        assert_eq!(session.greeting.len(), 1);
+        assert!(!session.answered(&json!({"id": 1, "result": {}})));
+        session.note(&about("textDocument/didChange", "b"));
+        assert!(
+            session
+                .mourn()
+                .iter()
+                .all(|message| message.get("id").is_none())
+        );
     }
 }

@@ -29,6 +29,14 @@ const ALLOWED: &[(&str, &str)] = &[
         "handlers of the process for what LLVM and the allocator do",
     ),
     (
+        "crates/llopt/src/isolation.rs",
+        "a process that splits in two, and what the two share",
+    ),
+    (
+        "crates/llopt-fuzz/src/main.rs",
+        "a process for each hostile input",
+    ),
+    (
         "crates/llopt-sim/src/translate/ir.rs",
         "what inkwell lacks of LLVM's interface",
     ),

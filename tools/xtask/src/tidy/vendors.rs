@@ -38,16 +38,10 @@ const SINGLE: &[(&str, &str)] = &[
 ];
 
 /// Files outside of `targets/` that name a vendor, and why.
-const NAMED: &[(&str, &str)] = &[
-    (
-        "llvm/c_api.rs",
-        "LLVM's back ends are registered and told their switches by name, once for the process",
-    ),
-    (
-        "llvm/device_library.rs",
-        "each vendor's libraries come with the options and variables that name their files",
-    ),
-];
+const NAMED: &[(&str, &str)] = &[(
+    "llvm/c_api.rs",
+    "LLVM's back ends are registered and told their switches by name, once for the process",
+)];
 
 /// Parts of words that are a vendor's.
 const NAMES: [&str; 6] = ["nvptx", "amdgpu", "nvvm", "amdgcn", "nvidia", "amdhsa"];

@@ -185,6 +185,31 @@ impl<'ctx> Emitter<'ctx> {
             .expect_basic("bug in llopt: library functions have results")
     }
 
+    /// Calls the function that a simulator provides to look at an index. It touches no memory that anybody else sees, so
+    /// that the code around it is what it would be without.
+    pub fn expect_below(&self, index: V<'ctx>, bound: u32) {
+        const NAME: &str = "llopt_expect_below";
+        /// Reads and writes of memory that the module cannot reach.
+        const INACCESSIBLE: u64 = 3 << 2;
+        let word = self.context.i32_type();
+        let of = self
+            .context
+            .void_type()
+            .fn_type(&[word.into(), word.into()], false);
+        let function = self.declare(NAME, of, false);
+        for (kind, value) in [
+            (self.kinds.willreturn, 0),
+            (self.kinds.memory, INACCESSIBLE),
+        ] {
+            let attribute = self.context.create_enum_attribute(kind, value);
+            function.add_attribute(AttributeLoc::Function, attribute);
+        }
+        self.call(
+            function,
+            &[index, word.const_int(bound.into(), false).into()],
+        );
+    }
+
     /// Inline assembly with `results` (several come back as members of a structure).
     pub fn inline_asm(
         &self,

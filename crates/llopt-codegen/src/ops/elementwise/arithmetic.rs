@@ -178,6 +178,9 @@ const FUNCTIONS: &[(&str, Math)] = &[
     ("round", Math::Other("round")),
 ];
 
+/// Operations of `arith` that have values of any type.
+const MOVES: [&str; 4] = ["bitcast", "extf", "select", "truncf"];
+
 fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
     table
         .iter()
@@ -192,6 +195,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let mnemonic = full.strip_prefix("arith.").unwrap_or(&full);
         if mnemonic == "constant" {
             return self.constant(op);
+        }
+        if !MOVES.contains(&mnemonic) {
+            self.check_arithmetic(op)?;
         }
         let operands: Vec<_> = op.operands().map(|value| self.registers(value)).collect();
         if let Some(function) = find(BINARY, mnemonic) {
@@ -261,6 +267,20 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
+    /// Whether there is arithmetic on the types of an operation. Eight-bit floats have none: they travel as
+    /// integers, and are computed with in a wider type.
+    pub(crate) fn check_arithmetic(&self, op: OperationRef<'c, 'a>) -> Lowered {
+        for value in op.operands().chain(op.results().map(Into::into)) {
+            if let Element::Float8(format) = self.type_of(value)?.element() {
+                let reason = format!(
+                    "there is no arithmetic on {format:?}, which can be converted to wider types"
+                );
+                return Err(self.unsupported(op, Some(reason)));
+            }
+        }
+        Ok(())
+    }
+
     fn add_extended(
         &mut self,
         op: OperationRef<'c, 'a>,
@@ -292,6 +312,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn math(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
         let full = name(op);
         let mnemonic = full.strip_prefix("math.").unwrap_or(&full);
+        if mnemonic != "absf" {
+            self.check_arithmetic(op)?;
+        }
         let operands: Vec<_> = op.operands().map(|value| self.registers(value)).collect();
         let element = self.result_type(op)?.element();
         let of = element.llvm(self.e.context);

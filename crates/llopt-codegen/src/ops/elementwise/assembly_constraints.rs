@@ -111,6 +111,10 @@ impl Read {
                     Some(letters @ 1..) => 2 + letters as usize,
                     _ => return Err("does not say how many letters follow '@'"),
                 },
+                // LLVM would pass the address of a value, which has none.
+                'm' | 'o' | 'V' => {
+                    return Err("asks for memory, which a value of a tile is not in");
+                }
                 single => single.len_utf8(),
             };
             codes = codes.get(length..).ok_or("ends too early")?;
@@ -133,7 +137,7 @@ mod tests {
             ("=r,0", 1, 1),
             ("={r1},%r,r", 1, 2),
             ("=^Yz,@3abc", 1, 1),
-            ("=r|m,r|m", 1, 1),
+            ("=r|f,r|f", 1, 1),
         ] {
             assert_eq!(check(constraints, outputs, inputs), Ok(()), "{constraints}");
         }
@@ -145,6 +149,8 @@ mod tests {
             ("=f,f,q", 1, 1, "list 2 inputs, not 1"),
             ("=f,f", 2, 1, "list 1 output, not 2"),
             ("r,=r", 1, 1, "'=r' is an output after an input"),
+            ("=m,m", 1, 1, "'=m' asks for memory"),
+            ("=r,rm", 1, 1, "'rm' asks for memory"),
             ("=r,~{memory},r", 1, 1, "'r' comes after a clobber"),
             ("=r,,r", 1, 1, "'' names no register class"),
             ("=r,r,", 1, 1, "'' names no register class"),

@@ -1,8 +1,9 @@
 //! The elementwise ops of the `tt` dialect: pointer arithmetic, clamping, precise forms, library calls,
 //! inline assembly and user regions.
 
+use inkwell::module::Linkage;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::InstructionOpcode;
+use inkwell::values::{FunctionValue, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 use llopt_dialects::tt;
 use llopt_plan::element::Element;
@@ -13,11 +14,17 @@ use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::{AsmEffect, V, bit_width};
 use crate::ops::elementwise::arithmetic::high_product;
-use crate::ops::elementwise::assembly_constraints;
+use crate::ops::elementwise::{assembly_constraints, assembly_text};
 use crate::targets::hooks::{Math, Rounding};
 use crate::values::element::LlvmType;
 use crate::values::words;
 use crate::walk::function::{FunctionLowering, Lowered, Registers, operand, result};
+use crate::walk::symbol;
+
+/// Whether a function is one of this module.
+fn is_defined(function: FunctionValue<'_>) -> bool {
+    function.get_linkage() == Linkage::Internal || function.count_basic_blocks() > 0
+}
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.addptr`: the offset counts elements and is signed.
@@ -35,6 +42,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// `tt.clampf`.
     pub(crate) fn clamp(&mut self, op: tt::ClampFOp<'c, 'a>) -> Lowered {
+        self.check_arithmetic(op.operation())?;
         let element = self.result_type(op.operation())?.element();
         let of = element.llvm(self.e.context);
         let propagate = op.propagate_nan() == tt::PropagateNan::All;
@@ -166,22 +174,37 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .into_iter()
             .map(|value| self.registers(value))
             .collect();
+        if !symbol::is_plain(symbol) || self.e.module.get_function(symbol).is_some_and(is_defined) {
+            return Err(self.invalid(
+                op.operation(),
+                &format!("'{symbol}' is no function that a device library could have"),
+            ));
+        }
         let hooks = self.hooks();
+        let mut differs = false;
         let values = self.map(&operands, |e, v| {
             match hooks.library_function(e, symbol, element, v) {
                 Some(value) => value,
                 None => {
                     let parameters: Vec<BasicTypeEnum> = v.iter().map(V::get_type).collect();
-                    let function = e.declare(
-                        symbol,
-                        crate::llvm::emitter::function_type(e.context, Some(of), &parameters),
-                        pure,
-                    );
+                    let of_function =
+                        crate::llvm::emitter::function_type(e.context, Some(of), &parameters);
+                    let function = e.declare(symbol, of_function, pure);
+                    if function.get_type() != of_function {
+                        differs = true;
+                        return e.poison(of);
+                    }
                     e.call(function, v)
                         .expect_basic("bug in llopt: library functions have results")
                 }
             }
         });
+        if differs {
+            return Err(self.invalid(
+                op.operation(),
+                &format!("'{symbol}' is called with other types elsewhere"),
+            ));
+        }
         self.bind_result(op.operation(), values);
         Ok(())
     }
@@ -220,7 +243,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .iter()
             .map(|values| pack.div_ceil(per_register(bit_width(values[0].get_type()))))
             .sum();
+        let rules = self.hooks().assembly_rules();
         assembly_constraints::check(op.constraints(), types.len(), inputs)
+            .and_then(|()| {
+                let (text, places) = (op.asm_string(), types.len() + inputs);
+                assembly_text::check(text, places, count.div_ceil(pack), &rules)
+            })
             .map_err(|wrong| self.invalid(operation, &wrong))?;
         let effect = if op.pure() {
             AsmEffect::Pure

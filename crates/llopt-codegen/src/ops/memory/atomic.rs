@@ -75,6 +75,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let element = of.element();
         let kind = op.atomic_rmw_op();
         let update = update_of(kind);
+        self.check_update(operation, update, element, 8)?;
         let pointers = self.registers(op.ptr());
         let values = self.registers(op.val());
         let masks = op.mask().map(|mask| self.registers(mask));
@@ -107,6 +108,38 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         self.finish_atomic(operation, &of, old, acts)
     }
 
+    /// Whether there is such an update of such elements: additions of floats add floats that have arithmetic, and
+    /// all others but exchanges work on integers of `narrowest` bits or more.
+    fn check_update(
+        &self,
+        op: OperationRef<'c, 'a>,
+        update: Update,
+        element: Element,
+        narrowest: u32,
+    ) -> Lowered {
+        let known = match update {
+            Update::AddFloat => element.is_float(),
+            Update::Exchange => return self.check_width(op, element, narrowest),
+            _ => matches!(element, Element::Int(_)),
+        };
+        if !known {
+            return Err(self.unsupported(op, Some(format!("no such update of {element:?}"))));
+        }
+        if element.is_float() {
+            return Ok(());
+        }
+        self.check_width(op, element, narrowest)
+    }
+
+    /// Whether atomics reach elements of this width.
+    fn check_width(&self, op: OperationRef<'c, 'a>, element: Element, narrowest: u32) -> Lowered {
+        let bits = element.bits();
+        if bits.is_power_of_two() && (narrowest..=64).contains(&bits) {
+            return Ok(());
+        }
+        Err(self.unsupported(op, Some(format!("no atomics on {bits} bits"))))
+    }
+
     /// `amdg.buffer_atomic_rmw`.
     pub(crate) fn buffer_atomic_update(&mut self, op: amdg::BufferAtomicRmwOp<'c, 'a>) -> Lowered {
         let operation = op.operation();
@@ -115,6 +148,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let element = of.element();
         let kind = op.atomic_rmw_op();
         let update = update_of(kind);
+        self.check_update(operation, update, element, 32)?;
         let base = self.scalar(op.ptr());
         let descriptor = buffers.descriptor(self.e, base);
         let offsets = self.registers(op.offsets());
@@ -158,6 +192,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let buffers = self.buffers(operation)?;
         let of = self.type_of(op.val())?;
         let element = of.element();
+        self.check_width(operation, element, 32)?;
         let base = self.scalar(op.ptr());
         let descriptor = buffers.descriptor(self.e, base);
         let offsets = self.registers(op.offsets());
@@ -195,6 +230,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         let of = self.type_of(op.val())?;
         let element = of.element();
+        self.check_width(operation, element, 8)?;
         let pointers = self.registers(op.ptr());
         let expected = self.registers(op.cmp());
         let new = self.registers(op.val());

@@ -90,7 +90,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let view = self.layout_at(operation, op.result(), base)?;
         let elements = 1i64 << view.layout.in_dim_size_log2(Dim::OFFSET);
         let bytes = elements * i64::from(moved_bits(view.element) / 8);
-        let offset = e.mul(self.scalar(op.index()), e.i32(bytes));
+        let index = self.scalar(op.index());
+        let buffers = MemDesc::of(op.src().r#type()).and_then(|of| of.shape().first().copied());
+        if let Some(buffers) = buffers.and_then(|count| u32::try_from(count).ok()) {
+            self.expect_below(index, buffers);
+        }
+        let offset = e.mul(index, e.i32(bytes));
         let address = e.gep(e.int(8).into(), base, self.padded(&view.place, offset));
         self.bind_result(operation, vec![address]);
         Ok(())

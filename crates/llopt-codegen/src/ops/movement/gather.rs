@@ -49,6 +49,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .distinct_registers(&of)
             .map(|register| (register, self.to_i32(wide[register])))
             .collect();
+        if let Some(&extent) = from.shape.get(axis) {
+            for (_, index) in &wanted {
+                self.expect_below(*index, extent);
+            }
+        }
         let chosen = self
             .program
             .plans

@@ -7,8 +7,9 @@ use inkwell::targets::RelocMode;
 use inkwell::values::InstructionOpcode;
 use llopt_target::Target;
 
-use super::Amdgpu;
+use super::{Amdgpu, library};
 use crate::llvm::c_api;
+use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::BackEnd;
 
@@ -23,6 +24,10 @@ impl BackEnd for Amdgpu {
     fn mark_module<'ctx>(&self, context: &'ctx Context, module: &Module<'ctx>) {
         let version = context.i32_type().const_int(CODE_OBJECT_VERSION, false);
         module.add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
+    }
+
+    fn libraries(&self, options: &CodegenOptions) -> Vec<Library> {
+        library::libraries(options)
     }
 
     fn configure_libraries<'ctx>(

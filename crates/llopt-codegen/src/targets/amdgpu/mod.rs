@@ -5,6 +5,7 @@ mod back_end;
 mod copy;
 mod elementwise;
 mod kernel;
+pub(crate) mod library;
 mod matrix;
 mod memory;
 mod shared;
@@ -16,8 +17,8 @@ use llopt_target::{Feature, Target};
 use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
-    Access, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math, MatrixAccess,
-    MatrixHooks, Rounding, Scheduling, SourcePlace, Update, WarpCopies, WarpCopy,
+    Access, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math,
+    MatrixAccess, MatrixHooks, Rounding, Scheduling, SourcePlace, Update, WarpCopies, WarpCopy,
 };
 
 /// The hooks of AMD's architectures.
@@ -36,6 +37,17 @@ impl Amdgpu {
 impl Hooks for Amdgpu {
     fn target(&self) -> Target {
         self.target
+    }
+
+    fn assembly_rules(&self) -> AssemblyRules {
+        AssemblyRules {
+            comments: &[";", "//"],
+            separators: "\n",
+            directives: &[
+                "2byte", "4byte", "8byte", "byte", "hword", "int", "long", "quad", "short", "word",
+            ],
+            blocks: false,
+        }
     }
 
     fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {

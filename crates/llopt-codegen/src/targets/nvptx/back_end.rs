@@ -5,14 +5,19 @@ use inkwell::module::{FlagBehavior, Module};
 use inkwell::targets::RelocMode;
 use inkwell::values::InstructionOpcode;
 
-use super::Nvptx;
+use super::{Nvptx, library};
 use crate::llvm::c_api;
+use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::BackEnd;
 
 impl BackEnd for Nvptx {
     fn relocation(&self) -> RelocMode {
         RelocMode::Default
+    }
+
+    fn libraries(&self, options: &CodegenOptions) -> Vec<Library> {
+        library::libraries(options)
     }
 
     fn configure_libraries<'ctx>(
@@ -33,8 +38,33 @@ impl BackEnd for Nvptx {
 
     fn finish_assembly(&self, text: String) -> String {
         // With the word `debug`, ptxas would not optimise; line tables need no word.
-        text.replacen(", debug", "", 1)
+        number_calls(&text.replacen(", debug", "", 1))
     }
+}
+
+/// Numbers the calls of a PTX text from zero. LLVM writes a comment beside each, with a number that it takes from a counter
+/// of the whole process, so that a text would tell what was compiled before it.
+fn number_calls(ptx: &str) -> String {
+    const MARK: &str = "// callseq ";
+    let mut numbers: Vec<&str> = Vec::new();
+    let mut pieces = ptx.split(MARK);
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(piece.len());
+        let (number, rest) = piece.split_at(end);
+        // The end of a call comes soon after its beginning.
+        let place = numbers.iter().rposition(|known| *known == number);
+        let place = place.unwrap_or_else(|| {
+            numbers.push(number);
+            numbers.len() - 1
+        });
+        text.push_str(MARK);
+        text.push_str(&place.to_string());
+        text.push_str(rest);
+    }
+    text
 }
 
 /// Moves the constant offsets of predicated accesses into their assembly, as LLVM's own instruction selection
@@ -50,5 +80,21 @@ fn fold_address_offsets(module: &Module<'_>) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_calls;
+
+    #[test]
+    fn calls_are_numbered_from_zero() {
+        let text = |first: u32, second: u32| {
+            format!(
+                "{{ // callseq {first}, 0\n}} // callseq {first}\n{{ // callseq {second}, 8\n}} // callseq {second}\n"
+            )
+        };
+        assert_eq!(number_calls(&text(17, 140)), text(0, 1));
+        assert_eq!(number_calls("ret;\n"), "ret;\n");
     }
 }

@@ -7,6 +7,7 @@ mod back_end;
 mod bulk;
 mod elementwise;
 mod kernel;
+pub(crate) mod library;
 mod matrix;
 mod memory;
 mod partition;
@@ -19,8 +20,8 @@ use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
-    Access, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math, MatrixAccess,
-    MatrixHooks, PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
+    Access, AssemblyRules, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math,
+    MatrixAccess, MatrixHooks, PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
 };
 
 /// The hooks of NVIDIA's architectures.
@@ -51,6 +52,24 @@ impl Nvptx {
 impl Hooks for Nvptx {
     fn target(&self) -> Target {
         self.target
+    }
+
+    fn assembly_rules(&self) -> AssemblyRules {
+        AssemblyRules {
+            comments: &["//"],
+            separators: ";{}",
+            directives: &[
+                "branchtargets",
+                "callprototype",
+                "calltargets",
+                "local",
+                "param",
+                "pragma",
+                "reg",
+                "shared",
+            ],
+            blocks: true,
+        }
     }
 
     fn thread_in_block<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx> {

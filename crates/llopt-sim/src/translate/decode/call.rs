@@ -8,6 +8,9 @@ use crate::translate::ir::{TypeKind, Value, ValueKind};
 
 use super::{Body, Leaf};
 
+/// A function that compiled code calls when it is made to be watched: its first argument is an index below the second.
+const EXPECT_BELOW: &str = "llopt_expect_below";
+
 impl<'m> Body<'_, '_, 'm> {
     pub(super) fn call(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {
         let callee = inst.callee();
@@ -17,6 +20,12 @@ impl<'m> Body<'_, '_, 'm> {
                 let name = callee.name();
                 if let Some(slots) = self.runtime_call(inst, &name)? {
                     return Ok(slots);
+                }
+                if name == EXPECT_BELOW {
+                    let value = self.scalar(inst.operand(0))?;
+                    let bound = self.decoder.constant(inst.operand(1))?;
+                    self.emitter.expect(value, bound.first().copied());
+                    return Ok(Vec::new());
                 }
                 if name.starts_with("llvm.masked.load.") {
                     return self.masked_access(inst, false);

@@ -233,6 +233,13 @@ impl<'m> Body<'_, '_, 'm> {
     fn int_binary(&mut self, op: IntOp, inst: Value<'m>) -> Decoded<Vec<Slot>> {
         let bits = self.int_width(inst.ty())?;
         let (a, b) = (self.value(inst.operand(0))?, self.value(inst.operand(1))?);
+        let divides = matches!(op, IntOp::SDiv | IntOp::UDiv | IntOp::SRem | IntOp::URem);
+        // Divisions by what is known are those of addresses.
+        if divides && bits <= 64 && self.values.contains_key(&inst.operand(1)) {
+            for &value in &b {
+                self.emitter.expect(value, None);
+            }
+        }
         if bits <= 64 {
             return Ok(a
                 .iter()

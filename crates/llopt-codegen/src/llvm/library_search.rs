@@ -1,0 +1,163 @@
+//! Where device libraries are when nobody says so: where toolkits, Debian's packages and Python packages put them.
+//!
+//! What is named, by an option or a variable of the environment, is taken as it is and never replaced by something
+//! else. Which library is where, the vendors know.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A library that some toolkit brings.
+pub(crate) struct Library {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// What the names of its functions begin with.
+    pub(crate) prefixes: &'static [&'static str],
+    /// The option of the command that names it.
+    pub(crate) option: &'static str,
+    /// What that option, or its like, has named.
+    pub(crate) named: Option<PathBuf>,
+    /// The variables of the environment that name it; the first is ours.
+    pub(crate) variables: &'static [&'static str],
+    /// Where it is looked for.
+    pub(crate) places: fn() -> Vec<PathBuf>,
+    /// The file in a place, where places are directories.
+    pub(crate) file: Option<&'static str>,
+}
+
+/// The result of a search.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// The library.
+    pub(crate) found: Option<PathBuf>,
+    /// Whether nobody had named it.
+    pub(crate) searched: bool,
+    /// Where it was looked for, in order.
+    pub(crate) looked_in: Vec<String>,
+}
+
+impl Library {
+    fn path(&self, place: &Path) -> PathBuf {
+        self.file
+            .map_or_else(|| place.to_owned(), |file| place.join(file))
+    }
+
+    /// The first of its places that has it, unless something is named.
+    pub(crate) fn search(&self) -> Place {
+        let variables = || self.variables.iter().find_map(|name| variable(name));
+        if let Some(named) = self.named.clone().or_else(variables) {
+            return Place {
+                found: Some(self.path(&named)),
+                ..Place::default()
+            };
+        }
+        self.search_in((self.places)())
+    }
+
+    fn search_in(&self, places: Vec<PathBuf>) -> Place {
+        Place {
+            found: places
+                .iter()
+                .map(|place| self.path(place))
+                .find(|path| path.is_file()),
+            searched: true,
+            looked_in: places
+                .iter()
+                .map(|place| place.display().to_string())
+                .collect(),
+        }
+    }
+}
+
+/// Toolkits that variables name, or that are where they usually are.
+pub(crate) fn toolkits(variables: &[&str], usual: &str) -> impl Iterator<Item = PathBuf> {
+    let named: Vec<PathBuf> = variables.iter().filter_map(|name| variable(name)).collect();
+    named.into_iter().chain([PathBuf::from(usual)])
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    let value: Option<OsString> = env::var_os(name).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
+}
+
+/// Files of Python packages, in the active virtual environment, the user's and the system's.
+pub(crate) fn in_python(files: &[&str]) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for root in ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .into_iter()
+        .filter_map(variable)
+    {
+        folders.extend(versions(&root.join("lib"), "site-packages"));
+    }
+    if let Some(home) = variable("HOME") {
+        folders.extend(versions(&home.join(".local/lib"), "site-packages"));
+    }
+    folders.extend(versions(Path::new("/usr/local/lib"), "dist-packages"));
+    folders.push("/usr/lib/python3/dist-packages".into());
+    let file = |folder: &PathBuf| {
+        files
+            .iter()
+            .map(|file| folder.join(file))
+            .collect::<Vec<_>>()
+    };
+    folders.iter().flat_map(file).collect()
+}
+
+/// `lib/python3.*/packages`, the newest version first.
+fn versions(lib: &Path, packages: &str) -> Vec<PathBuf> {
+    let minor = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        name.strip_prefix("python3.")?.parse::<u32>().ok()
+    };
+    let entries = fs::read_dir(lib).into_iter().flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| Some((minor(&entry.path())?, entry.path())))
+        .collect();
+    found.sort_by_key(|(minor, _)| std::cmp::Reverse(*minor));
+    found
+        .into_iter()
+        .map(|(_, path)| path.join(packages))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_place_that_has_the_file_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        fs::create_dir_all(&b).unwrap();
+        fs::write(b.join("mathematics.bc"), "").unwrap();
+        let library = |named: Option<&Path>| Library {
+            name: "mathematics",
+            prefixes: &[],
+            option: "--mathematics",
+            named: named.map(Path::to_owned),
+            variables: &[],
+            places: Vec::new,
+            file: Some("mathematics.bc"),
+        };
+        let place = library(None).search_in(vec![a.clone(), b.clone()]);
+        assert_eq!(place.found, Some(b.join("mathematics.bc")));
+        assert!(place.searched && place.looked_in.len() == 2);
+        let place = library(None).search_in(vec![a.clone()]);
+        assert_eq!(place.found, None);
+        // What is named stands, whether it exists or not.
+        let place = library(Some(&a)).search();
+        assert_eq!(place.found, Some(a.join("mathematics.bc")));
+        assert!(!place.searched);
+    }
+
+    #[test]
+    fn newer_pythons_come_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["python3.9", "python3.11", "python2.7", "other"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let expected = ["python3.11/p", "python3.9/p"].map(|name| folder.path().join(name));
+        assert_eq!(versions(folder.path(), "p"), expected);
+    }
+}

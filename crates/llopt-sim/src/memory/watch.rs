@@ -1,0 +1,98 @@
+//! What the sanitizer does at each access of global memory: it enters the bytes into the block's history
+//! ([`footprint`](super::footprint)) and reports races inside of the block.
+
+use crate::machine::block::Block;
+use crate::machine::bytecode::{Access, Program, SiteId};
+use crate::machine::findings::source;
+use crate::machine::report::FindingKind;
+use crate::memory::footprint::Actor;
+use crate::memory::shadow::Kind;
+
+impl Access {
+    /// What the history calls it.
+    pub(crate) fn kind(&self) -> Kind {
+        match (self.store, self.synchronizing) {
+            (false, false) => Kind::Read,
+            (true, false) => Kind::Write,
+            (false, true) => Kind::AtomicRead,
+            (true, true) => Kind::AtomicWrite,
+        }
+    }
+}
+
+impl<const W: usize> Block<'_, W> {
+    /// Has the sanitizer watch an access of up to 8 bytes of global memory, before it is done.
+    #[expect(clippy::too_many_arguments, reason = "who does what where")]
+    pub(crate) fn watch_bytes(
+        &mut self,
+        warp: usize,
+        lane: usize,
+        kind: Kind,
+        address: u64,
+        bytes: u32,
+        new: Option<u64>,
+        site: SiteId,
+    ) {
+        let stamp = self.stamp(warp, lane, kind, site);
+        let Some(watch) = &mut self.watch else { return };
+        let atomic = matches!(kind, Kind::AtomicRead | Kind::AtomicWrite);
+        let time = if atomic {
+            self.global.next_time()
+        } else {
+            self.global.time()
+        };
+        if atomic {
+            watch.update(address, time);
+        }
+        let old = self.global.read(address, bytes);
+        let new = new.unwrap_or(old);
+        let [old, new] = [old, new].map(u64::to_le_bytes);
+        let length = bytes.min(8) as usize;
+        let race = watch.access(
+            address,
+            stamp,
+            &old[..length],
+            &new[..length],
+            time,
+            &self.clocks,
+        );
+        if let Some(race) = race {
+            let (kind, verbs) = match (new != old || kind == Kind::Write, race.other_writes) {
+                (true, true) => (FindingKind::GlobalWriteWriteRace, ["write", "write"]),
+                (true, false) => (FindingKind::GlobalReadWriteRace, ["write", "read"]),
+                (false, _) => (FindingKind::GlobalReadWriteRace, ["read", "write"]),
+            };
+            if let Some(told) = watch.told(site, race.other.site)
+                && told != site
+            {
+                self.findings.again(kind, told);
+                return;
+            }
+            let program = self.program;
+            self.find(kind, warp, lane, address, site, || {
+                let other = Actor {
+                    site: race.other.site,
+                    warp: race.other.warp,
+                    lane: race.other.lane,
+                };
+                format!(
+                    "a {} of global memory races with the {} of {}",
+                    verbs[0],
+                    verbs[1],
+                    describe(program, other)
+                )
+            });
+        }
+    }
+}
+
+/// Who did something, in words.
+pub(crate) fn describe(program: &Program, actor: Actor) -> String {
+    let line = source(program, actor.site).map_or_else(String::new, |s| format!(" at {s}"));
+    let lane = match actor.lane {
+        u8::MAX => "several lanes".to_owned(),
+        lane => format!("lane {lane}"),
+    };
+    let text = &program.sites[actor.site as usize].text;
+    format!("warp {} {lane}{line}: {text}", actor.warp)
+}

@@ -1,0 +1,268 @@
+//! The check that refuses a kernel that would cost too much before the work is done.
+//!
+//! Nearly all that a compiler of tiles does is proportional to the number of *values*: an op on a tensor becomes one
+//! instruction, at least, for each register of the tensor's layout, whatever the op is. So two numbers that are known
+//! as soon as the module is read bound the time and the memory of all phases:
+//!
+//! - the values that one op gives to a thread: the registers of its results' layouts, or, without layouts, the elements
+//!   divided by the threads that will share them;
+//! - their sum over all ops, the size of the code. A function that is called counts for each call wherever calls will
+//!   be inlined, so that calls which fan out are seen before they are unfolded.
+//!
+//! Calls are checked here too: the functions of a kernel must have bodies and must not call themselves, which every
+//! later phase takes for granted.
+
+use std::collections::HashMap;
+
+use llopt_dialects::layout::encoding;
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt;
+use llopt_layout::Dim;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, Walk};
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Module, OperationRef, Type, ValueLike};
+
+use crate::module::{has_layouts, location_of};
+use crate::{Budget, Diagnostic, Error, Options};
+
+/// Bits of the widest integer that is compiled. MLIR's own folding of wider ones takes time that grows with the square.
+const WIDEST_INTEGER: u32 = 1024;
+
+/// A function of the module, as calls see it.
+struct Function<'c, 'a> {
+    op: OperationRef<'c, 'a>,
+    calls: Vec<tt::CallOp<'c, 'a>>,
+    /// Values of its own ops.
+    own: u64,
+    /// Whether its body will stand in place of its calls.
+    inlined: bool,
+}
+
+/// Checks a module before any phase works on it.
+///
+/// # Errors
+/// Of class invalid input, located: a call that cannot be compiled, or an excess.
+pub(crate) fn check(module: &Module<'_>, options: &Options) -> Result<(), Error> {
+    let root = module.as_operation();
+    let budget = &options.budget;
+    let threads = (!has_layouts(module))
+        .then(|| u64::from(options.num_warps.unwrap_or(4)) * u64::from(options.target.warp_size()));
+    let mut measure = Measure {
+        threads,
+        known: HashMap::new(),
+    };
+    let mut functions = Vec::new();
+    let mut excess = None;
+    for op in top_level(root) {
+        let mut calls = Vec::new();
+        let mut own: u64 = 0;
+        op.for_each_op(Walk::PreOrder, |inner| {
+            calls.extend(tt::CallOp::of(inner));
+            let (values, widest) = measure.of_op(inner);
+            own = own.saturating_add(values.max(1));
+            if excess.is_none() && widest > WIDEST_INTEGER {
+                excess = Some(invalid(inner, format!(
+                    "'{}' has an integer of {widest} bits; {WIDEST_INTEGER} are the most", inner.name_str()
+                )));
+            }
+            if excess.is_none() && values > budget.values {
+                excess = Some(invalid(inner, format!(
+                    "'{}' gives {values} values to each thread, more than the {} of the budget (max_values)",
+                    inner.name_str(), budget.values
+                )));
+            }
+        });
+        let inlined = tt::FuncOp::of(op).is_some_and(|_| {
+            threads.is_some() && op.attr("noinline").and_then(AttributeExt::as_bool) != Some(true)
+        });
+        functions.push(Function {
+            op,
+            calls,
+            own,
+            inlined,
+        });
+    }
+    if let Some(error) = excess {
+        return Err(error);
+    }
+    check_functions(root, &functions, budget)
+}
+
+/// Checks only whether functions have bodies and do not call themselves.
+///
+/// # Errors
+/// Of class invalid input, located.
+pub(crate) fn check_calls(module: &Module<'_>) -> Result<(), Error> {
+    let root = module.as_operation();
+    let functions: Vec<Function<'_, '_>> = top_level(root)
+        .map(|op| {
+            let mut calls = Vec::new();
+            op.for_each_op(Walk::PreOrder, |inner| calls.extend(tt::CallOp::of(inner)));
+            Function {
+                op,
+                calls,
+                own: 0,
+                inlined: false,
+            }
+        })
+        .collect();
+    check_functions(root, &functions, &Budget::default())
+}
+
+fn top_level<'c: 'a, 'a>(root: OperationRef<'c, 'a>) -> impl Iterator<Item = OperationRef<'c, 'a>> {
+    let body = root.region_ref(0).and_then(RegionExt::entry);
+    body.into_iter().flat_map(BlockExt::operations)
+}
+
+/// Checks calls, and the size of the code that they make.
+fn check_functions(
+    root: OperationRef<'_, '_>,
+    functions: &[Function<'_, '_>],
+    budget: &Budget,
+) -> Result<(), Error> {
+    let names: HashMap<&str, usize> = functions
+        .iter()
+        .enumerate()
+        .filter_map(|(index, function)| Some((tt::FuncOp::of(function.op)?.sym_name(), index)))
+        .collect();
+    let mut unfolded: Vec<Option<u64>> = vec![None; functions.len()];
+    let mut on_path = vec![false; functions.len()];
+    let mut total: u64 = 0;
+    for (start, first) in functions.iter().enumerate() {
+        // Depth first, without recursion: chains of calls are as long as the input likes. An entry is a function, the
+        // number of its next call, and its size so far.
+        let mut path = Vec::new();
+        if unfolded[start].is_none() {
+            path.push((start, 0, first.own));
+            on_path[start] = true;
+        }
+        while let Some((index, next, size)) = path.pop() {
+            let function = &functions[index];
+            let Some(call) = function.calls.get(next) else {
+                if size > budget.code {
+                    return Err(invalid(
+                        function.op,
+                        format!(
+                            "with what it calls, this function gives {size} values to each thread, more than the {} of the budget \
+                         (max_code)",
+                            budget.code
+                        ),
+                    ));
+                }
+                unfolded[index] = Some(size);
+                on_path[index] = false;
+                continue;
+            };
+            let (op, name) = (call.operation(), call.callee());
+            let Some(&callee) = names.get(name) else {
+                return Err(invalid(op, format!("there is no function '{name}'")));
+            };
+            let target = &functions[callee];
+            if target.op.region_ref(0).and_then(RegionExt::entry).is_none() {
+                return Err(invalid(
+                    op,
+                    format!(
+                        "'{name}' is declared and not defined: nothing links functions of tiles"
+                    ),
+                ));
+            }
+            match unfolded[callee] {
+                Some(inner) => {
+                    let inner = if target.inlined { inner } else { 0 };
+                    path.push((index, next + 1, size.saturating_add(inner)));
+                }
+                None if on_path[callee] => {
+                    return Err(invalid(
+                        op,
+                        format!(
+                            "'{name}' calls itself, directly or through others, which no function of a kernel can"
+                        ),
+                    ));
+                }
+                None => {
+                    on_path[callee] = true;
+                    path.push((index, next, size));
+                    path.push((callee, 0, target.own));
+                }
+            }
+        }
+        // What is inlined is counted with those who call it.
+        if !first.inlined || tt::FuncOp::of(first.op).is_some_and(is_kernel) {
+            total = total.saturating_add(unfolded[start].unwrap_or(0));
+        }
+    }
+    if total > budget.code {
+        return Err(invalid(
+            root,
+            format!(
+                "the module gives {total} values to each thread, more than the {} of the budget (max_code)",
+                budget.code
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn is_kernel(function: tt::FuncOp<'_, '_>) -> bool {
+    function
+        .sym_visibility()
+        .is_none_or(|visibility| visibility == "public")
+}
+
+fn invalid(op: OperationRef<'_, '_>, message: String) -> Error {
+    Error::invalid(vec![Diagnostic::error(location_of(op), message)])
+}
+
+/// Counts values.
+struct Measure {
+    /// Threads that share a tensor that has no layout yet.
+    threads: Option<u64>,
+    /// Values and bits of the widest integer, of types met before.
+    known: HashMap<usize, (u64, u32)>,
+}
+
+impl Measure {
+    /// The most values that one result, or one argument of a block of the op, gives to a thread; and the widest integer.
+    fn of_op(&mut self, op: OperationRef<'_, '_>) -> (u64, u32) {
+        let mut most = (0, 0);
+        let mut add = |(values, bits): (u64, u32)| most = (values.max(most.0), bits.max(most.1));
+        for of in op.result_types() {
+            add(self.of(of));
+        }
+        for region in op.region_refs() {
+            for block in region.blocks() {
+                for argument in block.argument_values() {
+                    add(self.of(argument.r#type()));
+                }
+            }
+        }
+        most
+    }
+
+    fn of(&mut self, of: Type<'_>) -> (u64, u32) {
+        use melior::ir::TypeLike;
+        let key = of.to_raw().ptr as usize;
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let element = of.element_or_self();
+        let bits = IntegerType::try_from(element).map_or(0, |integer| integer.width());
+        let values = RankedTensor::of(of).map_or(1, |tensor| self.of_tensor(of, tensor));
+        self.known.insert(key, (values, bits));
+        (values, bits)
+    }
+
+    fn of_tensor(&self, of: Type<'_>, tensor: RankedTensor<'_>) -> u64 {
+        let elements = tensor.extents().iter().fold(1u64, |count, &extent| {
+            count.saturating_mul(u64::try_from(extent).unwrap_or(0))
+        });
+        match (tensor.encoding(), self.threads) {
+            // What is wrong with a layout is said where it is used.
+            (Some(_), _) => {
+                encoding::layout_of(of).map_or(0, |layout| layout.in_dim_size(Dim::REGISTER))
+            }
+            (None, Some(threads)) => elements.div_ceil(threads),
+            (None, None) => elements,
+        }
+    }
+}

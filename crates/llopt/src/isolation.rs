@@ -1,0 +1,398 @@
+//! A child process for what a command does with input that nobody vouches for.
+//!
+//! MLIR and LLVM have bugs, and some of them end the process. A command therefore splits in two before it does anything:
+//! the child goes on as if nothing had happened, with the same streams, and the parent waits. If the child ends by
+//! itself, the parent ends with the same status. If a signal ends it, the parent says so as it says everything, as a
+//! bug of llopt with a reproducer, and the status is 1. The parent also watches the child's memory, and ends it when it
+//! has more than its [budget](crate::Budget).
+//!
+//! What the parent needs for that, the child leaves in a page and a file in memory that both share: the phase it is in,
+//! the kernel's place, and the source. A split costs a fork of a process that has touched nothing yet, well below a
+//! millisecond.
+//!
+//! A library cannot do that to the process of its user: [`split`] is for programs, at their start.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use crate::{Budget, Source};
+
+/// Who returns from a [`split`].
+#[must_use]
+pub enum Side {
+    /// The one that does the work: the child, or the only process there is.
+    Work,
+    /// The parent, after the child's end, with the status to end with.
+    Done(ExitCode),
+}
+
+static SHARED: OnceLock<platform::Shared> = OnceLock::new();
+
+/// Splits the process. Call it while the process has a single thread.
+///
+/// On systems other than Linux nothing happens: the process does the work itself.
+pub fn split(program: &'static str, budget: Budget) -> Side {
+    platform::split(program, budget)
+}
+
+/// Leaves the source for a reproducer.
+pub(crate) fn note_source(source: &Source) {
+    if let Some(shared) = SHARED.get() {
+        shared.note_source(source);
+    }
+}
+
+/// Says which phase begins.
+pub(crate) fn note_phase(phase: &str) {
+    if let Some(shared) = SHARED.get() {
+        shared.note(platform::Field::Phase, phase);
+    }
+}
+
+/// Says where the kernel stands.
+pub(crate) fn note_place(place: &str) {
+    if let Some(shared) = SHARED.get() {
+        shared.note(platform::Field::Place, place);
+    }
+}
+
+/// What comes next is no compilation and may take the memory that it needs.
+pub fn lift_limits() {
+    if let Some(shared) = SHARED.get() {
+        shared.note(platform::Field::Phase, LIFTED);
+    }
+}
+
+/// Ends the process without running anything that would run at its end otherwise.
+pub fn end_at_once(status: u8) -> ! {
+    // SAFETY: ends the process; nothing comes after.
+    unsafe { libc::_exit(i32::from(status)) }
+}
+
+/// The phase without limits.
+const LIFTED: &str = "run";
+
+/// Writes a source to a new file, below a comment that says what happened.
+pub(crate) fn write_reproducer(
+    directory: &std::path::Path,
+    comment: &str,
+    contents: &[u8],
+) -> Option<PathBuf> {
+    use std::io::Write;
+    let mut file = tempfile::Builder::new()
+        .prefix("llopt-reproducer-")
+        .suffix(".mlir")
+        .tempfile_in(directory)
+        .ok()?;
+    for line in comment.lines() {
+        writeln!(file, "// {line}").ok()?;
+    }
+    file.write_all(contents).ok()?;
+    file.keep().ok().map(|(_, path)| path)
+}
+
+#[cfg(not(target_os = "linux"))]
+mod platform {
+    use super::Side;
+    use crate::{Budget, Source};
+
+    /// What is noted.
+    #[derive(Clone, Copy)]
+    pub(super) enum Field {
+        Phase,
+        Place,
+    }
+
+    /// Nobody watches.
+    pub(super) struct Shared;
+
+    impl Shared {
+        pub(super) fn note_source(&self, _: &Source) {}
+
+        pub(super) fn note(&self, field: Field, _: &str) {
+            match field {
+                Field::Phase | Field::Place => {}
+            }
+        }
+    }
+
+    pub(super) fn split(_: &'static str, _: Budget) -> Side {
+        Side::Work
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod platform {
+    use std::fs::File;
+    use std::io::{Read, Seek, Write};
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::process::ExitCode;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+    use super::{LIFTED, SHARED, Side, write_reproducer};
+    use crate::{Budget, Source, VERSION};
+
+    /// Milliseconds between two looks at the child's memory.
+    const INTERVAL: i32 = 20;
+
+    /// Bytes of a text that is shared; longer ones are cut.
+    const TEXT: usize = 1000;
+
+    /// What is noted.
+    #[derive(Clone, Copy)]
+    pub(super) enum Field {
+        Phase,
+        Place,
+    }
+
+    /// A text that one process writes and the other reads after its end.
+    struct Text {
+        length: AtomicUsize,
+        bytes: [AtomicU8; TEXT],
+    }
+
+    impl Text {
+        fn set(&self, text: &str) {
+            let text = &text.as_bytes()[..text.len().min(TEXT)];
+            self.length.store(0, Ordering::Relaxed);
+            for (place, byte) in self.bytes.iter().zip(text) {
+                place.store(*byte, Ordering::Relaxed);
+            }
+            self.length.store(text.len(), Ordering::Release);
+        }
+
+        fn get(&self) -> String {
+            let length = self.length.load(Ordering::Acquire).min(TEXT);
+            let bytes: Vec<u8> = self.bytes[..length]
+                .iter()
+                .map(|byte| byte.load(Ordering::Relaxed))
+                .collect();
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+    }
+
+    /// The shared page.
+    struct Page {
+        phase: Text,
+        place: Text,
+    }
+
+    /// What both processes have.
+    pub(super) struct Shared {
+        page: &'static Page,
+        /// The source, in memory.
+        source: Mutex<File>,
+    }
+
+    impl Shared {
+        fn new() -> Option<Self> {
+            // SAFETY: an anonymous mapping of its own, filled with zeros, which are valid texts. Nobody unmaps it.
+            let page = unsafe {
+                let address = libc::mmap(
+                    std::ptr::null_mut(),
+                    size_of::<Page>(),
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                    -1,
+                    0,
+                );
+                if address == libc::MAP_FAILED {
+                    return None;
+                }
+                &*address.cast::<Page>()
+            };
+            // SAFETY: a new descriptor, which the file owns.
+            let source = unsafe {
+                let descriptor = libc::memfd_create(c"source".as_ptr(), libc::MFD_CLOEXEC);
+                if descriptor < 0 {
+                    return None;
+                }
+                File::from(OwnedFd::from_raw_fd(descriptor))
+            };
+            Some(Self {
+                page,
+                source: Mutex::new(source),
+            })
+        }
+
+        fn source(&self) -> std::sync::MutexGuard<'_, File> {
+            self.source
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(super) fn note_source(&self, source: &Source) {
+            let mut file = self.source();
+            // Without it there is no reproducer, and nothing else is worse.
+            let _ = file
+                .set_len(0)
+                .and_then(|()| file.rewind())
+                .and_then(|()| file.write_all(source.contents()));
+        }
+
+        pub(super) fn note(&self, field: Field, text: &str) {
+            match field {
+                Field::Phase => self.page.phase.set(text),
+                Field::Place => self.page.place.set(text),
+            }
+        }
+    }
+
+    pub(super) fn split(program: &'static str, budget: Budget) -> Side {
+        let Some(shared) = Shared::new() else {
+            return Side::Work;
+        };
+        // SAFETY: the process has a single thread (the caller's promise), so the child is a whole process.
+        let child = unsafe { libc::fork() };
+        match child {
+            ..0 => Side::Work,
+            0 => {
+                // SAFETY: settings of this process.
+                unsafe {
+                    // Whoever ends the parent ends the child.
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    let none = libc::rlimit {
+                        rlim_cur: 0,
+                        rlim_max: 0,
+                    };
+                    libc::setrlimit(libc::RLIMIT_CORE, &none);
+                }
+                let _ = SHARED.set(shared);
+                Side::Work
+            }
+            child => Side::Done(wait(program, child, budget, &shared)),
+        }
+    }
+
+    /// Waits for the child's end, and says what there is to say.
+    fn wait(program: &str, child: libc::pid_t, budget: Budget, shared: &Shared) -> ExitCode {
+        let (status, too_large) = watch(child, budget, shared);
+        if libc::WIFEXITED(status) {
+            return ExitCode::from(libc::WEXITSTATUS(status) as u8);
+        }
+        let (phase, place) = (shared.page.phase.get(), shared.page.place.get());
+        let within = match phase.as_str() {
+            "" => String::new(),
+            phase => format!(" in the phase '{phase}'"),
+        };
+        if too_large {
+            let colon = if place.is_empty() { "" } else { ": " };
+            eprintln!(
+                "{place}{colon}error: the compilation needs more than {} MiB of memory, its budget{within} (max_memory)",
+                budget.memory
+            );
+            return ExitCode::FAILURE;
+        }
+        let signal = libc::WTERMSIG(status);
+        if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE].contains(&signal) {
+            // Somebody wants it so. This is the status that shells show.
+            return ExitCode::from(128 + signal as u8);
+        }
+        let mut contents = Vec::new();
+        let mut file = shared.source();
+        let read = file.rewind().and_then(|()| file.read_to_end(&mut contents));
+        let message = format!(
+            "error: bug in llopt: {program} was ended by {}{within}",
+            name(signal)
+        );
+        eprint!("{message}\nnote: please report this with the input");
+        let comment = format!("llopt {VERSION}\n{message}");
+        match read
+            .ok()
+            .filter(|&bytes| bytes > 0)
+            .and_then(|_| write_reproducer(&std::env::temp_dir(), &comment, &contents))
+        {
+            Some(path) => eprintln!("; it was written to {}", path.display()),
+            None => eprintln!(),
+        }
+        ExitCode::FAILURE
+    }
+
+    /// The child's status in the end, and whether it was ended because of its memory.
+    fn watch(child: libc::pid_t, budget: Budget, shared: &Shared) -> (i32, bool) {
+        let statm = std::path::PathBuf::from(format!("/proc/{child}/statm"));
+        // SAFETY: a system call on a child that nobody has waited for; a negative answer is dealt with.
+        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) } as i32;
+        let ended = (descriptor >= 0).then(|| {
+            // SAFETY: a new descriptor.
+            unsafe { OwnedFd::from_raw_fd(descriptor) }
+        });
+        let mut too_large = false;
+        loop {
+            if let Some(ended) = &ended {
+                let mut poll = libc::pollfd {
+                    fd: ended.as_raw_fd(),
+                    events: libc::POLLIN,
+                    revents: 0,
+                };
+                // SAFETY: one entry, which is live.
+                unsafe { libc::poll(&mut poll, 1, INTERVAL) };
+            } else {
+                std::thread::sleep(std::time::Duration::from_millis(INTERVAL as u64 / 10));
+            }
+            let mut status = 0;
+            // SAFETY: waits for the own child.
+            match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
+                0 => {}
+                -1 => return (1 << 8, too_large),
+                _ => return (status, too_large),
+            }
+            if resident(&statm) > budget.memory << 20 && shared.page.phase.get() != LIFTED {
+                too_large = true;
+                // SAFETY: nobody has waited for the child, so the number is its own.
+                unsafe { libc::kill(child, libc::SIGKILL) };
+            }
+        }
+    }
+
+    /// Bytes of memory that a process has for itself alone.
+    fn resident(statm: &std::path::Path) -> u64 {
+        let text = std::fs::read_to_string(statm).unwrap_or_default();
+        let mut pages = text
+            .split(' ')
+            .skip(1)
+            .map(|number| number.parse().unwrap_or(0));
+        let (resident, shared): (u64, u64) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+        // SAFETY: asks for a constant of the system.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        resident.saturating_sub(shared) * u64::try_from(page).unwrap_or(4096)
+    }
+
+    /// A signal in words.
+    fn name(signal: i32) -> String {
+        match signal {
+            libc::SIGSEGV => "an access to memory that it does not have (SIGSEGV)".to_owned(),
+            libc::SIGBUS => "an access to memory that it does not have (SIGBUS)".to_owned(),
+            libc::SIGABRT => "itself (SIGABRT)".to_owned(),
+            libc::SIGILL => "an illegal instruction (SIGILL)".to_owned(),
+            libc::SIGFPE => "an arithmetic fault (SIGFPE)".to_owned(),
+            libc::SIGKILL => "somebody else (SIGKILL)".to_owned(),
+            other => format!("signal {other}"),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn texts_are_shared_and_cut() {
+            let shared = Shared::new().unwrap();
+            shared.note(Field::Phase, "lower");
+            shared.note(Field::Place, &"x".repeat(2 * TEXT));
+            assert_eq!(shared.page.phase.get(), "lower");
+            assert_eq!(shared.page.place.get().len(), TEXT);
+        }
+
+        #[test]
+        fn a_process_has_memory() {
+            let own = std::path::Path::new("/proc/self/statm");
+            let before = resident(own);
+            let block = vec![1u8; 64 << 20];
+            assert!(resident(own) >= before + (60 << 20));
+            drop(block);
+        }
+    }
+}
