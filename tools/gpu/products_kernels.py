@@ -22,20 +22,20 @@ def product(
     depths = tl.arange(0, DEPTH)
     # Two numbers of four bits lie in a byte, and 32 of them share a scale.
     EACH: tl.constexpr = 2 if PACKED else 1
-    bytes = tl.arange(0, DEPTH // EACH)
+    packs = tl.arange(0, DEPTH // EACH)
     lefts = a + rows[:, None] * a_row + depths[None, :] * a_column
-    rights = b + bytes[:, None] * b_row + columns[None, :] * b_column
+    rights = b + packs[:, None] * b_row + columns[None, :] * b_column
     shared = scales + columns[:, None] * (k // 32) + tl.arange(0, DEPTH // 32)[None, :]
     total = tl.zeros((ROWS, COLUMNS), tl.int32 if INTEGER else tl.float32)
     for done in range(0, tl.cdiv(k, DEPTH)):
-        left = tl.load(lefts, depths[None, :] < k - done * DEPTH, 0)
-        right = tl.load(rights, bytes[:, None] < (k - done * DEPTH) // EACH, 0)
+        left = tl.load(lefts, depths[None, :] < k - done * DEPTH, 0.0)
+        right = tl.load(rights, packs[:, None] < (k - done * DEPTH) // EACH, 0.0)
         if PACKED:
             scale = tl.load(shared)
             total = tl.dot_scaled(left, None, "bf16", right, scale, "e2m1", total)
             shared += DEPTH // 32
         else:
-            total = tl.dot(left, right.to(left.dtype), total, input_precision=PRECISION)
+            total = tl.dot(left, right.to(left.dtype), total, input_precision=PRECISION, out_dtype=total.dtype)
         lefts += DEPTH * a_column
         rights += DEPTH // EACH * b_row
     rows = row * ROWS + tl.arange(0, ROWS)

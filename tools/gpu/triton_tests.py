@@ -19,6 +19,7 @@ of a failure with how often it occurred.
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import re
@@ -156,13 +157,12 @@ def work(arguments):
         command += ["--device", "cpu" if arguments.simulate else "cuda"]
         command += ["--collect-only"] if wanted is None else []
         files = [f for f in FILES if re.search(arguments.files, f)]
-        # The tests of the kernel library are a package of their own, with options of the same names.
-        library = [f for f in files if "triton_kernels" in f]
         sys.path.insert(0, str(arguments.checkout / "python/triton_kernels"))
-        for group, mode in (([f for f in files if f not in library], "importlib"), (library, "prepend")):
-            if group:
-                # Two files of the first group have the same name.
-                pytest.main([*command, f"--import-mode={mode}", *group], plugins=[recorder])
+        # Folders have files and options of the same names: each is a run of its own, without the modules of the last.
+        for _, group in itertools.groupby(files, lambda file: file.partition("/test_")[0]):
+            for name in [n for n in sys.modules if n.startswith("test_") or n == "conftest"]:
+                del sys.modules[name]
+            pytest.main([*command, *group], plugins=[recorder])
 
 
 def start(arguments, wanted, folder):
