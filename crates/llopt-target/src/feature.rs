@@ -98,6 +98,8 @@ features! {
     WarpReduceF32 = "redux.sync.f32", &[On(Blackwell)], "PTX ISA 8.6, redux.sync";
     /// Packed conversions between OCP fp8 pairs and f16/f32.
     Fp8ConvertPacked = "cvt.e4m3x2", &[Since(89)], "PTX ISA 8.1, cvt";
+    /// Multiplication and addition of bfloat16 in one instruction, one and two at a time.
+    Bf16MultiplyAdd = "fma.bf16x2", &[Since(80)], "PTX ISA 7.0, fma";
     /// Conversions of f32 to bfloat16, one and two at a time.
     Bf16Round = "cvt.bf16.f32", &[Since(80)], "PTX ISA 7.0, cvt";
     /// Addition and multiplication of bfloat16 without going through fma.

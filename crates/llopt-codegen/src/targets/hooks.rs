@@ -551,12 +551,16 @@ pub trait Hooks {
         None
     }
 
-    /// Signed integers of eight bits to `bf16`, all registers at once, if there is a trick.
-    fn small_int_to_bf16<'ctx>(
+    /// The four signed 8-bit integers of a word of 32 bits, the lowest first, as `f16` or `bf16`, if words are quicker
+    /// than one integer at a time.
+    fn widen_int8<'ctx>(
         &self,
-        e: &Emitter<'ctx>,
-        values: &[V<'ctx>],
-    ) -> Option<Vec<V<'ctx>>>;
+        _e: &Emitter<'ctx>,
+        _word: V<'ctx>,
+        _to: Element,
+    ) -> Option<Vec<V<'ctx>>> {
+        None
+    }
 
     /// Prints; `format` ends with a newline, `arguments` carry whether they are signed.
     fn print<'ctx>(

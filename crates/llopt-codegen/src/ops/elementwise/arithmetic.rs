@@ -10,7 +10,10 @@ use melior::ir::operation::OperationLike;
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Math, Rounding};
 use crate::values::element::LlvmType;
-use crate::walk::function::{FunctionLowering, Lowered, integer_attribute, name, operand};
+use crate::values::words::packed;
+use crate::walk::function::{
+    FunctionLowering, Lowered, Registers, integer_attribute, name, operand,
+};
 
 /// A function of two registers.
 type Binary = for<'ctx> fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>;
@@ -209,15 +212,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let of = to.llvm(self.e.context);
         if let Some(opcode) = find(CASTS, mnemonic) {
             let from = self.type_of(operand(op, 0))?.element();
-            let result = match (opcode, from, to) {
-                (InstructionOpcode::SIToFP, Element::Int(8), Element::Bf16) => {
-                    match self.hooks().small_int_to_bf16(self.e, &operands[0]) {
-                        Some(values) => values.into(),
-                        None => self.map(&operands, |e, v| e.cast(opcode, v[0], of)),
-                    }
-                }
-                _ => self.map(&operands, |e, v| e.cast(opcode, v[0], of)),
+            let by_words = match (opcode, from) {
+                (InstructionOpcode::SIToFP, Element::Int(8)) => self.widened_int8(&operands[0], to),
+                _ => None,
             };
+            let result =
+                by_words.unwrap_or_else(|| self.map(&operands, |e, v| e.cast(opcode, v[0], of)));
             self.bind_result(op, result);
             return Ok(());
         }
@@ -281,11 +281,22 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    fn add_extended(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        operands: &[crate::walk::function::Registers<'ctx>],
-    ) -> Lowered {
+    /// Signed integers of eight bits as floats, four at a time, if the target has a quick way and there are several.
+    fn widened_int8(&self, integers: &Registers<'ctx>, to: Element) -> Option<Registers<'ctx>> {
+        let (e, hooks) = (self.e, self.hooks());
+        if integers.len() < 2 {
+            return None;
+        }
+        let mut values = Vec::with_capacity(integers.len());
+        for four in integers.chunks(4) {
+            let word = *packed(e, hooks, four, four.len()).first()?;
+            let floats = hooks.widen_int8(e, word, to)?;
+            values.extend(floats.into_iter().take(four.len()));
+        }
+        Some(values.into())
+    }
+
+    fn add_extended(&mut self, op: OperationRef<'c, 'a>, operands: &[Registers<'ctx>]) -> Lowered {
         let total = self.map(operands, |e, v| e.add(v[0], v[1]));
         let carry = self.map(&[total.clone(), operands[0].clone()], |e, v| {
             e.icmp(IntPredicate::ULT, v[0], v[1])
@@ -298,7 +309,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     fn multiply_extended(
         &mut self,
         op: OperationRef<'c, 'a>,
-        operands: &[crate::walk::function::Registers<'ctx>],
+        operands: &[Registers<'ctx>],
         widen: InstructionOpcode,
     ) -> Lowered {
         let low = self.map(operands, |e, v| e.mul(v[0], v[1]));
@@ -346,8 +357,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         op: OperationRef<'c, 'a>,
         function: Math,
         element: Element,
-        operands: &[crate::walk::function::Registers<'ctx>],
-    ) -> Lowered<crate::walk::function::Registers<'ctx>> {
+        operands: &[Registers<'ctx>],
+    ) -> Lowered<Registers<'ctx>> {
         let hooks = self.hooks();
         let of = element.llvm(self.e.context);
         let wide = match element {

@@ -256,14 +256,6 @@ impl Hooks for Amdgpu {
         elementwise::widen_fp4(e, word, to)
     }
 
-    fn small_int_to_bf16<'ctx>(
-        &self,
-        _e: &Emitter<'ctx>,
-        _values: &[V<'ctx>],
-    ) -> Option<Vec<V<'ctx>>> {
-        None
-    }
-
     fn print<'ctx>(
         &self,
         e: &Emitter<'ctx>,

@@ -13,6 +13,7 @@ mod memory;
 mod partition;
 mod shared;
 mod warp_group;
+mod widen;
 
 use llopt_plan::element::Element;
 use llopt_plan::reduction::warp::WarpCombination;
@@ -260,12 +261,22 @@ impl Hooks for Nvptx {
         elementwise::convert_floats(e, self.target, from, to, rounding, values)
     }
 
-    fn small_int_to_bf16<'ctx>(
+    fn widen_fp4<'ctx>(
         &self,
-        _e: &Emitter<'ctx>,
-        _values: &[V<'ctx>],
+        e: &Emitter<'ctx>,
+        word: V<'ctx>,
+        to: Element,
     ) -> Option<Vec<V<'ctx>>> {
-        None
+        widen::widen_fp4(e, word, to)
+    }
+
+    fn widen_int8<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        word: V<'ctx>,
+        to: Element,
+    ) -> Option<Vec<V<'ctx>>> {
+        widen::widen_int8(e, self.target, word, to)
     }
 
     fn print<'ctx>(

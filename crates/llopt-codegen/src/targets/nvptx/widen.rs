@@ -1,0 +1,99 @@
+//! Integers of eight bits and floats of four to floats of sixteen, by words, without a conversion instruction.
+//!
+//! The units that convert take one number at a time. What they do to so few bits, permutes of bytes and arithmetic on
+//! pairs do as well:
+//!
+//! * An integer that is put below the exponent of 2^p, p the bits of the mantissa, is the number 2^p plus itself; one
+//!   subtraction takes 2^p off. The mantissa of `f16` holds eight bits, so the integer is made non-negative first. That
+//!   of `bf16` holds seven: the low seven bits of the integer give 128 + low, and its sign bit falls on the lowest bit of
+//!   the exponent of what is subtracted, which is 128, or 256 where the integer is negative. Both are exact.
+//! * A float of four bits is one of eight magnitudes and a sign. `prmt` looks up four bytes at once in a table of eight,
+//!   for the digits of its selector are codes as they lie in a word; only their signs have to be taken off, which it
+//!   would read as a request to spread a sign. The signs are spread to bytes and put back.
+
+use llopt_plan::element::Element;
+use llopt_target::{Feature, Target};
+
+use super::shared::permute_bytes;
+use crate::llvm::emitter::{Emitter, V};
+use crate::values::element::LlvmType;
+
+/// A constant of 32 bits, given without a sign.
+fn word<'ctx>(e: &Emitter<'ctx>, bits: u32) -> V<'ctx> {
+    e.i32(i64::from(bits.cast_signed()))
+}
+
+/// The four signed integers of a word, the lowest first, as `f16` or `bf16`.
+pub fn widen_int8<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    integers: V<'ctx>,
+    to: Element,
+) -> Option<Vec<V<'ctx>>> {
+    let pairs = e.vector(to.llvm(e.context), 2).into();
+    let as_pair = |bits: V<'ctx>| e.bitcast(bits, pairs);
+    // The lower and the upper two, each below a byte of the exponent.
+    let spread = |integers: V<'ctx>, exponent: u32| {
+        [[0, 4, 1, 4], [2, 4, 3, 4]]
+            .map(|places| permute_bytes(e, integers, word(e, exponent), places))
+    };
+    let results = match to {
+        Element::F16 => {
+            let from_zero = e.xor(integers, word(e, 0x8080_8080));
+            // 1024 and what was added to the integers.
+            let excess = as_pair(word(e, 0x6480_6480));
+            spread(from_zero, 0x64).map(|sums| e.fsub(as_pair(sums), excess))
+        }
+        Element::Bf16 if target.has(Feature::Bf16MultiplyAdd) => {
+            let ones = as_pair(word(e, 0xbf80_bf80));
+            spread(integers, 0x43).map(|both| {
+                let sums = as_pair(e.and(both, word(e, 0xff7f_ff7f)));
+                let excess = as_pair(e.and(both, word(e, 0xff80_ff80)));
+                e.intrinsic("llvm.fma", &[pairs], &[excess, ones, sums])
+            })
+        }
+        _ => return None,
+    };
+    Some(
+        results
+            .into_iter()
+            .flat_map(|pair| e.unpack(pair))
+            .collect(),
+    )
+}
+
+/// The eight floats of four bits (e2m1) of a word, the lowest first, as `f16` or `bf16`.
+pub fn widen_fp4<'ctx>(e: &Emitter<'ctx>, codes: V<'ctx>, to: Element) -> Option<Vec<V<'ctx>>> {
+    // The bytes for the magnitudes 0 to 3 and 4 to 7: 0, 0.5, 1, 1.5 and 2, 3, 4, 6.
+    let (upper, lower) = match to {
+        Element::F16 => ([0x3e3c_3800, 0x4644_4240], None),
+        Element::Bf16 => ([0x3f3f_3f00, 0x4040_4040], Some([0xc080_0000, 0xc080_4000])),
+        _ => return None,
+    };
+    let magnitudes = e.and(codes, word(e, 0x7777_7777));
+    let pair = e.vector(to.llvm(e.context), 2).into();
+    let mut values = Vec::with_capacity(8);
+    for (digits, bytes) in [
+        (magnitudes, [0, 0, 1, 1]),
+        (e.lshr(magnitudes, e.i32(16)), [2, 2, 3, 3]),
+    ] {
+        let look_up = |[low, high]: [u32; 2]| {
+            e.intrinsic(
+                "llvm.nvvm.prmt",
+                &[],
+                &[word(e, low), word(e, high), digits],
+            )
+        };
+        // A byte has two codes: of its two copies the upper keeps the sign of the second, the lower that of the first.
+        let copies = permute_bytes(e, codes, codes, bytes);
+        let second = e.and(copies, word(e, 0x8000_8000));
+        let first = e.and(e.shl(copies, e.i32(4)), word(e, 0x0080_0080));
+        let upper = e.or(e.or(look_up(upper), second), first);
+        let lower = lower.map_or(e.i32(0), look_up);
+        for places in [[0, 4, 1, 5], [2, 6, 3, 7]] {
+            let both = permute_bytes(e, lower, upper, places);
+            values.extend(e.unpack(e.bitcast(both, pair)));
+        }
+    }
+    Some(values)
+}
