@@ -74,7 +74,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
         };
         // The warp that waits knows that the products have read; the others learn it from a barrier.
         for buffer in buffers.read_until(number) {
-            let read = Access::new(AccessKind::BulkRead, bytes(buffers, buffer)?);
+            let read = Access::new(AccessKind::BulkReadEnd, bytes(buffers, buffer)?);
             node.accesses.push(read);
         }
         after_concurrent = ends_concurrency(operation);
@@ -254,6 +254,10 @@ fn effects(
             // The thread that waits knows that the copies have read; the others learn it from a barrier.
             None if bulk => {
                 for buffer in buffers.bulk_reads() {
+                    let kind = match kind {
+                        AccessKind::BulkRead => AccessKind::BulkReadEnd,
+                        other => other,
+                    };
                     accesses.push(Access::new(kind, bytes(buffers, buffer)?));
                 }
             }

@@ -44,8 +44,10 @@ pub enum AccessKind {
     Arrival,
     /// It starts a copy whose arrival every reader waits for itself, at a barrier in memory.
     BulkCopy,
-    /// It starts a copy that reads at some later time, or knows such a copy to be complete.
+    /// It starts a copy that reads at some later time.
     BulkRead,
+    /// It knows such a copy to be complete. It reads nothing itself.
+    BulkReadEnd,
     /// One thread makes a barrier in memory.
     Begin,
     /// It arrives or waits at a barrier in memory, which orders such accesses by itself.
@@ -69,15 +71,18 @@ impl AccessKind {
     /// another warp uses it.
     fn precedes(self, later: Self) -> bool {
         use AccessKind::{
-            Arrival, Begin, BulkCopy, BulkRead, Copy, End, Publish, Read, Signal, Write,
+            Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, Publish, Read, Signal,
+            Write,
         };
         match (self, later) {
-            (Read | BulkRead | Write | Copy | Arrival, Publish) => true,
+            (Read | BulkRead | BulkReadEnd | Write | Copy | Arrival, Publish) => true,
             (_, Publish) | (Publish, _) => false,
             (Begin | End, Begin | End) | (Signal, Signal) => false,
             (Begin | Signal | End, _) | (_, Begin | Signal | End) => true,
-            (Read | BulkRead, Read | BulkRead | Arrival) => false,
-            (Read | BulkRead, Write | Copy | BulkCopy) => true,
+            // What is read was written before the copy that reads it began.
+            (_, BulkReadEnd) => false,
+            (Read | BulkRead | BulkReadEnd, Read | BulkRead | Arrival) => false,
+            (Read | BulkRead | BulkReadEnd, Write | Copy | BulkCopy) => true,
             (Write, _) => true,
             (Copy, Write) => true,
             (Copy, Read | BulkRead | Copy | BulkCopy | Arrival) => false,
@@ -300,7 +305,9 @@ mod tests {
         Choice(Vec<Program>, Vec<Program>),
     }
 
-    use AccessKind::{Arrival, Begin, BulkCopy, BulkRead, Copy, End, Read, Signal, Write};
+    use AccessKind::{
+        Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, Read, Signal, Write,
+    };
     use Program::{Barrier, Choice, Loop};
 
     fn access(kind: AccessKind, slot: u64) -> Program {
@@ -501,6 +508,23 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_read_by_the_copy_unit_asks_for_no_fence() {
+        // 0 loop, 1 write, 2 copy out, 3 its end; 4 another end, 5 write.
+        let graph = graph(&[
+            Loop(vec![
+                access(Write, 0),
+                access(BulkRead, 0),
+                access(BulkReadEnd, 0),
+            ]),
+            access(BulkReadEnd, 0),
+            access(Write, 0),
+        ]);
+        assert_eq!(graph.fences(false), [2]);
+        // Who writes next knows from a barrier that all have read.
+        assert_eq!(graph.barriers(), [1, 2, 5]);
+    }
+
+    #[test]
     fn a_pipelined_loop_waits_once_for_its_copies() {
         // 0 copy, 1 copy, 2 loop, 3 wait, 4 read, 5 copy: after the wait, so that all
         // see what arrived, and before the next copy, so that all have read.
@@ -547,7 +571,7 @@ mod tests {
     fn program() -> impl Strategy<Value = Vec<Program>> {
         let kind = prop_oneof![
             3 => Just(Read), 3 => Just(Write), 1 => Just(Copy), 1 => Just(Arrival),
-            1 => Just(BulkCopy), 1 => Just(BulkRead),
+            1 => Just(BulkCopy), 1 => Just(BulkRead), 1 => Just(BulkReadEnd),
         ];
         let access = (kind, 0..4u64, 1..3u64)
             .prop_map(|(kind, start, length)| Program::Access(kind, start, start + length));

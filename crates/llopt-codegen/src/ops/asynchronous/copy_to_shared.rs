@@ -1,5 +1,8 @@
 //! Copies from global to shared memory that run beside the program.
 //!
+//! A copy says how many elements of a thread lie together and share one mask (`contiguity`), as its author knew it.
+//! Facts about addresses and masks may tell less by now, or more; the larger of both counts.
+//!
 //! A copy moves pieces: as many consecutive elements as one instruction can take from one place to another. Where
 //! each lane says where its piece goes, layouts need no more. Where a warp gives one address ([`WarpCopies`]), the lanes
 //! bring each other's pieces ([`LaneOrder`]): they exchange the places that they read from. What no instruction
@@ -40,6 +43,25 @@ struct Pieces<'ctx> {
     is_whole: bool,
 }
 
+/// What limits copies whose first registers are promised to lie together and to share one mask, so many at a time:
+/// the promise is kept where it says more than what is known.
+fn promised(
+    tensor: &TensorType,
+    contiguity: i64,
+    known: impl Fn(usize) -> u64,
+) -> impl Fn(usize) -> u64 {
+    let contiguity = u64::try_from(contiguity).unwrap_or(1);
+    // The dimension along which neighbouring registers lie.
+    let fastest = (0..tensor.shape.len()).find(|dim| {
+        let (low, bits) = tensor.bits_of_dim(*dim);
+        bits > 0 && tensor.registers() > 1 && tensor.element_in(1) == 1 << low
+    });
+    move |dim| match Some(dim) == fastest {
+        true => known(dim).max(contiguity),
+        false => known(dim),
+    }
+}
+
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `ttg.async_copy_global_to_local`.
     pub(crate) fn async_copy(&mut self, op: ttg::AsyncCopyGlobalToLocalOp<'c, 'a>) -> Lowered {
@@ -57,7 +79,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             return Err(self.invalid(operation, "it copies a tensor"));
         };
         let view = self.view(operation, op.result())?;
-        let limit = self.pointer_limit(view.element, op.src(), op.mask());
+        let known = self.pointer_limit(view.element, op.src(), op.mask());
+        let limit = promised(tensor, op.contiguity(), known);
         let pieces = self.pieces(operation, tensor, view, |widest| {
             groups(&of, widest, &limit)
         })?;
@@ -161,9 +184,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         let view = self.view(operation, op.dest())?;
         let element = view.element;
-        let pieces = self.pieces(operation, tensor, view, |widest| {
-            self.buffer_groups_up_to(widest, of, element, op.ptr(), op.offsets(), op.mask())
-        })?;
+        let known = self.buffer_limit(element, op.ptr(), op.offsets(), op.mask());
+        let limit = promised(tensor, op.contiguity(), known);
+        let pieces = self.pieces(operation, tensor, view, |widest| groups(of, widest, &limit))?;
         let is_possible = pieces.is_whole
             && self.is_zero_or_absent(op.other())
             && self.acting_thread(of).is_none();

@@ -421,15 +421,27 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         offsets: Value<'c, 'a>,
         mask: Option<Value<'c, 'a>>,
     ) -> Groups {
+        groups(of, widest, &self.buffer_limit(element, base, offsets, mask))
+    }
+
+    /// How many elements next to each other along a dimension the offsets into a buffer and the mask allow.
+    pub(crate) fn buffer_limit(
+        &self,
+        element: Element,
+        base: Value<'c, 'a>,
+        offsets: Value<'c, 'a>,
+        mask: Option<Value<'c, 'a>>,
+    ) -> impl Fn(usize) -> u64 {
         let bytes = u64::from(element.memory_bits() / 8);
         let addresses = Addresses::Offsets {
             offsets: self.facts(offsets),
             base: self.facts(base).along(0).divisibility.get(),
         };
-        groups(of, widest, &|dim| {
+        let mask = mask.map(|mask| self.facts(mask));
+        move |dim| {
             let width = addresses.width_along(dim, bytes);
-            width.min(self.mask_width(mask, dim))
-        })
+            width.min(mask_width(mask, dim))
+        }
     }
 
     // Words.
