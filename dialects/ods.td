@@ -15,6 +15,8 @@
 #ifndef LLOPT_ODS
 #define LLOPT_ODS
 
+include "facts.td"
+
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
@@ -124,17 +126,6 @@ def InferUpToLayoutEquality : NativeOpTrait<"InferUpToLayoutEquality">;
 
 // Memory descriptors among operands and results have one element type.
 def SameMemDescElementType : NativeOpTrait<"SameMemDescElementType">;
-
-// Families that passes ask for instead of listing op names.
-def DotLike : NativeOpTrait<"DotLike">;
-def TransposeLike : NativeOpTrait<"TransposeLike">;
-def DescriptorLike : NativeOpTrait<"DescriptorLike">;
-def DescriptorStoreLike : NativeOpTrait<"DescriptorStoreLike">;
-def MemDescView : NativeOpTrait<"MemDescView">;
-def LocalLoadLike : NativeOpTrait<"LocalLoadLike">;
-def BufferLike : NativeOpTrait<"BufferLike">;
-def UpcastLike : NativeOpTrait<"UpcastLike">;
-def TensorCoreGen5Like : NativeOpTrait<"TensorCoreGen5Like">;
 
 // The op sits directly inside an op of this name.
 class ParentOp<string name> : NativeOpTrait<"ParentOp"> {

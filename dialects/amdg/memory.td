@@ -20,7 +20,6 @@ let opDocGroup = AMDG_MemoryOps in {
 
 def AMDG_BufferLoadOp : AMDG_Op<"buffer_load", [
     SameLoadStoreOperandsAndResultEncoding, AttrSizedOperandSegments,
-    BufferLike,
     TypesMatchWith<"ptr points to the element type of result", "result", "ptr",
                    "pointer_to_element">,
     TypesMatchWith<"result and offsets have the same shape", "result",
@@ -51,11 +50,12 @@ def AMDG_BufferLoadOp : AMDG_Op<"buffer_load", [
 }
 
 def AMDG_BufferLoadToLocalOp : AMDG_Op<"buffer_load_to_local", [
-    AttrSizedOperandSegments, BufferLike,
+    AttrSizedOperandSegments,
     TypesMatchWith<"ptr points to the element type of dest", "dest", "ptr",
                    "pointer_to_element">,
     OptionalTypesMatchWith<"mask has the shape of offsets", "offsets", "mask",
-                           "bool_like">
+                           "bool_like">,
+    Asynchronous<"Issues", "Copy">
 ]> {
   let summary = "Copies from a base pointer plus offsets into shared memory";
   let description = "";
@@ -81,7 +81,6 @@ def AMDG_BufferLoadToLocalOp : AMDG_Op<"buffer_load_to_local", [
 
 def AMDG_BufferAtomicRmwOp : AMDG_Op<"buffer_atomic_rmw", [
     AttrSizedOperandSegments, SameLoadStoreOperandsAndResultEncoding,
-    BufferLike,
     TypesMatchWith<"result and value have the same type", "result", "value",
                    "same">,
     TypesMatchWith<"ptr points to the element type of result", "result", "ptr",
@@ -89,7 +88,8 @@ def AMDG_BufferAtomicRmwOp : AMDG_Op<"buffer_atomic_rmw", [
     TypesMatchWith<"result and offsets have the same shape", "result",
                    "offsets", "i32_like">,
     OptionalTypesMatchWith<"result and mask have the same shape", "result",
-                           "mask", "bool_like">
+                           "mask", "bool_like">,
+    UsesScratch<"Update">
 ]> {
   let summary = "Updates memory at a base pointer plus offsets atomically";
   let description = "";
@@ -114,7 +114,7 @@ def AMDG_BufferAtomicRmwOp : AMDG_Op<"buffer_atomic_rmw", [
 }
 
 def AMDG_BufferAtomicCasOp : AMDG_Op<"buffer_atomic_cas", [
-    SameLoadStoreOperandsAndResultEncoding, BufferLike,
+    SameLoadStoreOperandsAndResultEncoding,
     TypesMatchWith<"result and val have the same type", "result", "val",
                    "same">,
     TypesMatchWith<"result and cmp have the same type", "result", "cmp",
@@ -122,7 +122,8 @@ def AMDG_BufferAtomicCasOp : AMDG_Op<"buffer_atomic_cas", [
     TypesMatchWith<"ptr points to the element type of result", "result", "ptr",
                    "pointer_to_element">,
     TypesMatchWith<"result and offsets have the same shape", "result",
-                   "offsets", "i32_like">
+                   "offsets", "i32_like">,
+    UsesScratch<"Update">
 ]> {
   let summary = "Replaces memory at a base pointer plus offsets where it equals `cmp`";
   let description = "";
@@ -146,7 +147,7 @@ def AMDG_BufferAtomicCasOp : AMDG_Op<"buffer_atomic_cas", [
 }
 
 def AMDG_BufferStoreOp : AMDG_Op<"buffer_store", [
-    AttrSizedOperandSegments, SameLoadStoreOperandsEncoding, BufferLike,
+    AttrSizedOperandSegments, SameLoadStoreOperandsEncoding,
     TypesMatchWith<"ptr points to the element type of value", "value", "ptr",
                    "pointer_to_element">,
     TypesMatchWith<"value and offsets have the same shape", "value", "offsets",
@@ -174,7 +175,7 @@ def AMDG_BufferStoreOp : AMDG_Op<"buffer_store", [
 }
 
 def AMDG_LocalLoadPackedTransposedOp
-    : AMDG_Op<"local_load_packed_tranposed", [LocalLoadLike]> {
+    : AMDG_Op<"local_load_packed_tranposed"> {
   let summary = "Reads packed 4-bit elements from shared memory, transposed";
   let description = [{
     The buffer is packed and contiguous along M or N, the result along K: its
@@ -234,7 +235,9 @@ def AMDG_MaskedStoreOp : AMDG_Op<"masked_store"> {
 }
 
 def AMDG_AsyncTDMCopyGlobalToLocalOp
-    : AMDG_Op<"async_tdm_copy_global_to_local", [AttrSizedOperandSegments]> {
+    : AMDG_Op<"async_tdm_copy_global_to_local", [
+    AttrSizedOperandSegments, Asynchronous<"Issues", "Bulk">
+]> {
   let summary = "Copies a block into shared memory without waiting";
   let description = [{
     Done by the tensor data mover. `barrier` is arrived at on completion.
@@ -256,7 +259,9 @@ def AMDG_AsyncTDMCopyGlobalToLocalOp
 }
 
 def AMDG_AsyncTDMCopyLocalToGlobalOp
-    : AMDG_Op<"async_tdm_copy_local_to_global"> {
+    : AMDG_Op<"async_tdm_copy_local_to_global", [
+    Asynchronous<"Issues", "Bulk">
+]> {
   let summary = "Copies a block from shared memory without waiting";
   let description = "";
   let arguments = (ins

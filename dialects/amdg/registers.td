@@ -59,7 +59,7 @@ def AMDG_InThreadTransposeOp : AMDG_Op<"in_thread_transpose", [Pure]> {
   let hasVerifier = 1;
 }
 
-def AMDG_UpcastMXFPOp : AMDG_Op<"upcast_mxfp", [Pure]> {
+def AMDG_UpcastMXFPOp : AMDG_Op<"upcast_mxfp", [Pure, UsesScratch<"Scales">]> {
   let summary = "Microscaled floats to f16 or bf16, scale applied";
   let description = "";
   let arguments = (ins
@@ -76,7 +76,7 @@ def AMDG_UpcastMXFPOp : AMDG_Op<"upcast_mxfp", [Pure]> {
   let hasVerifier = 1;
 }
 
-def AMDG_ScaledUpcastFp4Op : AMDG_Op<"scaled_upcast_fp4", [Pure, UpcastLike]> {
+def AMDG_ScaledUpcastFp4Op : AMDG_Op<"scaled_upcast_fp4", [Pure]> {
   let summary = "4-bit floats, two to a byte along `axis`, times their scale";
   let description = [{
     The scale is a power of two written as bf16.
@@ -96,7 +96,7 @@ def AMDG_ScaledUpcastFp4Op : AMDG_Op<"scaled_upcast_fp4", [Pure, UpcastLike]> {
 
 def AMDG_ScaledUpcastFp8Op : AMDG_Op<"scaled_upcast_fp8", [
     Pure, Elementwise, SameOperandsAndResultShape,
-    SameOperandsAndResultEncoding, UpcastLike
+    SameOperandsAndResultEncoding
 ]> {
   let summary = "8-bit floats times their scale";
   let description = [{

@@ -29,7 +29,9 @@ def AMDG_CondBarrierOp : AMDG_Op<"cond_barrier"> {
   let assemblyFormat = "$pred attr-dict";
 }
 
-def AMDG_AsyncTDMWaitOp : AMDG_Op<"async_tdm_wait"> {
+def AMDG_AsyncTDMWaitOp : AMDG_Op<"async_tdm_wait", [
+    Asynchronous<"Waits", "Bulk">
+]> {
   let summary = "Waits until at most `num` copies of the data mover are pending";
   let description = "";
   let arguments = (ins Variadic<TTG_AsyncToken>:$asyncToken, I32Attr:$num);
@@ -37,7 +39,7 @@ def AMDG_AsyncTDMWaitOp : AMDG_Op<"async_tdm_wait"> {
   let assemblyFormat = "$asyncToken attr-dict";
 }
 
-def AMDG_AsyncWaitOp : AMDG_Op<"async_wait"> {
+def AMDG_AsyncWaitOp : AMDG_Op<"async_wait", [Asynchronous<"Waits", "Copy">]> {
   let summary = "Waits until at most `num_inst` asynchronous instructions are pending";
   let description = [{
     As `ttg.async_wait`, counted in instructions instead of groups: those that
@@ -75,7 +77,9 @@ def AMDG_InitBarrierOp : AMDG_Op<"init_barrier"> {
   let hasVerifier = 1;
 }
 
-def AMDG_WaitBarrierOp : AMDG_Op<"wait_barrier"> {
+def AMDG_WaitBarrierOp : AMDG_Op<"wait_barrier", [
+    Asynchronous<"Waits", "Bulk">
+]> {
   let summary = "Waits until a phase of a barrier is complete";
   let description = "";
   let arguments = (ins
@@ -104,7 +108,9 @@ def AMDG_ArriveBarrierOp : AMDG_Op<"arrive_barrier"> {
   let hasVerifier = 1;
 }
 
-def AMDG_AsyncCopyMbarrierArriveOp : AMDG_Op<"async_copy_mbarrier_arrive"> {
+def AMDG_AsyncCopyMbarrierArriveOp : AMDG_Op<"async_copy_mbarrier_arrive", [
+    Asynchronous<"Commits", "Copy">
+]> {
   let summary = "Arrives at a barrier when all earlier copies are complete";
   let description = "";
   let arguments = (ins

@@ -14,7 +14,8 @@ def TT_DebugOps : OpDocGroup {
 let opDocGroup = TT_DebugOps in {
 
 def TT_PrintOp : TT_Op<"print", [
-    SameVariadicOperandSize, MemoryEffects<[MemWrite<GlobalMemory>]>
+    SameVariadicOperandSize, MemoryEffects<[MemWrite<GlobalMemory>]>,
+    Layouts<"Same">
 ]> {
   let summary = "Prints values from the device";
   let description = [{
@@ -31,7 +32,9 @@ def TT_PrintOp : TT_Op<"print", [
   let hasVerifier = 1;
 }
 
-def TT_AssertOp : TT_Op<"assert", [MemoryEffects<[MemWrite<GlobalMemory>]>]> {
+def TT_AssertOp : TT_Op<"assert", [
+    MemoryEffects<[MemWrite<GlobalMemory>]>, Layouts<"Same">
+]> {
   let summary = "Stops the program where a condition is false";
   let description = [{
     The message is printed by the failing lanes.

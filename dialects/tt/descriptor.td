@@ -35,7 +35,7 @@ def TT_MakeTensorDescOp : TT_Op<"make_tensor_descriptor", [
   let hasVerifier = 1;
 }
 
-def TT_DescriptorLoadOp : TT_Op<"descriptor_load", [DescriptorLike]> {
+def TT_DescriptorLoadOp : TT_Op<"descriptor_load"> {
   let summary = "Loads one block";
   let description = [{
     `indices` is the first element of the block. The result has the shape and
@@ -56,7 +56,7 @@ def TT_DescriptorLoadOp : TT_Op<"descriptor_load", [DescriptorLike]> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorStoreOp : TT_Op<"descriptor_store", [DescriptorStoreLike]> {
+def TT_DescriptorStoreOp : TT_Op<"descriptor_store"> {
   let summary = "Stores one block";
   let description = "";
   let arguments = (ins
@@ -72,7 +72,7 @@ def TT_DescriptorStoreOp : TT_Op<"descriptor_store", [DescriptorStoreLike]> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorReduceOp : TT_Op<"descriptor_reduce", [DescriptorStoreLike]> {
+def TT_DescriptorReduceOp : TT_Op<"descriptor_reduce"> {
   let summary = "Combines one block into memory, element by element";
   let description = [{
     Each element is updated atomically with `kind`.
@@ -91,7 +91,7 @@ def TT_DescriptorReduceOp : TT_Op<"descriptor_reduce", [DescriptorStoreLike]> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorGatherOp : TT_Op<"descriptor_gather", [DescriptorLike]> {
+def TT_DescriptorGatherOp : TT_Op<"descriptor_gather"> {
   let summary = "Loads rows that are not adjacent";
   let description = [{
     The block of the descriptor is one row. Row `i` of the result is row
@@ -110,9 +110,7 @@ def TT_DescriptorGatherOp : TT_Op<"descriptor_gather", [DescriptorLike]> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorScatterOp : TT_Op<"descriptor_scatter", [
-    DescriptorStoreLike
-]> {
+def TT_DescriptorScatterOp : TT_Op<"descriptor_scatter"> {
   let summary = "Stores rows that are not adjacent";
   let description = [{
     The counterpart of `tt.descriptor_gather`.

@@ -198,7 +198,8 @@ def TT_MapElementwiseOp : TT_Op<"map_elementwise", [
 }
 
 def TT_MapElementwiseReturnOp : TT_Op<"map_elementwise.return", [
-    ParentOp<"tt.map_elementwise">, Pure, Terminator, ReturnLike
+    ParentOp<"tt.map_elementwise">, Pure, Terminator, ReturnLike,
+    Control<"Result">
 ]> {
   let summary = "Yields the elements that a mapped region computed";
   let description = "";

@@ -15,7 +15,8 @@ let opDocGroup = TT_FunctionOps in {
 
 def TT_FuncOp : TT_Op<"func", [
     AffineScope, AutomaticAllocationScope, CallableOpInterface,
-    FunctionOpInterface, IsolatedFromAbove, ParentOp<"builtin.module">
+    FunctionOpInterface, IsolatedFromAbove, ParentOp<"builtin.module">,
+    Control<"Function">
 ]> {
   let summary = "A kernel or a device function";
   let description = [{
@@ -43,7 +44,8 @@ def TT_FuncOp : TT_Op<"func", [
 }
 
 def TT_ReturnOp : TT_Op<"return", [
-    Pure, ParentOp<"tt.func">, ReturnLike, Terminator
+    Pure, ParentOp<"tt.func">, ReturnLike, Terminator,
+    Control<"Return">
 ]> {
   let summary = "Leaves the function";
   let description = [{
@@ -54,7 +56,9 @@ def TT_ReturnOp : TT_Op<"return", [
   let hasVerifier = 1;
 }
 
-def TT_CallOp : TT_Op<"call", [CallOpInterface, SymbolUserOpInterface]> {
+def TT_CallOp : TT_Op<"call", [
+    CallOpInterface, SymbolUserOpInterface, Control<"Call">
+]> {
   let summary = "Calls a function of the same module";
   let description = [{
     Operands and results have the types of the callee's signature.
@@ -92,7 +96,7 @@ def TT_GetNumProgramsOp : TT_Op<"get_num_programs", [Pure]> {
   let assemblyFormat = "$axis attr-dict `:` type($result)";
 }
 
-def TT_GridDependencyWaitOp : TT_Op<"grid_dependency_wait", []> {
+def TT_GridDependencyWaitOp : TT_Op<"grid_dependency_wait"> {
   let summary = "Waits until the memory of the preceding grid is visible";
   let description = [{
     Printed by Triton 3.9; 3.6 writes the same as inline assembly.
@@ -101,7 +105,7 @@ def TT_GridDependencyWaitOp : TT_Op<"grid_dependency_wait", []> {
 }
 
 def TT_GridDependencyLaunchDependentsOp
-    : TT_Op<"grid_dependency_launch_dependents", []> {
+    : TT_Op<"grid_dependency_launch_dependents"> {
   let summary = "Allows the following grid to start";
   let description = [{
     Printed by Triton 3.9; 3.6 writes the same as inline assembly.

@@ -14,8 +14,9 @@ def TT_MatrixOps : OpDocGroup {
 let opDocGroup = TT_MatrixOps in {
 
 def TT_DotOp : TT_Op<"dot", [
-    Pure, InferTypeOpInterface, DotLike,
-    TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">
+    Pure, InferTypeOpInterface,
+    TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">,
+    Layouts<"Product">
 ]> {
   let summary = "d = a * b + c for matrices or batches of them";
   let description = [{
@@ -41,7 +42,7 @@ def TT_DotOp : TT_Op<"dot", [
 }
 
 def TT_DotScaledOp : TT_Op<"dot_scaled", [
-    Pure, AttrSizedOperandSegments, DotLike,
+    Pure, AttrSizedOperandSegments,
     TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">
 ]> {
   let summary = "Matrix product of operands with one scale per block";

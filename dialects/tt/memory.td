@@ -22,7 +22,8 @@ def TT_LoadOp : TT_Op<"load", [
     TypesMatchWith<"result matches ptr type", "ptr", "result", "pointee">,
     OptionalTypesMatchWith<"mask type matches ptr type", "ptr", "mask",
                            "bool_like_pointee">,
-    OptionalTypesMatchWith<"other matches ptr type", "ptr", "other", "pointee">
+    OptionalTypesMatchWith<"other matches ptr type", "ptr", "other", "pointee">,
+    Anchors<"Load">
 ]> {
   let summary = "Loads through a pointer or a tensor of pointers";
   let description = [{
@@ -60,7 +61,8 @@ def TT_StoreOp : TT_Op<"store", [
     SameLoadStoreOperandsEncoding,
     TypesMatchWith<"value type matches ptr type", "ptr", "value", "pointee">,
     OptionalTypesMatchWith<"mask type matches ptr type", "ptr", "mask",
-                           "bool_like_pointee">
+                           "bool_like_pointee">,
+    Anchors<"Store">
 ]> {
   let summary = "Stores through a pointer or a tensor of pointers";
   let description = [{
@@ -90,7 +92,8 @@ def TT_AtomicRmwOp : TT_Op<"atomic_rmw", [
     TypesMatchWith<"ptr type matches value type", "val", "ptr",
                    "pointer_like">,
     OptionalTypesMatchWith<"mask type matches value type", "val", "mask",
-                           "bool_like">
+                           "bool_like">,
+    Anchors<"Update">, UsesScratch<"Update">
 ]> {
   let summary = "Updates memory atomically and returns what was there";
   let description = [{
@@ -117,7 +120,8 @@ def TT_AtomicCasOp : TT_Op<"atomic_cas", [
     SameOperandsAndResultShape,
     SameOperandsAndResultEncoding,
     TypesMatchWith<"ptr type matches cmp type", "cmp", "ptr", "pointer_like">,
-    TypesMatchWith<"ptr type matches value type", "val", "ptr", "pointer_like">
+    TypesMatchWith<"ptr type matches value type", "val", "ptr", "pointer_like">,
+    Anchors<"CompareAndSwap">, UsesScratch<"Update">
 ]> {
   let summary = "Replaces memory atomically where it equals `cmp`";
   let description = [{

@@ -15,7 +15,8 @@ let opDocGroup = TT_ReductionOps in {
 
 def TT_ReduceOp : TT_Op<"reduce", [
     Pure, SameOperandsShape, SameOperandsEncoding, SingleBlock,
-    InferTypeOpInterface
+    InferTypeOpInterface,
+    Layouts<"Reduce">, UsesScratch<"Reduction">
 ]> {
   let summary = "Combines all elements along one dimension";
   let description = [{
@@ -32,7 +33,8 @@ def TT_ReduceOp : TT_Op<"reduce", [
 }
 
 def TT_ReduceReturnOp : TT_Op<"reduce.return", [
-    ParentOp<"tt.reduce">, Pure, Terminator, ReturnLike
+    ParentOp<"tt.reduce">, Pure, Terminator, ReturnLike,
+    Control<"Result">
 ]> {
   let summary = "Yields the combined elements";
   let description = "";
@@ -42,7 +44,8 @@ def TT_ReduceReturnOp : TT_Op<"reduce.return", [
 
 def TT_ScanOp : TT_Op<"scan", [
     Pure, SameOperandsAndResultEncoding, SameOperandsAndResultShape,
-    SingleBlock, InferTypeOpInterface
+    SingleBlock, InferTypeOpInterface,
+    UsesScratch<"Scan">
 ]> {
   let summary = "Running combination along one dimension";
   let description = [{
@@ -62,7 +65,8 @@ def TT_ScanOp : TT_Op<"scan", [
 }
 
 def TT_ScanReturnOp : TT_Op<"scan.return", [
-    ParentOp<"tt.scan">, Pure, Terminator, ReturnLike
+    ParentOp<"tt.scan">, Pure, Terminator, ReturnLike,
+    Control<"Result">
 ]> {
   let summary = "Yields the combined elements";
   let description = "";
@@ -73,7 +77,8 @@ def TT_ScanReturnOp : TT_Op<"scan.return", [
 def TT_HistogramOp : TT_Op<"histogram", [
     Pure,
     OptionalTypesMatchWith<"mask type matches src type", "src", "mask",
-                           "bool_like">
+                           "bool_like">,
+    Layouts<"Histogram">, UsesScratch<"Histogram">
 ]> {
   let summary = "Counts how often each small integer occurs";
   let description = [{

@@ -13,7 +13,7 @@ def TT_ShapeOps : OpDocGroup {
 
 let opDocGroup = TT_ShapeOps in {
 
-def TT_MakeRangeOp : TT_Op<"make_range", [Pure]> {
+def TT_MakeRangeOp : TT_Op<"make_range", [Pure, Layouts<"Same">]> {
   let summary = "The integers from `start` up to but without `end`";
   let description = [{
     A tensor of one dimension with `end - start` elements of 32 bits.
@@ -26,7 +26,8 @@ def TT_MakeRangeOp : TT_Op<"make_range", [Pure]> {
 }
 
 def TT_SplatOp : TT_Op<"splat", [
-    Pure, SameOperandsAndResultElementType, SameOperandsAndResultEncoding
+    Pure, SameOperandsAndResultElementType, SameOperandsAndResultEncoding,
+    Layouts<"Same">
 ]> {
   let summary = "A tensor whose elements are all the same scalar";
   let description = "";
@@ -37,7 +38,9 @@ def TT_SplatOp : TT_Op<"splat", [
   let hasFolder = 1;
 }
 
-def TT_UnsplatOp : TT_Op<"unsplat", [Pure, InferTypeOpInterface]> {
+def TT_UnsplatOp : TT_Op<"unsplat", [
+    Pure, InferTypeOpInterface, Layouts<"Same">
+]> {
   let summary = "The only element of a tensor";
   let description = "";
   let arguments = (ins TT_Tensor:$src);
@@ -49,7 +52,8 @@ def TT_UnsplatOp : TT_Op<"unsplat", [Pure, InferTypeOpInterface]> {
 
 def TT_ExpandDimsOp : TT_Op<"expand_dims", [
     Pure, InferTypeOpInterface, SameOperandsAndResultElementType,
-    InferUpToLayoutEquality
+    InferUpToLayoutEquality,
+    Layouts<"ExpandDims">, UsesScratch<"Regrouping">
 ]> {
   let summary = "Inserts a dimension of extent 1 at `axis`";
   let description = [{
@@ -63,7 +67,9 @@ def TT_ExpandDimsOp : TT_Op<"expand_dims", [
   let hasFolder = 1;
 }
 
-def TT_ReshapeOp : TT_Op<"reshape", [Pure, SameOperandsAndResultElementType]> {
+def TT_ReshapeOp : TT_Op<"reshape", [
+    Pure, SameOperandsAndResultElementType, Layouts<"Reshape">, UsesScratch<"Regrouping">
+]> {
   let summary = "The same elements under another shape";
   let description = [{
     Elements keep their row-major order, unless `allow_reorder` leaves the
@@ -87,7 +93,8 @@ def TT_ReshapeOp : TT_Op<"reshape", [Pure, SameOperandsAndResultElementType]> {
 }
 
 def TT_BroadcastOp : TT_Op<"broadcast", [
-    Pure, SameOperandsAndResultElementType, SameOperandsAndResultEncoding
+    Pure, SameOperandsAndResultElementType, SameOperandsAndResultEncoding,
+    Layouts<"Same">
 ]> {
   let summary = "Repeats a tensor along its dimensions of extent 1";
   let description = "";
@@ -100,7 +107,8 @@ def TT_BroadcastOp : TT_Op<"broadcast", [
 }
 
 def TT_CatOp : TT_Op<"cat", [
-    NoMemoryEffect, SameTypeOperands, SameOperandsAndResultElementType
+    NoMemoryEffect, SameTypeOperands, SameOperandsAndResultElementType,
+    Layouts<"Same">, UsesScratch<"Regrouping">
 ]> {
   let summary = "Elements of two tensors in one";
   let description = [{
@@ -114,7 +122,7 @@ def TT_CatOp : TT_Op<"cat", [
   let hasVerifier = 1;
 }
 
-def TT_JoinOp : TT_Op<"join", [Pure, SameTypeOperands]> {
+def TT_JoinOp : TT_Op<"join", [Pure, SameTypeOperands, Layouts<"Join">, UsesScratch<"Regrouping">]> {
   let summary = "Two tensors side by side in a new innermost dimension";
   let description = "";
   let arguments = (ins TT_Tensor:$lhs, TT_Tensor:$rhs);
@@ -127,7 +135,8 @@ def TT_JoinOp : TT_Op<"join", [Pure, SameTypeOperands]> {
 
 def TT_SplitOp : TT_Op<"split", [
     Pure, InferTypeOpInterface, InferUpToLayoutEquality,
-    TypesMatchWith<"outLHS and outRHS types match", "outLHS", "outRHS", "same">
+    TypesMatchWith<"outLHS and outRHS types match", "outLHS", "outRHS", "same">,
+    Layouts<"Split">, UsesScratch<"Regrouping">
 ]> {
   let summary = "The two halves of the innermost dimension";
   let description = [{
@@ -141,8 +150,9 @@ def TT_SplitOp : TT_Op<"split", [
 }
 
 def TT_TransOp : TT_Op<"trans", [
-    Pure, TransposeLike, InferTypeOpInterface, InferUpToLayoutEquality,
-    SameOperandsAndResultElementType
+    Pure, InferTypeOpInterface, InferUpToLayoutEquality,
+    SameOperandsAndResultElementType,
+    Layouts<"Transpose">, UsesScratch<"Regrouping">
 ]> {
   let summary = "Permutes the dimensions";
   let description = [{
@@ -156,7 +166,9 @@ def TT_TransOp : TT_Op<"trans", [
   let hasVerifier = 1;
 }
 
-def TT_GatherOp : TT_Op<"gather", [Pure, InferTypeOpInterface]> {
+def TT_GatherOp : TT_Op<"gather", [
+    Pure, InferTypeOpInterface, Layouts<"Gather">, UsesScratch<"Gather">
+]> {
   let summary = "Picks elements along one dimension by index";
   let description = [{
     The result has the shape of `indices`; its element is the element of `src`

@@ -13,7 +13,8 @@ def TTG_LayoutOps : OpDocGroup {
 let opDocGroup = TTG_LayoutOps in {
 
 def TTG_ConvertLayoutOp : TTG_Op<"convert_layout", [
-    SameOperandsAndResultShape, SameOperandsAndResultElementType, Pure
+    SameOperandsAndResultShape, SameOperandsAndResultElementType, Pure,
+    UsesScratch<"Conversion">
 ]> {
   let summary = "The same tensor in another layout";
   let description = [{
@@ -28,7 +29,7 @@ def TTG_ConvertLayoutOp : TTG_Op<"convert_layout", [
   let hasCanonicalizer = 1;
 }
 
-def TTG_Fp4ToFpOp : TTG_Op<"fp4_to_fp", [Pure]> {
+def TTG_Fp4ToFpOp : TTG_Op<"fp4_to_fp", [Pure, Layouts<"Unpack">]> {
   let summary = "Unpacks 4-bit floats (e2m1) from bytes";
   let description = [{
     The lower half of a byte is the first of two elements that are adjacent

@@ -12,7 +12,9 @@ def TTG_LocalMemoryOps : OpDocGroup {
 
 let opDocGroup = TTG_LocalMemoryOps in {
 
-def TTG_LocalAllocOp : TTG_Op<"local_alloc", [MemoryEffectsOpInterface]> {
+def TTG_LocalAllocOp : TTG_Op<"local_alloc", [
+    MemoryEffectsOpInterface, Layouts<"Same">, Anchors<"Buffer">
+]> {
   let summary = "Allocates a buffer in shared memory";
   let description = [{
     With `src` the buffer is initialised. Without it, it must be mutable. It
@@ -39,7 +41,7 @@ def TTG_LocalDeallocOp : TTG_Op<"local_dealloc"> {
   let assemblyFormat = "$src attr-dict `:` qualified(type($src))";
 }
 
-def TTG_MemDescIndexOp : TTG_Op<"memdesc_index", [Pure, MemDescView]> {
+def TTG_MemDescIndexOp : TTG_Op<"memdesc_index", [Pure]> {
   let summary = "One element of the outermost dimension of a buffer";
   let description = [{
     The view has one dimension less than its source.
@@ -53,7 +55,7 @@ def TTG_MemDescIndexOp : TTG_Op<"memdesc_index", [Pure, MemDescView]> {
   let hasVerifier = 1;
 }
 
-def TTG_MemDescSubsliceOp : TTG_Op<"memdesc_subslice", [Pure, MemDescView]> {
+def TTG_MemDescSubsliceOp : TTG_Op<"memdesc_subslice", [Pure]> {
   let summary = "A rectangular part of a buffer";
   let description = [{
     `offsets` is the first element; the extents are those of the result. The
@@ -69,7 +71,7 @@ def TTG_MemDescSubsliceOp : TTG_Op<"memdesc_subslice", [Pure, MemDescView]> {
 }
 
 def TTG_MemDescTransOp : TTG_Op<"memdesc_trans", [
-    Pure, MemDescView, TransposeLike, InferTypeOpInterface,
+    Pure, InferTypeOpInterface,
     InferUpToLayoutEquality, SameMemDescElementType
 ]> {
   let summary = "A buffer with permuted dimensions";
@@ -84,7 +86,7 @@ def TTG_MemDescTransOp : TTG_Op<"memdesc_trans", [
 }
 
 def TTG_MemDescReshapeOp : TTG_Op<"memdesc_reshape", [
-    Pure, MemDescView, SameMemDescElementType
+    Pure, SameMemDescElementType
 ]> {
   let summary = "A buffer under another shape";
   let description = "";
@@ -96,9 +98,7 @@ def TTG_MemDescReshapeOp : TTG_Op<"memdesc_reshape", [
   let hasVerifier = 1;
 }
 
-def TTG_MemDescReinterpretOp : TTG_Op<"memdesc_reinterpret", [
-    Pure, MemDescView
-]> {
+def TTG_MemDescReinterpretOp : TTG_Op<"memdesc_reinterpret", [Pure]> {
   let summary = "The bytes of a buffer as another type and shape";
   let description = [{
     The source has to be contiguous and no smaller than the result.
@@ -112,7 +112,9 @@ def TTG_MemDescReinterpretOp : TTG_Op<"memdesc_reinterpret", [
   let hasFolder = 1;
 }
 
-def TTG_LocalLoadOp : TTG_Op<"local_load", [LocalLoadLike]> {
+def TTG_LocalLoadOp : TTG_Op<"local_load", [
+    Layouts<"Same">, Anchors<"Buffer">
+]> {
   let summary = "Reads a buffer into registers";
   let description = [{
     `token` orders the load after the asynchronous copy that wrote the buffer.
@@ -130,7 +132,9 @@ def TTG_LocalLoadOp : TTG_Op<"local_load", [LocalLoadLike]> {
   let hasVerifier = 1;
 }
 
-def TTG_LocalStoreOp : TTG_Op<"local_store"> {
+def TTG_LocalStoreOp : TTG_Op<"local_store", [
+    Layouts<"Same">, Anchors<"Buffer">
+]> {
   let summary = "Writes registers into a buffer";
   let description = "";
   let arguments = (ins
@@ -143,7 +147,7 @@ def TTG_LocalStoreOp : TTG_Op<"local_store"> {
   let hasVerifier = 1;
 }
 
-def TTG_LocalBarrierOp : TTG_Op<"local_barrier"> {
+def TTG_LocalBarrierOp : TTG_Op<"local_barrier", [Synchronizes<"Block">]> {
   let summary = "Waits for all threads of the block and their shared memory";
   let description = [{
     What the threads wrote to shared memory before is visible to all of them
@@ -152,7 +156,7 @@ def TTG_LocalBarrierOp : TTG_Op<"local_barrier"> {
   let assemblyFormat = "attr-dict";
 }
 
-def TTG_BarrierOp : TTG_Op<"barrier"> {
+def TTG_BarrierOp : TTG_Op<"barrier", [Synchronizes<"Block">]> {
   let summary = "Waits for all threads of the block and the named memories";
   let description = [{
     Printed by Triton 3.9 where 3.6 prints `gpu.barrier` or
@@ -167,7 +171,8 @@ def TTG_AsyncCopyGlobalToLocalOp : TTG_Op<"async_copy_global_to_local", [
     OptionalTypesMatchWith<"mask type matches src type", "src", "mask",
                            "bool_like">,
     OptionalTypesMatchWith<"other type matches src type", "src", "other",
-                           "pointee">
+                           "pointee">,
+    Asynchronous<"Issues", "Copy">
 ]> {
   let summary = "Copies from global to shared memory without waiting";
   let description = [{
@@ -194,7 +199,9 @@ def TTG_AsyncCopyGlobalToLocalOp : TTG_Op<"async_copy_global_to_local", [
   let hasVerifier = 1;
 }
 
-def TTG_AsyncCommitGroupOp : TTG_Op<"async_commit_group"> {
+def TTG_AsyncCommitGroupOp : TTG_Op<"async_commit_group", [
+    Asynchronous<"Commits", "Copy">
+]> {
   let summary = "Closes a group of asynchronous copies";
   let description = "";
   let arguments = (ins Variadic<TTG_AsyncToken>:$inputTokens);
@@ -202,7 +209,7 @@ def TTG_AsyncCommitGroupOp : TTG_Op<"async_commit_group"> {
   let assemblyFormat = "(`tokens` $inputTokens^)? attr-dict";
 }
 
-def TTG_AsyncWaitOp : TTG_Op<"async_wait"> {
+def TTG_AsyncWaitOp : TTG_Op<"async_wait", [Asynchronous<"Waits", "Copy">]> {
   let summary = "Waits until at most `num` groups of copies are pending";
   let description = [{
     On targets whose hardware counts instructions instead of groups (AMD),

@@ -14,7 +14,8 @@ let opDocGroup = TTG_WarpOps in {
 
 def TTG_WarpSpecializeOp : TTG_Op<"warp_specialize", [
     RecursiveMemoryEffects, RecursivelySpeculatable, AsyncRegions,
-    RegionBranchOpInterface
+    RegionBranchOpInterface,
+    Control<"Concurrent">, UsesScratch<"Captures">
 ]> {
   let summary = "Runs different code on different groups of warps";
   let description = [{
@@ -53,7 +54,8 @@ def TTG_WarpSpecializeOp : TTG_Op<"warp_specialize", [
 
 def TTG_WarpSpecializePartitionsOp : TTG_Op<"warp_specialize.partitions", [
     IsolatedFromAbove, RecursiveMemoryEffects, RecursivelySpeculatable,
-    Terminator, ParentOp<"ttg.warp_specialize">
+    Terminator, ParentOp<"ttg.warp_specialize">,
+    Control<"Partitions">
 ]> {
   let summary = "Holds the partitions of a warp_specialize";
   let description = [{
@@ -65,7 +67,8 @@ def TTG_WarpSpecializePartitionsOp : TTG_Op<"warp_specialize.partitions", [
 
 def TTG_WarpYieldOp : TTG_Op<"warp_yield", [
     Pure, Terminator, ReturnLike, ParentOp<"ttg.warp_specialize">,
-    RegionBranchTerminatorOpInterface
+    RegionBranchTerminatorOpInterface,
+    Control<"ConcurrentYield">
 ]> {
   let summary = "Ends the default region with the results of the op";
   let description = "";
@@ -75,7 +78,8 @@ def TTG_WarpYieldOp : TTG_Op<"warp_yield", [
 }
 
 def TTG_WarpReturnOp : TTG_Op<"warp_return", [
-    Pure, Terminator, ReturnLike, ParentOp<"ttg.warp_specialize.partitions">
+    Pure, Terminator, ReturnLike, ParentOp<"ttg.warp_specialize.partitions">,
+    Control<"PartitionEnd">
 ]> {
   let summary = "Ends a partition";
   let description = "";
@@ -101,7 +105,7 @@ def TTG_PredicateStageOp : TTG_Op<"predicate_stage", [
   }];
 }
 
-def TTG_MaskOp : TTG_Op<"mask", [SingleBlock]> {
+def TTG_MaskOp : TTG_Op<"mask", [SingleBlock, Control<"Masked">]> {
   let summary = "Runs its region where a predicate holds";
   let description = "";
   let arguments = (ins I1:$pred);
@@ -110,7 +114,8 @@ def TTG_MaskOp : TTG_Op<"mask", [SingleBlock]> {
 }
 
 def TTG_MaskReturnOp : TTG_Op<"mask.return", [
-    ParentOp<"ttg.mask">, Pure, Terminator, ReturnLike
+    ParentOp<"ttg.mask">, Pure, Terminator, ReturnLike,
+    Control<"Result">
 ]> {
   let summary = "Yields the results of a masked region";
   let description = "";

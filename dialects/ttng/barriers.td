@@ -16,7 +16,9 @@ def TTNG_BarrierOps : OpDocGroup {
 
 let opDocGroup = TTNG_BarrierOps in {
 
-def TTNG_FenceAsyncSharedOp : TTNG_Op<"fence_async_shared"> {
+def TTNG_FenceAsyncSharedOp : TTNG_Op<"fence_async_shared", [
+    Synchronizes<"Proxies">
+]> {
   let summary = "Orders ordinary shared-memory access before asynchronous units";
   let description = [{
     With `bCluster` for the shared memory of the whole cluster.
@@ -79,7 +81,9 @@ def TTNG_BarrierExpectOp : TTNG_Op<"barrier_expect"> {
   let hasVerifier = 1;
 }
 
-def TTNG_WaitBarrierOp : TTNG_Op<"wait_barrier", [AttrSizedOperandSegments]> {
+def TTNG_WaitBarrierOp : TTNG_Op<"wait_barrier", [
+    AttrSizedOperandSegments, Asynchronous<"Waits", "Bulk">
+]> {
   let summary = "Waits until a phase of a barrier is complete";
   let description = [{
     `deps` are buffers that may be in use until then.
@@ -118,7 +122,9 @@ def TTNG_ArriveBarrierOp : TTNG_Op<"arrive_barrier", [
   let hasVerifier = 1;
 }
 
-def TTNG_AsyncCopyMbarrierArriveOp : TTNG_Op<"async_copy_mbarrier_arrive"> {
+def TTNG_AsyncCopyMbarrierArriveOp : TTNG_Op<"async_copy_mbarrier_arrive", [
+    Asynchronous<"Commits", "Copy">
+]> {
   let summary = "Arrives at a barrier when all earlier copies are complete";
   let description = [{
     `noIncrement` keeps the expected count of the barrier as it is.

@@ -13,7 +13,9 @@ def TTNG_BulkCopyOps : OpDocGroup {
 let opDocGroup = TTNG_BulkCopyOps in {
 
 def TTNG_AsyncTMACopyGlobalToLocalOp
-    : TTNG_Op<"async_tma_copy_global_to_local"> {
+    : TTNG_Op<"async_tma_copy_global_to_local", [
+    Asynchronous<"Issues", "Bulk">
+]> {
   let summary = "Copies a block into shared memory without waiting";
   let description = [{
     `coord` is the first element. The bytes are counted by `barrier`.
@@ -38,7 +40,9 @@ def TTNG_AsyncTMACopyGlobalToLocalOp
 }
 
 def TTNG_AsyncTMACopyLocalToGlobalOp
-    : TTNG_Op<"async_tma_copy_local_to_global"> {
+    : TTNG_Op<"async_tma_copy_local_to_global", [
+    Asynchronous<"Issues", "Bulk">
+]> {
   let summary = "Copies a block from shared memory without waiting";
   let description = "";
   let arguments = (ins
@@ -54,7 +58,9 @@ def TTNG_AsyncTMACopyLocalToGlobalOp
   let hasVerifier = 1;
 }
 
-def TTNG_AsyncTMAReduceOp : TTNG_Op<"async_tma_reduce"> {
+def TTNG_AsyncTMAReduceOp : TTNG_Op<"async_tma_reduce", [
+    Asynchronous<"Issues", "Bulk">
+]> {
   let summary = "Combines a block from shared memory into global memory";
   let description = "";
   let arguments = (ins
@@ -71,7 +77,9 @@ def TTNG_AsyncTMAReduceOp : TTNG_Op<"async_tma_reduce"> {
   let hasVerifier = 1;
 }
 
-def TTNG_AsyncTMAGatherOp : TTNG_Op<"async_tma_gather"> {
+def TTNG_AsyncTMAGatherOp : TTNG_Op<"async_tma_gather", [
+    Asynchronous<"Issues", "Bulk">
+]> {
   let summary = "Copies rows that are not adjacent into shared memory";
   let description = "";
   let arguments = (ins
@@ -89,7 +97,9 @@ def TTNG_AsyncTMAGatherOp : TTNG_Op<"async_tma_gather"> {
   let hasVerifier = 1;
 }
 
-def TTNG_AsyncTMAScatterOp : TTNG_Op<"async_tma_scatter"> {
+def TTNG_AsyncTMAScatterOp : TTNG_Op<"async_tma_scatter", [
+    Asynchronous<"Issues", "Bulk">
+]> {
   let summary = "Copies rows from shared memory to rows that are not adjacent";
   let description = "";
   let arguments = (ins
@@ -106,7 +116,8 @@ def TTNG_AsyncTMAScatterOp : TTNG_Op<"async_tma_scatter"> {
 }
 
 def TTNG_TMAStoreWaitOp : TTNG_Op<"async_tma_store_wait", [
-    MemoryEffects<[MemRead<BulkSharedMemory>, MemWrite<GlobalMemory>]>
+    MemoryEffects<[MemRead<BulkSharedMemory>, MemWrite<GlobalMemory>]>,
+    Asynchronous<"Waits", "Bulk">
 ]> {
   let summary = "Waits until at most `pendings` copies still read shared memory";
   let description = "";
@@ -129,7 +140,8 @@ def TTNG_ReinterpretTensorDescOp : TTNG_Op<"reinterpret_tensor_descriptor", [
 
 def TTNG_TensormapCreateOp : TTNG_Op<"tensormap_create", [
     MemoryEffects<[MemRead<GlobalMemory>, MemWrite<GlobalMemory>]>,
-    AttrSizedOperandSegments
+    AttrSizedOperandSegments,
+    UsesScratch<"TensorMap">
 ]> {
   let summary = "Writes a descriptor object for the TMA unit into memory";
   let description = [{

@@ -13,8 +13,8 @@ def TTNG_MatrixOps : OpDocGroup {
 let opDocGroup = TTNG_MatrixOps in {
 
 def TTNG_WarpGroupDotOp : TTNG_Op<"warp_group_dot", [
-    InferTypeOpInterface, MemoryEffectsOpInterface, DotLike,
-    TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">
+    InferTypeOpInterface, MemoryEffectsOpInterface, TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">,
+    Asynchronous<"Issues", "Product">
 ]> {
   let summary = "d = a * b + c by a group of four warps";
   let description = [{
@@ -40,7 +40,8 @@ def TTNG_WarpGroupDotOp : TTNG_Op<"warp_group_dot", [
 }
 
 def TTNG_WarpGroupDotWaitOp : TTNG_Op<"warp_group_dot_wait", [
-    InferTypeOpInterface, AllTypesMatch<["inputs", "outputs"]>
+    InferTypeOpInterface, AllTypesMatch<["inputs", "outputs"]>,
+    Asynchronous<"Waits", "Product">
 ]> {
   let summary = "Waits until at most `pendings` products are running";
   let description = [{
@@ -54,8 +55,8 @@ def TTNG_WarpGroupDotWaitOp : TTNG_Op<"warp_group_dot_wait", [
 }
 
 def TTNG_TCGen5MMAOp : TTNG_Op<"tc_gen5_mma", [
-    MemoryEffectsOpInterface, DotLike, TensorCoreGen5Like,
-    AttrSizedOperandSegments
+    MemoryEffectsOpInterface, AttrSizedOperandSegments,
+    Asynchronous<"Issues", "Product">
 ]> {
   let summary = "d = a * b + d in tensor memory";
   let description = [{
@@ -87,8 +88,8 @@ def TTNG_TCGen5MMAOp : TTNG_Op<"tc_gen5_mma", [
 }
 
 def TTNG_TCGen5MMAScaledOp : TTNG_Op<"tc_gen5_mma_scaled", [
-    MemoryEffectsOpInterface, DotLike, TensorCoreGen5Like,
-    AttrSizedOperandSegments
+    MemoryEffectsOpInterface, AttrSizedOperandSegments,
+    Asynchronous<"Issues", "Product">
 ]> {
   let summary = "As tc_gen5_mma, with one scale per block of each operand";
   let description = "";
@@ -119,7 +120,9 @@ def TTNG_TCGen5MMAScaledOp : TTNG_Op<"tc_gen5_mma_scaled", [
   let hasVerifier = 1;
 }
 
-def TTNG_TCGen5CommitOp : TTNG_Op<"tc_gen5_commit"> {
+def TTNG_TCGen5CommitOp : TTNG_Op<"tc_gen5_commit", [
+    Asynchronous<"Commits", "Product">
+]> {
   let summary = "Arrives at a barrier when all earlier tcgen5 work is complete";
   let description = [{
     Commits complete in the order in which they were issued.

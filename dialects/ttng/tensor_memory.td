@@ -76,7 +76,9 @@ def TTNG_TMEMSubSliceOp : TTNG_Op<"tmem_subslice", [Pure]> {
   let hasVerifier = 1;
 }
 
-def TTNG_TMEMCopyOp : TTNG_Op<"tmem_copy"> {
+def TTNG_TMEMCopyOp : TTNG_Op<"tmem_copy", [
+    Asynchronous<"Issues", "Product">
+]> {
   let summary = "Copies from shared to tensor memory without waiting";
   let description = [{
     Into an accumulator layout elements keep their coordinates. Into the layout

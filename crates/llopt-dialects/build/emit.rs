@@ -1,7 +1,7 @@
 //! Writes the tables of a dialect: its `DialectSpec` and everything that it refers to.
 
 use crate::{
-    format,
+    facts, format,
     lower::{self, kind_path, screaming, snake},
     model::{
         AttributeField, AttributeKind, Dialect, KindDefinition, Model, Multiplicity, Operation,
@@ -214,7 +214,8 @@ fn operation_tables(
          summary: {summary:?}, description: {description:?}, operands: &[{operands}], \
          operand_groups: {operand_groups}, attributes: &[{attributes}], results: &[{results}], \
          result_groups: {result_groups}, regions: &[{regions}], traits: &[{own_traits}], \
-         trait_names: &{trait_names:?}, relations: &[{relations}], effects: &[{effects}], \
+         trait_names: &{trait_names:?}, facts: {facts}, \
+         relations: &[{relations}], effects: &[{effects}], \
          format: {format}, format_text: {format_text:?}, verify: {verify} }}",
         class = operation.class,
         family = operation.family,
@@ -229,6 +230,7 @@ fn operation_tables(
         results = values(model, &operation.results),
         regions = operation.regions.iter().map(region).collect::<String>(),
         trait_names = operation.traits,
+        facts = facts::expression(&operation.facts),
         format = format
             .as_ref()
             .map_or("None".to_owned(), |code| format!("Some(&{code})")),

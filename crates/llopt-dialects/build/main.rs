@@ -1,10 +1,11 @@
 //! Generates the operation tables and wrappers from `dialects/*.td`.
 //!
-//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. All
-//! mistakes of the `.td` files are collected and printed together, each with the record it is in.
+//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. Another file has
+//! what tile IR takes from MLIR's own dialects; `src/upstream.rs` includes it. All mistakes of the `.td` files are collected and printed together, each with the record it is in.
 
 mod constraint;
 mod emit;
+mod facts;
 mod format;
 mod lower;
 mod model;
@@ -15,6 +16,7 @@ mod read;
     reason = "the crate uses more of this file than the build script does"
 )]
 mod type_set;
+mod upstream;
 mod wrapper;
 
 use std::{
@@ -59,6 +61,16 @@ fn run() -> Result<(), String> {
         let file = out.join(format!("{}.rs", dialect.name));
         fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
     }
+    let keeper = TableGenParser::new()
+        .add_include_directory(&format!("{prefix}/include"))
+        .add_include_directory(&path_text(&sources)?)
+        .add_source_file(&path_text(&sources.join("upstream.td"))?)
+        .parse()
+        .map_err(|error| format!("dialects/upstream.td: {error}"))?;
+    let code =
+        upstream::upstream(&keeper).map_err(|error| format!("dialects/upstream.td: {error}"))?;
+    let file = out.join("upstream.rs");
+    fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
     if mistakes.is_empty() {
         Ok(())
     } else {

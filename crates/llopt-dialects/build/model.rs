@@ -215,6 +215,24 @@ pub struct Relation {
     pub transform: String,
 }
 
+/// What passes ask of an op: a field of `OpFacts` and the expression of its value.
+pub struct Fact {
+    /// The field.
+    pub question: String,
+    /// The expression.
+    pub answer: String,
+}
+
+impl Fact {
+    /// All tensors have one layout.
+    pub fn one_layout() -> Self {
+        Self {
+            question: "layouts".to_owned(),
+            answer: "Transfer::Same".to_owned(),
+        }
+    }
+}
+
 /// An operation.
 pub struct Operation {
     /// Name of the record.
@@ -243,6 +261,8 @@ pub struct Operation {
     pub traits: Vec<String>,
     /// Names of operations that may hold this one.
     pub parents: Vec<String>,
+    /// What passes ask of it.
+    pub facts: Vec<Fact>,
     /// Relations of types.
     pub relations: Vec<Relation>,
     /// Effects on no value in particular: (effect, resource). `None` when nothing is said.

@@ -4,8 +4,9 @@
 //! and rejects what it does not understand, so that nothing in a `.td` file is ignored silently.
 
 use crate::constraint::{attribute_kind, type_constraint};
+use crate::facts;
 use crate::model::{
-    Argument, AttributeField, AttributeKind, Dialect, Enumeration, KindDefinition, Model,
+    Argument, AttributeField, AttributeKind, Dialect, Enumeration, Fact, KindDefinition, Model,
     ModelError, Multiplicity, Operation, Parameter, Presence, RegionField, Relation, Style,
     ValueField,
 };
@@ -19,6 +20,14 @@ const HOOKS: &[&str] = &[
     "hasFolder",
     "hasCanonicalizer",
     "hasCustomAssemblyFormat",
+];
+
+/// Traits by which all tensors of an op have one layout.
+const ONE_LAYOUT: &[&str] = &[
+    "Elementwise",
+    "SameOperandsAndResultEncoding",
+    "SameLoadStoreOperandsAndResultEncoding",
+    "SameLoadStoreOperandsEncoding",
 ];
 
 /// Reads everything.
@@ -83,7 +92,7 @@ pub fn read(keeper: &RecordKeeper<'_>, names: &[&str]) -> Result<Model, ModelErr
 }
 
 /// Definitions of a class in the order of the source.
-fn ordered<'k>(keeper: &'k RecordKeeper<'_>, class: &str) -> Vec<Record<'k>> {
+pub fn ordered<'k>(keeper: &'k RecordKeeper<'_>, class: &str) -> Vec<Record<'k>> {
     let mut records: Vec<_> = keeper
         .all_derived_definitions(class)
         .filter(|record| !record.anonymous())
@@ -232,6 +241,7 @@ fn operation(record: Record<'_>) -> Result<Operation, ModelError> {
         regions: Vec::new(),
         traits: Vec::new(),
         parents: Vec::new(),
+        facts: Vec::new(),
         relations: Vec::new(),
         effects: None,
         format: optional_text(record, "assemblyFormat"),
@@ -281,6 +291,13 @@ fn operation(record: Record<'_>) -> Result<Operation, ModelError> {
     for entry in traits {
         read_trait(entry, &mut operation)?;
     }
+    if operation
+        .traits
+        .iter()
+        .any(|known| ONE_LAYOUT.contains(&known.as_str()))
+    {
+        operation.facts.insert(0, Fact::one_layout());
+    }
     for field in operation.operands.iter().chain(&operation.results) {
         if !field.effects.is_empty() {
             operation.effects.get_or_insert_default();
@@ -290,7 +307,10 @@ fn operation(record: Record<'_>) -> Result<Operation, ModelError> {
 }
 
 /// The (name, record) pairs of a dag.
-fn fields<'r>(
+///
+/// # Errors
+/// An entry that is no record or has no name.
+pub fn fields<'r>(
     record: Record<'r>,
     field: &str,
 ) -> Result<impl Iterator<Item = (String, Record<'r>)> + use<'r>, ModelError> {
@@ -308,10 +328,14 @@ fn fields<'r>(
     Ok(pairs.into_iter())
 }
 
-type Variable<'r> = (Record<'r>, Vec<(String, String)>);
+/// A constraint with the effects on what it constrains.
+pub type Variable<'r> = (Record<'r>, Vec<(String, String)>);
 
 /// Takes an `Arg` or `Res` apart into its constraint and its effects.
-fn variable(record: Record<'_>) -> Result<Variable<'_>, ModelError> {
+///
+/// # Errors
+/// A record without them.
+pub fn variable(record: Record<'_>) -> Result<Variable<'_>, ModelError> {
     if !record.subclass_of("OpVariable") {
         return Ok((record, Vec::new()));
     }
@@ -457,6 +481,8 @@ fn read_trait(record: Record<'_>, operation: &mut Operation) -> Result<(), Model
             .map(effect)
             .collect::<Result<Vec<_>, _>>()?;
         operation.effects.get_or_insert_default().extend(effects);
+    } else if record.subclass_of("Fact") {
+        operation.facts.push(facts::fact(record)?);
     } else if record.subclass_of("ParentOp") {
         operation.parents.push(text(record, "parent")?);
     } else if record.anonymous() {

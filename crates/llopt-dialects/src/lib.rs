@@ -23,6 +23,9 @@ pub mod text;
 pub mod tt;
 pub mod ttg;
 pub mod ttng;
+mod upstream;
+
+pub use upstream::{Op, arith, builtin, cf, gpu, llvm, math, rocdl, scf, ub};
 
 use llopt_mlir::dialect::RegisterError;
 use melior::dialect::DialectRegistry;

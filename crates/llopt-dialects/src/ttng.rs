@@ -19,6 +19,10 @@ mod generated {
     //! What the build script makes of the `.td` files.
 
     use crate::{
+        meaning::facts::{
+            Asynchronous, Control, LayoutAnchor, OpFacts, ScratchUse, Step, Synchronization,
+            Transfer, Unit,
+        },
         tables::access,
         tables::definition::{
             AttributeField, AttributeKind, DefaultValue, DialectDefinition, Effect, EnumDefinition,

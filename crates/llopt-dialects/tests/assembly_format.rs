@@ -72,6 +72,7 @@ fn operation() -> Operation {
         regions: Vec::new(),
         traits: Vec::new(),
         parents: Vec::new(),
+        facts: Vec::new(),
         relations: Vec::new(),
         effects: None,
         format: None,

@@ -1,6 +1,7 @@
 //! What operations do, as far as all dialects share it: constants, rewriting, effects on memory.
 
 pub mod effects;
+pub mod facts;
 pub(crate) mod fold;
 pub mod resource;
 pub(crate) mod rewriting;

@@ -10,7 +10,7 @@ use crate::tables::definition::{
 };
 use llopt_mlir::{
     dialect::OpSpec,
-    ir::{AttributeExt, ValueExt},
+    ir::{AttributeExt, OperationExt, ValueExt},
 };
 use melior::{
     Context,
@@ -179,6 +179,42 @@ pub fn result<'c, 'a>(
 ) -> Value<'c, 'a> {
     result_optional(operation, definition, index)
         .unwrap_or_else(|| panic!("{} has too few results", definition.name))
+}
+
+/// The operand this many before the last one.
+///
+/// # Panics
+/// When the operation has too few operands, which MLIR's verifier excludes.
+pub fn operand_from_end<'c, 'a>(operation: OperationRef<'c, 'a>, position: usize) -> Value<'c, 'a> {
+    operand_at(operation, operation.operand_count() - 1 - position)
+}
+
+/// The operands between the first `before` and the last `after`.
+pub fn operands_between<'c, 'a>(
+    operation: OperationRef<'c, 'a>,
+    before: usize,
+    after: usize,
+) -> Vec<Value<'c, 'a>> {
+    (before..operation.operand_count().saturating_sub(after))
+        .filter_map(|position| operation.operand(position).ok())
+        .collect()
+}
+
+/// The operands of a group of an op of MLIR's that counts its groups.
+pub fn operand_segment<'c, 'a>(
+    operation: OperationRef<'c, 'a>,
+    index: usize,
+) -> Vec<Value<'c, 'a>> {
+    let sizes = operation
+        .attr("operandSegmentSizes")
+        .and_then(i32_values)
+        .unwrap_or_default();
+    let size = |index: usize| sizes.get(index).map_or(0, |&size| size.max(0) as usize);
+    let before: usize = (0..index).map(size).sum();
+    let after = operation
+        .operand_count()
+        .saturating_sub(before + size(index));
+    operands_between(operation, before, after)
 }
 
 /// The result at a position of the flat list.

@@ -5,7 +5,7 @@
 //! accessors and the reference pages all read these tables; nothing about an operation is
 //! written down twice.
 
-use crate::{tables::type_set::TypeSet, text::format::Format};
+use crate::{meaning::facts::OpFacts, tables::type_set::TypeSet, text::format::Format};
 use llopt_mlir::{
     diagnostic::Complaint,
     dialect::{AttributeSpec, EffectKind, OpSpec, Resource, TypeSpec},
@@ -42,6 +42,8 @@ pub struct OpDefinition {
     pub traits: &'static [OpTrait],
     /// All traits and interfaces by name, for the reference.
     pub trait_names: &'static [&'static str],
+    /// What passes ask of it.
+    pub facts: OpFacts,
     /// Relations between types.
     pub relations: &'static [Relation],
     /// Effects, by operand or result group.
@@ -257,24 +259,6 @@ pub enum OpTrait {
     InferUpToLayoutEquality,
     /// Memory descriptors have one element type.
     SameMemDescElementType,
-    /// A matrix product.
-    DotLike,
-    /// A permutation of dimensions, `order`.
-    TransposeLike,
-    /// Access through a tensor descriptor, `desc`.
-    DescriptorLike,
-    /// Write of `src` through a tensor descriptor, `desc`.
-    DescriptorStoreLike,
-    /// A view of a memory descriptor.
-    MemDescView,
-    /// Reads a memory descriptor into registers.
-    LocalLoadLike,
-    /// Access through a buffer descriptor.
-    BufferLike,
-    /// Conversion to a wider float with a scale.
-    UpcastLike,
-    /// A matrix product in tensor memory.
-    TensorCoreGen5Like,
 }
 
 /// A value of an operation, by group.

@@ -1,0 +1,141 @@
+//! What tile IR takes from MLIR's own dialects, and the enumeration of all ops of tile IR.
+//!
+//! `dialects/upstream.td` says which ops are taken. As for our dialects there is one module for each, with
+//! wrappers and an enumeration, generated from MLIR's `.td` files. [`Op`] has all of them, so that a
+//! match over it which has no wildcard is complete.
+
+#[allow(
+    unused_imports,
+    clippy::all,
+    reason = "the generator imports for every dialect what any dialect may need"
+)]
+mod generated {
+    //! What the build script makes of MLIR's `.td` files.
+
+    use super::mnemonic;
+    use crate::{
+        meaning::facts::{
+            Asynchronous, Control, LayoutAnchor, OpFacts, ScratchUse, Step, Synchronization,
+            Transfer, Unit,
+        },
+        tables::access,
+    };
+    use llopt_mlir::ir::{AttributeExt, OperationExt};
+    use melior::ir::{Attribute, OperationRef, RegionRef, Value};
+
+    include!(concat!(env!("OUT_DIR"), "/upstream.rs"));
+}
+
+pub use generated::*;
+
+use crate::{
+    amdg, gluon,
+    meaning::facts::{Control, OpFacts},
+    tables::definition::OpDefinition,
+    tt, ttg, ttng,
+};
+use llopt_mlir::ir::OperationExt;
+use melior::ir::OperationRef;
+
+/// The name of an op without this dialect, `None` when it is of another.
+fn mnemonic<'c>(operation: OperationRef<'c, '_>, dialect: &str) -> Option<&'c str> {
+    operation
+        .name_str()
+        .strip_prefix(dialect)?
+        .strip_prefix('.')
+}
+
+impl OpFacts {
+    /// What is declared of an op; nothing of one that is no op of tile IR.
+    pub fn of(operation: OperationRef<'_, '_>) -> &'static Self {
+        match OpDefinition::of(operation) {
+            Some(definition) => &definition.facts,
+            None => facts_of_mlir(operation).unwrap_or(&Self::NONE),
+        }
+    }
+}
+
+impl Control {
+    /// The part of an op.
+    pub fn of(operation: OperationRef<'_, '_>) -> Self {
+        OpFacts::of(operation).control
+    }
+}
+
+macro_rules! dialects {
+    ($($variant:ident $dialect:ident $name:literal,)*) => {
+        /// Every op of tile IR, by its dialect.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Op<'c, 'a> {
+            /// Of the dialect `tt`.
+            Tt(tt::Op<'c, 'a>),
+            /// Of the dialect `ttg`.
+            Ttg(ttg::Op<'c, 'a>),
+            /// Of the dialect `ttng`.
+            Ttng(ttng::Op<'c, 'a>),
+            /// Of the dialect `amdg`.
+            Amdg(amdg::Op<'c, 'a>),
+            /// Of the dialect `gluon`.
+            Gluon(gluon::Op<'c, 'a>),
+            $(
+                #[doc = concat!("Of MLIR's dialect `", $name, "`.")]
+                $variant($dialect::Op<'c, 'a>),
+            )*
+        }
+
+        impl<'c, 'a> Op<'c, 'a> {
+            /// The op, `None` when it is no op of tile IR.
+            pub fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+                if OpDefinition::of(operation).is_some() {
+                    return tt::Op::of(operation)
+                        .map(Self::Tt)
+                        .or_else(|| ttg::Op::of(operation).map(Self::Ttg))
+                        .or_else(|| ttng::Op::of(operation).map(Self::Ttng))
+                        .or_else(|| amdg::Op::of(operation).map(Self::Amdg))
+                        .or_else(|| gluon::Op::of(operation).map(Self::Gluon));
+                }
+                let (dialect, mnemonic) = operation.name_str().split_once('.')?;
+                match dialect {
+                    $($name => {
+                        let index = $dialect::position(mnemonic)?;
+                        $dialect::Op::at(index, operation).map(Self::$variant)
+                    })*
+                    _ => None,
+                }
+            }
+
+            /// The operation itself.
+            pub fn operation(self) -> OperationRef<'c, 'a> {
+                match self {
+                    Self::Tt(op) => op.operation(),
+                    Self::Ttg(op) => op.operation(),
+                    Self::Ttng(op) => op.operation(),
+                    Self::Amdg(op) => op.operation(),
+                    Self::Gluon(op) => op.operation(),
+                    $(Self::$variant(op) => op.operation(),)*
+                }
+            }
+        }
+
+        /// What is declared of an op of MLIR's dialects.
+        fn facts_of_mlir(operation: OperationRef<'_, '_>) -> Option<&'static OpFacts> {
+            let (dialect, mnemonic) = operation.name_str().split_once('.')?;
+            match dialect {
+                $($name => $dialect::FACTS.get($dialect::position(mnemonic)?),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+dialects! {
+    Arith arith "arith",
+    Builtin builtin "builtin",
+    Cf cf "cf",
+    Gpu gpu "gpu",
+    Llvm llvm "llvm",
+    Math math "math",
+    Rocdl rocdl "rocdl",
+    Scf scf "scf",
+    Ub ub "ub",
+}
