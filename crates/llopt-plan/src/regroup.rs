@@ -18,6 +18,7 @@
 //! reduction of a whole tensor begins) and the two layouts spread their elements alike, the result takes the
 //! registers as they come, and nothing moves.
 
+use llopt_dialects::meaning::facts::{OpFacts, ScratchUse};
 use llopt_dialects::tt;
 use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LayoutError};
@@ -37,12 +38,7 @@ pub struct Passage {
 impl Passage {
     /// Whether an op is one of this file.
     pub fn is_taken_by(op: OperationRef<'_, '_>) -> bool {
-        tt::ReshapeOp::of(op).is_some()
-            || tt::ExpandDimsOp::of(op).is_some()
-            || tt::TransOp::of(op).is_some()
-            || tt::JoinOp::of(op).is_some()
-            || tt::SplitOp::of(op).is_some()
-            || tt::CatOp::of(op).is_some()
+        OpFacts::of(op).scratch == ScratchUse::Regrouping
     }
 
     /// The passage of an op of this file with these types; `None` for another op, and for one that

@@ -6,8 +6,9 @@
 
 use std::rc::Rc;
 
+use llopt_dialects::meaning::facts::{OpFacts, ScratchUse};
 use llopt_dialects::tables::module::num_ctas;
-use llopt_dialects::{amdg, tables::access, tt, ttg, ttng};
+use llopt_dialects::{amdg, tables::access, tt};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_mlir::ir::ValueExt;
 use melior::ir::operation::OperationLike;
@@ -63,62 +64,66 @@ const DESCRIPTOR_SCRATCH: u64 = 128;
 ///
 /// An op that has no emission needs none either; it is the emission that says so.
 pub fn scratch(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
-    let tensor = |value| tensor(plans, value);
-    if tt::AtomicRmwOp::of(op).is_some()
-        || tt::AtomicCasOp::of(op).is_some()
-        || amdg::BufferAtomicRmwOp::of(op).is_some()
-        || amdg::BufferAtomicCasOp::of(op).is_some()
-    {
-        of_atomic(op, plans)
-    } else if ttg::ConvertLayoutOp::of(op).is_some() {
-        of_conversion(op, plans)
-    } else if let Some(upcast) = amdg::UpcastMXFPOp::of(op) {
-        let k = amdg::upcast_summed_dimension(upcast)?;
-        let from = tensor(upcast.scale())?;
-        let to = scales_of(&*tensor(upcast.result())?, k, &from).ok()?;
-        of_movement(op, &from, &to, plans)
-    } else if let Some(reduce) = tt::ReduceOp::of(op) {
-        let axis = usize::try_from(reduce.axis()).ok()?;
-        let plan = plans.reduction(&*tensor(*reduce.srcs().first()?)?, axis);
-        of_partial_results(
-            op,
-            plans,
-            plan.scratch_elements(),
-            readers_of(&plan.exchanges),
-        )
-    } else if let Some(scan) = tt::ScanOp::of(op) {
-        let axis = usize::try_from(scan.axis()).ok()?;
-        let plan = plans.scan(&*tensor(*scan.srcs().first()?)?, axis, scan.reverse())?;
-        of_partial_results(op, plans, plan.scratch_elements(), Readers::Block)
-    } else if let Some(gather) = tt::GatherOp::of(op) {
-        of_gather(gather, plans)
-    } else if let Some(histogram) = tt::HistogramOp::of(op) {
-        let to = tensor(histogram.result())?;
-        Some(Scratch {
-            bytes: histogram_bytes(&to),
-            alignment: VECTOR_ALIGNMENT,
-            readers: Readers::Block,
-        })
-    } else if let Some(specialize) = ttg::WarpSpecializeOp::of(op) {
-        // What the kernel's warps hand to those of the partitions.
-        let captured = specialize.operation().operand_count() as u64;
-        (captured > 0).then_some(Scratch {
-            bytes: captured * CAPTURE_BYTES,
-            alignment: CAPTURE_BYTES,
-            readers: Readers::Block,
-        })
-    } else if ttng::TensormapCreateOp::of(op).is_some() {
+    match OpFacts::of(op).scratch {
+        ScratchUse::None => None,
+        ScratchUse::Update => of_atomic(op, plans),
+        ScratchUse::Conversion => of_conversion(op, plans),
+        ScratchUse::Scales => of_scales(amdg::UpcastMXFPOp::of(op)?, plans),
+        ScratchUse::Reduction => of_reduction(tt::ReduceOp::of(op)?, plans),
+        ScratchUse::Scan => of_scan(tt::ScanOp::of(op)?, plans),
+        ScratchUse::Gather => of_gather(tt::GatherOp::of(op)?, plans),
+        ScratchUse::Histogram => {
+            let to = tensor(plans, tt::HistogramOp::of(op)?.result())?;
+            Some(Scratch {
+                bytes: histogram_bytes(&to),
+                alignment: VECTOR_ALIGNMENT,
+                readers: Readers::Block,
+            })
+        }
+        ScratchUse::Captures => {
+            // What the kernel's warps hand to those of the partitions.
+            let captured = op.operand_count() as u64;
+            (captured > 0).then_some(Scratch {
+                bytes: captured * CAPTURE_BYTES,
+                alignment: CAPTURE_BYTES,
+                readers: Readers::Block,
+            })
+        }
         // One warp does it all.
-        Some(Scratch {
+        ScratchUse::TensorMap => Some(Scratch {
             bytes: DESCRIPTOR_SCRATCH,
             alignment: DESCRIPTOR_SCRATCH,
             readers: Readers::Warp {
                 parts: Some(WarpParts::First),
             },
-        })
-    } else {
-        of_regrouping(op, plans)
+        }),
+        ScratchUse::Regrouping => of_regrouping(op, plans),
     }
+}
+
+fn of_scales(upcast: amdg::UpcastMXFPOp<'_, '_>, plans: &Plans) -> Option<Scratch> {
+    let k = amdg::upcast_summed_dimension(upcast)?;
+    let from = tensor(plans, upcast.scale())?;
+    let to = scales_of(&*tensor(plans, upcast.result())?, k, &from).ok()?;
+    of_movement(upcast.operation(), &from, &to, plans)
+}
+
+fn of_reduction(reduce: tt::ReduceOp<'_, '_>, plans: &Plans) -> Option<Scratch> {
+    let axis = usize::try_from(reduce.axis()).ok()?;
+    let plan = plans.reduction(&*tensor(plans, *reduce.srcs().first()?)?, axis);
+    let readers = readers_of(&plan.exchanges);
+    of_partial_results(reduce.operation(), plans, plan.scratch_elements(), readers)
+}
+
+fn of_scan(scan: tt::ScanOp<'_, '_>, plans: &Plans) -> Option<Scratch> {
+    let axis = usize::try_from(scan.axis()).ok()?;
+    let plan = plans.scan(
+        &*tensor(plans, *scan.srcs().first()?)?,
+        axis,
+        scan.reverse(),
+    )?;
+    let elements = plan.scratch_elements();
+    of_partial_results(scan.operation(), plans, elements, Readers::Block)
 }
 
 fn of_gather(gather: tt::GatherOp<'_, '_>, plans: &Plans) -> Option<Scratch> {
@@ -159,9 +164,6 @@ fn of_conversion(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
 
 /// Ops that give elements other numbers, and then a layout of its own to the result.
 fn of_regrouping(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
-    if !Passage::is_taken_by(op) {
-        return None;
-    }
     let from = tensor(plans, access::operand_at(op, 0))?;
     let to = tensor(plans, access::result_at(op, 0))?;
     let passage = Passage::of(op, &from, &to).ok()??;

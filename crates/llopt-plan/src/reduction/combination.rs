@@ -1,6 +1,6 @@
 //! What a combine region takes: how many instructions, and whether the hardware has it as one for a whole warp.
 
-use llopt_mlir::ir::OperationExt;
+use llopt_dialects::{Op, arith, tt};
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionLike, RegionRef, ValueLike};
@@ -49,12 +49,91 @@ impl Combination {
 /// Instructions that one op stands for, about: a quotient and a function of a real variable take several.
 fn instructions(op: OperationRef<'_, '_>) -> f32 {
     const SEVERAL: f32 = 10.0;
-    let name = op.name_str();
-    let divides = ["div", "rem"].iter().any(|word| name.contains(word));
-    if divides || name.starts_with("math.") {
-        SEVERAL
-    } else {
-        1.0
+    match Op::of(op) {
+        Some(Op::Arith(op)) if Kind::of(op) == Kind::Quotient => SEVERAL,
+        Some(Op::Math(_) | Op::Tt(tt::Op::PreciseDivF(_))) => SEVERAL,
+        _ => 1.0,
+    }
+}
+
+/// What an op of `arith` is as a combination of two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Of integers, and one that hardware may do over the lanes of a warp.
+    Integer(WarpCombination),
+    /// The product of integers.
+    Product,
+    /// The sum of floats.
+    FloatSum,
+    /// The greatest float, or NaN if there is one.
+    FloatMaximum,
+    /// The least float, or NaN if there is one.
+    FloatMinimum,
+    /// The greatest or the least float that is a number.
+    FloatExtremum,
+    /// A quotient, or what is left of one.
+    Quotient,
+    /// Anything else: not of two values, or the order counts.
+    Other,
+}
+
+impl Kind {
+    /// That of an op.
+    #[must_use]
+    pub fn of(op: arith::Op<'_, '_>) -> Self {
+        use arith::Op;
+        match op {
+            Op::AddI(_) => Self::Integer(WarpCombination::Add),
+            Op::AndI(_) => Self::Integer(WarpCombination::And),
+            Op::OrI(_) => Self::Integer(WarpCombination::Or),
+            Op::XOrI(_) => Self::Integer(WarpCombination::Xor),
+            Op::MinSI(_) => Self::Integer(WarpCombination::MinSigned),
+            Op::MaxSI(_) => Self::Integer(WarpCombination::MaxSigned),
+            Op::MinUI(_) => Self::Integer(WarpCombination::MinUnsigned),
+            Op::MaxUI(_) => Self::Integer(WarpCombination::MaxUnsigned),
+            Op::MulI(_) => Self::Product,
+            Op::AddF(_) => Self::FloatSum,
+            Op::MaximumF(_) => Self::FloatMaximum,
+            Op::MinimumF(_) => Self::FloatMinimum,
+            Op::MaxNumF(_) | Op::MinNumF(_) => Self::FloatExtremum,
+            Op::DivF(_)
+            | Op::DivSI(_)
+            | Op::DivUI(_)
+            | Op::CeilDivSI(_)
+            | Op::CeilDivUI(_)
+            | Op::FloorDivSI(_)
+            | Op::RemF(_)
+            | Op::RemSI(_)
+            | Op::RemUI(_) => Self::Quotient,
+            Op::SubF(_)
+            | Op::MulF(_)
+            | Op::NegF(_)
+            | Op::SubI(_)
+            | Op::ShLI(_)
+            | Op::ShRSI(_)
+            | Op::ShRUI(_)
+            | Op::CmpF(_)
+            | Op::CmpI(_)
+            | Op::Select(_)
+            | Op::Constant(_)
+            | Op::Bitcast(_)
+            | Op::ExtF(_)
+            | Op::ExtSI(_)
+            | Op::ExtUI(_)
+            | Op::TruncF(_)
+            | Op::TruncI(_)
+            | Op::ScalingExtF(_)
+            | Op::ScalingTruncF(_)
+            | Op::SIToFP(_)
+            | Op::UIToFP(_)
+            | Op::FPToSI(_)
+            | Op::FPToUI(_)
+            | Op::IndexCast(_)
+            | Op::IndexCastUI(_)
+            | Op::AddUIExtended(_)
+            | Op::MulSIExtended(_)
+            | Op::MulUIExtended(_) => Self::Other,
+        }
     }
 }
 
@@ -92,15 +171,14 @@ fn single_combination(region: RegionRef<'_, '_>) -> Option<WarpCombination> {
     if !is_it {
         return None;
     }
-    Some(match op.name_str() {
-        "arith.addi" => WarpCombination::Add,
-        "arith.andi" => WarpCombination::And,
-        "arith.ori" => WarpCombination::Or,
-        "arith.xori" => WarpCombination::Xor,
-        "arith.minsi" => WarpCombination::MinSigned,
-        "arith.maxsi" => WarpCombination::MaxSigned,
-        "arith.minui" => WarpCombination::MinUnsigned,
-        "arith.maxui" => WarpCombination::MaxUnsigned,
-        _ => return None,
-    })
+    match Kind::of(arith::Op::of(op)?) {
+        Kind::Integer(combination) => Some(combination),
+        Kind::Product
+        | Kind::FloatSum
+        | Kind::FloatMaximum
+        | Kind::FloatMinimum
+        | Kind::FloatExtremum
+        | Kind::Quotient
+        | Kind::Other => None,
+    }
 }
