@@ -2,12 +2,14 @@
 //!
 //! Branches, structured loops and conditions, calls and warp specialisation hand values on to block
 //! arguments and results. Forward analyses over values ([`crate::axis`], [`crate::allocation`])
-//! share this one account of it. An op that is not named here computes its results; if it branches
+//! share this one account of it. An op without a part in it ([`Control`]) computes its results; if it branches
 //! or has regions all the same, the arguments of those blocks come from outside, of which nothing is
 //! known.
 
 use std::collections::HashMap;
 
+use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::tt::FuncOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::ir::{BlockRef, OperationRef, Value};
@@ -76,13 +78,13 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
             calls: HashMap::new(),
             order: Vec::new(),
         };
-        root.for_each_op(Walk::PreOrder, |operation| match operation.name_str() {
-            "tt.call" => {
+        root.for_each_op(Walk::PreOrder, |operation| match Control::of(operation) {
+            Control::Call => {
                 if let Some(symbol) = callee(operation) {
                     symbols.calls.entry(symbol).or_default().push(operation);
                 }
             }
-            "tt.func" => {
+            Control::Function => {
                 if let Some(symbol) = symbol_name(operation) {
                     symbols.functions.insert(symbol, operation);
                     symbols.order.push(symbol);
@@ -116,7 +118,7 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
                 continue;
             };
             for &call in calls {
-                let caller = call.parent_named("tt.func").and_then(symbol_name);
+                let caller = call.parent_named(FuncOp::NAME).and_then(symbol_name);
                 if let Some(&caller) = caller.and_then(|name| position.get(name)) {
                     callers[callee].push(caller);
                     callees_left[caller] += 1;
@@ -181,23 +183,23 @@ pub(crate) fn step<'c: 'a, 'a>(
         edges: Vec::new(),
         entries: Vec::new(),
     };
-    match operation.name_str() {
-        "tt.func" => {
+    match Control::of(operation) {
+        Control::Function => {
             if symbols.is_entered_from_outside(operation) {
                 step.enter(&region_arguments(operation, 0));
             }
         }
-        "tt.call" => match callee(operation).and_then(|name| symbols.functions.get(name)) {
+        Control::Call => match callee(operation).and_then(|name| symbols.functions.get(name)) {
             Some(&function) => step.hand_on(0, &operands, &region_arguments(function, 0)),
             None => step.enter(&results(operation)),
         },
-        "tt.return" => {
+        Control::Return => {
             let calls = operation.parent_op().map(|f| symbols.calls_of(f));
             for &call in calls.unwrap_or_default() {
                 step.hand_on(0, &operands, &results(call));
             }
         }
-        "scf.for" => {
+        Control::For => {
             let arguments = region_arguments(operation, 0);
             if let ([lower, _, stride, carried @ ..], [induction, iterated @ ..]) =
                 (&operands[..], &arguments[..])
@@ -212,29 +214,29 @@ pub(crate) fn step<'c: 'a, 'a>(
                 step.hand_on(3, carried, &results(operation));
             }
         }
-        "scf.while" => step.hand_on(0, &operands, &region_arguments(operation, 0)),
-        "scf.condition" => {
+        Control::While => step.hand_on(0, &operands, &region_arguments(operation, 0)),
+        Control::Condition => {
             if let (Some(parent), [_, carried @ ..]) = (operation.parent_op(), &operands[..]) {
                 step.hand_on(1, carried, &region_arguments(parent, 1));
                 step.hand_on(1, carried, &results(parent));
             }
         }
-        "scf.yield" => {
+        Control::Yield => {
             if let Some(parent) = operation.parent_op() {
-                match parent.name_str() {
-                    "scf.for" => {
+                match Control::of(parent) {
+                    Control::For => {
                         if let [_, iterated @ ..] = &region_arguments(parent, 0)[..] {
                             step.hand_on(0, &operands, iterated);
                         }
                         step.hand_on(0, &operands, &results(parent));
                     }
-                    "scf.while" => step.hand_on(0, &operands, &region_arguments(parent, 0)),
+                    Control::While => step.hand_on(0, &operands, &region_arguments(parent, 0)),
                     _ => step.hand_on(0, &operands, &results(parent)),
                 }
             }
         }
-        "scf.if" | "scf.execute_region" | "scf.index_switch" | "ttg.warp_specialize" => {}
-        "ttg.warp_specialize.partitions" => {
+        Control::Choice | Control::Concurrent => {}
+        Control::Partitions => {
             if let Some(parent) = operation.parent_op() {
                 let captured: Vec<Value> = parent.operand_values().collect();
                 for region in 0..operation.region_refs().len() {
@@ -242,18 +244,18 @@ pub(crate) fn step<'c: 'a, 'a>(
                 }
             }
         }
-        "ttg.warp_yield" => {
+        Control::ConcurrentYield => {
             if let Some(parent) = operation.parent_op() {
                 step.hand_on(0, &operands, &results(parent));
             }
         }
-        "cf.br" => {
+        Control::Branch => {
             if let Some(target) = operation.successor_refs().next() {
                 step.hand_on(0, &operands, &arguments(target));
             }
         }
-        "cf.cond_br" => step.conditional_branch(operation, &operands),
-        _ => {
+        Control::ConditionalBranch => step.conditional_branch(operation, &operands),
+        Control::Computes | Control::Masked | Control::Result | Control::PartitionEnd => {
             step.flow = Flow::Computes;
             // Whatever else branches or has regions: nothing is known of what it passes on.
             for target in operation.successor_refs() {

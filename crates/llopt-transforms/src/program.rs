@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use melior::ir::{BlockRef, OperationRef, RegionRef};
 
@@ -47,9 +48,9 @@ fn block_key(block: BlockRef<'_, '_>) -> usize {
 enum Structure {
     /// It has no regions, or computes with them.
     Simple,
-    /// `scf.for`: the region runs any number of times.
+    /// The region runs any number of times.
     Loop,
-    /// `scf.while`: the first region, then perhaps the second and the first again.
+    /// The first region, then perhaps the second and the first again.
     While,
     /// One of the regions, or none, runs once.
     Choice,
@@ -60,13 +61,23 @@ enum Structure {
 }
 
 fn structure(operation: OperationRef<'_, '_>) -> Structure {
-    match operation.name_str() {
-        "scf.for" => Structure::Loop,
-        "scf.while" => Structure::While,
-        "scf.if" | "scf.execute_region" | "scf.index_switch" | "ttg.mask" => Structure::Choice,
-        "ttg.warp_specialize" => Structure::Concurrent,
-        "ttg.warp_specialize.partitions" => Structure::Partitions,
-        _ => Structure::Simple,
+    match Control::of(operation) {
+        Control::For => Structure::Loop,
+        Control::While => Structure::While,
+        Control::Choice | Control::Masked => Structure::Choice,
+        Control::Concurrent => Structure::Concurrent,
+        Control::Partitions => Structure::Partitions,
+        Control::Computes
+        | Control::Function
+        | Control::Call
+        | Control::Return
+        | Control::Condition
+        | Control::Yield
+        | Control::Result
+        | Control::ConcurrentYield
+        | Control::PartitionEnd
+        | Control::Branch
+        | Control::ConditionalBranch => Structure::Simple,
     }
 }
 
@@ -182,9 +193,9 @@ impl<'c: 'a, 'a> Program<'c, 'a> {
         let Some(parent) = terminator.parent_op() else {
             return Vec::new();
         };
-        let back = match (structure(parent), terminator.name_str()) {
+        let back = match (structure(parent), Control::of(terminator)) {
             (Structure::Loop, _) => first(parent.region_ref(0)),
-            (Structure::While, "scf.condition") => first(parent.region_ref(1)),
+            (Structure::While, Control::Condition) => first(parent.region_ref(1)),
             (Structure::While, _) => {
                 return first(parent.region_ref(0)).into_iter().collect();
             }

@@ -4,8 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::meaning::resource::BULK_SHARED_MEMORY;
 use llopt_dialects::tables::types::MemDesc;
+use llopt_dialects::ttg::LocalAllocOp;
 use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
@@ -77,9 +79,9 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         let mut list = Vec::new();
         for (number, point) in program.points.iter().enumerate() {
             let operation = point.operation;
-            let found = match operation.name_str() {
-                "ttg.local_alloc" => allocation(operation)?,
-                "tt.call" => {
+            let found = match Control::of(operation) {
+                _ if LocalAllocOp::of(operation).is_some() => allocation(operation)?,
+                Control::Call => {
                     let bytes = flow::callee(operation).and_then(|name| frames.get(name));
                     bytes
                         .filter(|&&bytes| bytes > 0)

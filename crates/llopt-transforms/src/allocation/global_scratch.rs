@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::ttg::GlobalScratchAllocOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, Walk, attr};
@@ -72,7 +73,7 @@ pub fn allocate(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
         function.for_each_op(Walk::PreOrder, |op| {
             if let Some(alloc) = GlobalScratchAllocOp::of(op) {
                 pieces.push((op, piece(alloc)));
-            } else if op.is_named("tt.call")
+            } else if Control::of(op) == Control::Call
                 && let Some(callee) = flow::callee(op).and_then(|name| frames.get(name))
                 && callee.bytes > 0
             {

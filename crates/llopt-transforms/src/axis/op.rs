@@ -1,10 +1,11 @@
 //! From ops to transfer functions: which function of [`integer`], [`shape`] or [`address`] an op
 //! is, and what its attributes say.
 //!
-//! An op that is not named here has results of which nothing is known, which is always true; a new
-//! op needs an arm only to be analysed better than that.
+//! That nothing is known of a result is always true, so an op without a function stands with those of which
+//! that is said. The matches have no wildcard: a new op is an error here until it has a place.
 
 use llopt_dialects::tables::types::Pointer;
+use llopt_dialects::{Op, arith, gluon, tt, ttg, ub};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, TypeLike, Value, ValueLike};
 
@@ -148,47 +149,20 @@ pub(super) fn results(operation: OperationRef<'_, '_>, operands: &[&AxisFacts]) 
         .collect()
 }
 
-fn binary_op(name: &str) -> Option<Binary> {
-    Some(match name {
-        "arith.addi" => Binary::Add,
-        "arith.subi" => Binary::Sub,
-        "arith.muli" => Binary::Mul,
-        "arith.divsi" => Binary::DivSigned,
-        "arith.floordivsi" => Binary::DivFloor,
-        "arith.ceildivsi" => Binary::DivCeilSigned,
-        "arith.divui" => Binary::DivUnsigned,
-        "arith.ceildivui" => Binary::DivCeilUnsigned,
-        "arith.remsi" => Binary::RemSigned,
-        "arith.remui" => Binary::RemUnsigned,
-        "arith.andi" => Binary::And,
-        "arith.ori" => Binary::Or,
-        "arith.xori" => Binary::Xor,
-        "arith.shli" => Binary::ShiftLeft,
-        "arith.shrsi" => Binary::ShiftRightSigned,
-        "arith.shrui" => Binary::ShiftRightUnsigned,
-        "arith.minsi" => Binary::MinSigned,
-        "arith.minui" => Binary::MinUnsigned,
-        "arith.maxsi" => Binary::MaxSigned,
-        "arith.maxui" => Binary::MaxUnsigned,
-        _ => return None,
-    })
-}
-
-/// The predicate of `arith.cmpi`, by the number that stands for it in MLIR.
-fn comparison_of(operation: OperationRef<'_, '_>) -> Option<Comparison> {
-    Some(match integer_attribute(operation, "predicate")? {
-        0 => Comparison::Equal,
-        1 => Comparison::NotEqual,
-        2 => Comparison::LessSigned,
-        3 => Comparison::LessEqualSigned,
-        4 => Comparison::GreaterSigned,
-        5 => Comparison::GreaterEqualSigned,
-        6 => Comparison::LessUnsigned,
-        7 => Comparison::LessEqualUnsigned,
-        8 => Comparison::GreaterUnsigned,
-        9 => Comparison::GreaterEqualUnsigned,
-        _ => return None,
-    })
+fn comparison_of(predicate: arith::CmpIPredicate) -> Comparison {
+    use arith::CmpIPredicate;
+    match predicate {
+        CmpIPredicate::Eq => Comparison::Equal,
+        CmpIPredicate::Ne => Comparison::NotEqual,
+        CmpIPredicate::Slt => Comparison::LessSigned,
+        CmpIPredicate::Sle => Comparison::LessEqualSigned,
+        CmpIPredicate::Sgt => Comparison::GreaterSigned,
+        CmpIPredicate::Sge => Comparison::GreaterEqualSigned,
+        CmpIPredicate::Ult => Comparison::LessUnsigned,
+        CmpIPredicate::Ule => Comparison::LessEqualUnsigned,
+        CmpIPredicate::Ugt => Comparison::GreaterUnsigned,
+        CmpIPredicate::Uge => Comparison::GreaterEqualUnsigned,
+    }
 }
 
 fn result_facts(
@@ -197,143 +171,308 @@ fn result_facts(
     result: &Typed,
     operands: &[&AxisFacts],
 ) -> AxisFacts {
-    let name = operation.name_str();
-    let typed_operand = |index| {
-        operation
-            .operand_value(index)
-            .map(|v| Typed::of(v.r#type()))
+    let rule = Rule {
+        operation,
+        index,
+        result,
+        operands,
     };
-    let facts = match (name, operands) {
-        // A tile's number is the quotient of a program's by how many tiles there are: none is negative.
-        ("arith.divsi", &[x, y]) if result.shape == [1] && y.constant.is_none() => {
-            Some(AxisFacts {
-                non_negative: x.non_negative,
-                ..integer::binary(Binary::DivSigned, x, y, result.width())
-            })
-        }
-        (name, &[x, y]) if binary_op(name).is_some() => {
-            binary_op(name).map(|op| integer::binary(op, x, y, result.width()))
-        }
-        ("arith.cmpi", &[x, y]) => comparison_of(operation).and_then(|comparison| {
-            let width = typed_operand(0)?.width();
-            Some(integer::comparison(comparison, x, y, width))
-        }),
-        // The sum, beside the carry.
-        ("arith.addui_extended", &[x, y]) if index == 0 => {
-            Some(integer::binary(Binary::Add, x, y, result.width()))
-        }
-        // The lower half of the product, beside the upper one.
-        ("arith.mului_extended" | "arith.mulsi_extended", &[x, y]) if index == 0 => {
-            Some(integer::binary(Binary::Mul, x, y, result.width()))
-        }
-        ("arith.select", &[condition, x, y]) => {
-            let scalar = typed_operand(0).is_some_and(|c| c.shape == [1] && result.shape != [1]);
-            match scalar {
-                true => Some(integer::select_whole(condition, x, y)),
-                false => Some(integer::select(condition, x, y)),
-            }
-        }
-        ("arith.extsi", &[x]) => {
-            typed_operand(0).map(|from| integer::sign_extend(x, from.width(), result.width()))
-        }
-        ("arith.extui", &[x]) => typed_operand(0).map(|from| integer::zero_extend(x, from.width())),
-        ("arith.index_castui", &[x]) => typed_operand(0).map(|from| {
-            if from.width() < result.width() {
-                integer::zero_extend(x, from.width())
-            } else {
-                integer::truncate(x, result.width())
-            }
-        }),
-        ("arith.index_cast", &[x]) => typed_operand(0).map(|from| {
-            if from.width() < result.width() {
-                integer::sign_extend(x, from.width(), result.width())
-            } else {
-                integer::truncate(x, result.width())
-            }
-        }),
-        ("arith.trunci", &[x]) => Some(integer::truncate(x, result.width())),
-        ("arith.constant", []) => constant(operation, result),
-        ("ub.poison", []) => Some(AxisFacts::poison(&result.shape, result.step())),
-        ("tt.make_range", []) => integer_attribute(operation, "start").map(|start| {
-            let length = result.shape.first().copied().unwrap_or(1);
-            shape::make_range(start as u32, length)
-        }),
-        ("tt.get_program_id" | "tt.get_num_programs", []) => Some(AxisFacts {
-            non_negative: true,
-            ..result.unknown()
-        }),
-        ("tt.splat", &[x]) => Some(shape::splat(x, &result.shape)),
-        ("tt.unsplat", &[x]) => Some(shape::element(x)),
-        ("tt.expand_dims", &[x]) => integer_attribute(operation, "axis")
-            .and_then(|axis| usize::try_from(axis).ok())
-            .map(|axis| shape::expand_dims(x, axis)),
-        ("tt.broadcast", &[x]) => {
-            typed_operand(0).map(|from| shape::broadcast(x, &from.shape, &result.shape))
-        }
-        ("tt.trans", &[x]) => order_of(operation).map(|order| shape::transpose(x, &order)),
-        ("tt.reshape", &[x]) => typed_operand(0).map(|from| {
-            if operation.attr("allow_reorder").is_some_and(is_set) {
-                shape::rearranged(x, &result.shape)
-            } else {
-                shape::reshape(x, &from.shape, &result.shape)
-            }
-        }),
-        ("tt.join", &[x, y]) => Some(shape::join(x, y)),
-        ("tt.split", &[x]) => Some(shape::split(x)),
-        ("tt.cat", &[x, y]) => Some(shape::concatenate(x, y, &result.shape)),
-        ("tt.addptr", &[pointer, offset]) => Some(address::add_offset(pointer, offset)),
-        ("tt.bitcast" | "arith.bitcast" | "tt.int_to_ptr" | "tt.ptr_to_int", &[x]) => {
-            Some(address::with_step(x, result.step()))
-        }
-        // The same elements in other registers.
-        ("ttg.convert_layout" | "gluon.set_auto_layout", &[x]) => Some(x.clone()),
-        // Equal addresses under equal masks yield equal values.
-        ("tt.load", _) if !operation.attr("isVolatile").is_some_and(is_set) => Some(
-            integer::elementwise(operands, result.shape.len(), result.step()),
-        ),
-        ("tt.extern_elementwise", _) if operation.attr("pure").is_some_and(is_set) => Some(
-            integer::elementwise(operands, result.shape.len(), result.step()),
-        ),
-        (name, _) if is_elementwise(name) => Some(integer::elementwise(
-            operands,
-            result.shape.len(),
-            result.step(),
-        )),
-        _ => None,
+    let facts = match Op::of(operation) {
+        Some(Op::Arith(op)) => rule.arithmetic(op),
+        Some(Op::Tt(op)) => rule.tile(op),
+        Some(Op::Ttg(op)) => rule.with_layouts(op),
+        Some(Op::Gluon(gluon::Op::SetAutoLayout(_))) => rule.unary(AxisFacts::clone),
+        Some(Op::Math(_)) => rule.elementwise(),
+        Some(Op::Ub(ub::Op::Poison(_))) => Some(AxisFacts::poison(&result.shape, result.step())),
+        // What they yield comes from memory, from other threads, or along edges of control flow.
+        Some(
+            Op::Ttng(_)
+            | Op::Amdg(_)
+            | Op::Scf(_)
+            | Op::Cf(_)
+            | Op::Gpu(_)
+            | Op::Llvm(_)
+            | Op::Rocdl(_)
+            | Op::Builtin(_),
+        )
+        | None => None,
     };
     facts.unwrap_or_else(|| result.unknown())
 }
 
-/// Whether an op computes each element of its result from the elements at the same position, and
-/// from nothing else: all of `math`, all of `arith` with operands, and the like in `tt`.
-fn is_elementwise(name: &str) -> bool {
-    name.starts_with("math.")
-        || name.starts_with("arith.")
-        || matches!(
-            name,
-            "tt.fp_to_fp" | "tt.clampf" | "tt.precise_sqrt" | "tt.precise_divf" | "tt.mulhiui"
-        )
+/// One result of an op, with what is known of its operands.
+struct Rule<'r, 'c, 'a> {
+    operation: OperationRef<'c, 'a>,
+    index: usize,
+    result: &'r Typed,
+    operands: &'r [&'r AxisFacts],
 }
 
-fn integer_attribute(operation: OperationRef<'_, '_>, name: &str) -> Option<u64> {
-    operation.attr(name)?.as_bits()
+impl<'c: 'a, 'a> Rule<'_, 'c, 'a> {
+    /// The type of an operand.
+    fn typed(&self, index: usize) -> Option<Typed> {
+        let operand = self.operation.operand_value(index)?;
+        Some(Typed::of(operand.r#type()))
+    }
+
+    fn unary(&self, rule: impl FnOnce(&AxisFacts) -> AxisFacts) -> Option<AxisFacts> {
+        match self.operands {
+            &[x] => Some(rule(x)),
+            _ => None,
+        }
+    }
+
+    /// A function of one operand and its type.
+    fn of_typed(&self, rule: impl FnOnce(&AxisFacts, &Typed) -> AxisFacts) -> Option<AxisFacts> {
+        let from = self.typed(0)?;
+        self.unary(|x| rule(x, &from))
+    }
+
+    fn binary(&self, rule: impl FnOnce(&AxisFacts, &AxisFacts) -> AxisFacts) -> Option<AxisFacts> {
+        match self.operands {
+            &[x, y] => Some(rule(x, y)),
+            _ => None,
+        }
+    }
+
+    fn integers(&self, op: Binary) -> Option<AxisFacts> {
+        self.binary(|x, y| integer::binary(op, x, y, self.result.width()))
+    }
+
+    /// Each element follows from the elements at the same position, and from nothing else.
+    fn elementwise(&self) -> Option<AxisFacts> {
+        let rank = self.result.shape.len();
+        Some(integer::elementwise(
+            self.operands,
+            rank,
+            self.result.step(),
+        ))
+    }
+
+    fn arithmetic(&self, op: arith::Op<'c, 'a>) -> Option<AxisFacts> {
+        use arith::Op;
+        let result = self.result;
+        match op {
+            Op::AddI(_) => self.integers(Binary::Add),
+            Op::SubI(_) => self.integers(Binary::Sub),
+            Op::MulI(_) => self.integers(Binary::Mul),
+            // A tile's number is the quotient of a program's by how many tiles there are: none is negative.
+            Op::DivSI(_) => self.binary(|x, y| {
+                let facts = integer::binary(Binary::DivSigned, x, y, result.width());
+                let of_tiles = result.shape == [1] && y.constant.is_none();
+                let non_negative = if of_tiles {
+                    x.non_negative
+                } else {
+                    facts.non_negative
+                };
+                AxisFacts {
+                    non_negative,
+                    ..facts
+                }
+            }),
+            Op::FloorDivSI(_) => self.integers(Binary::DivFloor),
+            Op::CeilDivSI(_) => self.integers(Binary::DivCeilSigned),
+            Op::DivUI(_) => self.integers(Binary::DivUnsigned),
+            Op::CeilDivUI(_) => self.integers(Binary::DivCeilUnsigned),
+            Op::RemSI(_) => self.integers(Binary::RemSigned),
+            Op::RemUI(_) => self.integers(Binary::RemUnsigned),
+            Op::AndI(_) => self.integers(Binary::And),
+            Op::OrI(_) => self.integers(Binary::Or),
+            Op::XOrI(_) => self.integers(Binary::Xor),
+            Op::ShLI(_) => self.integers(Binary::ShiftLeft),
+            Op::ShRSI(_) => self.integers(Binary::ShiftRightSigned),
+            Op::ShRUI(_) => self.integers(Binary::ShiftRightUnsigned),
+            Op::MinSI(_) => self.integers(Binary::MinSigned),
+            Op::MinUI(_) => self.integers(Binary::MinUnsigned),
+            Op::MaxSI(_) => self.integers(Binary::MaxSigned),
+            Op::MaxUI(_) => self.integers(Binary::MaxUnsigned),
+            Op::CmpI(op) => {
+                let comparison = comparison_of(op.predicate()?);
+                let width = self.typed(0)?.width();
+                self.binary(|x, y| integer::comparison(comparison, x, y, width))
+            }
+            // The sum, beside the carry; the lower half of the product, beside the upper one.
+            Op::AddUIExtended(_) if self.index == 0 => self.integers(Binary::Add),
+            Op::MulUIExtended(_) | Op::MulSIExtended(_) if self.index == 0 => {
+                self.integers(Binary::Mul)
+            }
+            Op::Select(_) => match self.operands {
+                &[condition, x, y] => {
+                    let of_scalar = |c: Typed| c.shape == [1] && result.shape != [1];
+                    Some(match self.typed(0).is_some_and(of_scalar) {
+                        true => integer::select_whole(condition, x, y),
+                        false => integer::select(condition, x, y),
+                    })
+                }
+                _ => None,
+            },
+            Op::ExtSI(_) => {
+                self.of_typed(|x, from| integer::sign_extend(x, from.width(), result.width()))
+            }
+            Op::ExtUI(_) => self.of_typed(|x, from| integer::zero_extend(x, from.width())),
+            Op::IndexCastUI(_) => self.of_typed(|x, from| {
+                if from.width() < result.width() {
+                    integer::zero_extend(x, from.width())
+                } else {
+                    integer::truncate(x, result.width())
+                }
+            }),
+            Op::IndexCast(_) => self.of_typed(|x, from| {
+                if from.width() < result.width() {
+                    integer::sign_extend(x, from.width(), result.width())
+                } else {
+                    integer::truncate(x, result.width())
+                }
+            }),
+            Op::TruncI(_) => self.unary(|x| integer::truncate(x, result.width())),
+            Op::Bitcast(_) => self.unary(|x| address::with_step(x, result.step())),
+            Op::Constant(op) => constant(op, result),
+            Op::AddUIExtended(_)
+            | Op::MulUIExtended(_)
+            | Op::MulSIExtended(_)
+            | Op::AddF(_)
+            | Op::SubF(_)
+            | Op::MulF(_)
+            | Op::DivF(_)
+            | Op::RemF(_)
+            | Op::NegF(_)
+            | Op::MaximumF(_)
+            | Op::MaxNumF(_)
+            | Op::MinimumF(_)
+            | Op::MinNumF(_)
+            | Op::CmpF(_)
+            | Op::ExtF(_)
+            | Op::TruncF(_)
+            | Op::ScalingExtF(_)
+            | Op::ScalingTruncF(_)
+            | Op::SIToFP(_)
+            | Op::UIToFP(_)
+            | Op::FPToSI(_)
+            | Op::FPToUI(_) => self.elementwise(),
+        }
+    }
+
+    fn tile(&self, op: tt::Op<'c, 'a>) -> Option<AxisFacts> {
+        use tt::Op;
+        let result = self.result;
+        match op {
+            Op::MakeRange(op) => {
+                let length = result.shape.first().copied().unwrap_or(1);
+                Some(shape::make_range(op.start() as u32, length))
+            }
+            Op::GetProgramId(_) | Op::GetNumPrograms(_) => Some(AxisFacts {
+                non_negative: true,
+                ..result.unknown()
+            }),
+            Op::Splat(_) => self.unary(|x| shape::splat(x, &result.shape)),
+            Op::Unsplat(_) => self.unary(shape::element),
+            Op::ExpandDims(op) => {
+                let axis = usize::try_from(op.axis()).ok()?;
+                self.unary(|x| shape::expand_dims(x, axis))
+            }
+            Op::Broadcast(_) => {
+                self.of_typed(|x, from| shape::broadcast(x, &from.shape, &result.shape))
+            }
+            Op::Trans(op) => {
+                let order: Option<Vec<usize>> = op
+                    .order()
+                    .into_iter()
+                    .map(|dim| usize::try_from(dim).ok())
+                    .collect();
+                let order = order?;
+                self.unary(|x| shape::transpose(x, &order))
+            }
+            Op::Reshape(op) => self.of_typed(|x, from| {
+                if op.allow_reorder() {
+                    shape::rearranged(x, &result.shape)
+                } else {
+                    shape::reshape(x, &from.shape, &result.shape)
+                }
+            }),
+            Op::Join(_) => self.binary(shape::join),
+            Op::Split(_) => self.unary(shape::split),
+            Op::Cat(_) => self.binary(|x, y| shape::concatenate(x, y, &result.shape)),
+            Op::AddPtr(_) => self.binary(address::add_offset),
+            Op::Bitcast(_) | Op::IntToPtr(_) | Op::PtrToInt(_) => {
+                self.unary(|x| address::with_step(x, result.step()))
+            }
+            // Equal addresses under equal masks yield equal values.
+            Op::Load(op) if !op.is_volatile() => self.elementwise(),
+            Op::ExternElementwise(op) if op.pure() => self.elementwise(),
+            Op::FpToFp(_)
+            | Op::ClampF(_)
+            | Op::PreciseSqrt(_)
+            | Op::PreciseDivF(_)
+            | Op::MulhiUI(_) => self.elementwise(),
+            // Read from memory, brought together from several elements, or of no number.
+            Op::Load(_)
+            | Op::ExternElementwise(_)
+            | Op::ElementwiseInlineAsm(_)
+            | Op::MapElementwise(_)
+            | Op::MapElementwiseReturn(_)
+            | Op::AtomicRmw(_)
+            | Op::AtomicCas(_)
+            | Op::Gather(_)
+            | Op::Reduce(_)
+            | Op::ReduceReturn(_)
+            | Op::Scan(_)
+            | Op::ScanReturn(_)
+            | Op::Histogram(_)
+            | Op::Dot(_)
+            | Op::DotScaled(_)
+            | Op::MakeTensorPtr(_)
+            | Op::Advance(_)
+            | Op::MakeTensorDesc(_)
+            | Op::DescriptorLoad(_)
+            | Op::DescriptorStore(_)
+            | Op::DescriptorReduce(_)
+            | Op::DescriptorGather(_)
+            | Op::DescriptorScatter(_)
+            | Op::Func(_)
+            | Op::Call(_)
+            | Op::Return(_)
+            | Op::Store(_)
+            | Op::Print(_)
+            | Op::Assert(_)
+            | Op::GridDependencyWait(_)
+            | Op::GridDependencyLaunchDependents(_) => None,
+        }
+    }
+
+    fn with_layouts(&self, op: ttg::Op<'c, 'a>) -> Option<AxisFacts> {
+        use ttg::Op;
+        match op {
+            // The same elements in other registers.
+            Op::ConvertLayout(_) => self.unary(AxisFacts::clone),
+            Op::Fp4ToFp(_)
+            | Op::LocalAlloc(_)
+            | Op::LocalDealloc(_)
+            | Op::MemDescIndex(_)
+            | Op::MemDescSubslice(_)
+            | Op::MemDescTrans(_)
+            | Op::MemDescReshape(_)
+            | Op::MemDescReinterpret(_)
+            | Op::LocalLoad(_)
+            | Op::LocalStore(_)
+            | Op::LocalBarrier(_)
+            | Op::Barrier(_)
+            | Op::AsyncCopyGlobalToLocal(_)
+            | Op::AsyncCommitGroup(_)
+            | Op::AsyncWait(_)
+            | Op::GlobalScratchAlloc(_)
+            | Op::WarpSpecialize(_)
+            | Op::WarpSpecializePartitions(_)
+            | Op::WarpYield(_)
+            | Op::WarpReturn(_)
+            | Op::PredicateStage(_)
+            | Op::Mask(_)
+            | Op::MaskReturn(_) => None,
+        }
+    }
 }
 
-/// Whether a flag is raised: a unit attribute by being there, a Boolean by its value.
-fn is_set(flag: Attribute<'_>) -> bool {
-    flag.as_bool().unwrap_or_else(|| flag.is_unit_attr())
-}
-
-fn order_of(operation: OperationRef<'_, '_>) -> Option<Vec<usize>> {
-    let order = operation.attr("order")?.as_integers()?;
-    order
-        .into_iter()
-        .map(|dim| usize::try_from(dim).ok())
-        .collect()
-}
-
-fn constant(operation: OperationRef<'_, '_>, result: &Typed) -> Option<AxisFacts> {
-    let value = operation.attr("value")?;
+fn constant(op: arith::ConstantOp<'_, '_>, result: &Typed) -> Option<AxisFacts> {
+    let value = op.value()?;
     match result.element {
         Element::Integer(width) => {
             if let Some(bits) = value.as_bits().or_else(|| value.splat_bits()) {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use llopt_dialects::meaning::facts::{Asynchronous, Control, OpFacts, Step, Synchronization, Unit};
 use llopt_dialects::meaning::resource::{
     BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER,
 };
-use llopt_dialects::ttg::{WarpSpecializeOp, WarpSpecializePartitionsOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
@@ -62,14 +62,17 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
     let mut divisions: Vec<WarpParts> = Vec::new();
     for (number, point) in points.iter().enumerate() {
         let operation = point.operation;
-        let concurrent = operation.is_named("ttg.warp_specialize");
+        let facts = OpFacts::of(operation);
+        let concurrent = facts.control == Control::Concurrent;
         first.push(graph.nodes.len());
         let mut node = Node {
             accesses: effects(buffers, operation, &arrived)?,
             successors: Vec::new(),
             // All groups of warps meet where they part, and where they come together again.
-            is_barrier: is_barrier(operation) || concurrent || after_concurrent,
-            is_fence: operation.is_named("ttng.fence_async_shared"),
+            is_barrier: facts.synchronization == Synchronization::Block
+                || concurrent
+                || after_concurrent,
+            is_fence: facts.synchronization == Synchronization::Proxies,
             ..Node::default()
         };
         // The warp that waits knows that the products have read; the others learn it from a barrier.
@@ -77,7 +80,8 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
             let read = Access::new(AccessKind::BulkReadEnd, bytes(buffers, buffer)?);
             node.accesses.push(read);
         }
-        after_concurrent = ends_concurrency(operation);
+        // The next op in the text is the one after a warp specialisation.
+        after_concurrent = facts.control == Control::PartitionEnd;
         if let Some(index) = scratch[number] {
             let range = bytes(buffers, index)?;
             match &buffers.list[index].owner {
@@ -165,34 +169,9 @@ fn bytes(buffers: &FunctionBuffers<'_, '_>, index: usize) -> Result<Range<u64>, 
     Ok(offset..offset + buffer.bytes)
 }
 
-fn is_barrier(operation: OperationRef<'_, '_>) -> bool {
-    matches!(
-        operation.name_str(),
-        "gpu.barrier" | "ttg.local_barrier" | "ttg.barrier"
-    )
-}
-
 /// Whether an op does only what the ops inside of it do, each a point of its own.
-fn is_group_of_warps(operation: OperationRef<'_, '_>) -> bool {
-    WarpSpecializeOp::of(operation).is_some() || WarpSpecializePartitionsOp::of(operation).is_some()
-}
-
-/// Whether the next op in the text is the one after a warp specialisation.
-fn ends_concurrency(operation: OperationRef<'_, '_>) -> bool {
-    operation.is_named("ttg.warp_return")
-}
-
-/// Whether an op waits for copies to shared memory.
-fn is_wait(operation: OperationRef<'_, '_>) -> bool {
-    matches!(operation.name_str(), "ttg.async_wait" | "amdg.async_wait")
-}
-
-/// Whether an op starts a copy to shared memory that a later op waits for.
-fn is_copy(operation: OperationRef<'_, '_>) -> bool {
-    matches!(
-        operation.name_str(),
-        "ttg.async_copy_global_to_local" | "amdg.buffer_load_to_local"
-    )
+fn is_group_of_warps(control: Control) -> bool {
+    matches!(control, Control::Concurrent | Control::Partitions)
 }
 
 /// What has arrived after a wait: all that copies may have written.
@@ -219,10 +198,15 @@ fn effects(
     operation: OperationRef<'_, '_>,
     arrived: &[Access],
 ) -> Result<Vec<Access>, Complaint> {
-    if is_wait(operation) {
+    let facts = OpFacts::of(operation);
+    let copies = |step| {
+        let unit = Unit::Copy;
+        facts.asynchronous == Some(Asynchronous { step, unit })
+    };
+    if copies(Step::Waits) {
         return Ok(arrived.to_vec());
     }
-    if is_group_of_warps(operation) {
+    if is_group_of_warps(facts.control) {
         return Ok(Vec::new());
     }
     let mut accesses = Vec::new();
@@ -242,7 +226,7 @@ fn effects(
             EffectKind::Read if bulk || is(&PRODUCT_SHARED_MEMORY) => AccessKind::BulkRead,
             EffectKind::Read => AccessKind::Read,
             EffectKind::Write if bulk => AccessKind::BulkCopy,
-            EffectKind::Write if is_copy(operation) => AccessKind::Copy,
+            EffectKind::Write if copies(Step::Issues) => AccessKind::Copy,
             EffectKind::Write => AccessKind::Write,
         };
         match effect.value {

@@ -25,6 +25,7 @@
 
 use std::cell::RefCell;
 
+use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk, attr};
 use llopt_target::Target;
@@ -75,7 +76,7 @@ pub fn assign<'c: 'a, 'a>(
 
     let mut functions = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
-        if operation.is_named("tt.func") {
+        if Control::of(operation) == Control::Function {
             functions.push(operation);
         }
     });

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::transfer;
-use llopt_mlir::ir::OperationExt;
+use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
 
@@ -29,10 +29,7 @@ const ROW_ALIGNMENT: u64 = 16;
 
 /// Whether an op moves a tensor between registers and a buffer in shared memory.
 fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
-    matches!(
-        operation.name_str(),
-        "ttg.local_alloc" | "ttg.local_load" | "ttg.local_store"
-    )
+    OpFacts::of(operation).anchor == Some(LayoutAnchor::Buffer)
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {

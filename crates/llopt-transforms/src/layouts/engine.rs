@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
+use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_dialects::tt::ScanOp;
 use llopt_layout::LinearLayout;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
 use llopt_plan::element::Element;
@@ -152,14 +154,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let pointer = operation.operand_value(0)?;
         let element = pointee(pointer);
         let widest = |widest| AccessKind::Atomic { widest };
-        let (kind, mask) = match operation.name_str() {
-            "tt.load" => (AccessKind::Load, 1),
-            "tt.store" => (AccessKind::Store, 2),
+        let (kind, mask) = match OpFacts::of(operation).anchor? {
+            LayoutAnchor::Load => (AccessKind::Load, 1),
+            LayoutAnchor::Store => (AccessKind::Store, 2),
             // Pairs of 16-bit floats are updated together.
-            "tt.atomic_rmw" if element?.memory_bits() == 16 => (widest(2), 2),
-            "tt.atomic_rmw" => (widest(1), 2),
-            "tt.atomic_cas" => (widest(1), usize::MAX),
-            _ => return None,
+            LayoutAnchor::Update if element?.memory_bits() == 16 => (widest(2), 2),
+            LayoutAnchor::Update => (widest(1), 2),
+            LayoutAnchor::CompareAndSwap => (widest(1), usize::MAX),
+            LayoutAnchor::Buffer => return None,
         };
         let tensor = RankedTensor::of(pointer.r#type())?;
         let mask = operation.operand_value(mask);
@@ -288,7 +290,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 let multiply = self.costs.machine().costs.select;
                 product.cost(&self.catalog.encoding(label), &layout, multiply)
             }),
-            _ if operation.is_named("tt.scan") => {
+            _ if ScanOp::of(*operation).is_some() => {
                 Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
                     let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
                     combining.scan(reverse.unwrap_or(false), self.costs.target)

@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
@@ -76,7 +78,10 @@ impl Frequencies {
         let mut best = (user, self.of_op(user));
         let mut place = user;
         while place.parent_block().map(key) != home {
-            let Some(around) = place.parent_op().filter(|op| !op.is_named("tt.func")) else {
+            let Some(around) = place
+                .parent_op()
+                .filter(|&op| Control::of(op) != Control::Function)
+            else {
                 break;
             };
             place = around;
@@ -91,21 +96,33 @@ impl Frequencies {
 
 /// How often the regions of an op run for each time that it does.
 fn times(operation: OperationRef<'_, '_>) -> f64 {
-    match operation.name_str() {
-        "scf.for" => trip_count(operation).unwrap_or(ITERATIONS),
-        "scf.while" => ITERATIONS,
-        "scf.if" => 0.5,
-        "scf.index_switch" => 1.0 / operation.region_refs().len() as f64,
-        _ => 1.0,
+    match Control::of(operation) {
+        Control::For => trip_count(operation).unwrap_or(ITERATIONS),
+        Control::While => ITERATIONS,
+        Control::Choice => 1.0 / operation.region_refs().len() as f64,
+        Control::Computes
+        | Control::Function
+        | Control::Call
+        | Control::Return
+        | Control::Condition
+        | Control::Masked
+        | Control::Yield
+        | Control::Result
+        | Control::Concurrent
+        | Control::Partitions
+        | Control::ConcurrentYield
+        | Control::PartitionEnd
+        | Control::Branch
+        | Control::ConditionalBranch => 1.0,
     }
 }
 
 /// The number of iterations of a loop with constant bounds and step.
 fn trip_count(operation: OperationRef<'_, '_>) -> Option<f64> {
     let constant = |operand: usize| {
-        let definition = operation.operand_value(operand)?.defining_op()?;
-        let is_constant = definition.is_named("arith.constant");
-        is_constant.then(|| definition.attr("value")?.as_i64())?
+        ConstantOp::defining(operation.operand_value(operand)?)?
+            .value()?
+            .as_i64()
     };
     let (lower, upper, step) = (constant(0)?, constant(1)?, constant(2)?);
     if step <= 0 {

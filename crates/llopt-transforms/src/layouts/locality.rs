@@ -22,8 +22,10 @@
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
+use llopt_dialects::{arith, scf, tt};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
+use llopt_plan::reduction::combination::{Kind, WarpCombination};
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
 use super::combining::Combining;
@@ -50,7 +52,7 @@ const BOUNDS: usize = 3;
 impl<'c: 'a, 'a> Local<'c, 'a> {
     /// What a reduction is in the loop around it, if it is what this is about.
     pub(super) fn of(reduce: OperationRef<'c, 'a>) -> Option<Self> {
-        if !reduce.is_named("tt.reduce") || reduce.operand_values().len() != 1 {
+        if tt::ReduceOp::of(reduce).is_none() || reduce.operand_values().len() != 1 {
             return None;
         }
         let result = reduce.result_value(0)?;
@@ -70,7 +72,9 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         {
             return None;
         }
-        let around = combine.parent_op().filter(|op| op.is_named("scf.for"))?;
+        let around = combine
+            .parent_op()
+            .filter(|&op| scf::ForOp::of(op).is_some())?;
         if reduce.parent_block() != combine.parent_block() {
             return None;
         }
@@ -83,7 +87,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         if block != body
             || combine.operand_values().len() != 2
             || only_user(other)? != combine
-            || !yielded.is_named("scf.yield")
+            || scf::YieldOp::of(yielded).is_none()
             || yielded.operand_value(carried) != combine.result_value(0)
         {
             return None;
@@ -98,7 +102,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
             around,
             carried,
             axis: reduce.attr("axis")?.as_int()?,
-            neutral: neutral(combine.name_str(), operand.element())?,
+            neutral: neutral(Kind::of(arith::Op::of(combine)?), operand.element())?,
         })
     }
 
@@ -254,9 +258,9 @@ fn only_user<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
     users.next().is_none().then_some(user)
 }
 
-/// The element with which a combination by this op changes nothing, as bits. For a sum that is the
+/// The element with which a combination changes nothing, as bits. For a sum that is the
 /// negative zero, and for the larger number of two, of which one may be NaN, it is NaN.
-fn neutral(op: &str, element: Type<'_>) -> Option<u64> {
+fn neutral(kind: Kind, element: Type<'_>) -> Option<u64> {
     let width = element.bit_width()?;
     let ones = u64::MAX >> (64 - width);
     let sign = 1u64 << (width - 1);
@@ -269,19 +273,23 @@ fn neutral(op: &str, element: Type<'_>) -> Option<u64> {
         _ => None,
     };
     let (infinity, quiet) = float.unwrap_or((0, 0));
-    Some(match op {
-        "arith.addi" | "arith.ori" | "arith.xori" | "arith.maxui" => 0,
-        "arith.andi" | "arith.minui" => ones,
-        "arith.muli" => 1,
-        "arith.maxsi" => sign,
-        "arith.minsi" => ones & !sign,
-        _ if float.is_none() => return None,
-        "arith.addf" => sign,
-        "arith.maximumf" => sign | infinity,
-        "arith.minimumf" => infinity,
-        "arith.maxnumf" | "arith.minnumf" => infinity | quiet,
-        _ => return None,
-    })
+    match kind {
+        Kind::Integer(combination) => Some(match combination {
+            WarpCombination::Add
+            | WarpCombination::Or
+            | WarpCombination::Xor
+            | WarpCombination::MaxUnsigned => 0,
+            WarpCombination::And | WarpCombination::MinUnsigned => ones,
+            WarpCombination::MaxSigned => sign,
+            WarpCombination::MinSigned => ones & !sign,
+        }),
+        Kind::Product => Some(1),
+        Kind::FloatSum => float.map(|_| sign),
+        Kind::FloatMaximum => float.map(|_| sign | infinity),
+        Kind::FloatMinimum => float.map(|_| infinity),
+        Kind::FloatExtremum => float.map(|_| infinity | quiet),
+        Kind::Quotient | Kind::Other => None,
+    }
 }
 
 #[cfg(test)]
@@ -291,17 +299,23 @@ mod tests {
     #[test]
     fn neutral_elements_are_neutral() {
         let context = melior::Context::new();
-        let of = |op, element| neutral(op, Type::parse(&context, element).unwrap());
-        let float = |op| f32::from_bits(of(op, "f32").unwrap() as u32);
+        let of = |kind, element| neutral(kind, Type::parse(&context, element).unwrap());
+        let float = |kind| f32::from_bits(of(kind, "f32").unwrap() as u32);
         for x in [0.0f32, -0.0, 1.5, f32::NEG_INFINITY] {
-            assert_eq!((float("arith.addf") + x).to_bits(), x.to_bits());
-            assert_eq!(float("arith.maxnumf").max(x).to_bits(), x.to_bits());
-            assert!(float("arith.maximumf") <= x);
+            assert_eq!((float(Kind::FloatSum) + x).to_bits(), x.to_bits());
+            assert_eq!(float(Kind::FloatExtremum).max(x).to_bits(), x.to_bits());
+            assert!(float(Kind::FloatMaximum) <= x);
         }
-        assert!(float("arith.minimumf") >= f32::INFINITY);
-        assert_eq!(of("arith.maxsi", "i8"), Some(0x80));
-        assert_eq!(of("arith.minui", "i16"), Some(0xffff));
-        assert_eq!(of("arith.addf", "f8E5M2"), None);
-        assert_eq!(of("arith.subf", "f32"), None);
+        assert!(float(Kind::FloatMinimum) >= f32::INFINITY);
+        assert_eq!(
+            of(Kind::Integer(WarpCombination::MaxSigned), "i8"),
+            Some(0x80)
+        );
+        assert_eq!(
+            of(Kind::Integer(WarpCombination::MinUnsigned), "i16"),
+            Some(0xffff)
+        );
+        assert_eq!(of(Kind::FloatSum, "f8E5M2"), None);
+        assert_eq!(of(Kind::Other, "f32"), None);
     }
 }

@@ -10,9 +10,9 @@
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::transfer;
-use llopt_dialects::tables::definition::{OpDefinition, OpTrait};
+use llopt_dialects::meaning::facts::{OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_mlir::dialect::Trait;
+use llopt_dialects::{Op, arith, tt, ub};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{OperationRef, ValueLike};
 
@@ -48,9 +48,11 @@ impl Relation {
     /// The relation of an op; `None` for one that is not analysed.
     pub(super) fn of(operation: OperationRef<'_, '_>) -> Option<Self> {
         let axis = || i64::try_from(operation.attr("axis")?.as_bits()?).ok();
-        Some(match operation.name_str() {
-            "tt.expand_dims" => Self::ExpandDims { axis: axis()? },
-            "tt.trans" => Self::Transpose {
+        Some(match OpFacts::of(operation).layouts {
+            Transfer::Unknown => return None,
+            Transfer::Same => Self::Same,
+            Transfer::ExpandDims => Self::ExpandDims { axis: axis()? },
+            Transfer::Transpose => Self::Transpose {
                 order: operation
                     .attr("order")?
                     .as_integers()?
@@ -58,14 +60,14 @@ impl Relation {
                     .map(|dim| i32::try_from(dim).ok())
                     .collect::<Option<_>>()?,
             },
-            "tt.reshape" => Self::Reshape,
-            "tt.join" => Self::Join,
-            "tt.split" => Self::Split,
-            "ttg.fp4_to_fp" => Self::Unpack { axis: axis()? },
-            "tt.reduce" => Self::Reduce { axis: axis()? },
-            "tt.gather" => Self::Gather,
-            "tt.histogram" => Self::Histogram,
-            "tt.dot" => {
+            Transfer::Reshape => Self::Reshape,
+            Transfer::Join => Self::Join,
+            Transfer::Split => Self::Split,
+            Transfer::Unpack => Self::Unpack { axis: axis()? },
+            Transfer::Reduce => Self::Reduce { axis: axis()? },
+            Transfer::Gather => Self::Gather,
+            Transfer::Histogram => Self::Histogram,
+            Transfer::Product => {
                 let bits = |index| {
                     let operand = operation.operand_value(index)?;
                     RankedTensor::of(operand.r#type()).map(element_bits)
@@ -73,26 +75,6 @@ impl Relation {
                 Self::Dot {
                     bits: [bits(0)?, bits(1)?],
                 }
-            }
-            name => {
-                let same = has_one_layout(operation)
-                    || operation.has_trait(Trait::Elementwise)
-                    || matches!(
-                        name,
-                        "arith.constant"
-                            | "ub.poison"
-                            | "tt.splat"
-                            | "tt.unsplat"
-                            | "tt.make_range"
-                            | "tt.broadcast"
-                            | "tt.cat"
-                            | "tt.print"
-                            | "tt.assert"
-                            | "ttg.local_alloc"
-                            | "ttg.local_load"
-                            | "ttg.local_store"
-                    );
-                return same.then_some(Self::Same);
             }
         })
     }
@@ -210,21 +192,9 @@ impl Relation {
         };
         match self {
             Self::Split | Self::Unpack { .. } | Self::Reduce { .. } => first(Box::new(operands)),
-            Self::Same if operation.is_named("tt.broadcast") => first(Box::new(results)),
             _ => first(Box::new(results)).or_else(|| first(Box::new(operands))),
         }
     }
-}
-
-/// Whether the op says itself that all its tensors have one layout.
-fn has_one_layout(operation: OperationRef<'_, '_>) -> bool {
-    [
-        OpTrait::SameOperandsAndResultEncoding,
-        OpTrait::SameLoadStoreOperandsAndResultEncoding,
-        OpTrait::SameLoadStoreOperandsEncoding,
-    ]
-    .into_iter()
-    .any(|name| OpDefinition::operation_has_trait(operation, name))
 }
 
 /// Whether an op makes a tensor at the price of a move or less.
@@ -239,9 +209,13 @@ pub(super) fn is_cheap(operation: OperationRef<'_, '_>) -> bool {
             .is_some_and(is_cheap)
     };
     tensor
-        && match operation.name_str() {
-            "arith.constant" | "ub.poison" | "tt.make_range" | "tt.splat" => true,
-            "tt.expand_dims" | "tt.broadcast" => of_cheap(),
+        && match Op::of(operation) {
+            Some(
+                Op::Arith(arith::Op::Constant(_))
+                | Op::Ub(ub::Op::Poison(_))
+                | Op::Tt(tt::Op::MakeRange(_) | tt::Op::Splat(_)),
+            ) => true,
+            Some(Op::Tt(tt::Op::ExpandDims(_) | tt::Op::Broadcast(_))) => of_cheap(),
             _ => false,
         }
 }

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
+use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::{RankedTensor, context_of};
 use llopt_dialects::ttg::ConvertLayoutOp;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk, attr};
@@ -32,7 +34,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
                         set(result, catalog.shape(&tensor.shape()), node, label);
                     }
                 }
-                if operation.is_named("arith.constant") {
+                if ConstantOp::of(*operation).is_some() {
                     retype_constant(*operation);
                 }
             }
@@ -124,7 +126,7 @@ pub(super) fn retype_function(function: OperationRef<'_, '_>) {
         .collect();
     let mut results: Option<Vec<Type>> = None;
     function.for_each_op(Walk::PreOrder, |operation| {
-        if operation.is_named("tt.return") && results.is_none() {
+        if Control::of(operation) == Control::Return && results.is_none() {
             results = Some(operation.operand_types().collect());
         }
     });

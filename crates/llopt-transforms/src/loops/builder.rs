@@ -1,5 +1,7 @@
 //! Arithmetic on the numbers of a loop, where the rewriter stands.
 
+use llopt_dialects::arith::{self, CmpIPredicate};
+use llopt_dialects::scf;
 use llopt_mlir::ir::attr;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
@@ -32,7 +34,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
 
     pub(super) fn constant(&mut self, r#type: Type<'c>, value: i64) -> Value<'c, 'a> {
         let value = attr::integer(r#type, value);
-        self.make("arith.constant", &[], r#type, &[("value", value)])
+        self.make(arith::ConstantOp::NAME, &[], r#type, &[("value", value)])
     }
 
     fn binary(&mut self, name: &str, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
@@ -40,20 +42,20 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
     }
 
     pub(super) fn add(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
-        self.binary("arith.addi", x, y)
+        self.binary(arith::AddIOp::NAME, x, y)
     }
 
     pub(super) fn subtract(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
-        self.binary("arith.subi", x, y)
+        self.binary(arith::SubIOp::NAME, x, y)
     }
 
     pub(super) fn multiply(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
-        self.binary("arith.muli", x, y)
+        self.binary(arith::MulIOp::NAME, x, y)
     }
 
     /// The quotient of numbers without a sign.
     pub(super) fn divide(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
-        self.binary("arith.divui", x, y)
+        self.binary(arith::DivUIOp::NAME, x, y)
     }
 
     pub(super) fn select(
@@ -62,7 +64,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         x: Value<'c, 'a>,
         y: Value<'c, 'a>,
     ) -> Value<'c, 'a> {
-        self.make("arith.select", &[condition, x, y], x.r#type(), &[])
+        self.make(arith::SelectOp::NAME, &[condition, x, y], x.r#type(), &[])
     }
 
     /// Whether one number is below another.
@@ -72,12 +74,19 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         y: Value<'c, 'a>,
         is_unsigned: bool,
     ) -> Value<'c, 'a> {
-        // The predicates `slt` and `ult` of `arith.cmpi`.
-        let predicate = if is_unsigned { 6 } else { 2 };
+        let predicate = match is_unsigned {
+            true => CmpIPredicate::Ult,
+            false => CmpIPredicate::Slt,
+        };
         let context = self.rewriter.context();
         let truth = IntegerType::new(context, 1).into();
-        let predicate = attr::i64(context, predicate);
-        self.make("arith.cmpi", &[x, y], truth, &[("predicate", predicate)])
+        let predicate = attr::i64(context, predicate as i64);
+        self.make(
+            arith::CmpIOp::NAME,
+            &[x, y],
+            truth,
+            &[("predicate", predicate)],
+        )
     }
 }
 
@@ -88,6 +97,6 @@ pub(super) fn yield_values<'c: 'a, 'a>(
     values: &[Value<'c, 'a>],
 ) {
     rewriter
-        .create("scf.yield", location, values, Some(&[]), &[])
+        .create(scf::YieldOp::NAME, location, values, Some(&[]), &[])
         .expect(IN_CONTEXT);
 }

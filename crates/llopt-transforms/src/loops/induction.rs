@@ -1,6 +1,7 @@
 //! What constant bounds say about the numbers of a loop.
 
-use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
+use llopt_dialects::arith::ConstantOp;
+use llopt_mlir::ir::AttributeExt;
 use melior::ir::Value;
 
 use super::view::For;
@@ -53,9 +54,7 @@ impl Numbers {
 
 /// The integer that a value always is.
 pub fn constant(value: Value<'_, '_>) -> Option<i64> {
-    let operation = value.defining_op()?;
-    let is_constant = operation.is_named("arith.constant");
-    operation.attr("value").filter(|_| is_constant)?.as_i64()
+    ConstantOp::defining(value)?.value()?.as_i64()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `scf.for` and `scf.if` by the names of their parts.
 
+use llopt_dialects::scf;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::attribute::Attribute;
@@ -25,7 +26,8 @@ impl<'c: 'a, 'a> For<'c, 'a> {
     pub fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
         let region = operation.region_ref(0)?;
         let body = region.single_block()?;
-        let is_loop = operation.is_named("scf.for") && operation.operand_values().len() >= BOUNDS;
+        let is_loop =
+            scf::ForOp::of(operation).is_some() && operation.operand_values().len() >= BOUNDS;
         is_loop.then_some(Self { operation, body })
     }
 
@@ -178,7 +180,7 @@ fn insert_loop<'c: 'a, 'a>(
         .iter()
         .map(|&(name, attribute)| (Identifier::new(context, name), attribute))
         .collect();
-    let operation = OperationBuilder::new("scf.for", location)
+    let operation = OperationBuilder::new(scf::ForOp::NAME, location)
         .add_operands(&bounds)
         .add_operands(initial)
         .add_results(&types)
@@ -198,7 +200,7 @@ pub struct If<'c, 'a> {
 impl<'c: 'a, 'a> If<'c, 'a> {
     /// The operation as a branch, if it is one.
     pub fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
-        operation.is_named("scf.if").then_some(Self { operation })
+        scf::IfOp::of(operation).map(|_| Self { operation })
     }
 
     /// The operation.
@@ -231,7 +233,7 @@ impl<'c: 'a, 'a> If<'c, 'a> {
         if !types.is_empty() {
             regions[1].append_block(Block::new(&[]));
         }
-        let operation = OperationBuilder::new("scf.if", location)
+        let operation = OperationBuilder::new(scf::IfOp::NAME, location)
             .add_operands(&[condition])
             .add_results(types)
             .add_regions(regions)
