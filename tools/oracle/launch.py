@@ -162,6 +162,19 @@ def dependents(body, value):
     return found
 
 
+def is_stride(body, parameter, of_blocks):
+    """Whether a number is multiplied: with numbers of blocks alone, or also with indices."""
+    is_multiplied = has_indices = False
+    for value in dependents(body, parameter.name):
+        for op, _, operands, _ in body.users.get(value, ()):
+            if op == "arith.muli":
+                known = set().union(*(body.sources(o) for o in operands if o != value))
+                producers = [op for of in known for op, _, _ in body.producers.get(of, ())]
+                is_multiplied |= "tt.get_program_id" in producers
+                has_indices |= "tt.make_range" in producers
+    return is_multiplied and not has_indices if of_blocks else has_indices
+
+
 def scalar(body, parameter, rng):
     """A number for an integer parameter."""
     bound, stride, loop = 0, False, False
@@ -179,6 +192,9 @@ def scalar(body, parameter, rng):
         chosen = max(bound - max(bound // 8, 1) - 2, 1) if bound > 4 else bound
     elif bound or stride:
         chosen = 2 * widest(body)
+        has_rows = any(is_stride(body, other, False) for other in body.parameters)
+        if not bound and has_rows and is_stride(body, parameter, True):
+            chosen *= chosen
     elif loop:
         chosen = 2 * widest(body)
     else:

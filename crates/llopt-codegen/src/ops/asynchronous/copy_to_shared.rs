@@ -91,7 +91,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         };
         let pointers = self.registers(op.src());
         let masks = op.mask().map(|mask| self.registers(mask));
-        let acts = self.acting_thread(&of);
+        let acts = self.acts_in_block(tensor);
         let copied = if !pieces.is_whole || !self.is_zero_or_absent(op.other()) {
             None
         } else if let Some(copies) = self.hooks().warp_copies() {
@@ -189,7 +189,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let pieces = self.pieces(operation, tensor, view, |widest| groups(of, widest, &limit))?;
         let is_possible = pieces.is_whole
             && self.is_zero_or_absent(op.other())
-            && self.acting_thread(of).is_none();
+            && self.acts_in_block(tensor).is_none();
         if !is_possible {
             return Ok(None);
         }
@@ -250,6 +250,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             registers,
             is_whole,
         })
+    }
+
+    /// The thread that copies what several threads of its block hold: a condition, if some must not. Each block has
+    /// shared memory of its own, so what all blocks hold, each of them copies.
+    fn acts_in_block(&self, tensor: &TensorType) -> Option<V<'ctx>> {
+        let copies = tensor.free_threads();
+        self.threads.acts_under(self.e, self.hooks(), copies)
     }
 
     fn is_zero_or_absent(&self, other: Option<Value<'c, 'a>>) -> bool {
