@@ -8,6 +8,7 @@
 //! where producer and consumer differ.
 
 mod assign;
+mod buffer;
 mod candidates;
 mod catalog;
 pub mod coalesced;

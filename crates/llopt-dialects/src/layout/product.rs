@@ -4,17 +4,19 @@
 //! how a whole tensor lies over registers, lanes and warps. An encoding is *of* an instruction if, on the
 //! instruction's own shape and with one warp, its layout and those of its operands are the
 //! instruction's. That is what is compared here, instead of names: an instruction that no encoding
-//! describes has none.
+//! describes has none. An operand that only shared memory holds has no fragment, and nothing of it is
+//! compared; [`in_memory`] says how it may lie there.
 
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::MatrixInstruction;
 
-use super::encoding::{AmdMfma, AmdWmma, CgaLayout, Encoding, NvidiaMma};
-use super::transfer;
+use super::encoding::nvidia_mma::WARP_GROUP_LEVEL;
+use super::encoding::{AmdMfma, AmdWmma, CgaLayout, Encoding, NvidiaMma, NvmmaShared};
+use super::{tensor_descriptor, transfer};
 
 /// The encodings that may be of an instruction, with warps in this arrangement. `generation` is the
 /// number that attributes give the target's matrix unit.
-fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encoding; 3] {
+fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encoding; 4] {
     let rank = warps.len();
     let mut per_dim = vec![1; rank.saturating_sub(2)];
     per_dim.extend([row.m, row.n]);
@@ -26,6 +28,13 @@ fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encodi
             warps_per_cta: warps.to_vec(),
             cga_layout: cga_layout.clone(),
             instr_shape: per_dim,
+        }),
+        Encoding::NvidiaMma(NvidiaMma {
+            version_major: WARP_GROUP_LEVEL,
+            version_minor: 0,
+            warps_per_cta: warps.to_vec(),
+            cga_layout: cga_layout.clone(),
+            instr_shape: vec![row.m / row.warps, row.n, row.k],
         }),
         Encoding::AmdMfma(AmdMfma {
             version: generation,
@@ -48,8 +57,9 @@ fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encodi
 }
 
 /// Whether registers and lanes hold the same in both, however many warps and blocks there are.
-fn agree(encoding: &Encoding, shape: [u32; 2], layout: &LinearLayout) -> bool {
-    let Ok(found) = encoding.linear_layout(&shape.map(u64::from)) else {
+fn agree(encoding: &Encoding, layout: &LinearLayout) -> bool {
+    let shape = [0, 1].map(|dim| layout.out_dim_size(Dim::tensor(dim)));
+    let Ok(found) = encoding.linear_layout(&shape) else {
         return false;
     };
     // Whichever dimension either of them lists first.
@@ -65,6 +75,14 @@ fn agree(encoding: &Encoding, shape: [u32; 2], layout: &LinearLayout) -> bool {
     })
 }
 
+/// What one warp holds of an instruction's result: the fragment, and in the next registers what it has of the
+/// columns beyond it.
+fn of_result(row: &MatrixInstruction, fragment: &LinearLayout) -> Option<LinearLayout> {
+    let columns = fragment.out_dim_size(Dim::tensor(1)) as u32;
+    let beyond = LinearLayout::identity_1d(row.n / columns, Dim::REGISTER, Dim::tensor(1));
+    fragment.product(&beyond.ok()?).ok()
+}
+
 /// The encoding of a product by an instruction, its warps arranged like this over the dimensions of the
 /// result; `None` if no encoding is of that instruction. Where the encoding can say that the
 /// instruction runs with exchanged operands, so that a lane holds pieces of rows, it does.
@@ -73,16 +91,26 @@ pub fn of_instruction(
     generation: u32,
     warps_per_cta: &[u32],
 ) -> Option<Encoding> {
-    let [a, b, sum] = row.layouts()?;
+    // The warps of a group are below each other.
+    let down = *warps_per_cta.iter().rev().nth(1)?;
+    if !down.is_multiple_of(row.warps) || row.warps > 1 && warps_per_cta.len() > 2 {
+        return None;
+    }
+    let [a, b, sum] = row.fragments();
+    let sum = of_result(row, &sum?)?;
     let is_of = |encoding: &Encoding| {
-        let operand = |index, bits| {
-            let width = transfer::elements_along_k(encoding, bits)?;
-            transfer::dot_operand(encoding, index, width).ok()
+        let operand = |index, bits, fragment: &Option<LinearLayout>| {
+            let Some(fragment) = fragment else {
+                return true;
+            };
+            let width = transfer::elements_along_k(encoding, bits);
+            let layout = width.and_then(|w| transfer::dot_operand(encoding, index, w).ok());
+            layout.is_some_and(|layout| agree(&layout, fragment))
         };
         encoding.verify().is_ok()
-            && agree(encoding, [row.m, row.n], &sum)
-            && operand(0, row.a.element.bits()).is_some_and(|e| agree(&e, [row.m, row.k], &a))
-            && operand(1, row.b.element.bits()).is_some_and(|e| agree(&e, [row.k, row.n], &b))
+            && agree(encoding, &sum)
+            && operand(0, row.a.element.bits(), &a)
+            && operand(1, row.b.element.bits(), &b)
     };
     let alone = encodings(row, generation, &[1, 1]);
     let position = alone.iter().position(is_of)?;
@@ -96,6 +124,32 @@ pub fn of_instruction(
     }
     encoding.verify().ok()?;
     Some(encoding)
+}
+
+/// How an operand of a product lies in shared memory that the instruction reads there: rows of the contiguous
+/// dimension, which is that of k or the other one, under the widest swizzle that they fill. `None` if a row is
+/// shorter than what the instruction takes together.
+pub fn in_memory(
+    op_idx: usize,
+    shape: [u64; 2],
+    element_bits: u32,
+    k_contiguous: bool,
+) -> Option<Encoding> {
+    // Of the first operand k is the last dimension, of the second the first one.
+    let transposed = k_contiguous == (op_idx == 1);
+    let [rows, columns] = if transposed {
+        [shape[1], shape[0]]
+    } else {
+        shape
+    };
+    let row_bytes = columns * u64::from(element_bits) / 8;
+    Some(Encoding::NvmmaShared(NvmmaShared {
+        swizzling_byte_width: tensor_descriptor::widest_swizzle(row_bytes, rows)?,
+        transposed,
+        element_bit_width: element_bits,
+        fp4_padded: false,
+        cga_layout: CgaLayout::single(2),
+    }))
 }
 
 #[cfg(test)]
@@ -130,15 +184,31 @@ mod tests {
     }
 
     #[test]
+    fn groups_of_warps_stack_their_rows() {
+        let target = Target::parse("cuda:90").unwrap();
+        let (half, single) = (MatrixElement::F16, MatrixElement::F32);
+        let mut rows = instructions_for(target, half, half, single);
+        let row = rows.find(|row| row.warps == 4 && row.n == 64).unwrap();
+        let generation = target.matrix_generation();
+        let Some(Encoding::NvidiaMma(mma)) = of_instruction(row, generation, &[4, 2]) else {
+            panic!("no encoding");
+        };
+        assert_eq!(mma.version_major, 3);
+        assert_eq!(mma.instr_shape, [16, 64, 16]);
+        assert!(of_instruction(row, generation, &[2, 2]).is_none());
+    }
+
+    #[test]
     fn an_encoding_holds_a_whole_tile_in_each_warp() {
         for target in Target::all() {
             for row in instructions(target) {
-                let encoding = of_instruction(row, target.matrix_generation(), &[2, 1]);
+                let warps = 2 * row.warps;
+                let encoding = of_instruction(row, target.matrix_generation(), &[warps, 1]);
                 let Some(encoding) = encoding else { continue };
                 let shape = [u64::from(row.m) * 2, u64::from(row.n)];
                 let layout = encoding.linear_layout(&shape).unwrap();
                 assert!(layout.is_surjective(), "{target}: {}", row.name);
-                assert_eq!(layout.in_dim_size(Dim::WARP), 2);
+                assert_eq!(layout.in_dim_size(Dim::WARP), u64::from(warps));
                 assert_eq!(
                     layout.in_dim_size(Dim::LANE),
                     u64::from(target.warp_size()),

@@ -84,15 +84,7 @@ pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
     let (columns, rows) = shape.split_last()?;
     let bits = block.element().bit_width()?;
     let bytes = columns * u64::from(bits) / 8;
-    let swizzling_byte_width = match bytes {
-        0..16 => return None,
-        // The pattern has eight rows.
-        _ if rows.iter().product::<u64>() < 8 || rows.is_empty() => 0,
-        16..32 => 0,
-        32..64 => 32,
-        64..128 => 64,
-        _ => 128,
-    };
+    let swizzling_byte_width = widest_swizzle(bytes, rows.iter().product())?;
     Some(Encoding::NvmmaShared(NvmmaShared {
         swizzling_byte_width,
         transposed: false,
@@ -100,6 +92,20 @@ pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
         fp4_padded: false,
         cga_layout: CgaLayout::single(shape.len()),
     }))
+}
+
+/// The bytes of the widest swizzle that rows of so many bytes fill, 0 for none; `None` for rows shorter than the 16
+/// bytes that are moved together.
+pub(super) fn widest_swizzle(row_bytes: u64, rows: u64) -> Option<u32> {
+    Some(match row_bytes {
+        0..16 => return None,
+        // The pattern has eight rows.
+        _ if rows < 8 => 0,
+        16..32 => 0,
+        32..64 => 32,
+        64..128 => 64,
+        _ => 128,
+    })
 }
 
 /// The number of an element type, and its bytes.

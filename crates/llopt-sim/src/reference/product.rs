@@ -155,7 +155,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 } else {
                     0.0
                 },
-                coarse: group.is_some() && operand == 8,
+                coarse: operand == 8 && (group.is_some() || may_be_coarse(op)),
             };
             return one(dot(&matrices[0], &matrices[1], &matrices[2], arithmetic)?);
         }
@@ -347,6 +347,11 @@ struct Arithmetic {
     lost: f64,
     /// Whether the unit aligns 32 products and the sum before them to the largest, and cuts each off behind 13 bits.
     coarse: bool,
+}
+
+/// Whether a product may be left to such a unit.
+fn may_be_coarse(op: OperationRef<'_, '_>) -> bool {
+    tt::DotOp::of(op).is_some_and(|dot| dot.max_num_imprecise_acc() >= 32)
 }
 
 /// `a b + c` on the last two axes.

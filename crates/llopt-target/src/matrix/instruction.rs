@@ -165,18 +165,25 @@ impl MatrixInstruction {
     }
 
     /// The fragments as layouts: of `a` with the outputs (m, k), of `b` with (k, n), of the accumulator with (m, n),
-    /// each as `dim0` and `dim1`; `None` if registers do not hold all of them.
+    /// each as `dim0` and `dim1`; `None` for an operand that registers do not hold.
     #[must_use]
-    pub fn layouts(&self) -> Option<[LinearLayout; 3]> {
+    pub fn fragments(&self) -> [Option<LinearLayout>; 3] {
         let layout = |operand: &Operand, outer: usize, inner: Axis| {
             let dim_of = |axis| Dim::tensor(if axis == inner { 1 - outer } else { outer });
             operand.fragment?.layout(operand.width, dim_of).ok()
         };
-        Some([
-            layout(&self.a, 0, Axis::K)?,
-            layout(&self.b, 1, Axis::K)?,
-            layout(&self.accumulator, 0, Axis::N)?,
-        ])
+        [
+            layout(&self.a, 0, Axis::K),
+            layout(&self.b, 1, Axis::K),
+            layout(&self.accumulator, 0, Axis::N),
+        ]
+    }
+
+    /// All fragments; `None` if registers do not hold all of them.
+    #[must_use]
+    pub fn layouts(&self) -> Option<[LinearLayout; 3]> {
+        let [a, b, accumulator] = self.fragments();
+        Some([a?, b?, accumulator?])
     }
 
     /// Multiplications and additions of one execution.

@@ -4,6 +4,7 @@
 //! Names of sections are those of the PTX ISA manual, chapter "Warp Level Matrix Multiply-Accumulate
 //! Instructions" and "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 
+mod group_products;
 mod warp_products;
 
 use super::Axis::{K, M, N};
@@ -96,7 +97,25 @@ pub const WGMMA_A: Fragment = Fragment {
 };
 
 /// The matrix instructions of NVIDIA's architectures.
-pub const INSTRUCTIONS: &[&[MatrixInstruction]] = warp_products::TABLES;
+pub const INSTRUCTIONS: &[&[MatrixInstruction]] = &ALL;
+
+const OF_WARPS: usize = warp_products::TABLES.len();
+const OF_GROUPS: usize = group_products::TABLES.len();
+
+/// The tables one after the other.
+const ALL: [&[MatrixInstruction]; OF_WARPS + OF_GROUPS] = {
+    let mut all: [&[MatrixInstruction]; OF_WARPS + OF_GROUPS] = [&[]; OF_WARPS + OF_GROUPS];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < OF_WARPS {
+            warp_products::TABLES[at]
+        } else {
+            group_products::TABLES[at - OF_WARPS]
+        };
+        at += 1;
+    }
+    all
+};
 
 #[cfg(test)]
 mod tests {

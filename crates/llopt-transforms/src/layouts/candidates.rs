@@ -1,8 +1,8 @@
 //! The layouts that each node may have.
 //!
 //! Every access to global memory proposes layouts in which it is coalesced, every access to a buffer
-//! in shared memory one that reads rows, every matrix product those of the ways to compute it, and
-//! each node that no proposal reaches the default layout. Proposals flow from node to node in both
+//! in shared memory one that reads rows, every matrix product those of the ways to compute it, for itself and
+//! for its factors, and each node that no proposal reaches the default layout. Proposals flow from node to node in both
 //! directions, through every op that relates the layouts of its operands and results, until nothing new
 //! arrives. Which of them can help is found out when the labelling is
 //! ([`super::labelling`] drops what others dominate).
@@ -15,10 +15,11 @@ use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
 
+use super::buffer;
 use super::catalog::LayoutId;
 use super::coalesced::GlobalAccess;
 use super::engine::Engine;
-use super::graph::{Node, NodeKind};
+use super::graph::{Factor, Node, NodeKind};
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
 
@@ -49,6 +50,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 uses_of[used.consumer].push(number);
             }
         }
+        let mut factors_of: Vec<Vec<Factor>> = vec![Vec::new(); nodes.len()];
+        for factor in &self.graph.factors {
+            factors_of[factor.product].push(*factor);
+        }
         let mut next_without = 0;
         loop {
             while let Some((index, label)) = queue.pop_front() {
@@ -57,15 +62,17 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     .iter()
                     .any(|&known| self.catalog.are_equal(known, label));
                 let pinned_otherwise = node.pinned.is_some_and(|pinned| pinned != label);
-                if known
-                    || pinned_otherwise
-                    || labels[index].len() >= MOST_LABELS
-                    || !self.possible(node, label)
-                {
+                // Of a factor there are few: those that its product takes.
+                let full =
+                    labels[index].len() >= MOST_LABELS && !matches!(node.kind, NodeKind::Factor);
+                if known || pinned_otherwise || full || !self.possible(node, label) {
                     continue;
                 }
                 for &number in &uses_of[index] {
                     queue.extend(self.proposed_across(number, index, label));
+                }
+                for factor in &factors_of[index] {
+                    queue.extend(self.proposed_for(factor, label));
                 }
                 labels[index].push(label);
             }
@@ -105,6 +112,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                         .label_of_operand(relation, given, used.operand, consumer.shape)?
                 }
                 NodeKind::Carried(_) => given,
+                // What a product takes from registers it says itself.
+                NodeKind::Factor if !self.catalog.is_in_memory(given) => return None,
+                NodeKind::Factor => given,
             };
             Some((used.consumer, label))
         } else {
@@ -114,10 +124,26 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     self.catalog
                         .label_of_result(relation, wanted, producer.shape)?
                 }
-                NodeKind::Carried(_) => wanted,
+                NodeKind::Carried(_) | NodeKind::Factor => wanted,
             };
             Some((used.producer, label))
         }
+    }
+
+    /// What a product proposes for a factor if this is the layout of its result.
+    fn proposed_for(&self, factor: &Factor, label: LayoutId) -> Option<(usize, LayoutId)> {
+        let NodeKind::Op(operation, _, relation) = &self.graph.nodes[factor.product].kind else {
+            return None;
+        };
+        let encoding = self.catalog.encoding(label);
+        let takes = self
+            .product(*operation)?
+            .takes_registers(factor.operand, &encoding);
+        let shape = self.graph.nodes[factor.node].shape;
+        let wanted = self
+            .catalog
+            .operand(*relation, label, factor.operand, shape);
+        Some((factor.node, wanted.filter(|_| takes)?))
     }
 
     /// The layouts that ops ask for by themselves, the first choice of each before all second ones.
@@ -132,6 +158,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 accesses.push((index, access));
             } else if is_buffer_access(*operation) {
                 proposals.extend(self.rows(node).map(|layout| (0, index, layout)));
+                if let Some(encoding) = buffer::handed_on(*operation) {
+                    proposals.push((1, index, self.catalog.layout(encoding, node.shape)));
+                }
             } else if let Relation::Dot { .. } = relation
                 && let Some(product) = self.product(*operation)
             {
@@ -139,6 +168,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     let layout = self.catalog.layout(encoding, node.shape);
                     proposals.push((rank, index, layout));
                 }
+            }
+        }
+        for factor in &self.graph.factors {
+            let product = self.graph.nodes[factor.product].operation();
+            let Some(product) = product.and_then(|operation| self.product(operation)) else {
+                continue;
+            };
+            let shape = self.graph.nodes[factor.node].shape;
+            for (rank, encoding) in product.in_memory(factor.operand).into_iter().enumerate() {
+                proposals.push((rank, factor.node, self.catalog.layout(encoding, shape)));
             }
         }
         let described: Vec<GlobalAccess> = accesses
@@ -234,8 +273,22 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// Whether a node can have the label: where two elements become one pair or the reverse, both
-    /// must be in one thread, and the result of a product must be one that there are factors for.
+    /// must be in one thread, the result of a product must be one that there are factors for, and few ops
+    /// have to do with what is in memory.
     fn possible(&self, node: &Node<'c, 'a>, label: LayoutId) -> bool {
+        if self.catalog.is_in_memory(label) {
+            return self.catalog.map(label).is_some()
+                && match &node.kind {
+                    NodeKind::Factor => true,
+                    NodeKind::Carried(_) => false,
+                    NodeKind::Op(operation, ..) => {
+                        let buffer = buffer::handed_on(*operation);
+                        let own = buffer.map(|buffer| self.catalog.layout(buffer, node.shape));
+                        buffer::renames(*operation)
+                            || own.is_some_and(|own| self.catalog.are_equal(own, label))
+                    }
+                };
+        }
         match &node.kind {
             NodeKind::Op(_, relation, _) if relation.pairs_elements() => {
                 let shape = self.catalog.extents(node.shape);

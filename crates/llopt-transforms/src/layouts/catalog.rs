@@ -135,6 +135,13 @@ impl Catalog {
         Rc::clone(&self.tables.borrow().layouts[layout.0].encoding)
     }
 
+    /// Whether a layout is one of a buffer in memory instead of registers.
+    pub(super) fn is_in_memory(&self, layout: LayoutId) -> bool {
+        !self.tables.borrow().layouts[layout.0]
+            .encoding
+            .is_distributed()
+    }
+
     /// The linear map of a layout; `None` if the encoding stands for none on its shape.
     pub(super) fn map(&self, layout: LayoutId) -> Option<MapId> {
         self.tables.borrow().layouts[layout.0].map

@@ -2,18 +2,22 @@
 //! of the conversion planner.
 //!
 //! A warp executes an instruction once for each element that a thread holds. So an op costs the
-//! registers that its layout needs, elements that other threads hold as well included. Accesses to global
-//! memory, reductions and scans cost what their plans say. Only differences matter: the labels of a node compete with one another, and with the
-//! conversions that they save.
+//! registers that its layout needs, elements that other threads hold as well included. Accesses to memory,
+//! reductions and scans cost what their plans say. Only differences matter: the labels of a node compete with
+//! one another, and with the conversions that they save.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use llopt_layout::banks::Access;
 use llopt_layout::plan::{self, Machine};
 use llopt_layout::{Dim, LinearLayout};
+use llopt_plan::element::Element;
+use llopt_plan::shared_access::{self, Buffer};
 use llopt_target::Target;
 
 use super::catalog::{Catalog, MapId};
+use super::combining::tensor_type;
 use super::labelling::{Cost, IMPOSSIBLE};
 
 /// Costs are kept in this fraction of a wavefront.
@@ -26,6 +30,7 @@ const CONVERSION: f32 = 16.0;
 pub(super) struct Costs {
     pub(super) target: Target,
     machine: Machine<'static>,
+    /// By what it is from, what to, and the bits of an element; to or from memory these are accesses.
     conversions: RefCell<HashMap<(MapId, MapId, u32), f32>>,
 }
 
@@ -63,6 +68,59 @@ impl Costs {
         let (from, to) = (catalog.linear(from), catalog.linear(to));
         let cost = plan::cheapest(&from, &to, bits, self.machine())
             .map_or(f32::INFINITY, |plan| plan.cost + CONVERSION);
+        self.conversions.borrow_mut().insert(key, cost);
+        cost
+    }
+
+    /// What it takes to bring a tensor from registers to a buffer in shared memory, which other warps then may
+    /// read; infinite if there is no way.
+    pub(super) fn store(
+        &self,
+        catalog: &Catalog,
+        [from, to]: [MapId; 2],
+        tensor: (Element, &[u64]),
+    ) -> f32 {
+        let barrier = self.machine.costs.block_barrier;
+        self.access(catalog, [from, to], tensor, Access::Store) + barrier
+    }
+
+    /// What it takes to bring it back.
+    pub(super) fn load(
+        &self,
+        catalog: &Catalog,
+        [from, to]: [MapId; 2],
+        tensor: (Element, &[u64]),
+    ) -> f32 {
+        self.access(catalog, [from, to], tensor, Access::Load)
+    }
+
+    fn access(
+        &self,
+        catalog: &Catalog,
+        [from, to]: [MapId; 2],
+        (element, shape): (Element, &[u64]),
+        direction: Access,
+    ) -> f32 {
+        let key = (from, to, element.memory_bits());
+        if let Some(&known) = self.conversions.borrow().get(&key) {
+            return known;
+        }
+        let (registers, memory) = match direction {
+            Access::Store => (from, to),
+            Access::Load => (to, from),
+        };
+        let buffer = Buffer {
+            layout: &catalog.linear(memory),
+            element,
+            max_bits: u32::MAX,
+        };
+        let tensor = tensor_type(element, shape, &catalog.linear(registers));
+        let access = tensor.and_then(|tensor| {
+            shared_access::access(&tensor, &buffer, direction, None, 1, self.target).ok()
+        });
+        let cost = access.map_or(f32::INFINITY, |access| {
+            shared_access::price(&access, self.target) + CONVERSION
+        });
         self.conversions.borrow_mut().insert(key, cost);
         cost
     }

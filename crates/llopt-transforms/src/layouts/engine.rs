@@ -8,6 +8,7 @@ use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::ScanOp;
+use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::LinearLayout;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
 use llopt_plan::element::Element;
@@ -15,12 +16,13 @@ use llopt_plan::global_access::{self, AccessKind, Addresses};
 use llopt_plan::types;
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use super::catalog::{Catalog, LayoutId};
+use super::buffer;
+use super::catalog::{Catalog, LayoutId, MapId};
 use super::coalesced::GlobalAccess;
 use super::combining::{Combining, tensor_type};
 use super::cost::{Costs, times};
 use super::facts::Facts;
-use super::graph::{Graph, Node, NodeKind, Use};
+use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::locality::Local;
@@ -101,6 +103,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 }
             });
         }
+        for factor in &self.graph.factors {
+            let (products, factors) = (&candidates[factor.product], &candidates[factor.node]);
+            let frequency = self.graph.nodes[factor.product].frequency;
+            problem.add_edge(factor.product, factor.node, |product, label| {
+                let cost = self.taken(factor, products[product], factors[label]);
+                cost.map_or(IMPOSSIBLE, |cost| times(cost, frequency))
+            });
+        }
         let solution = problem.solve();
         candidates
             .iter()
@@ -109,15 +119,62 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .collect()
     }
 
-    /// What it costs once to convert an operand.
+    /// What it costs once to bring an operand from one layout to another.
     pub(super) fn conversion(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> f32 {
-        let maps = (self.catalog.map(from), self.catalog.map(to));
-        let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
-        match maps {
-            _ if from == to => 0.0,
-            (Some(from), Some(to)) => self.costs.conversion(self.catalog, from, to, bits),
-            _ => f32::INFINITY,
+        if from == to {
+            return 0.0;
         }
+        let catalog = self.catalog;
+        let (Some(source), Some(target)) = (catalog.map(from), catalog.map(to)) else {
+            return f32::INFINITY;
+        };
+        let tensor = RankedTensor::of(used.value.r#type());
+        let moved = || {
+            Some((
+                types::element(tensor?.element())?,
+                catalog.extents(used.shape),
+            ))
+        };
+        match (catalog.is_in_memory(from), catalog.is_in_memory(to)) {
+            (false, false) => {
+                let bits = tensor.map_or(32, element_bits);
+                self.costs.conversion(catalog, source, target, bits)
+            }
+            // Buffers are not copied.
+            (true, true) if source == target => 0.0,
+            (true, true) => f32::INFINITY,
+            (in_memory, _) => moved().map_or(f32::INFINITY, |(element, shape)| {
+                let tensor = (element, &transfer::extents(&shape)[..]);
+                match in_memory {
+                    true => self.costs.load(catalog, [source, target], tensor),
+                    false => self.costs.store(catalog, [source, target], tensor),
+                }
+            }),
+        }
+    }
+
+    /// What a product costs more with a layout of a factor, which is in memory or in registers; `None` if it does not
+    /// take the factor so.
+    fn taken(&self, factor: &Factor, product: LayoutId, label: LayoutId) -> Option<f32> {
+        let node = &self.graph.nodes[factor.product];
+        let NodeKind::Op(operation, _, relation) = &node.kind else {
+            return None;
+        };
+        let dot = self.product(*operation)?;
+        let encoding = self.catalog.encoding(product);
+        if self.catalog.is_in_memory(label) {
+            let result = self.catalog.linear(self.catalog.map(product)?);
+            let memory = self.catalog.linear(self.catalog.map(label)?);
+            return dot.from_memory(factor.operand, (&encoding, &result), &memory);
+        }
+        let shape = self.graph.nodes[factor.node].shape;
+        let wanted = self
+            .catalog
+            .operand(*relation, product, factor.operand, shape)?;
+        let takes = self.graph.nodes[factor.node].pinned == Some(label)
+            || self.catalog.are_equal(wanted, label)
+                && dot.takes_registers(factor.operand, &encoding);
+        takes.then_some(0.0)
     }
 
     /// The layout of what a node defines, of this shape.
@@ -129,7 +186,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     ) -> Option<LayoutId> {
         match node.kind {
             NodeKind::Op(_, _, relation) => self.catalog.result(relation, label, shape),
-            NodeKind::Carried(_) => Some(label),
+            NodeKind::Carried(_) | NodeKind::Factor => Some(label),
         }
     }
 
@@ -145,7 +202,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 self.catalog
                     .operand(relation, label, used.operand, used.shape)
             }
-            NodeKind::Carried(_) => Some(label),
+            NodeKind::Carried(_) | NodeKind::Factor => Some(label),
         }
     }
 
@@ -202,6 +259,26 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             _ => cost,
         }
+    }
+
+    /// What an op costs that moves a tensor between registers and a buffer in shared memory.
+    fn buffer_access(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        node: &Node<'c, 'a>,
+        registers: MapId,
+    ) -> Option<f32> {
+        let memory = self
+            .catalog
+            .layout(buffer::accessed(operation)?, node.shape);
+        let memory = self.catalog.map(memory)?;
+        let shape = transfer::extents(&self.catalog.extents(node.shape));
+        let tensor = (types::element(node.tensor.element())?, &shape[..]);
+        let cost = match LocalLoadOp::of(operation) {
+            Some(_) => self.costs.load(self.catalog, [memory, registers], tensor),
+            None => self.costs.store(self.catalog, [registers, memory], tensor),
+        };
+        cost.is_finite().then_some(cost)
     }
 
     /// The matrix product that an op is.
@@ -276,6 +353,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let Some(map) = self.catalog.map(label) else {
             return f32::INFINITY;
         };
+        if self.catalog.is_in_memory(label) {
+            // The op gives a buffer another name.
+            return 0.0;
+        }
         let layout = self.catalog.linear(map);
         if let Some(access) = self.access(*operation) {
             return self.access_cost(&access, &layout);
@@ -297,7 +378,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 })
             }
             _ if is_cheap(*operation) => 0.0,
-            _ => self.costs.arithmetic(&layout, bits),
+            _ => self
+                .buffer_access(*operation, node, map)
+                .unwrap_or_else(|| self.costs.arithmetic(&layout, bits)),
         }
     }
 }

@@ -29,6 +29,16 @@ pub(super) struct Node<'c, 'a> {
     pub(super) pinned: Option<LayoutId>,
 }
 
+impl<'c, 'a> Node<'c, 'a> {
+    /// The op that it is.
+    pub(super) fn operation(&self) -> Option<OperationRef<'c, 'a>> {
+        match self.kind {
+            NodeKind::Op(operation, ..) => Some(operation),
+            NodeKind::Carried(_) | NodeKind::Factor => None,
+        }
+    }
+}
+
 /// What it is.
 pub(super) enum NodeKind<'c, 'a> {
     /// An op, with its relation.
@@ -36,6 +46,19 @@ pub(super) enum NodeKind<'c, 'a> {
     /// Values that must have one type because control flow passes one on as another: a carried
     /// value of a loop and the loop's result. Without any, an operand that an op takes in any layout.
     Carried(Vec<Value<'c, 'a>>),
+    /// A factor of a matrix product on its way into the product: in registers, or in a buffer in shared memory.
+    Factor,
+}
+
+/// A factor of a matrix product. Which of its layouts the product takes depends on how it is computed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Factor {
+    /// Its node.
+    pub(super) node: usize,
+    /// The node of the product.
+    pub(super) product: usize,
+    /// The position among the product's operands.
+    pub(super) operand: usize,
 }
 
 /// An operand of an op that wants the layout of a node.
@@ -70,6 +93,7 @@ pub struct Unrelated<'c, 'a> {
 pub(super) struct Graph<'c, 'a> {
     pub(super) nodes: Vec<Node<'c, 'a>>,
     pub(super) uses: Vec<Use<'c, 'a>>,
+    pub(super) factors: Vec<Factor>,
     /// How often what runs.
     pub(super) frequencies: Frequencies,
     /// The nodes of values and of ops.
@@ -104,6 +128,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         let mut graph = Self {
             nodes: Vec::new(),
             uses: Vec::new(),
+            factors: Vec::new(),
             frequencies: Frequencies::of(functions),
             node_of: HashMap::new(),
         };
@@ -183,10 +208,16 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         Ok(())
     }
 
-    /// A node without ops: that of values which one of `tensor`'s layouts is for.
-    fn add_node(&mut self, tensor: RankedTensor<'c>, frequency: f64, catalog: &Catalog) -> usize {
+    /// A node without an op: that of values which one of `tensor`'s layouts is for.
+    fn add_node(
+        &mut self,
+        kind: NodeKind<'c, 'a>,
+        tensor: RankedTensor<'c>,
+        frequency: f64,
+        catalog: &Catalog,
+    ) -> usize {
         self.nodes.push(Node {
-            kind: NodeKind::Carried(Vec::new()),
+            kind,
             tensor,
             shape: catalog.shape(&tensor.shape()),
             frequency,
@@ -209,14 +240,26 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             let Some(tensor) = RankedTensor::of(value.r#type()) else {
                 continue;
             };
-            let is_free = match &self.nodes[own].kind {
-                NodeKind::Op(_, relation, _) => relation.is_free(operand),
-                NodeKind::Carried(_) => false,
+            let frequency = self.nodes[own].frequency;
+            let (is_free, is_factor) = match &self.nodes[own].kind {
+                NodeKind::Op(_, relation, _) => {
+                    (relation.is_free(operand), relation.is_factor(operand))
+                }
+                NodeKind::Carried(_) | NodeKind::Factor => (false, false),
             };
-            // Free operands of one op still have one layout: a mask that of what it masks.
-            let consumer = if is_free {
-                let frequency = self.nodes[own].frequency;
-                *free.get_or_insert_with(|| self.add_node(tensor, frequency, catalog))
+            let consumer = if is_factor {
+                let node = self.add_node(NodeKind::Factor, tensor, frequency, catalog);
+                self.factors.push(Factor {
+                    node,
+                    product: own,
+                    operand,
+                });
+                node
+            } else if is_free {
+                // Free operands of one op still have one layout: a mask that of what it masks.
+                *free.get_or_insert_with(|| {
+                    self.add_node(NodeKind::Carried(Vec::new()), tensor, frequency, catalog)
+                })
             } else {
                 own
             };
@@ -274,7 +317,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
                 let Some(tensor) = tensor else {
                     return;
                 };
-                self.add_node(tensor, 0.0, catalog)
+                self.add_node(NodeKind::Carried(Vec::new()), tensor, 0.0, catalog)
             }
         };
         let mut members: Vec<Value> = Vec::new();

@@ -10,7 +10,7 @@ use super::{Grid, assign};
 /// Chooses a layout for every tensor.
 pub static ASSIGN_LAYOUTS: PassSpec = PassSpec {
     operation: Some("builtin.module"),
-    dependencies: &["ttg"],
+    dependencies: &["ttg", "ttng"],
     options: &[
         PassOption {
             name: "target",

@@ -7,23 +7,35 @@
 //! come from, and the conversions that bring them have their prices. Without an instruction for its
 //! elements, and for small results, threads multiply and add: each holds a square of the result.
 //!
+//! Some instructions read factors in shared memory: the second always, the first if it is not in
+//! registers. Whether a buffer can be read is a question to its layout
+//! ([`llopt_plan::group_operand`]), so any encoding that answers it well will do; which buffers are
+//! proposed says [`Product::in_memory`].
+//!
 //! A way costs what keeps the unit busy: the instructions that a warp executes, repeated work of
-//! warps beyond the edge of the result included.
+//! warps beyond the edge of the result included; and what it takes to read factors in shared memory, as far as
+//! that is longer.
 
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::{product, transfer};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
 use llopt_layout::{Dim, LinearLayout};
+use llopt_mlir::ir::TypeExt;
+use llopt_plan::group_operand::{GroupOperand, Wanted};
 use llopt_target::Target;
-use llopt_target::matrix::{MatrixElement, MatrixInstruction, instructions_for};
-use melior::ir::{OperationRef, Type, ValueLike};
+use llopt_target::matrix::{MatrixElement, MatrixInstruction, Operand, instructions_for};
+use melior::ir::{OperationRef, Type, TypeLike, ValueLike};
 
 use super::cost::registers;
 use super::grid::Grid;
 
 /// Parts of a multiprocessor that have a matrix unit each, which one warp uses.
 const UNITS: f32 = 4.0;
+/// Columns of one instruction of a group of warps at most.
+const MOST_COLUMNS: u64 = 256;
+/// Products of eight-bit floats that the unit of a group of warps adds up by itself at least.
+const IMPRECISE: i64 = 32;
 
 /// A product, and where it is computed.
 pub(super) struct Product {
@@ -33,6 +45,8 @@ pub(super) struct Product {
     depth: u64,
     /// The elements in which a matrix unit may compute it, the best first.
     elements: Vec<[MatrixElement; 3]>,
+    /// Whether the units of groups of warps add up precisely enough.
+    by_groups: bool,
     target: Target,
     grid: Grid,
     /// The layouts of the result that matrix units leave, each with the instruction.
@@ -58,7 +72,7 @@ fn elements_of(element: Type<'_>, rounds: bool) -> &'static [MatrixElement] {
 }
 
 /// The layout of the result in which the target's matrix units multiply matrices of these elements (first factor,
-/// second, result), the most square part for each warp; `None` without an instruction for them.
+/// second, result) in registers, the most square part for each warp; `None` without an instruction for them.
 #[must_use]
 pub fn unit_layout(
     shape: &[u64],
@@ -68,8 +82,15 @@ pub fn unit_layout(
     grid: Grid,
 ) -> Option<Encoding> {
     let [a, b, c] = elements.map(|element| elements_of(element, false).first().copied());
-    let product = Product::new(shape.to_vec(), depth, vec![[a?, b?, c?]], target, grid);
+    let product = Product::new(shape.to_vec(), depth, vec![[a?, b?, c?]], false, target, grid);
     product.by_units.into_iter().map(|(way, _)| way).next()
+}
+
+fn operand_of(row: &MatrixInstruction, operand: usize) -> &Operand {
+    match operand {
+        0 => &row.a,
+        _ => &row.b,
+    }
 }
 
 impl Product {
@@ -89,13 +110,17 @@ impl Product {
         }
         let shape = transfer::extents(&d.shape());
         let depth = *transfer::extents(&a.shape()).last()?;
-        Some(Self::new(shape, depth, elements, target, grid))
+        let by_groups = dot.max_num_imprecise_acc() >= IMPRECISE
+            || a.element().bit_width() != Some(8)
+            || !d.element().is_f32();
+        Some(Self::new(shape, depth, elements, by_groups, target, grid))
     }
 
     fn new(
         shape: Vec<u64>,
         depth: u64,
         elements: Vec<[MatrixElement; 3]>,
+        by_groups: bool,
         target: Target,
         grid: Grid,
     ) -> Self {
@@ -103,6 +128,7 @@ impl Product {
             shape,
             depth,
             elements,
+            by_groups,
             target,
             grid,
             by_units: Vec::new(),
@@ -126,7 +152,9 @@ impl Product {
             return Vec::new();
         }
         let mut ways = Vec::new();
-        for &[a, b, c] in &self.elements {
+        for &elements in &self.elements {
+            ways.extend(self.find_groups(elements));
+            let [a, b, c] = elements;
             // Of instructions with one tile, the one with the most k that there is.
             let mut rows_of_table: Vec<&MatrixInstruction> = instructions_for(self.target, a, b, c)
                 .filter(|row| row.warps == 1 && row.scale.is_none() && row.steps == 1)
@@ -155,6 +183,140 @@ impl Product {
             }
         }
         ways
+    }
+
+    /// The ways of groups of warps: each arrangement in which the groups of a column divide the rows, with the
+    /// widest instruction that fits.
+    fn find_groups(
+        &self,
+        [a, b, c]: [MatrixElement; 3],
+    ) -> Vec<(Encoding, &'static MatrixInstruction)> {
+        let [rows, columns] = self.shape[..] else {
+            return Vec::new();
+        };
+        if !self.by_groups {
+            return Vec::new();
+        }
+        let table: Vec<&MatrixInstruction> = instructions_for(self.target, a, b, c)
+            .filter(|row| row.warps > 1 && row.scale.is_none())
+            .filter(|row| u64::from(row.k) <= self.depth)
+            .collect();
+        let mut ways = Vec::new();
+        for bit in 0..=self.grid.num_warps.ilog2() {
+            let [down, across] = [self.grid.num_warps >> bit, 1 << bit];
+            let part = (columns / u64::from(across)).min(MOST_COLUMNS);
+            let row = table.iter().find(|row| {
+                u64::from(row.n) == part
+                    && down.is_multiple_of(row.warps)
+                    && u64::from(row.m * (down / row.warps)) <= rows
+            });
+            let Some(&row) = row else {
+                continue;
+            };
+            let generation = self.target.matrix_generation();
+            let encoding = product::of_instruction(row, generation, &[down, across]);
+            ways.extend(encoding.map(|encoding| (encoding, row)));
+        }
+        ways
+    }
+
+    /// The buffers in shared memory that a factor may be read from: k contiguous or the other dimension, as the
+    /// instruction likes. None if no instruction reads it there.
+    pub(super) fn in_memory(&self, operand: usize) -> Vec<Encoding> {
+        let Some((_, row)) = self
+            .by_units
+            .iter()
+            .find(|(_, row)| operand_of(row, operand).place.takes_shared())
+        else {
+            return Vec::new();
+        };
+        let (Some(&[rows, columns]), bits) = (
+            self.shape.first_chunk(),
+            operand_of(row, operand).element.bits(),
+        ) else {
+            return Vec::new();
+        };
+        let shape = [[rows, self.depth], [self.depth, columns]][operand];
+        let orders = [true, false].into_iter();
+        orders
+            .filter_map(|k_contiguous| product::in_memory(operand, shape, bits, k_contiguous))
+            .collect()
+    }
+
+    /// What it costs a warp, beside [`Product::cost`], that a factor is in shared memory, in this layout; `None`
+    /// if the instruction of `encoding` cannot read it there.
+    pub(super) fn from_memory(
+        &self,
+        operand: usize,
+        (encoding, result): (&Encoding, &LinearLayout),
+        memory: &LinearLayout,
+    ) -> Option<f32> {
+        let row = self.instruction(encoding)?;
+        let factor = operand_of(row, operand);
+        let extent = [row.m, row.n][operand];
+        if !factor.place.takes_shared() {
+            return None;
+        }
+        let bits = factor.element.bits();
+        let (outer, depth) = (Dim::tensor(operand), Dim::tensor(1 - operand));
+        let wanted = Wanted {
+            outer,
+            depth,
+            bits,
+            extent,
+        };
+        let how = GroupOperand::derive(memory, &wanted).ok()?;
+        let begins =
+            |dim: Dim, step: u32| (0..memory.out_dim_size(dim) as u32).step_by(step as usize);
+        let bytes = memory.out_dim_size(outer) * memory.out_dim_size(depth) * u64::from(bits / 8);
+        let fits = begins(outer, extent).all(|outer| {
+            begins(depth, row.k).all(|depth| how.may_begin_at(how.place(outer, depth).bytes))
+        });
+        // Both factors have to fit.
+        if !fits || bytes > u64::from(self.target.shared_memory_limit()) / 2 {
+            return None;
+        }
+        let more = match operand {
+            0 => self.busy(row, true) - self.busy(row, false),
+            _ => 0.0,
+        };
+        Some(self.executions(row, result) * more / UNITS)
+    }
+
+    /// Whether the instruction of `encoding` takes a factor from registers.
+    pub(super) fn takes_registers(&self, operand: usize, encoding: &Encoding) -> bool {
+        self.instruction(encoding)
+            .is_none_or(|row| operand_of(row, operand).place.takes_registers())
+    }
+
+    fn instruction(&self, encoding: &Encoding) -> Option<&'static MatrixInstruction> {
+        let way = self.by_units.iter().find(|(way, _)| way == encoding);
+        way.map(|(_, row)| *row)
+    }
+
+    /// How often a warp executes an instruction.
+    fn executions(&self, row: &MatrixInstruction, result: &LinearLayout) -> f32 {
+        let lanes = result.in_dim_size(Dim::LANE) as f32;
+        let held = (row.m * row.n) as f32 / (lanes * row.warps as f32);
+        registers(result) as f32 / held * (self.depth as f32 / row.k as f32)
+    }
+
+    /// For how many cycles one execution keeps the units busy, its factors' way out of shared memory included.
+    fn busy(&self, row: &MatrixInstruction, first_in_memory: bool) -> f32 {
+        let banks = self.target.banks();
+        let pass = 1u32 << (banks.banks_log2 + banks.bank_bytes_log2);
+        let read = |operand: &Operand, extent: u32| {
+            (extent * row.k * operand.element.bits() / 8) as f32 / pass as f32
+        };
+        let first = match first_in_memory {
+            true => read(&row.a, row.m),
+            false => 0.0,
+        };
+        let second = match row.b.place.takes_registers() {
+            true => 0.0,
+            false => read(&row.b, row.n),
+        };
+        (row.issue_cycles as f32).max(first + second)
     }
 
     /// How warps may lie over the result: batches first, then every way in which all have a tile of
@@ -237,11 +399,8 @@ impl Product {
         if transfer::elements_along_k(encoding, 32) == Some(0) {
             return held * self.depth as f32 * multiply;
         }
-        let row = self.by_units.iter().find(|(way, _)| way == encoding);
-        row.map_or(f32::INFINITY, |(_, row)| {
-            let tile = (row.m * row.n) as f32 / layout.in_dim_size(Dim::LANE) as f32;
-            let executions = held / tile * (self.depth as f32 / row.k as f32);
-            executions * row.issue_cycles as f32 / UNITS
+        self.instruction(encoding).map_or(f32::INFINITY, |row| {
+            self.executions(row, layout) * self.busy(row, false) / UNITS
         })
     }
 
@@ -264,7 +423,7 @@ mod tests {
             num_ctas: 1,
         };
         let elements = [MatrixElement::F16, MatrixElement::F16, MatrixElement::F32];
-        Product::new(shape.to_vec(), depth, vec![elements], target, grid)
+        Product::new(shape.to_vec(), depth, vec![elements], true, target, grid)
     }
 
     #[test]

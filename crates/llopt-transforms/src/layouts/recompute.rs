@@ -47,7 +47,7 @@ pub(super) fn instead_of_converting<'c: 'a, 'a>(
         let (Some(given), Some(wanted)) = (given, wanted) else {
             continue;
         };
-        if engine.catalog.are_equal(given, wanted) {
+        if engine.catalog.are_equal(given, wanted) || engine.catalog.is_in_memory(wanted) {
             continue;
         }
         let conversion = times(engine.conversion(used, given, wanted), used.frequency);

@@ -93,7 +93,13 @@ impl Relation {
         }
     }
 
-    /// The layout that an operand of this shape has to have; `None` if there is none.
+    /// Whether this operand is a factor of a matrix product, which may be in shared memory.
+    pub(super) fn is_factor(&self, operand: usize) -> bool {
+        matches!(self, Self::Dot { bits } if operand < bits.len())
+    }
+
+    /// The layout that an operand of this shape has to have; `None` if there is none. Of a factor it is the one
+    /// in registers.
     pub(super) fn operand(
         &self,
         label: &Encoding,

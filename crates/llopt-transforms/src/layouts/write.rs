@@ -1,7 +1,8 @@
 //! Writing chosen layouts into types, and conversions where producer and consumer differ.
 //!
 //! A conversion is put before the op that wants it, or before the outermost loop that it can be taken
-//! out of; uses in one block that want the same share one.
+//! out of; uses in one block that want the same share one. Where one of the two layouts is a buffer's, it is a
+//! store or a load instead ([`super::buffer`]).
 
 use std::collections::HashMap;
 
@@ -14,6 +15,7 @@ use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk, attr
 use melior::ir::r#type::FunctionType;
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, Value, ValueLike};
 
+use super::buffer::{self, Buffers};
 use super::catalog::LayoutId;
 use super::engine::Engine;
 use super::graph::NodeKind;
@@ -26,8 +28,12 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
             set_layout(value, &catalog.encoding(given));
         }
     };
+    let mut buffers = Buffers::default();
     for (node, &label) in engine.graph.nodes.iter().zip(labels) {
         match &node.kind {
+            NodeKind::Op(operation, ..) if catalog.is_in_memory(label) => {
+                buffers.hand_on(*operation);
+            }
             NodeKind::Op(operation, ..) => {
                 for result in operation.result_values() {
                     if let Some(tensor) = RankedTensor::of(result.r#type()) {
@@ -43,6 +49,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
                     set(value, node.shape, node, label);
                 }
             }
+            NodeKind::Factor => {}
         }
     }
     let mut converted: HashMap<(usize, LayoutId, usize), Value<'c, 'a>> = HashMap::new();
@@ -73,20 +80,39 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
             wanted,
             block.to_raw().ptr as usize,
         );
-        let value = match converted.get(&key) {
-            Some(&value) => value,
-            None => {
+        let made = match (converted.get(&key), buffers.of(used.value)) {
+            (Some(&value), _) => Some(value),
+            (None, Some(buffer)) if catalog.is_in_memory(wanted) => Some(buffer),
+            (None, Some(buffer)) => buffer::load(tensor, buffer, encoding, used.place),
+            (None, None) if catalog.is_in_memory(wanted) => {
+                buffer::store(used.value, encoding, used.place)
+            }
+            (None, None) => {
                 let to: Type = tensor.with_encoding(Some(encoding));
                 let conversion = ConvertLayoutOp::build(used.operation.loc(), to, used.value);
                 let made = block.insert_operation_before(used.place, conversion);
-                let Some(value) = made.result_value(0) else {
-                    continue;
-                };
-                converted.insert(key, value);
-                value
+                made.result_value(0)
             }
         };
+        let Some(value) = made else {
+            continue;
+        };
+        converted.insert(key, value);
+        if consumer.operation().is_some() && catalog.is_in_memory(labels[used.consumer]) {
+            buffers.rename(used.operation, value);
+            continue;
+        }
         used.operation.set_operand_value(used.operand, value);
+    }
+    buffers.erase_replaced();
+    for factor in &engine.graph.factors {
+        let second = factor.operand == 1;
+        if let Some(product) = engine.graph.nodes[factor.product]
+            .operation()
+            .filter(|_| second)
+        {
+            buffer::multiply_in_groups(product);
+        }
     }
 }
 

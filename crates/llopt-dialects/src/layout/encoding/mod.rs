@@ -59,7 +59,7 @@ mod dot_operand;
 mod error;
 mod field;
 mod linear;
-mod nvidia_mma;
+pub(super) mod nvidia_mma;
 mod nvmma_shared;
 mod padded_shared;
 mod shared_linear;

@@ -31,7 +31,7 @@ pub struct NvidiaMma {
 /// The version of `mma.sync`.
 pub(super) const WARP_LEVEL: u32 = 2;
 /// The version of `wgmma`.
-pub(super) const WARP_GROUP_LEVEL: u32 = 3;
+pub(in crate::layout) const WARP_GROUP_LEVEL: u32 = 3;
 
 impl NvidiaMma {
     /// The rank of the tensors.
