@@ -82,7 +82,14 @@ pub fn unit_layout(
     grid: Grid,
 ) -> Option<Encoding> {
     let [a, b, c] = elements.map(|element| elements_of(element, false).first().copied());
-    let product = Product::new(shape.to_vec(), depth, vec![[a?, b?, c?]], false, target, grid);
+    let product = Product::new(
+        shape.to_vec(),
+        depth,
+        vec![[a?, b?, c?]],
+        false,
+        target,
+        grid,
+    );
     product.by_units.into_iter().map(|(way, _)| way).next()
 }
 
