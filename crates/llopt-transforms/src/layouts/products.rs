@@ -464,4 +464,37 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn groups_of_warps_read_factors_in_memory() {
+        let product = product("cuda:90", [128, 128], 64);
+        let (encoding, row) = &product.by_units[0];
+        assert_eq!((row.warps, row.n), (4, 128));
+        let result = encoding.linear_layout(&[128, 128]).unwrap();
+        let read = |operand: usize, shape: [u64; 2], buffer: &Encoding| {
+            let memory = buffer.linear_layout(&shape).unwrap();
+            product.from_memory(operand, (encoding, &result), &memory)
+        };
+        for (operand, shape) in [(0, [128, 64]), (1, [64, 128])] {
+            let buffers = product.in_memory(operand);
+            // Halves are transposed on their way.
+            assert_eq!(buffers.len(), 2);
+            for buffer in &buffers {
+                assert_eq!(read(operand, shape, buffer), Some(0.0), "{buffer:?}");
+            }
+        }
+        // The second factor is never in registers.
+        assert!(product.takes_registers(0, encoding) && !product.takes_registers(1, encoding));
+    }
+
+    #[test]
+    fn reading_the_first_factor_takes_time_where_there_are_few_columns() {
+        let product = product("cuda:90", [64, 16], 64);
+        let (encoding, _) = &product.by_units[0];
+        let result = encoding.linear_layout(&[64, 16]).unwrap();
+        let memory = product.in_memory(0)[0].linear_layout(&[64, 64]).unwrap();
+        let more = product.from_memory(0, (encoding, &result), &memory);
+        // 16 passes for the first factor and 4 for the second, where the units take 8 cycles, four times.
+        assert_eq!(more, Some(4.0 * (20.0 - 8.0) / UNITS));
+    }
 }

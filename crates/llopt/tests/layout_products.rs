@@ -1,0 +1,236 @@
+//! Matrix products without layouts, executed on the simulated machine by the instructions that the engine chooses,
+//! and compared with the reference interpreter.
+//!
+//! Factors hold small whole numbers, so that every sum is exact and results must be equal. They are loaded by rows or
+//! by columns, transposed or not, once or in a loop that adds up, and a product may be a factor of the next one.
+
+use anyhow::{Context, Result, ensure};
+use llopt::sim::reference::Limits;
+use llopt::{ArtifactKind, Compiler, Options, Source, Target, run_reference};
+use llopt_sim::{Argument, Launch, Machine};
+
+/// One program.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    element: &'static str,
+    /// Rows, columns, and the extent that is summed over.
+    shape: [usize; 3],
+    /// Whether a factor is loaded by columns, and whether it is transposed after it was loaded.
+    by_columns: [bool; 2],
+    transposed: [bool; 2],
+    iterations: usize,
+    /// Whether the result is the first factor of another product with the same second one.
+    chained: bool,
+    warps: u32,
+}
+
+impl Case {
+    /// A case from a number: every choice is one digit of it.
+    fn of(mut number: usize) -> Self {
+        let mut digit = |base: usize| {
+            let digit = number % base;
+            number /= base;
+            digit
+        };
+        let element = ["f16", "i8", "bf16", "f8E5M2"][digit(4)];
+        let by_columns = [digit(2) == 1, digit(2) == 1];
+        let transposed = [digit(2) == 1, digit(2) == 1];
+        let shape = [
+            [64, 128, 32][digit(3)],
+            [64, 32][digit(2)],
+            [64, 32][digit(2)],
+        ];
+        let chained = element == "f16" && shape[1] == shape[2] && digit(2) == 1;
+        Self {
+            element,
+            shape,
+            by_columns,
+            transposed,
+            iterations: [1, 3][digit(2)],
+            chained,
+            warps: [4, 8][digit(2)],
+        }
+    }
+
+    fn result(&self) -> &'static str {
+        match self.element {
+            "i8" => "i32",
+            _ => "f32",
+        }
+    }
+
+    /// Lines that load a factor: the name of the value is `%name`.
+    fn factor(&self, operand: usize, name: &str, step: usize) -> String {
+        let [m, n, k] = self.shape;
+        let of = self.element;
+        let [rows, columns] = [[m, k], [k, n]][operand];
+        let [r, c] = match self.transposed[operand] {
+            true => [columns, rows],
+            false => [rows, columns],
+        };
+        let [down, across] = match self.by_columns[operand] {
+            true => [1, r],
+            false => [c, 1],
+        };
+        let x = format!("%{name}_");
+        let loaded = match self.transposed[operand] {
+            true => format!("{x}l"),
+            false => format!("%{name}"),
+        };
+        let mut text = format!(
+            "{x}r = tt.make_range {{start = 0 : i32, end = {r} : i32}} : tensor<{r}xi32>
+             {x}re = tt.expand_dims {x}r {{axis = 1 : i32}} : tensor<{r}xi32> -> tensor<{r}x1xi32>
+             {x}rs = arith.constant dense<{down}> : tensor<{r}x1xi32>
+             {x}rm = arith.muli {x}re, {x}rs : tensor<{r}x1xi32>
+             {x}rb = tt.broadcast {x}rm : tensor<{r}x1xi32> -> tensor<{r}x{c}xi32>
+             {x}c = tt.make_range {{start = 0 : i32, end = {c} : i32}} : tensor<{c}xi32>
+             {x}ce = tt.expand_dims {x}c {{axis = 0 : i32}} : tensor<{c}xi32> -> tensor<1x{c}xi32>
+             {x}cs = arith.constant dense<{across}> : tensor<1x{c}xi32>
+             {x}cm = arith.muli {x}ce, {x}cs : tensor<1x{c}xi32>
+             {x}cb = tt.broadcast {x}cm : tensor<1x{c}xi32> -> tensor<{r}x{c}xi32>
+             {x}o = arith.addi {x}rb, {x}cb : tensor<{r}x{c}xi32>
+             {x}w = arith.constant {step} : i32
+             {x}i = arith.muli %i, {x}w : i32
+             {x}q = tt.addptr %from{operand}, {x}i : !tt.ptr<{of}>, i32
+             {x}s = tt.splat {x}q : !tt.ptr<{of}> -> tensor<{r}x{c}x!tt.ptr<{of}>>
+             {x}p = tt.addptr {x}s, {x}o : tensor<{r}x{c}x!tt.ptr<{of}>>, tensor<{r}x{c}xi32>
+             {loaded} = tt.load {x}p : tensor<{r}x{c}x!tt.ptr<{of}>>\n"
+        );
+        if self.transposed[operand] {
+            text += &format!(
+                "%{name} = tt.trans {loaded} {{order = array<i32: 1, 0>}} : tensor<{r}x{c}x{of}> -> tensor<{rows}x{columns}x{of}>\n"
+            );
+        }
+        text
+    }
+
+    fn text(&self) -> String {
+        let [m, n, k] = self.shape;
+        let (of, to, iterations) = (self.element, self.result(), self.iterations);
+        let zero = if to == "i32" { "0" } else { "0.0" };
+        let sum = format!("tensor<{m}x{n}x{to}>");
+        let (first, second) = (self.factor(0, "a", m * k / 2), self.factor(1, "b", 16));
+        let precision = "{maxNumImpreciseAcc = 1073741824 : i32}";
+        let after = if self.chained {
+            format!(
+                "%h = arith.truncf %d : {sum} to tensor<{m}x{n}xf16>
+                 %e = tt.dot %h, %b, %z : tensor<{m}x{n}xf16> * tensor<{k}x{n}xf16> -> {sum}
+                 %f = arith.addf %e, %acc : {sum}\n"
+            )
+        } else if to == "i32" {
+            format!("%f = arith.addi %d, %acc : {sum}\n")
+        } else {
+            format!("%f = arith.addf %d, %acc : {sum}\n")
+        };
+        format!(
+            "module {{
+             tt.func public @product(%from0: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %from1: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %to: !tt.ptr<{to}> {{tt.divisibility = 16 : i32}}) {{
+             %z = arith.constant dense<{zero}> : {sum}
+             %least = arith.constant 0 : i32
+             %step = arith.constant 1 : i32
+             %most = arith.constant {iterations} : i32
+             %y = scf.for %i = %least to %most step %step iter_args(%acc = %z) -> ({sum}) : i32 {{
+             {first}{second}
+             %d = tt.dot %a, %b, %z {precision} : tensor<{m}x{k}x{of}> * tensor<{k}x{n}x{of}> -> {sum}
+             {after}
+             scf.yield %f : {sum}
+             }}
+             %r = tt.make_range {{start = 0 : i32, end = {m} : i32}} : tensor<{m}xi32>
+             %re = tt.expand_dims %r {{axis = 1 : i32}} : tensor<{m}xi32> -> tensor<{m}x1xi32>
+             %rs = arith.constant dense<{n}> : tensor<{m}x1xi32>
+             %rm = arith.muli %re, %rs : tensor<{m}x1xi32>
+             %rb = tt.broadcast %rm : tensor<{m}x1xi32> -> tensor<{m}x{n}xi32>
+             %c = tt.make_range {{start = 0 : i32, end = {n} : i32}} : tensor<{n}xi32>
+             %ce = tt.expand_dims %c {{axis = 0 : i32}} : tensor<{n}xi32> -> tensor<1x{n}xi32>
+             %cb = tt.broadcast %ce : tensor<1x{n}xi32> -> tensor<{m}x{n}xi32>
+             %o = arith.addi %rb, %cb : tensor<{m}x{n}xi32>
+             %s = tt.splat %to : !tt.ptr<{to}> -> tensor<{m}x{n}x!tt.ptr<{to}>>
+             %p = tt.addptr %s, %o : tensor<{m}x{n}x!tt.ptr<{to}>>, tensor<{m}x{n}xi32>
+             tt.store %p, %y : tensor<{m}x{n}x!tt.ptr<{to}>>
+             tt.return
+             }}
+             }}"
+        )
+    }
+
+    fn arguments(&self) -> Vec<Argument> {
+        let [m, n, k] = self.shape;
+        let number = |at: usize| (at * 31 + at / 7) as i32 % 7 - 3;
+        let numbers = |count: usize| {
+            Argument::Buffer(
+                (0..count)
+                    .flat_map(|at| encode(self.element, number(at)))
+                    .collect(),
+            )
+        };
+        vec![
+            numbers(2 * m * k),
+            numbers(k * n + 32),
+            Argument::Buffer(vec![0; 4 * m * n]),
+        ]
+    }
+}
+
+/// A small whole number in a type.
+fn encode(of: &str, value: i32) -> Vec<u8> {
+    let magnitude = value.unsigned_abs() as usize;
+    let sign = |bit: u32| u32::from(value < 0) << bit;
+    let (code, bytes) = match of {
+        "f16" => ([0, 0x3c00, 0x4000, 0x4200][magnitude] | sign(15), 2),
+        "bf16" => ((value as f32).to_bits() >> 16, 2),
+        "f8E5M2" => ([0, 0x3c, 0x40, 0x42][magnitude] | sign(7), 1),
+        _ => (value as u32, 1),
+    };
+    code.to_le_bytes()[..bytes].to_vec()
+}
+
+/// Runs one program both ways; whether groups of warps multiply in it.
+fn check(case: Case, target: &str) -> Result<bool> {
+    let text = case.text();
+    let source = Source::new("product.ttir", text.as_str());
+    let target = Target::parse(target)?;
+    let mut expected = Launch::new([1, 1, 1], 1, case.arguments());
+    run_reference(&source, &mut expected, Limits::default()).with_context(|| text.clone())?;
+
+    let mut options = Options::new(target);
+    options.num_warps = Some(case.warps);
+    let laid_out = Compiler::new(options.clone()).compile(&source, ArtifactKind::Ttgir)?;
+    let compiled = Compiler::new(options).compile(&source, ArtifactKind::Llvm);
+    let compiled = compiled.with_context(|| format!("{case:?}\n{text}"))?;
+    let machine = Machine::from_ir(compiled.artifact.bytes(), target, None)?;
+    let mut given = case.arguments();
+    given.extend([Argument::Null, Argument::Null]);
+    let mut launch = Launch::new([1, 1, 1], case.warps * target.warp_size(), given);
+    launch.dynamic_shared = u64::from(compiled.metadata.shared);
+    let report = machine.run(&mut launch, &llopt_sim::Options::default())?;
+    ensure!(
+        report.findings.is_empty(),
+        "{case:?}: {:?}",
+        report.findings
+    );
+    let output = |launch: &Launch| match &launch.arguments[2] {
+        Argument::Buffer(bytes) => bytes.clone(),
+        _ => Vec::new(),
+    };
+    ensure!(
+        output(&launch) == output(&expected),
+        "{target}, {case:?}: results differ"
+    );
+    Ok(String::from_utf8_lossy(laid_out.artifact.bytes()).contains("ttng.warp_group_dot"))
+}
+
+#[test]
+fn products_by_chosen_instructions_have_the_same_results() -> Result<()> {
+    let mut by_groups = 0;
+    for number in (0..16).map(|step| step * 211) {
+        by_groups += u32::from(check(Case::of(number), "cuda:90")?);
+    }
+    // 64 rows or more are worth it.
+    assert!(by_groups >= 8, "{by_groups}");
+    for number in (0..4).map(|step| step * 617) {
+        for target in ["cuda:80", "hip:gfx942", "hip:gfx1200"] {
+            check(Case::of(number), target)?;
+        }
+    }
+    Ok(())
+}
