@@ -19,10 +19,13 @@
 
 mod assembly;
 mod bound;
+mod combine;
 mod descriptor;
 mod elementwise;
+mod function;
 mod library;
 mod limits;
+mod meaning;
 mod memory;
 mod partitions;
 mod product;
@@ -32,8 +35,9 @@ mod value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
+use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::TensorDesc;
-use llopt_dialects::{tt, ttg};
+use llopt_dialects::{Op, scf, tt, ttg};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::ir::{BlockRef, Module, OperationRef, Value as Handle, ValueLike};
 
@@ -43,7 +47,9 @@ use crate::memory::global::GlobalMemory;
 
 use bound::Doubts;
 use descriptor::Descriptor;
+use function::Function;
 use limits::{DEEPEST, OPERATION};
+use meaning::Room;
 use partitions::Barriers;
 use value::{Array, Element, Tensor, Value, View, shape_of};
 
@@ -156,7 +162,7 @@ fn run_knowing(
     let root = module.as_operation();
     let mut kernels = Vec::new();
     root.for_each_op(Walk::PreOrder, |op| {
-        if op.is_named("tt.func")
+        if Control::of(op) == Control::Function
             && op.attr("sym_visibility").and_then(|v| v.as_str()) != Some("private")
         {
             kernels.push(op);
@@ -297,7 +303,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             Failure::Unknown(what) => Error::Unsupported {
                 what,
                 function: op
-                    .parent_named("tt.func")
+                    .parent_named(tt::FuncOp::NAME)
                     .and_then(|f| f.attr("sym_name"))
                     .and_then(|n| n.as_str())
                     .unwrap_or_default()
@@ -492,21 +498,19 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 .collect()
         };
         let count = op.operand_values().len();
-        Ok(Some(match op.name_str() {
-            "scf.yield"
-            | "tt.return"
-            | "tt.reduce.return"
-            | "tt.scan.return"
-            | "tt.map_elementwise.return" => Flow::Values(all(self, 0, count)?),
-            "scf.condition" => {
+        Ok(Some(match Control::of(op) {
+            Control::Yield | Control::Return | Control::Result => {
+                Flow::Values(all(self, 0, count)?)
+            }
+            Control::Condition => {
                 let taken = self.condition(op)?;
                 Flow::Condition(taken, all(self, 1, count)?)
             }
-            "cf.br" => match op.successor_refs().next() {
+            Control::Branch => match op.successor_refs().next() {
                 Some(target) => Flow::Branch(target, all(self, 0, count)?),
                 None => return unknown("a branch to nowhere"),
             },
-            "cf.cond_br" => {
+            Control::ConditionalBranch => {
                 let taken = self.condition(op)?;
                 let targets: Vec<_> = op.successor_refs().collect();
                 let [yes, no] = targets[..] else {
@@ -519,15 +523,25 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     Flow::Branch(no, all(self, split, count)?)
                 }
             }
-            _ => return Ok(None),
+            Control::Computes
+            | Control::Function
+            | Control::Call
+            | Control::For
+            | Control::While
+            | Control::Choice
+            | Control::Masked
+            | Control::Concurrent
+            | Control::Partitions
+            | Control::ConcurrentYield
+            | Control::PartitionEnd => return Ok(None),
         }))
     }
 
     /// Operations with regions, and calls.
     fn control(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Option<Vec<Value>>> {
         let at = |f: Failure| (f, op);
-        Ok(Some(match op.name_str() {
-            "scf.for" => {
+        Ok(Some(match Control::of(op) {
+            Control::For => {
                 let bound = |i| -> Interpreted<i64> { self.operand(op, i)?.signed() };
                 let (low, high, step) = (
                     bound(0).map_err(at)?,
@@ -560,11 +574,11 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 }
                 carried
             }
-            "scf.if" => {
+            Control::Choice if scf::IfOp::of(op).is_some() => {
                 let taken = self.condition(op).map_err(at)?;
                 self.yielded(op, usize::from(!taken), Vec::new())?
             }
-            "scf.while" => {
+            Control::While => {
                 let mut values: Vec<Value> = op
                     .operand_values()
                     .map(|v| self.get(v))
@@ -582,7 +596,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     }
                 }
             }
-            "tt.call" => {
+            Control::Call => {
                 let arguments: Vec<Value> = op
                     .operand_values()
                     .map(|v| self.get(v))
@@ -600,184 +614,69 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     }
                 }
             }
-            "ttg.warp_specialize" => match ttg::WarpSpecializeOp::of(op) {
+            Control::Concurrent => match ttg::WarpSpecializeOp::of(op) {
                 Some(op) => self.specialize(op)?,
                 None => return Ok(None),
             },
-            "tt.reduce" => self.reduce(op)?,
-            "tt.scan" => self.scan(op)?,
-            "tt.map_elementwise" if op.attr("pack").and_then(|p| p.as_i64()).unwrap_or(1) == 1 => {
+            Control::Computes => match tt::Op::of(op) {
+                Some(tt::Op::Reduce(_)) => self.reduce(op)?,
+                Some(tt::Op::Scan(_)) => self.scan(op)?,
                 // The region is made of operations on single elements, which mean the same on all at once, unless
                 // it branches: then element by element.
-                self.map_elementwise(op)?
-            }
-            _ => return Ok(None),
+                Some(tt::Op::MapElementwise(map)) if map.pack() == 1 => self.map_elementwise(op)?,
+                _ => return Ok(None),
+            },
+            Control::Function
+            | Control::Return
+            | Control::Condition
+            | Control::Choice
+            | Control::Masked
+            | Control::Yield
+            | Control::Result
+            | Control::Partitions
+            | Control::ConcurrentYield
+            | Control::PartitionEnd
+            | Control::Branch
+            | Control::ConditionalBranch => return Ok(None),
         }))
-    }
-
-    /// Combines slices along an axis in ascending order; the region works on whole slices at once.
-    fn reduce(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
-        let at = |f: Failure| (f, op);
-        let Some(reduce) = tt::ReduceOp::of(op) else {
-            return Err(at(Failure::Unknown("the reduction".to_owned())));
-        };
-        let mut sources: Vec<Tensor> = reduce
-            .srcs()
-            .into_iter()
-            .map(|v| self.tensor(v))
-            .collect::<Interpreted<_>>()
-            .map_err(at)?;
-        let axis = reduce.axis() as usize;
-        let extent = sources[0].shape[axis];
-        Self::reorder(op, &mut sources, extent);
-        let slice = |i: usize| sources.iter().map(move |s| Value::Tensor(s.slice(axis, i)));
-        let mut sum: Vec<Value> = slice(0).collect();
-        for i in 1..extent {
-            let mut arguments = sum;
-            arguments.extend(slice(i));
-            sum = self.yielded(op, 0, arguments)?;
-        }
-        Ok(sum)
-    }
-
-    /// Charges the terms of a combination with being combined in some order, if that matters.
-    fn reorder(op: OperationRef<'c, 'a>, sources: &mut [Tensor], terms: usize) {
-        let mut rounds = false;
-        op.for_each_op(Walk::PreOrder, |inner| {
-            rounds |= bound::rounds(inner.name_str());
-        });
-        if rounds {
-            for source in sources {
-                bound::reordered(source, terms);
-            }
-        }
-    }
-
-    fn scan(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
-        let at = |f: Failure| (f, op);
-        let Some(scan) = tt::ScanOp::of(op) else {
-            return Err(at(Failure::Unknown("the scan".to_owned())));
-        };
-        let mut sources: Vec<Tensor> = scan
-            .srcs()
-            .into_iter()
-            .map(|v| self.tensor(v))
-            .collect::<Interpreted<_>>()
-            .map_err(at)?;
-        let axis = scan.axis() as usize;
-        let extent = sources[0].shape[axis];
-        Self::reorder(op, &mut sources, extent);
-        let mut results = sources.clone();
-        let mut sum: Vec<Value> = Vec::new();
-        for step in 0..extent {
-            let i = if scan.reverse() {
-                extent - 1 - step
-            } else {
-                step
-            };
-            let here: Vec<Value> = sources
-                .iter()
-                .map(|s| Value::Tensor(s.slice(axis, i)))
-                .collect();
-            sum = if step == 0 {
-                here
-            } else {
-                let mut arguments = sum;
-                arguments.extend(here);
-                self.yielded(op, 0, arguments)?
-            };
-            for (result, value) in results.iter_mut().zip(&sum) {
-                if let Value::Tensor(tensor) = value {
-                    result.set_slice(axis, i, tensor);
-                }
-            }
-        }
-        Ok(results.into_iter().map(Value::Tensor).collect())
-    }
-
-    fn map_elementwise(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
-        let at = |f: Failure| (f, op);
-        let sources: Vec<Tensor> = op
-            .operand_values()
-            .map(|v| self.tensor(v))
-            .collect::<Interpreted<_>>()
-            .map_err(at)?;
-        let types: Vec<_> = op.result_types().collect();
-        let mut results = Vec::new();
-        for ty in types {
-            let element = Element::of_tensor(ty)
-                .ok_or_else(|| at(Failure::Unknown("the result's type".to_owned())))?;
-            results.push((element, Vec::new()));
-        }
-        for i in 0..sources[0].data.len() {
-            let arguments = sources
-                .iter()
-                .map(|s| Value::Tensor(Tensor::generate(&[], s.element, |_| s.entry(i))))
-                .collect();
-            let mut block = op.region_ref(0).and_then(RegionExt::entry);
-            let mut arguments = arguments;
-            let values = loop {
-                let Some(current) = block else {
-                    return Err(at(Failure::Unknown("an empty region".to_owned())));
-                };
-                match self.block(current, arguments)? {
-                    Flow::Values(values) => break values,
-                    Flow::Branch(target, values) => {
-                        block = Some(target);
-                        arguments = values;
-                    }
-                    Flow::Condition(..) => {
-                        return Err(at(Failure::Unknown("a condition".to_owned())));
-                    }
-                }
-            };
-            for ((_, entries), value) in results.iter_mut().zip(values) {
-                if let Value::Tensor(tensor) = value {
-                    tensor.only().map_err(at)?;
-                    entries.push(tensor.entry(0));
-                }
-            }
-        }
-        let shape = &sources[0].shape;
-        Ok(results
-            .into_iter()
-            .map(|(element, entries)| {
-                let entries = entries.into_iter();
-                Value::Tensor(Tensor::from_entries(shape.clone(), element, entries))
-            })
-            .collect())
     }
 
     /// Operations without regions.
     fn operation(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Vec<Value>> {
-        if let Some(assembly) = tt::ElementwiseInlineAsmOp::of(op) {
-            return self.inline_assembly(assembly);
-        }
-        if let Some(results) = self.shape_operation(op)? {
-            return Ok(results);
-        }
-        if let Some(results) = self.product_operation(op)? {
-            return Ok(results);
-        }
-        if let Some(results) = self.memory_operation(op)? {
-            return Ok(results);
-        }
-        if let Some(results) = self.descriptor_operation(op)? {
-            return Ok(results);
-        }
-        if let Some(mut result) = self.elementwise(op)? {
-            let operands: Vec<Tensor> = (0..op.operand_values().len())
-                .map(|i| self.operand(op, i))
-                .collect::<Interpreted<_>>()?;
-            let symbol = op.attr("symbol").and_then(|s| s.as_str()).unwrap_or("");
-            let elementwise = bound::Elementwise {
-                name: op.name_str(),
-                symbol,
-                operands: &operands,
-            };
-            elementwise.bound(&mut result);
-            return Ok(vec![Value::Tensor(result)]);
-        }
-        unknown(format!("the operation {}", op.name_str()))
+        let unknown = || unknown(format!("the operation {}", op.name_str()));
+        let Some(typed) = Op::of(op) else {
+            return unknown();
+        };
+        let results = match meaning::room(typed) {
+            Room::Nothing => Some(Vec::new()),
+            Room::Shape => self.shape_operation(typed)?,
+            Room::Elementwise => self.elementwise_operation(typed)?,
+            Room::Assembly => match tt::ElementwiseInlineAsmOp::of(op) {
+                Some(assembly) => Some(self.inline_assembly(assembly)?),
+                None => None,
+            },
+            Room::Product => self.product_operation(op)?,
+            Room::Memory => self.memory_operation(typed)?,
+            Room::Descriptor => self.descriptor_operation(op)?,
+            Room::Control | Room::Unknown => None,
+        };
+        results.map_or_else(unknown, Ok)
+    }
+
+    /// An elementwise operation, with the bounds of its result.
+    fn elementwise_operation(&mut self, op: Op<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
+        let Some(function) = Function::of(op) else {
+            return Ok(None);
+        };
+        let op = op.operation();
+        let Some(mut result) = self.elementwise(op, function)? else {
+            return Ok(None);
+        };
+        let operands: Vec<Tensor> = (0..op.operand_values().len())
+            .map(|i| self.operand(op, i))
+            .collect::<Interpreted<_>>()?;
+        let operands = &operands;
+        bound::Elementwise { function, operands }.bound(&mut result);
+        Ok(Some(vec![Value::Tensor(result)]))
     }
 }

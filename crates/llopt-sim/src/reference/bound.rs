@@ -24,8 +24,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use crate::machine::bytecode::AtomicOp;
-use crate::machine::row::{Real, sext};
+use crate::machine::row::{IntOp, Real, RealFunction, RealOp, sext};
 
+use super::function::Function;
 use super::library;
 use super::value::{Element, Entry, Tensor};
 
@@ -72,28 +73,51 @@ fn clean(bound: f64) -> f64 {
 /// for theirs. libdevice's and ocml's functions are within 16 units (libdevice User's Guide, appendix A; ROCm device
 /// library documentation), except for gamma and Bessel functions near their zeros. Halves are computed in single
 /// precision.
-fn approximation(name: &str, element: Element, argument: f64) -> Option<(f64, f64)> {
+fn approximation(function: Function<'_>, element: Element, argument: f64) -> Option<(f64, f64)> {
+    use Function as F;
+    use RealFunction as R;
     let single = matches!(element, Element::Real(Real::F32 | Real::F32Flush));
     let short = matches!(element, Element::Real(Real::F16 | Real::BF16));
-    Some(match name {
-        "arith.divf" if single => (4.0, 0.0),
-        "math.sqrt" if single => (2.0, 0.0),
-        "math.rsqrt" | "math.exp2" => (4.0, 0.0),
-        "math.exp" => (4.0 + 2.0 * argument.abs(), 0.0),
-        "math.log" | "math.log2" => (4.0, 4.0),
-        "math.sin" | "math.cos" if short => (2.0, 2.0),
-        "math.sin" | "math.cos" => (0.0, 16.0 + 2.0 * argument.abs()),
-        "math.erf" | "math.tanh" => (8.0, 2.0),
-        "tt.extern_elementwise" => (16.0, 4.0),
-        _ => return None,
+    Some(match function {
+        F::Real(RealOp::Div) if single => (4.0, 0.0),
+        F::OfReal(R::Sqrt) if single => (2.0, 0.0),
+        F::OfReal(R::Rsqrt | R::Exp2) => (4.0, 0.0),
+        F::OfReal(R::Exp) => (4.0 + 2.0 * argument.abs(), 0.0),
+        F::OfReal(R::Log | R::Log2) => (4.0, 4.0),
+        F::OfReal(R::Sin | R::Cos) if short => (2.0, 2.0),
+        F::OfReal(R::Sin | R::Cos) => (0.0, 16.0 + 2.0 * argument.abs()),
+        F::Erf | F::OfReal(R::Tanh) => (8.0, 2.0),
+        F::Library(symbol) if !library::is_exact(symbol) => (16.0, 4.0),
+        F::Library(_)
+        | F::Real(_)
+        | F::OfReal(_)
+        | F::Int(_)
+        | F::CeilDivide
+        | F::FloorDivide
+        | F::IntMagnitude
+        | F::PreciseDivide
+        | F::PreciseRoot
+        | F::Negate
+        | F::RealMagnitude
+        | F::MultiplyAdd
+        | F::Clamp { .. }
+        | F::CompareInts(_)
+        | F::CompareReals(_)
+        | F::Select
+        | F::Resize
+        | F::ResizeSigned
+        | F::Bits
+        | F::FromInt { .. }
+        | F::ToInt { .. }
+        | F::Convert(_)
+        | F::Advance => return None,
     })
 }
 
 /// What an elementwise operation is told of its operands.
 pub(super) struct Elementwise<'a> {
-    pub(super) name: &'a str,
-    /// The function that `tt.extern_elementwise` calls.
-    pub(super) symbol: &'a str,
+    /// What it computes.
+    pub(super) function: Function<'a>,
     pub(super) operands: &'a [Tensor],
 }
 
@@ -101,8 +125,7 @@ impl Elementwise<'_> {
     /// Sets the bounds of the result.
     pub(super) fn bound(&self, result: &mut Tensor) {
         let approximate = result.element.decode(0).is_some()
-            && approximation(self.name, result.element, 1.0).is_some()
-            && !library::is_exact(self.symbol);
+            && approximation(self.function, result.element, 1.0).is_some();
         let doubtful = self.operands.iter().any(|t| !t.bound.is_empty());
         result.bound.clear();
         if !approximate && !doubtful {
@@ -125,7 +148,7 @@ impl Elementwise<'_> {
                     let value = number(result.element, result.data[i]);
                     let argument = number(self.operands[0].element, entries[0].bits);
                     let (relative, absolute) =
-                        approximation(self.name, result.element, argument).unwrap_or_default();
+                        approximation(self.function, result.element, argument).unwrap_or_default();
                     if value.is_finite() {
                         bound += (relative * value.abs() + absolute) * epsilon(result.element);
                     }
@@ -146,51 +169,52 @@ impl Elementwise<'_> {
         let rounding = epsilon(element) * result.abs();
         let product = || value(0).abs() * e(1) + value(1).abs() * e(0) + e(0) * e(1);
         let largest = || entries.iter().fold(0.0, |m: f64, entry| m.max(entry.bound));
-        match self.name {
-            "arith.addf" | "arith.subf" => e(0) + e(1) + rounding,
-            "arith.mulf" => product() + rounding,
-            "math.fma" => product() + e(2) + rounding,
-            "arith.divf" | "tt.precise_divf" if value(1).abs() > e(1) => {
+        let either = || {
+            if (value(0) - value(1)).abs() > e(0) + e(1) {
+                0.0
+            } else {
+                1.0
+            }
+        };
+        use Function as F;
+        match self.function {
+            F::Real(RealOp::Add | RealOp::Sub) => e(0) + e(1) + rounding,
+            F::Real(RealOp::Mul) => product() + rounding,
+            F::MultiplyAdd => product() + e(2) + rounding,
+            F::Real(RealOp::Div) | F::PreciseDivide if value(1).abs() > e(1) => {
                 (e(0) + result.abs() * e(1)) / (value(1).abs() - e(1)) + rounding
             }
-            "arith.maxnumf" | "arith.minnumf" | "arith.maximumf" | "arith.minimumf"
-            | "arith.maxsi" | "arith.minsi" | "tt.clampf" => largest(),
-            "arith.negf" | "math.absf" | "math.absi" => e(0),
-            "arith.extf" | "arith.truncf" | "tt.fp_to_fp" => {
+            F::Real(RealOp::MaxNum | RealOp::MinNum | RealOp::Maximum | RealOp::Minimum)
+            | F::Int(IntOp::SMax | IntOp::SMin)
+            | F::Clamp { .. } => largest(),
+            F::Negate | F::RealMagnitude | F::IntMagnitude => e(0),
+            F::Convert(_) => {
                 let narrower = element.bits() < self.operands[0].element.bits();
                 e(0) + if narrower { rounding } else { 0.0 }
             }
-            "arith.sitofp" | "arith.uitofp" => e(0) + rounding,
-            "arith.fptosi" | "arith.fptoui" => {
-                (value(0) + e(0)).trunc() - (value(0) - e(0)).trunc()
-            }
-            "arith.addi" | "arith.subi" => e(0) + e(1),
-            "arith.muli" => product(),
-            "arith.extui" | "arith.extsi" | "arith.trunci" | "arith.index_cast" => e(0),
-            "arith.cmpf" | "arith.cmpi" => {
-                if (value(0) - value(1)).abs() > e(0) + e(1) {
-                    0.0
-                } else {
-                    1.0
-                }
-            }
-            "arith.andi" | "arith.ori" if element == Element::Int(1) => {
+            F::FromInt { .. } => e(0) + rounding,
+            F::ToInt { .. } => (value(0) + e(0)).trunc() - (value(0) - e(0)).trunc(),
+            F::Int(IntOp::Add | IntOp::Sub) => e(0) + e(1),
+            F::Int(IntOp::Mul) => product(),
+            F::Resize | F::ResizeSigned => e(0),
+            F::CompareInts(_) | F::CompareReals(_) => either(),
+            F::Int(op @ (IntOp::And | IntOp::Or)) if element == Element::Int(1) => {
                 // One certain operand may settle it.
-                let settling = u64::from(self.name == "arith.ori");
+                let settling = u64::from(op == IntOp::Or);
                 let settled = entries
                     .iter()
                     .any(|entry| entry.bound == 0.0 && entry.bits & 1 == settling);
                 if settled { 0.0 } else { 1.0 }
             }
-            "arith.xori" if element == Element::Int(1) => 1.0,
-            "arith.select" => {
+            F::Int(IntOp::Xor) if element == Element::Int(1) => 1.0,
+            F::Select => {
                 if e(0) == 0.0 {
                     e(if entries[0].bits & 1 == 1 { 1 } else { 2 })
                 } else {
                     (value(1) - value(2)).abs() + e(1).max(e(2))
                 }
             }
-            _ => match smooth(self.name, self.symbol) {
+            F::OfReal(_) | F::PreciseRoot | F::Erf | F::Library(_) => match smooth(self.function) {
                 Some(f) if self.operands.len() == 1 => {
                     let (low, high) = (f(value(0) - e(0)), f(value(0) + e(0)));
                     let here = f(value(0));
@@ -199,26 +223,40 @@ impl Elementwise<'_> {
                 }
                 _ => f64::INFINITY,
             },
+            // Of these nothing can be said.
+            F::Int(_)
+            | F::CeilDivide
+            | F::FloorDivide
+            | F::Real(RealOp::Div | RealOp::Rem | RealOp::CopySign)
+            | F::PreciseDivide
+            | F::Bits
+            | F::Advance => f64::INFINITY,
         }
     }
 }
 
 /// A function of one real variable, to be evaluated near its argument.
-fn smooth(name: &str, symbol: &str) -> Option<fn(f64) -> f64> {
-    Some(match name {
-        "math.sqrt" | "tt.precise_sqrt" => f64::sqrt,
-        "math.rsqrt" => |x| 1.0 / x.sqrt(),
-        "math.exp" => f64::exp,
-        "math.exp2" => f64::exp2,
-        "math.log" => f64::ln,
-        "math.log2" => f64::log2,
-        "math.sin" => f64::sin,
-        "math.cos" => f64::cos,
-        "math.tanh" => f64::tanh,
-        "math.erf" => libm::erf,
-        "math.floor" => f64::floor,
-        "math.ceil" => f64::ceil,
-        "tt.extern_elementwise" => return library::unary(symbol),
+fn smooth(function: Function<'_>) -> Option<fn(f64) -> f64> {
+    use RealFunction as R;
+    let of = match function {
+        Function::OfReal(of) => of,
+        Function::PreciseRoot => R::Sqrt,
+        Function::Erf => return Some(libm::erf),
+        Function::Library(symbol) => return library::unary(symbol),
+        _ => return None,
+    };
+    Some(match of {
+        R::Sqrt => f64::sqrt,
+        R::Rsqrt => |x| 1.0 / x.sqrt(),
+        R::Exp => f64::exp,
+        R::Exp2 => f64::exp2,
+        R::Log => f64::ln,
+        R::Log2 => f64::log2,
+        R::Sin => f64::sin,
+        R::Cos => f64::cos,
+        R::Tanh => f64::tanh,
+        R::Floor => f64::floor,
+        R::Ceil => f64::ceil,
         _ => return None,
     })
 }
@@ -233,14 +271,6 @@ pub(super) fn reordered(tensor: &mut Tensor, terms: usize) {
     tensor.bound = (0..tensor.data.len())
         .map(|i| clean(tensor.bound_at(i) + unit * number(element, tensor.data[i]).abs()))
         .collect();
-}
-
-/// Whether a combining operation rounds, so that the order matters.
-pub(super) fn rounds(name: &str) -> bool {
-    matches!(
-        name,
-        "arith.addf" | "arith.subf" | "arith.mulf" | "arith.divf" | "math.fma" | "arith.truncf"
-    )
 }
 
 /// Bounds of what is in global memory, by address.

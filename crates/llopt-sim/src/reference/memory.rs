@@ -1,6 +1,6 @@
 //! Loads, stores and atomics of global memory; shared memory as arrays with views.
 
-use llopt_dialects::{amdg, tt, ttg};
+use llopt_dialects::{Op, amdg, tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::{OperationRef, Value as Handle, ValueLike};
 
@@ -16,8 +16,9 @@ use super::{Interpreted, Program, unknown, wrong};
 impl<'c, 'a> Program<'c, 'a, '_> {
     pub(super) fn memory_operation(
         &mut self,
-        op: OperationRef<'c, 'a>,
+        typed: Op<'c, 'a>,
     ) -> Interpreted<Option<Vec<Value>>> {
+        let op = typed.operation();
         if let Some(load) = tt::LoadOp::of(op) {
             let pointers = self.tensor(load.ptr())?;
             let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
@@ -116,12 +117,12 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             None => unknown("this number of operands"),
         };
         let result = op.result_types().next().map(shape_of).unwrap_or_default();
-        Ok(Some(match op.name_str() {
-            "ttg.local_load" => {
+        Ok(Some(match typed {
+            Op::Ttg(ttg::Op::LocalLoad(_)) => {
                 let view = view(self)?;
                 vec![Value::Tensor(self.read_view(&view))]
             }
-            "ttg.local_store" => {
+            Op::Ttg(ttg::Op::LocalStore(_)) => {
                 let Some(target) = op.operand_value(1) else {
                     return unknown("this number of operands");
                 };
@@ -129,7 +130,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 self.write_view(&view, &source);
                 Vec::new()
             }
-            "ttg.local_dealloc" => {
+            Op::Ttg(ttg::Op::LocalDealloc(_)) => {
                 let view = view(self)?;
                 let array = &mut self.arrays[view.array];
                 self.room += size_of_val(&*array.data) as u64;
@@ -137,7 +138,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 array.freed = true;
                 Vec::new()
             }
-            "ttg.memdesc_index" => {
+            Op::Ttg(ttg::Op::MemDescIndex(_)) => {
                 let mut view = view(self)?;
                 let index = self.operand(op, 1)?.signed()?;
                 let Some(index) = usize::try_from(index).ok().filter(|i| *i < view.shape[0]) else {
@@ -148,7 +149,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 view.strides.remove(0);
                 vec![Value::View(view)]
             }
-            "ttg.memdesc_subslice" => {
+            Op::Ttg(ttg::Op::MemDescSubslice(_)) => {
                 let mut view = view(self)?;
                 let offsets = op
                     .attr("offsets")
@@ -159,7 +160,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 view.shape = result;
                 vec![Value::View(view)]
             }
-            "ttg.memdesc_trans" => {
+            Op::Ttg(ttg::Op::MemDescTrans(_)) => {
                 let view = view(self)?;
                 let order = op
                     .attr("order")
@@ -172,7 +173,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     ..view
                 })]
             }
-            "ttg.memdesc_reshape" => {
+            Op::Ttg(ttg::Op::MemDescReshape(_)) => {
                 let view = view(self)?;
                 if view.strides != strides(&view.shape) {
                     return unknown("a reshape of a view with gaps");
@@ -183,7 +184,8 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     ..view
                 })]
             }
-            "ttg.async_commit_group" | "ttg.async_wait" | "amdg.async_wait" => {
+            Op::Ttg(ttg::Op::AsyncCommitGroup(_) | ttg::Op::AsyncWait(_))
+            | Op::Amdg(amdg::Op::AsyncWait(_)) => {
                 vec![Value::Token; op.result_values().len()]
             }
             _ => return Ok(None),

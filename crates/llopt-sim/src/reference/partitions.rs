@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use llopt_dialects::{ttg, ttng};
+use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::{scf, ttg, ttng};
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use melior::ir::{BlockRef, OperationRef};
 
@@ -152,29 +153,41 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             *next = op.next_op();
             moved = true;
             self.spend(op)?;
-            match op.name_str() {
-                "ttg.warp_return" => self.leave(group, Vec::new())?,
-                "ttg.warp_yield" => {
+            match Control::of(op) {
+                Control::PartitionEnd => self.leave(group, Vec::new())?,
+                Control::ConcurrentYield => {
                     let values = op.operand_values().map(|value| self.get(value));
                     let values = values.collect::<Interpreted<Vec<Value>>>().map_err(at)?;
                     self.leave(group, values)?;
                 }
-                "scf.for" => self.begin_for(group, op).map_err(at)?,
-                "scf.if" => {
+                Control::For => self.begin_for(group, op).map_err(at)?,
+                Control::Choice if scf::IfOp::of(op).is_some() => {
                     let taken = self.condition(op).map_err(at)?;
                     let region = op.region_ref(usize::from(!taken));
                     if let Some(block) = region.and_then(RegionExt::entry) {
                         self.enter(group, Inside::If(op), block, Vec::new());
                     }
                 }
-                "scf.while" => {
+                Control::While => {
                     let values = op.operand_values().map(|value| self.get(value));
                     let values = values.collect::<Interpreted<Vec<Value>>>().map_err(at)?;
                     if let Some(block) = op.region_ref(0).and_then(RegionExt::entry) {
                         self.enter(group, Inside::While(op), block, values);
                     }
                 }
-                _ => match self.terminator(op).map_err(at)? {
+                Control::Computes
+                | Control::Function
+                | Control::Call
+                | Control::Return
+                | Control::Condition
+                | Control::Choice
+                | Control::Masked
+                | Control::Yield
+                | Control::Result
+                | Control::Concurrent
+                | Control::Partitions
+                | Control::Branch
+                | Control::ConditionalBranch => match self.terminator(op).map_err(at)? {
                     Some(Flow::Values(values)) => self.leave(group, values)?,
                     Some(Flow::Condition(goes_on, values)) => {
                         self.decide(group, op, goes_on, values)?;

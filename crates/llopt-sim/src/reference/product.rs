@@ -133,7 +133,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         op: OperationRef<'c, 'a>,
     ) -> Interpreted<Option<Vec<Value>>> {
         let one = |tensor: Tensor| Ok(Some(vec![Value::Tensor(tensor)]));
-        if op.is_named("tt.dot") || op.is_named("ttng.warp_group_dot") {
+        if tt::DotOp::of(op).is_some() || ttng::WarpGroupDotOp::of(op).is_some() {
             let mut matrices: Vec<Tensor> = (0..3)
                 .map(|i| self.matrix(op, i))
                 .collect::<Interpreted<_>>()?;

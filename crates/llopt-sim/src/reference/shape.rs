@@ -1,6 +1,6 @@
 //! Operations that make, move and combine elements without computing on them one by one.
 
-use llopt_dialects::tt;
+use llopt_dialects::{Op, amdg, arith, tt, ttg, ttng, ub};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use melior::ir::{self, OperationRef, ValueLike};
 
@@ -10,10 +10,8 @@ use super::value::{Element, Tensor, Value, position, shape_of};
 use super::{Interpreted, Program, unknown, wrong};
 
 impl<'c, 'a> Program<'c, 'a, '_> {
-    pub(super) fn shape_operation(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-    ) -> Interpreted<Option<Vec<Value>>> {
+    pub(super) fn shape_operation(&mut self, typed: Op<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
+        let op = typed.operation();
         let result_type = op.result_types().next();
         let shape = result_type.map(shape_of).unwrap_or_default();
         let element = result_type.and_then(Element::of_tensor);
@@ -27,8 +25,8 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 .unwrap_or_default()
         };
         let one = |tensor: Tensor| Ok(Some(vec![Value::Tensor(tensor)]));
-        match op.name_str() {
-            "arith.constant" => {
+        match typed {
+            Op::Arith(arith::Op::Constant(_)) => {
                 let element = need(element)?;
                 let Some(value) = op.attr("value") else {
                     return unknown("a constant without a value");
@@ -49,39 +47,39 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let data = data.into_iter().map(|bits| bits & element.mask()).collect();
                 one(Tensor::new(shape, element, data))
             }
-            "ub.poison" => {
+            Op::Ub(ub::Op::Poison(_)) => {
                 let element = need(element)?;
                 let data = vec![0; super::value::count(&shape)];
                 one(Tensor::new(shape, element, data))
             }
-            "tt.get_program_id" | "tt.get_num_programs" => {
+            Op::Tt(tt::Op::GetProgramId(_) | tt::Op::GetNumPrograms(_)) => {
                 let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize % 3;
-                let from = if op.is_named("tt.get_program_id") {
+                let from = if tt::GetProgramIdOp::of(op).is_some() {
                     self.id
                 } else {
                     self.grid
                 };
                 one(Tensor::scalar(Element::Int(32), u64::from(from[axis])))
             }
-            "tt.make_range" => {
+            Op::Tt(tt::Op::MakeRange(_)) => {
                 let start = op.attr("start").and_then(|a| a.as_i64()).unwrap_or(0);
                 one(Tensor::generate(&shape, need(element)?, |c| {
                     (start + c[0] as i64) as u64 & mask(32)
                 }))
             }
-            "tt.splat" => {
+            Op::Tt(tt::Op::Splat(_)) => {
                 let source = self.operand(op, 0)?;
                 source.only()?;
                 one(Tensor::generate(&shape, source.element, |_| {
                     source.entry(0)
                 }))
             }
-            "tt.unsplat" => {
+            Op::Tt(tt::Op::Unsplat(_)) => {
                 let source = self.operand(op, 0)?;
                 source.only()?;
                 one(Tensor::generate(&[], source.element, |_| source.entry(0)))
             }
-            "tt.broadcast" => {
+            Op::Tt(tt::Op::Broadcast(_)) => {
                 let source = self.operand(op, 0)?;
                 one(Tensor::generate(&shape, source.element, |c| {
                     let clipped: Vec<usize> = c
@@ -92,11 +90,11 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     source.at(&clipped)
                 }))
             }
-            "tt.expand_dims" => {
+            Op::Tt(tt::Op::ExpandDims(_)) => {
                 let source = self.operand(op, 0)?;
                 one(Tensor { shape, ..source })
             }
-            "tt.reshape" => {
+            Op::Tt(tt::Op::Reshape(_)) => {
                 let source = self.operand(op, 0)?;
                 let mut result = Tensor { shape, ..source };
                 if op.attr("allow_reorder").is_some() && !is_reduced_whole(op) {
@@ -105,7 +103,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 }
                 one(result)
             }
-            "tt.trans" => {
+            Op::Tt(tt::Op::Trans(_)) => {
                 let source = self.operand(op, 0)?;
                 let order: Vec<usize> = integers("order").into_iter().map(|i| i as usize).collect();
                 one(Tensor::generate(&shape, source.element, |c| {
@@ -116,7 +114,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     source.at(&from)
                 }))
             }
-            "ttg.fp4_to_fp" => {
+            Op::Ttg(ttg::Op::Fp4ToFp(_)) => {
                 let (source, element) = (self.operand(op, 0)?, need(element)?);
                 let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize;
                 let Element::Real(real) = element else {
@@ -132,14 +130,14 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     real.encode(value)
                 }))
             }
-            "tt.join" => {
+            Op::Tt(tt::Op::Join(_)) => {
                 let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
                 one(Tensor::generate(&shape, a.element, |c| {
                     let (&last, rest) = c.split_last().unwrap_or((&0, &[]));
                     if last == 0 { a.at(rest) } else { b.at(rest) }
                 }))
             }
-            "tt.split" => {
+            Op::Tt(tt::Op::Split(_)) => {
                 let source = self.operand(op, 0)?;
                 let axis = source.shape.len() - 1;
                 Ok(Some(
@@ -148,7 +146,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                         .collect(),
                 ))
             }
-            "tt.cat" => {
+            Op::Tt(tt::Op::Cat(_)) => {
                 let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
                 let entries = [&a, &b]
                     .into_iter()
@@ -158,7 +156,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 result.bound = vec![f64::INFINITY; result.data.len()];
                 one(result)
             }
-            "tt.gather" => {
+            Op::Tt(tt::Op::Gather(_)) => {
                 let (source, indices) = (self.operand(op, 0)?, self.operand(op, 1)?);
                 let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize;
                 let extent = source.shape[axis];
@@ -173,7 +171,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     entry
                 }))
             }
-            "tt.histogram" => {
+            Op::Tt(tt::Op::Histogram(_)) => {
                 let source = self.operand(op, 0)?;
                 let mut bins = vec![0u64; shape[0]];
                 let taken = op.operand_value(1).map(|m| self.tensor(m)).transpose()?;
@@ -191,18 +189,18 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 }
                 one(result)
             }
-            "ttg.convert_layout" | "amdg.in_thread_transpose" => {
+            Op::Ttg(ttg::Op::ConvertLayout(_)) | Op::Amdg(amdg::Op::InThreadTranspose(_)) => {
                 let source = self.operand(op, 0)?;
                 one(Tensor { shape, ..source })
             }
-            "ttng.warp_group_dot_wait" => {
+            Op::Ttng(ttng::Op::WarpGroupDotWait(_)) => {
                 let values = op
                     .operand_values()
                     .map(|v| self.get(v))
                     .collect::<Interpreted<_>>()?;
                 Ok(Some(values))
             }
-            "tt.assert" => {
+            Op::Tt(tt::Op::Assert(_)) => {
                 let condition = self.operand(op, 0)?;
                 if condition.data.iter().any(|bits| bits & 1 == 0) {
                     let message = op.attr("message").and_then(|m| m.as_str()).unwrap_or("");
@@ -210,18 +208,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 }
                 Ok(Some(Vec::new()))
             }
-            "tt.print"
-            | "gpu.barrier"
-            | "ttg.barrier"
-            | "llvm.intr.assume"
-            | "ttng.fence_async_shared"
-            | "rocdl.s.setprio"
-            | "rocdl.sched.barrier"
-            | "rocdl.sched.group.barrier"
-            | "amdg.instruction_sched_hint"
-            | "amdg.cond_barrier"
-            | "amdg.memory_counter_wait" => Ok(Some(Vec::new())),
-            "amdg.extract_slice" => {
+            Op::Amdg(amdg::Op::ExtractSlice(_)) => {
                 let source = self.operand(op, 0)?;
                 let offsets = integers("static_offsets");
                 one(Tensor::generate(&shape, source.element, |c| {
@@ -231,7 +218,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                         .collect::<Vec<_>>())
                 }))
             }
-            "amdg.concat" => {
+            Op::Amdg(amdg::Op::Concat(_)) => {
                 let parts = (0..op.operand_values().len())
                     .map(|i| self.operand(op, i))
                     .collect::<Interpreted<Vec<_>>>()?;
@@ -300,7 +287,8 @@ pub(super) fn atomic_op(
 fn is_reduced_whole(op: OperationRef<'_, '_>) -> bool {
     op.result(0).is_ok_and(|result| {
         ir::Value::from(result).users().all(|user| {
-            user.name_str() == "tt.reduce" && user.result_types().all(|of| shape_of(of).is_empty())
+            tt::ReduceOp::of(user).is_some()
+                && user.result_types().all(|of| shape_of(of).is_empty())
         })
     })
 }
