@@ -1,7 +1,7 @@
 //! Functions, calls, returns and branches.
 
 use inkwell::values::InstructionOpcode;
-use llopt_dialects::tt;
+use llopt_dialects::{cf, tt};
 use llopt_plan::copy_count::Event;
 use llopt_plan::element::Element;
 use llopt_plan::tensor::ValueType;
@@ -13,21 +13,21 @@ use crate::llvm::emitter::V;
 use crate::ops::asynchronous::bulk_copy::GLOBAL_SCRATCH_OFFSET;
 use crate::values::element::LlvmType;
 use crate::walk::function::{
-    FunctionLowering, Lowered, Registers, integer_attribute, name, operand, result,
+    FunctionLowering, Lowered, Registers, integer_attribute, operand, result,
 };
 use crate::walk::symbol;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `cf.br`, `cf.cond_br` and `cf.switch`'s simpler relatives.
-    pub(crate) fn branch(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let mnemonic = name(op);
-        match mnemonic.as_str() {
-            "cf.br" => {
+    /// An operation of the `cf` dialect.
+    pub(crate) fn branch(&mut self, branch: cf::Op<'c, 'a>) -> Lowered {
+        let op = branch.operation();
+        match branch {
+            cf::Op::Branch(_) => {
                 let arguments: Vec<Value<'c, 'a>> = op.operands().collect();
                 let to = self.flow_into(successor(op, 0), &arguments)?;
                 self.e.branch(to);
             }
-            "cf.cond_br" => {
+            cf::Op::CondBranch(_) => {
                 let condition = self.scalar(operand(op, 0));
                 let (then, otherwise) = (successor(op, 0), successor(op, 1));
                 let arguments: Vec<Value<'c, 'a>> = op.operands().skip(1).collect();
@@ -40,7 +40,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 let otherwise = self.flow_into(otherwise, of_otherwise)?;
                 self.e.branch_if(condition, then, otherwise);
             }
-            _ => return Err(self.unsupported(op, None)),
+            cf::Op::Switch(_) | cf::Op::Assert(_) => return Err(self.unsupported(op, None)),
         }
         if keeps_invariants(op)
             && let Some(branch) = self.e.block().get_terminator()

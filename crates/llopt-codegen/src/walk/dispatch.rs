@@ -2,42 +2,36 @@
 //! operation is a compile error here until it has an emission or stands among those without one.
 
 use inkwell::values::InstructionOpcode;
-use llopt_dialects::{amdg, tt, ttg, ttng};
+use llopt_dialects::{Op, amdg, builtin, gpu, llvm, tt, ttg, ttng, ub};
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::targets::hooks::GridDependency;
-use crate::walk::function::{FunctionLowering, Lowered, name};
+use crate::walk::function::{FunctionLowering, Lowered};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// Emits one operation.
     pub(crate) fn operation(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        if let Some(op) = tt::Op::of(op) {
-            return self.tt(op);
-        }
-        if let Some(op) = ttg::Op::of(op) {
-            return self.ttg(op);
-        }
-        if let Some(op) = ttng::Op::of(op) {
-            return self.ttng(op);
-        }
-        if let Some(op) = amdg::Op::of(op) {
-            return self.amdg(op);
-        }
-        let full = name(op);
-        match full.split_once('.') {
-            Some(("arith", _)) => self.arith(op),
-            Some(("math", _)) => self.math(op),
-            Some(("cf", _)) => self.branch(op),
-            Some(("gpu", "barrier")) => {
+        match Op::of(op) {
+            Some(Op::Tt(op)) => self.tt(op),
+            Some(Op::Ttg(op)) => self.ttg(op),
+            Some(Op::Ttng(op)) => self.ttng(op),
+            Some(Op::Amdg(op)) => self.amdg(op),
+            Some(Op::Arith(op)) => self.arith(op),
+            Some(Op::Math(op)) => self.math(op),
+            Some(Op::Cf(op)) => self.branch(op),
+            Some(Op::Gpu(gpu::Op::Barrier(_))) => {
                 self.barrier();
                 Ok(())
             }
-            Some(("rocdl", _)) => self.schedule(op),
-            Some(("llvm", "intr.assume")) => self.assume(op),
-            Some(("ub", "poison")) => self.poison(op),
-            Some(("builtin", "unrealized_conversion_cast")) => self.same_value(op),
-            _ => Err(self.unsupported(op, None)),
+            Some(Op::Rocdl(op)) => self.schedule(op),
+            Some(Op::Llvm(llvm::Op::Assume(_))) => self.assume(op),
+            Some(Op::Ub(ub::Op::Poison(_))) => self.poison(op),
+            Some(Op::Builtin(builtin::Op::UnrealizedConversionCast(_))) => self.same_value(op),
+            // Loops have become branches, and no layout is open; what is inside of a function is no module.
+            Some(Op::Scf(_) | Op::Gluon(_) | Op::Builtin(builtin::Op::Module(_))) | None => {
+                Err(self.unsupported(op, None))
+            }
         }
     }
 

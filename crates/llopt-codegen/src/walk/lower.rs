@@ -360,7 +360,7 @@ fn declare<'ctx>(
                 .filter(|_| hooks.target().has(Feature::BulkTensorCopy));
             let bulk = bulk.ok_or_else(|| CodegenError::MissingFeature {
                 location: describe(op.location()),
-                op: "tt.func".to_owned(),
+                op: tt::FuncOp::NAME.to_owned(),
                 feature: Feature::BulkTensorCopy,
                 target: hooks.target(),
             })?;

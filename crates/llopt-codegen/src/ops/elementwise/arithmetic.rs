@@ -3,6 +3,8 @@
 
 use inkwell::values::InstructionOpcode;
 use inkwell::{FloatPredicate, IntPredicate};
+use llopt_dialects::arith::{CmpFPredicate, CmpIPredicate};
+use llopt_dialects::{arith, math};
 use llopt_plan::element::Element;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
@@ -11,69 +13,10 @@ use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Math, Rounding};
 use crate::values::element::LlvmType;
 use crate::values::words::packed;
-use crate::walk::function::{
-    FunctionLowering, Lowered, Registers, integer_attribute, name, operand,
-};
+use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
 
 /// A function of two registers.
 type Binary = for<'ctx> fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>;
-
-/// The operations of two operands that are one LLVM instruction or intrinsic on every target.
-const BINARY: &[(&str, Binary)] = &[
-    ("addi", |e, a, b| e.add(a, b)),
-    ("subi", |e, a, b| e.sub(a, b)),
-    ("muli", |e, a, b| e.mul(a, b)),
-    ("divsi", |e, a, b| e.sdiv(a, b)),
-    ("divui", |e, a, b| e.udiv(a, b)),
-    ("remsi", |e, a, b| e.srem(a, b)),
-    ("remui", |e, a, b| e.urem(a, b)),
-    ("andi", |e, a, b| e.and(a, b)),
-    ("ori", |e, a, b| e.or(a, b)),
-    ("xori", |e, a, b| e.xor(a, b)),
-    ("shli", |e, a, b| e.shl(a, b)),
-    ("shrsi", |e, a, b| e.ashr(a, b)),
-    ("shrui", |e, a, b| e.lshr(a, b)),
-    ("addf", |e, a, b| e.fadd(a, b)),
-    ("subf", |e, a, b| e.fsub(a, b)),
-    ("mulf", |e, a, b| e.fmul(a, b)),
-    ("remf", |e, a, b| e.frem(a, b)),
-    ("maxsi", |e, a, b| {
-        e.intrinsic("llvm.smax", &[a.get_type()], &[a, b])
-    }),
-    ("maxui", |e, a, b| {
-        e.intrinsic("llvm.umax", &[a.get_type()], &[a, b])
-    }),
-    ("minsi", |e, a, b| {
-        e.intrinsic("llvm.smin", &[a.get_type()], &[a, b])
-    }),
-    ("minui", |e, a, b| {
-        e.intrinsic("llvm.umin", &[a.get_type()], &[a, b])
-    }),
-    ("maxnumf", |e, a, b| {
-        e.intrinsic("llvm.maxnum", &[a.get_type()], &[a, b])
-    }),
-    ("minnumf", |e, a, b| {
-        e.intrinsic("llvm.minnum", &[a.get_type()], &[a, b])
-    }),
-    ("maximumf", |e, a, b| {
-        e.intrinsic("llvm.maximum", &[a.get_type()], &[a, b])
-    }),
-    ("minimumf", |e, a, b| {
-        e.intrinsic("llvm.minimum", &[a.get_type()], &[a, b])
-    }),
-    ("ceildivsi", |e, a, b| {
-        round_quotient(e, a, b, IntPredicate::SGT)
-    }),
-    ("floordivsi", |e, a, b| {
-        round_quotient(e, a, b, IntPredicate::SLT)
-    }),
-    ("ceildivui", |e, a, b| {
-        let quotient = e.udiv(a, b);
-        let remainder = e.urem(a, b);
-        let inexact = e.icmp(IntPredicate::NE, remainder, e.int_like(a, 0));
-        e.add(quotient, e.zext(inexact, a.get_type()))
-    }),
-];
 
 /// The signed quotient, one more (`SGT`) or less (`SLT`) than the truncated one where the exact quotient is
 /// not an integer and lies on that side of zero.
@@ -91,178 +34,190 @@ fn round_quotient<'ctx>(e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>, side: IntPred
     }
 }
 
-/// Casts that are one LLVM instruction.
-const CASTS: &[(&str, InstructionOpcode)] = &[
-    ("extsi", InstructionOpcode::SExt),
-    ("extui", InstructionOpcode::ZExt),
-    ("trunci", InstructionOpcode::Trunc),
-    ("fptosi", InstructionOpcode::FPToSI),
-    ("fptoui", InstructionOpcode::FPToUI),
-    ("sitofp", InstructionOpcode::SIToFP),
-    ("uitofp", InstructionOpcode::UIToFP),
-    ("bitcast", InstructionOpcode::BitCast),
-];
+/// The unsigned quotient, rounded up.
+fn round_up<'ctx>(e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let quotient = e.udiv(a, b);
+    let remainder = e.urem(a, b);
+    let inexact = e.icmp(IntPredicate::NE, remainder, e.int_like(a, 0));
+    e.add(quotient, e.zext(inexact, a.get_type()))
+}
 
-/// Predicates of `arith.cmpi`, in the order of their numbers.
-const INT_PREDICATES: [IntPredicate; 10] = [
-    IntPredicate::EQ,
-    IntPredicate::NE,
-    IntPredicate::SLT,
-    IntPredicate::SLE,
-    IntPredicate::SGT,
-    IntPredicate::SGE,
-    IntPredicate::ULT,
-    IntPredicate::ULE,
-    IntPredicate::UGT,
-    IntPredicate::UGE,
-];
+fn int_predicate(predicate: CmpIPredicate) -> IntPredicate {
+    match predicate {
+        CmpIPredicate::Eq => IntPredicate::EQ,
+        CmpIPredicate::Ne => IntPredicate::NE,
+        CmpIPredicate::Slt => IntPredicate::SLT,
+        CmpIPredicate::Sle => IntPredicate::SLE,
+        CmpIPredicate::Sgt => IntPredicate::SGT,
+        CmpIPredicate::Sge => IntPredicate::SGE,
+        CmpIPredicate::Ult => IntPredicate::ULT,
+        CmpIPredicate::Ule => IntPredicate::ULE,
+        CmpIPredicate::Ugt => IntPredicate::UGT,
+        CmpIPredicate::Uge => IntPredicate::UGE,
+    }
+}
 
-/// Predicates of `arith.cmpf`, in the order of their numbers.
-const FLOAT_PREDICATES: [FloatPredicate; 16] = [
-    FloatPredicate::PredicateFalse,
-    FloatPredicate::OEQ,
-    FloatPredicate::OGT,
-    FloatPredicate::OGE,
-    FloatPredicate::OLT,
-    FloatPredicate::OLE,
-    FloatPredicate::ONE,
-    FloatPredicate::ORD,
-    FloatPredicate::UEQ,
-    FloatPredicate::UGT,
-    FloatPredicate::UGE,
-    FloatPredicate::ULT,
-    FloatPredicate::ULE,
-    FloatPredicate::UNE,
-    FloatPredicate::UNO,
-    FloatPredicate::PredicateTrue,
-];
-
-/// Functions of the `math` dialect that are one LLVM intrinsic for every float type.
-const FLOAT_INTRINSICS: &[(&str, &str)] = &[
-    ("absf", "llvm.fabs"),
-    ("fma", "llvm.fma"),
-    ("copysign", "llvm.copysign"),
-    ("trunc", "llvm.trunc"),
-    ("roundeven", "llvm.roundeven"),
-];
-
-/// The same for integers.
-const INT_INTRINSICS: &[(&str, &str)] = &[("ctpop", "llvm.ctpop")];
-
-/// Functions of the `math` dialect with a form of their own on each target.
-const FUNCTIONS: &[(&str, Math)] = &[
-    ("exp", Math::Exp),
-    ("exp2", Math::Exp2),
-    ("log", Math::Log),
-    ("log2", Math::Log2),
-    ("sin", Math::Sin),
-    ("cos", Math::Cos),
-    ("sqrt", Math::Sqrt),
-    ("rsqrt", Math::Rsqrt),
-    ("erf", Math::Erf),
-    ("floor", Math::Floor),
-    ("ceil", Math::Ceil),
-    ("tan", Math::Other("tan")),
-    ("tanh", Math::Other("tanh")),
-    ("sinh", Math::Other("sinh")),
-    ("cosh", Math::Other("cosh")),
-    ("asin", Math::Other("asin")),
-    ("acos", Math::Other("acos")),
-    ("atan", Math::Other("atan")),
-    ("atan2", Math::Other("atan2")),
-    ("asinh", Math::Other("asinh")),
-    ("acosh", Math::Other("acosh")),
-    ("atanh", Math::Other("atanh")),
-    ("expm1", Math::Other("expm1")),
-    ("log1p", Math::Other("log1p")),
-    ("log10", Math::Other("log10")),
-    ("cbrt", Math::Other("cbrt")),
-    ("powf", Math::Other("pow")),
-    ("round", Math::Other("round")),
-];
-
-/// Operations of `arith` that have values of any type.
-const MOVES: [&str; 4] = ["bitcast", "extf", "select", "truncf"];
-
-fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
-    table
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, entry)| *entry)
+fn float_predicate(predicate: CmpFPredicate) -> FloatPredicate {
+    match predicate {
+        CmpFPredicate::False => FloatPredicate::PredicateFalse,
+        CmpFPredicate::Oeq => FloatPredicate::OEQ,
+        CmpFPredicate::Ogt => FloatPredicate::OGT,
+        CmpFPredicate::Oge => FloatPredicate::OGE,
+        CmpFPredicate::Olt => FloatPredicate::OLT,
+        CmpFPredicate::Ole => FloatPredicate::OLE,
+        CmpFPredicate::One => FloatPredicate::ONE,
+        CmpFPredicate::Ord => FloatPredicate::ORD,
+        CmpFPredicate::Ueq => FloatPredicate::UEQ,
+        CmpFPredicate::Ugt => FloatPredicate::UGT,
+        CmpFPredicate::Uge => FloatPredicate::UGE,
+        CmpFPredicate::Ult => FloatPredicate::ULT,
+        CmpFPredicate::Ule => FloatPredicate::ULE,
+        CmpFPredicate::Une => FloatPredicate::UNE,
+        CmpFPredicate::Uno => FloatPredicate::UNO,
+        CmpFPredicate::True => FloatPredicate::PredicateTrue,
+    }
 }
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// An operation of the `arith` dialect.
-    pub(crate) fn arith(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let full = name(op);
-        let mnemonic = full.strip_prefix("arith.").unwrap_or(&full);
-        if mnemonic == "constant" {
-            return self.constant(op);
+    pub(crate) fn arith(&mut self, op: arith::Op<'c, 'a>) -> Lowered {
+        use arith::Op;
+        let operation = op.operation();
+        let moves = matches!(
+            op,
+            Op::Constant(_) | Op::Bitcast(_) | Op::ExtF(_) | Op::Select(_) | Op::TruncF(_)
+        );
+        if !moves {
+            self.check_arithmetic(operation)?;
         }
-        if !MOVES.contains(&mnemonic) {
-            self.check_arithmetic(op)?;
-        }
-        let operands: Vec<_> = op.operands().map(|value| self.registers(value)).collect();
-        if let Some(function) = find(BINARY, mnemonic) {
-            let result = self.map(&operands, |e, v| function(e, v[0], v[1]));
-            self.bind_result(op, result);
-            return Ok(());
-        }
-        let to = self.result_type(op)?.element();
-        let of = to.llvm(self.e.context);
-        if let Some(opcode) = find(CASTS, mnemonic) {
-            let from = self.type_of(operand(op, 0))?.element();
-            let by_words = match (opcode, from) {
-                (InstructionOpcode::SIToFP, Element::Int(8)) => self.widened_int8(&operands[0], to),
-                _ => None,
-            };
-            let result =
-                by_words.unwrap_or_else(|| self.map(&operands, |e, v| e.cast(opcode, v[0], of)));
-            self.bind_result(op, result);
-            return Ok(());
-        }
-        let result = match mnemonic {
-            "cmpi" => {
-                let number = integer_attribute(op, "predicate").unwrap_or(0);
-                let predicate = *usize::try_from(number)
-                    .ok()
-                    .and_then(|i| INT_PREDICATES.get(i))
-                    .ok_or_else(|| self.invalid(op, "unknown predicate"))?;
-                self.map(&operands, |e, v| e.icmp(predicate, v[0], v[1]))
-            }
-            "cmpf" => {
-                let number = integer_attribute(op, "predicate").unwrap_or(0);
-                let predicate = *usize::try_from(number)
-                    .ok()
-                    .and_then(|i| FLOAT_PREDICATES.get(i))
-                    .ok_or_else(|| self.invalid(op, "unknown predicate"))?;
-                self.map(&operands, |e, v| e.fcmp(predicate, v[0], v[1]))
-            }
-            "select" => self.map(&operands, |e, v| e.select(v[0], v[1], v[2])),
-            "negf" => self.map(&operands, |e, v| e.fneg(v[0])),
-            "divf" => {
+        match op {
+            Op::Constant(_) => self.constant(operation),
+            Op::AddI(_) => self.binary(operation, |e, a, b| e.add(a, b)),
+            Op::SubI(_) => self.binary(operation, |e, a, b| e.sub(a, b)),
+            Op::MulI(_) => self.binary(operation, |e, a, b| e.mul(a, b)),
+            Op::DivSI(_) => self.binary(operation, |e, a, b| e.sdiv(a, b)),
+            Op::DivUI(_) => self.binary(operation, |e, a, b| e.udiv(a, b)),
+            Op::RemSI(_) => self.binary(operation, |e, a, b| e.srem(a, b)),
+            Op::RemUI(_) => self.binary(operation, |e, a, b| e.urem(a, b)),
+            Op::CeilDivSI(_) => self.binary(operation, |e, a, b| {
+                round_quotient(e, a, b, IntPredicate::SGT)
+            }),
+            Op::FloorDivSI(_) => self.binary(operation, |e, a, b| {
+                round_quotient(e, a, b, IntPredicate::SLT)
+            }),
+            Op::CeilDivUI(_) => self.binary(operation, round_up),
+            Op::AndI(_) => self.binary(operation, |e, a, b| e.and(a, b)),
+            Op::OrI(_) => self.binary(operation, |e, a, b| e.or(a, b)),
+            Op::XOrI(_) => self.binary(operation, |e, a, b| e.xor(a, b)),
+            Op::ShLI(_) => self.binary(operation, |e, a, b| e.shl(a, b)),
+            Op::ShRSI(_) => self.binary(operation, |e, a, b| e.ashr(a, b)),
+            Op::ShRUI(_) => self.binary(operation, |e, a, b| e.lshr(a, b)),
+            Op::AddF(_) => self.binary(operation, |e, a, b| e.fadd(a, b)),
+            Op::SubF(_) => self.binary(operation, |e, a, b| e.fsub(a, b)),
+            Op::MulF(_) => self.binary(operation, |e, a, b| e.fmul(a, b)),
+            Op::RemF(_) => self.binary(operation, |e, a, b| e.frem(a, b)),
+            Op::DivF(_) => {
+                let of = self.result_type(operation)?.element();
                 let hooks = self.hooks();
-                self.map(&operands, |e, v| hooks.divide(e, to, v[0], v[1]))
+                self.each(operation, |e, v| hooks.divide(e, of, v[0], v[1]))
             }
-            "extf" | "truncf" => {
-                let from = self.type_of(operand(op, 0))?.element();
-                self.convert(op, from, to, Rounding::NearestEven, &operands[0])?
+            Op::MaxSI(_) => self.intrinsic(operation, "llvm.smax"),
+            Op::MaxUI(_) => self.intrinsic(operation, "llvm.umax"),
+            Op::MinSI(_) => self.intrinsic(operation, "llvm.smin"),
+            Op::MinUI(_) => self.intrinsic(operation, "llvm.umin"),
+            Op::MaxNumF(_) => self.intrinsic(operation, "llvm.maxnum"),
+            Op::MinNumF(_) => self.intrinsic(operation, "llvm.minnum"),
+            Op::MaximumF(_) => self.intrinsic(operation, "llvm.maximum"),
+            Op::MinimumF(_) => self.intrinsic(operation, "llvm.minimum"),
+            Op::CmpI(op) => {
+                let predicate = op.predicate().map(int_predicate);
+                let predicate =
+                    predicate.ok_or_else(|| self.invalid(operation, "unknown predicate"))?;
+                self.each(operation, |e, v| e.icmp(predicate, v[0], v[1]))
             }
-            "index_cast" => self.map(&operands, |e, v| {
-                resize(e, v[0], of, InstructionOpcode::SExt)
-            }),
-            "index_castui" => self.map(&operands, |e, v| {
-                resize(e, v[0], of, InstructionOpcode::ZExt)
-            }),
-            "addui_extended" => return self.add_extended(op, &operands),
-            "mului_extended" => {
-                return self.multiply_extended(op, &operands, InstructionOpcode::ZExt);
+            Op::CmpF(op) => {
+                let predicate = op.predicate().map(float_predicate);
+                let predicate =
+                    predicate.ok_or_else(|| self.invalid(operation, "unknown predicate"))?;
+                self.each(operation, |e, v| e.fcmp(predicate, v[0], v[1]))
             }
-            "mulsi_extended" => {
-                return self.multiply_extended(op, &operands, InstructionOpcode::SExt);
+            Op::Select(_) => self.each(operation, |e, v| e.select(v[0], v[1], v[2])),
+            Op::NegF(_) => self.each(operation, |e, v| e.fneg(v[0])),
+            Op::ExtSI(_) => self.cast(operation, InstructionOpcode::SExt),
+            Op::ExtUI(_) => self.cast(operation, InstructionOpcode::ZExt),
+            Op::TruncI(_) => self.cast(operation, InstructionOpcode::Trunc),
+            Op::FPToSI(_) => self.cast(operation, InstructionOpcode::FPToSI),
+            Op::FPToUI(_) => self.cast(operation, InstructionOpcode::FPToUI),
+            Op::SIToFP(_) => self.signed_to_float(operation),
+            Op::UIToFP(_) => self.cast(operation, InstructionOpcode::UIToFP),
+            Op::Bitcast(_) => self.cast(operation, InstructionOpcode::BitCast),
+            Op::IndexCast(_) => self.resize(operation, InstructionOpcode::SExt),
+            Op::IndexCastUI(_) => self.resize(operation, InstructionOpcode::ZExt),
+            Op::ExtF(_) | Op::TruncF(_) => self.round(operation),
+            Op::AddUIExtended(_) => self.add_extended(operation),
+            Op::MulUIExtended(_) => self.multiply_extended(operation, InstructionOpcode::ZExt),
+            Op::MulSIExtended(_) => self.multiply_extended(operation, InstructionOpcode::SExt),
+            Op::ScalingExtF(_) | Op::ScalingTruncF(_) => Err(self.unsupported(operation, None)),
+        }
+    }
+
+    /// The registers of all operands.
+    fn all_operands(&self, op: OperationRef<'c, 'a>) -> Vec<Registers<'ctx>> {
+        op.operands().map(|value| self.registers(value)).collect()
+    }
+
+    /// A function of the registers at each place.
+    fn each(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        function: impl FnMut(&Emitter<'ctx>, &[V<'ctx>]) -> V<'ctx>,
+    ) -> Lowered {
+        let operands = self.all_operands(op);
+        let result = self.map(&operands, function);
+        self.bind_result(op, result);
+        Ok(())
+    }
+
+    /// An operation of two operands that is alike on every target.
+    fn binary(&mut self, op: OperationRef<'c, 'a>, function: Binary) -> Lowered {
+        self.each(op, |e, v| function(e, v[0], v[1]))
+    }
+
+    /// An operation that is one LLVM intrinsic for every type.
+    fn intrinsic(&mut self, op: OperationRef<'c, 'a>, name: &'static str) -> Lowered {
+        self.each(op, |e, v| e.intrinsic(name, &[v[0].get_type()], v))
+    }
+
+    /// A cast that is one LLVM instruction.
+    fn cast(&mut self, op: OperationRef<'c, 'a>, opcode: InstructionOpcode) -> Lowered {
+        let of = self.result_type(op)?.element().llvm(self.e.context);
+        self.each(op, |e, v| e.cast(opcode, v[0], of))
+    }
+
+    fn signed_to_float(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        if self.type_of(operand(op, 0))?.element() == Element::Int(8) {
+            let to = self.result_type(op)?.element();
+            let bytes = self.registers(operand(op, 0));
+            if let Some(values) = self.widened_int8(&bytes, to) {
+                self.bind_result(op, values);
+                return Ok(());
             }
-            _ => return Err(self.unsupported(op, None)),
-        };
+        }
+        self.cast(op, InstructionOpcode::SIToFP)
+    }
+
+    /// An integer of another width.
+    fn resize(&mut self, op: OperationRef<'c, 'a>, widen: InstructionOpcode) -> Lowered {
+        let of = self.result_type(op)?.element().llvm(self.e.context);
+        self.each(op, |e, v| resize(e, v[0], of, widen))
+    }
+
+    /// A float of another type.
+    fn round(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        let from = self.type_of(operand(op, 0))?.element();
+        let to = self.result_type(op)?.element();
+        let source = self.registers(operand(op, 0));
+        let result = self.convert(op, from, to, Rounding::NearestEven, &source)?;
         self.bind_result(op, result);
         Ok(())
     }
@@ -296,8 +251,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Some(values.into())
     }
 
-    fn add_extended(&mut self, op: OperationRef<'c, 'a>, operands: &[Registers<'ctx>]) -> Lowered {
-        let total = self.map(operands, |e, v| e.add(v[0], v[1]));
+    fn add_extended(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        let operands = self.all_operands(op);
+        let total = self.map(&operands, |e, v| e.add(v[0], v[1]));
         let carry = self.map(&[total.clone(), operands[0].clone()], |e, v| {
             e.icmp(IntPredicate::ULT, v[0], v[1])
         });
@@ -306,47 +262,85 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    fn multiply_extended(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        operands: &[Registers<'ctx>],
-        widen: InstructionOpcode,
-    ) -> Lowered {
-        let low = self.map(operands, |e, v| e.mul(v[0], v[1]));
-        let high = self.map(operands, |e, v| high_product(e, v[0], v[1], widen));
+    fn multiply_extended(&mut self, op: OperationRef<'c, 'a>, widen: InstructionOpcode) -> Lowered {
+        let operands = self.all_operands(op);
+        let low = self.map(&operands, |e, v| e.mul(v[0], v[1]));
+        let high = self.map(&operands, |e, v| high_product(e, v[0], v[1], widen));
         self.bind_result_at(op, 0, low);
         self.bind_result_at(op, 1, high);
         Ok(())
     }
 
     /// An operation of the `math` dialect.
-    pub(crate) fn math(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let full = name(op);
-        let mnemonic = full.strip_prefix("math.").unwrap_or(&full);
-        if mnemonic != "absf" {
-            self.check_arithmetic(op)?;
+    pub(crate) fn math(&mut self, op: math::Op<'c, 'a>) -> Lowered {
+        use math::Op;
+        let operation = op.operation();
+        if !matches!(op, Op::AbsF(_)) {
+            self.check_arithmetic(operation)?;
         }
-        let operands: Vec<_> = op.operands().map(|value| self.registers(value)).collect();
-        let element = self.result_type(op)?.element();
-        let of = element.llvm(self.e.context);
-        let result = if let Some(intrinsic) = find(FLOAT_INTRINSICS, mnemonic) {
-            if mnemonic == "absf" && !element.is_float() {
+        match op {
+            Op::AbsF(_) => {
+                if self.result_type(operation)?.element().is_float() {
+                    return self.intrinsic(operation, "llvm.fabs");
+                }
                 // An eight-bit float: all but the sign.
-                self.map(&operands, |e, v| e.and(v[0], e.int_like(v[0], 0x7f)))
-            } else {
-                self.map(&operands, |e, v| e.intrinsic(intrinsic, &[of], v))
+                self.each(operation, |e, v| e.and(v[0], e.int_like(v[0], 0x7f)))
             }
-        } else if let Some(intrinsic) = find(INT_INTRINSICS, mnemonic) {
-            self.map(&operands, |e, v| e.intrinsic(intrinsic, &[of], v))
-        } else if mnemonic == "absi" {
-            self.map(&operands, |e, v| {
-                e.intrinsic("llvm.abs", &[of], &[v[0], e.bool(false)])
-            })
-        } else if let Some(function) = find(FUNCTIONS, mnemonic) {
-            self.float_function(op, function, element, &operands)?
-        } else {
-            return Err(self.unsupported(op, None));
-        };
+            Op::AbsI(_) => self.each(operation, |e, v| {
+                e.intrinsic("llvm.abs", &[v[0].get_type()], &[v[0], e.bool(false)])
+            }),
+            Op::Fma(_) => self.intrinsic(operation, "llvm.fma"),
+            Op::CopySign(_) => self.intrinsic(operation, "llvm.copysign"),
+            Op::Trunc(_) => self.intrinsic(operation, "llvm.trunc"),
+            Op::RoundEven(_) => self.intrinsic(operation, "llvm.roundeven"),
+            Op::CtPop(_) => self.intrinsic(operation, "llvm.ctpop"),
+            Op::Exp(_) => self.function(operation, Math::Exp),
+            Op::Exp2(_) => self.function(operation, Math::Exp2),
+            Op::Log(_) => self.function(operation, Math::Log),
+            Op::Log2(_) => self.function(operation, Math::Log2),
+            Op::Sin(_) => self.function(operation, Math::Sin),
+            Op::Cos(_) => self.function(operation, Math::Cos),
+            Op::Sqrt(_) => self.function(operation, Math::Sqrt),
+            Op::Rsqrt(_) => self.function(operation, Math::Rsqrt),
+            Op::Erf(_) => self.function(operation, Math::Erf),
+            Op::Floor(_) => self.function(operation, Math::Floor),
+            Op::Ceil(_) => self.function(operation, Math::Ceil),
+            Op::Tan(_) => self.function(operation, Math::Other("tan")),
+            Op::Tanh(_) => self.function(operation, Math::Other("tanh")),
+            Op::Sinh(_) => self.function(operation, Math::Other("sinh")),
+            Op::Cosh(_) => self.function(operation, Math::Other("cosh")),
+            Op::Asin(_) => self.function(operation, Math::Other("asin")),
+            Op::Acos(_) => self.function(operation, Math::Other("acos")),
+            Op::Atan(_) => self.function(operation, Math::Other("atan")),
+            Op::Atan2(_) => self.function(operation, Math::Other("atan2")),
+            Op::Asinh(_) => self.function(operation, Math::Other("asinh")),
+            Op::Acosh(_) => self.function(operation, Math::Other("acosh")),
+            Op::Atanh(_) => self.function(operation, Math::Other("atanh")),
+            Op::ExpM1(_) => self.function(operation, Math::Other("expm1")),
+            Op::Log1p(_) => self.function(operation, Math::Other("log1p")),
+            Op::Log10(_) => self.function(operation, Math::Other("log10")),
+            Op::Cbrt(_) => self.function(operation, Math::Other("cbrt")),
+            Op::PowF(_) => self.function(operation, Math::Other("pow")),
+            Op::Round(_) => self.function(operation, Math::Other("round")),
+            Op::ClampF(_)
+            | Op::CountLeadingZeros(_)
+            | Op::CountTrailingZeros(_)
+            | Op::Erfc(_)
+            | Op::FPowI(_)
+            | Op::IPowI(_)
+            | Op::IsFinite(_)
+            | Op::IsInf(_)
+            | Op::IsNaN(_)
+            | Op::IsNormal(_)
+            | Op::Sincos(_) => Err(self.unsupported(operation, None)),
+        }
+    }
+
+    /// A function with a form of its own on each target.
+    fn function(&mut self, op: OperationRef<'c, 'a>, function: Math) -> Lowered {
+        let operands = self.all_operands(op);
+        let element = self.result_type(op)?.element();
+        let result = self.float_function(op, function, element, &operands)?;
         self.bind_result(op, result);
         Ok(())
     }

@@ -5,7 +5,7 @@ use inkwell::module::Linkage;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{FunctionValue, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
-use llopt_dialects::tt;
+use llopt_dialects::{arith, tt};
 use llopt_plan::element::Element;
 use llopt_plan::tensor::ValueType;
 use llopt_target::Feature;
@@ -99,12 +99,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         if let (Some(low), Some(high)) = (constant(low), constant(high)) {
             return low == -high;
         }
-        let Some(negation) = llopt_dialects::tables::access::defining(op.min()) else {
-            return false;
-        };
-        crate::walk::function::name(negation) == "arith.subf"
-            && operand(negation, 1) == op.max()
-            && self.e.is_zero(self.registers(operand(negation, 0))[0])
+        arith::SubFOp::defining(op.min()).is_some_and(|negation| {
+            negation.rhs() == op.max() && self.e.is_zero(self.registers(negation.lhs())[0])
+        })
     }
 
     /// `tt.precise_sqrt`.
