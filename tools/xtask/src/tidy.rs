@@ -10,6 +10,7 @@
 //! 8. Code generation knows vendors in `targets/` only, and their folders have the same files.
 //! 9. No long passage of code stands twice without a reason.
 //! 10. Only the bridges to MLIR and LLVM have `unsafe` code.
+//! 11. Passes, plans, code generation and interpreter know no op by its name.
 //!
 //! All findings are printed in the compiler's `file:line: text` form, and any one of them
 //! makes the command fail.
@@ -18,6 +19,7 @@ mod arrows;
 mod circles;
 mod clones;
 mod links;
+mod op_names;
 mod rust;
 mod sources;
 mod unsafety;
@@ -75,6 +77,7 @@ pub fn run() -> Result<()> {
     let files = tracked_files(&root)?;
     let mut findings = arrows::check(&workspace::metadata()?)?;
     let mut rust = Vec::new();
+    let mut definitions = Vec::new();
     for path in &files {
         findings.extend(sources::check_path(path));
         let Ok(text) = std::fs::read_to_string(root.join(path)) else {
@@ -85,15 +88,22 @@ pub fn run() -> Result<()> {
         if path.extension().is_some_and(|e| e == "md") {
             findings.extend(links::check(&root, path, &text));
         }
-        if path.extension().is_some_and(|e| e == "rs") {
+        if path.extension().is_some_and(|e| e == "td") {
+            definitions.push((path.as_path(), text));
+        } else if path.extension().is_some_and(|e| e == "rs") {
             rust.push((path.as_path(), text));
         }
     }
     let rust: Vec<(&Path, &str)> = rust.iter().map(|(path, text)| (*path, &**text)).collect();
+    let definitions: Vec<(&Path, &str)> = definitions
+        .iter()
+        .map(|(path, text)| (*path, &**text))
+        .collect();
     findings.extend(circles::check(&rust));
     findings.extend(vendors::check(&rust));
     findings.extend(clones::check(&rust));
     findings.extend(unsafety::check(&rust));
+    findings.extend(op_names::check(&definitions, &rust));
     for finding in &findings {
         println!("{finding}");
     }
