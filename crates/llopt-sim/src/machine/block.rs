@@ -21,7 +21,7 @@ use crate::memory::bulk::BulkGroups;
 use crate::memory::footprint::Watch;
 use crate::memory::global::GlobalMemory;
 use crate::memory::shadow::{Clocks, Knowledge, Shadow};
-use crate::memory::transfer::TransactionBarrier;
+use crate::memory::transfer::{Polls, TransactionBarrier};
 use crate::units::print::Draft;
 
 /// Why a block cannot go on.
@@ -123,6 +123,7 @@ pub(crate) struct Block<'a, const W: usize> {
     /// Distance between the shared memories of the blocks of the cluster.
     shared_stride: u64,
     pub(crate) transaction_barriers: HashMap<u64, TransactionBarrier>,
+    pub(crate) polls: Polls,
     pub(crate) output: Vec<String>,
     /// Registers that warps have given back, one number for each block of the cluster.
     pub(crate) free_registers: Vec<i64>,
@@ -197,6 +198,7 @@ impl<'a, const W: usize> Block<'a, W> {
             warps_per_block,
             shared_stride,
             transaction_barriers: HashMap::new(),
+            polls: Polls::default(),
             output: Vec::new(),
             drafts: HashMap::new(),
             executed: 0,
@@ -208,7 +210,7 @@ impl<'a, const W: usize> Block<'a, W> {
     /// Runs for at most `share` rounds of its warps; answers whether the block has finished.
     pub(crate) fn run(&mut self, rounds: u64) -> Executed<bool> {
         for _ in 0..rounds {
-            let mut progressed = false;
+            let mut can_go_on = false;
             for index in 0..self.warps.len() {
                 if self.finished[index] {
                     continue;
@@ -216,23 +218,26 @@ impl<'a, const W: usize> Block<'a, W> {
                 let Some(mut warp) = self.warps[index].take() else {
                     continue;
                 };
+                let asked = self.polls.count(index);
                 let progress = self.run_warp(&mut warp);
                 self.warps[index] = Some(warp);
                 match progress? {
                     Progress::Finished => {
                         self.check_end(index);
                         self.finished[index] = true;
-                        progressed = true;
+                        can_go_on = true;
                     }
-                    Progress::Running => progressed = true,
+                    Progress::Running => {
+                        can_go_on |= !self.polls.only_asks(index, asked);
+                    }
                     Progress::Waiting => {}
                 }
-                progressed |= self.release_barriers(false);
+                can_go_on |= self.release_barriers(false);
             }
             if self.finished.iter().all(|&f| f) {
                 return Ok(true);
             }
-            if !progressed && !self.release_barriers(true) {
+            if !can_go_on && !self.release_barriers(true) {
                 return Err(self.deadlock());
             }
         }
@@ -556,7 +561,7 @@ impl<'a, const W: usize> Block<'a, W> {
 
     /// No warp can run: says who waits for what.
     fn deadlock(&mut self) -> Stop {
-        let mut messages = Vec::new();
+        let mut messages = self.report_polls();
         if let Some(&(warp, lanes)) = self.cluster_barrier.waiting.first() {
             messages.push(format!(
                 "the cluster's barrier has {} arrivals while warp {warp} (lane {}) waits",

@@ -101,6 +101,9 @@ pub enum FindingKind {
     UninitializedRead,
     /// A barrier that some lanes of the block never reach, or reach apart from their warp.
     DivergentBarrier,
+    /// A wait for a phase of a transaction barrier that cannot end: it is a wrong phase, or arrivals or bytes are
+    /// missing that nobody will bring.
+    EndlessWait,
     /// An operation between lanes that some of its members do not reach.
     DivergentCollective,
     /// A read or overwrite of bytes whose asynchronous copy has not been waited for.

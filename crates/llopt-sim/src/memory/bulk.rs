@@ -36,6 +36,7 @@ use crate::machine::row::{Real, sext};
 use crate::machine::warp::{Warp, lanes};
 use crate::memory::access::combine;
 use crate::memory::global::{GlobalMemory, SHARED_WINDOW};
+use crate::memory::transfer::Polls;
 
 /// Bytes of a descriptor object.
 pub(crate) const DESCRIPTOR_BYTES: usize = 128;
@@ -421,6 +422,7 @@ impl<const W: usize> Block<'_, W> {
                     let arrived = self.clocks.latest_copy();
                     self.transaction_barrier(warp.index, get(barrier), copy.site)?
                         .deliver(total, &arrived);
+                    self.polls = Polls::default();
                 }
                 Direction::Out { .. } => {
                     for piece in &pieces {

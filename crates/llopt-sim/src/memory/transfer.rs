@@ -3,6 +3,12 @@
 //! `cp.async` copies are read from global memory when they are issued, and written to shared memory when their lane
 //! waits for them; until then their bytes are *pending*, and the sanitizer reports whoever touches them. Bulk copies
 //! are in [`crate::memory::bulk`].
+//!
+//! Who waits at a transaction barrier asks again and again. Asking changes nothing, so once all warps that are left only
+//! ask in vain or stand at barriers of the block, and have done so since something last happened at a transaction
+//! barrier, they will do so for ever: the phase that they wait for cannot complete ([`Polls`]).
+
+use std::collections::BTreeMap;
 
 use crate::machine::block::{Block, Executed, Reduction, Stop};
 use crate::machine::bytecode::{Async, Barrier, SiteId};
@@ -59,7 +65,82 @@ impl TransactionBarrier {
     }
 }
 
+/// Questions without success after which a warp does nothing but ask.
+const IN_VAIN: u64 = 1 << 12;
+
+/// A warp's questions whether a phase of a transaction barrier is complete.
+#[derive(Clone, Debug, Default)]
+struct Poll {
+    /// Those in vain since something last happened.
+    count: u64,
+    place: u64,
+    lane: usize,
+    site: SiteId,
+}
+
+/// Who asks in vain for the end of a phase, since something last happened at a transaction barrier.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Polls {
+    by_warp: BTreeMap<usize, Poll>,
+}
+
+impl Polls {
+    fn in_vain(&mut self, warp: usize, lane: usize, place: u64, site: SiteId) {
+        let poll = self.by_warp.entry(warp).or_default();
+        *poll = Poll {
+            count: poll.count + 1,
+            place,
+            lane,
+            site,
+        };
+    }
+
+    /// How often a warp has asked in vain.
+    pub(crate) fn count(&self, warp: usize) -> u64 {
+        self.by_warp.get(&warp).map_or(0, |poll| poll.count)
+    }
+
+    /// Whether a warp does nothing but ask; it had asked this often before its latest turn.
+    pub(crate) fn only_asks(&self, warp: usize, before: u64) -> bool {
+        let count = self.count(warp);
+        count > before && count >= IN_VAIN
+    }
+}
+
 impl<const W: usize> Block<'_, W> {
+    /// Reports the warps that ask for the end of a phase that cannot end; answers what to tell of them.
+    pub(crate) fn report_polls(&mut self) -> Vec<String> {
+        let polls = std::mem::take(&mut self.polls);
+        let asking = polls
+            .by_warp
+            .iter()
+            .filter(|(_, poll)| poll.count >= IN_VAIN);
+        let mut messages = Vec::new();
+        for (&warp, poll) in asking {
+            let Some(barrier) = self.transaction_barriers.get(&poll.place) else {
+                continue;
+            };
+            let (arrived, expected) = (barrier.expected as i64 - barrier.pending, barrier.expected);
+            let message = format!(
+                "warp {warp} waits at the mbarrier at {:#x} for the end of phase {}, in which {arrived} of {expected} \
+                 arrivals have come and {} bytes are missing",
+                poll.place, barrier.phase, barrier.bytes
+            );
+            let (kind, place) = (FindingKind::EndlessWait, Some(poll.place));
+            self.findings.add(
+                self.program,
+                kind,
+                warp,
+                poll.lane,
+                place,
+                poll.site,
+                &message,
+            );
+            messages.push(message);
+        }
+        messages
+    }
+
     /// Executes a barrier of the block.
     pub(crate) fn barrier(
         &mut self,
@@ -213,6 +294,7 @@ impl<const W: usize> Block<'_, W> {
                     self.write_barrier_word(warp.index, lane, at, site);
                     self.transaction_barriers
                         .insert(at, TransactionBarrier::new(counts[lane]));
+                    self.polls = Polls::default();
                 }
             }
             Async::BarrierInvalidate { address } => {
@@ -243,6 +325,7 @@ impl<const W: usize> Block<'_, W> {
                         barrier.pending -= counts.map_or(1, |c| c[lane] as u32 as i64);
                     }
                     barrier.settle();
+                    self.polls = Polls::default();
                     if let Some(state) = state {
                         warp.frames[frame].rows[state as usize][lane] = phase;
                     }
@@ -258,6 +341,7 @@ impl<const W: usize> Block<'_, W> {
             } => {
                 let (addresses, wanted) = (get(warp, address), get(warp, parity));
                 for lane in lanes(mask) {
+                    let place = self.shared_place(warp.index, addresses[lane] & !SHARED_WINDOW);
                     let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
                     let complete = if by_state {
                         barrier.phase > wanted[lane]
@@ -267,6 +351,9 @@ impl<const W: usize> Block<'_, W> {
                     let taught = barrier.taught.clone();
                     if complete {
                         self.clocks.learn(warp.index, &taught);
+                        self.polls.by_warp.remove(&warp.index);
+                    } else {
+                        self.polls.in_vain(warp.index, lane, place, site);
                     }
                     warp.frames[frame].rows[done as usize][lane] = u64::from(complete);
                 }
@@ -287,6 +374,7 @@ impl<const W: usize> Block<'_, W> {
                         barrier.pending -= 1;
                     }
                     barrier.settle();
+                    self.polls = Polls::default();
                 }
                 self.clocks.advance(warp.index);
             }

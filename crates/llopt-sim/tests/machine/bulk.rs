@@ -1,6 +1,6 @@
 //! Bulk copies of boxes: what lands where, what is outside, and what the sanitizer says of a forgotten wait or fence.
 
-use llopt_sim::{Argument, FindingKind, Launch, Machine, Options, Report, TensorArgument};
+use llopt_sim::{Argument, Error, FindingKind, Launch, Machine, Options, Report, TensorArgument};
 use llopt_target::Target;
 
 /// A kernel of one warp: it makes a barrier, copies one box of 8 rows of 64 bytes in, waits, and hands the block
@@ -221,4 +221,61 @@ fn memory_that_is_no_descriptor() {
         error.to_string().contains("no descriptor object"),
         "{error}"
     );
+}
+
+/// How a run ends that does not come to its end, and its findings.
+fn stopped(steps: &[&str]) -> (String, Vec<FindingKind>) {
+    let body = steps
+        .join("\n  ")
+        .replace("i32 X", "i32 0")
+        .replace("i32 Y", "i32 0");
+    let target = Target::parse("cuda:90").unwrap();
+    let machine = Machine::from_ir(kernel(&body).as_bytes(), target, None).unwrap();
+    let arguments = vec![
+        Argument::Descriptor(tensor(0)),
+        Argument::Buffer(vec![0; 512]),
+    ];
+    let mut launch = Launch::new([1, 1, 1], 32, arguments);
+    match machine.run(&mut launch, &Options::default()) {
+        Err(Error::Stopped {
+            message, report, ..
+        }) => (message, kinds(&report)),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it ends"),
+    }
+}
+
+#[test]
+fn waits_that_cannot_end_are_named() {
+    let missing = |text: &str, steps: &[&str]| {
+        let (message, kinds) = stopped(steps);
+        assert!(message.contains(text), "{message}");
+        assert_eq!(kinds, [FindingKind::EndlessWait]);
+    };
+    // Nobody announces the bytes, so the arrival is missing; nobody copies them.
+    missing(
+        "phase 0, in which 0 of 1 arrivals have come",
+        &[INIT, BARRIER, WAIT, OUT],
+    );
+    missing("512 bytes are missing", &[INIT, BARRIER, EXPECT, WAIT, OUT]);
+    // An arrival too many is counted on.
+    let two = INIT.replace(", 1;", ", 2;");
+    missing(
+        "1 of 2 arrivals have come",
+        &[&two, BARRIER, EXPECT, LOAD, WAIT, OUT],
+    );
+    // The second phase, which never begins.
+    let next = WAIT.replace("i32 0)", "i32 1)").replace("WAIT", "AGAIN");
+    missing(
+        "phase 1, in which 0 of 1",
+        &[INIT, BARRIER, EXPECT, LOAD, WAIT, &next, OUT],
+    );
+}
+
+#[test]
+fn a_wait_for_the_phase_before_is_over_at_once() {
+    let early = WAIT.replace("i32 0)", "i32 1)");
+    let steps = [INIT, BARRIER, EXPECT, &early, LOAD, OUT];
+    let (_, _, report) = run(&steps, (0, 0), tensor(0));
+    assert_eq!(kinds(&report), [FindingKind::SharedReadWriteRace]);
 }
