@@ -5,6 +5,7 @@
 
 use llopt_mlir::pass::PassSpec;
 
+pub mod accumulators;
 pub mod allocation;
 pub mod axis;
 pub mod barrier;
@@ -22,6 +23,7 @@ pub mod warp_groups;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassSpec] = &[
+    &accumulators::REWRITE,
     &allocation::ALLOCATE,
     &allocation::global_scratch::ALLOCATE,
     &axis::PRINT_AXIS_INFO,

@@ -21,8 +21,8 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    barrier, descriptor_to_copy, descriptor_to_pointer, f32_dot, layouts, legalize, loops,
-    products, scaled_dot, warp_groups,
+    accumulators, barrier, descriptor_to_copy, descriptor_to_pointer, f32_dot, layouts, legalize,
+    loops, products, scaled_dot, warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -327,6 +327,8 @@ const STEPS: &[Step] = {
             ),
         )
         .requires(&[P::Layouts, P::FitsOptions]),
+        Step::new(Memory, "shared memory", Work::Pass(&accumulators::REWRITE))
+            .when(&[Condition::Has(Feature::WarpGroupMma)]),
         Step::new(Memory, "shared memory", Work::Pass(&products::COMPLETE))
             .when(&[Condition::Has(Feature::WarpGroupMma)]),
         Step::new(Memory, "shared memory", Work::Pass(&warp_groups::ALLOCATE))

@@ -105,10 +105,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::LocalAlloc(op) => self.local_alloc(op),
             Op::LocalDealloc(_) => Ok(()),
             Op::MemDescIndex(op) => self.buffer_index(op),
-            Op::MemDescSubslice(_)
-            | Op::MemDescTrans(_)
-            | Op::MemDescReshape(_)
-            | Op::MemDescReinterpret(_) => self.same_buffer(operation),
+            Op::MemDescSubslice(_) | Op::MemDescTrans(_) | Op::MemDescReshape(_) => {
+                self.same_buffer(operation)
+            }
+            Op::MemDescReinterpret(op) => self.reinterpret_buffer(op),
             Op::LocalLoad(op) => self.local_load(op),
             Op::LocalStore(op) => self.local_store(op),
             Op::AsyncCopyGlobalToLocal(op) => self.async_copy(op),

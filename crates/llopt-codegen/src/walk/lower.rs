@@ -16,6 +16,7 @@ use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_dialects::tables::module::TOTAL_NUM_WARPS;
 use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::tt;
+use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::element::space;
 use llopt_plan::facts::ValueFacts;
 use llopt_plan::plans::Plans;
@@ -369,7 +370,7 @@ fn declare<'ctx>(
             }
         }
         hooks.mark_kernel(e, llvm, launch);
-    } else {
+    } else if stays_apart(op) {
         llvm.add_attribute(AttributeLoc::Function, attribute("noinline"));
     }
     Ok(Declaration {
@@ -378,6 +379,14 @@ fn declare<'ctx>(
         is_kernel,
         descriptors,
     })
+}
+
+/// Whether the author wants calls of a function to stay calls.
+fn stays_apart(function: OperationRef<'_, '_>) -> bool {
+    function
+        .attr("noinline")
+        .and_then(AttributeExt::as_bool)
+        .unwrap_or(false)
 }
 
 fn define<'c: 'a, 'a, 'ctx>(

@@ -2,6 +2,6 @@
 
 pub mod effects;
 pub mod facts;
-pub(crate) mod fold;
+pub mod fold;
 pub mod resource;
 pub(crate) mod rewriting;

@@ -130,9 +130,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 self.write_view(&view, &source);
                 Vec::new()
             }
-            Op::Ttg(ttg::Op::LocalDealloc(_)) => {
-                let view = view(self)?;
-                let array = &mut self.arrays[view.array];
+            Op::Ttg(ttg::Op::LocalDealloc(dealloc)) => {
+                // What Triton makes of a loop that was split gives the same buffer back twice.
+                let array = match self.get(dealloc.src()) {
+                    Ok(Value::View(view)) => view.array,
+                    _ => return unknown("what is given back"),
+                };
+                let array = &mut self.arrays[array];
                 self.room += size_of_val(&*array.data) as u64;
                 array.data = Vec::new();
                 array.freed = true;

@@ -82,6 +82,31 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
+    /// `ttg.memdesc_reinterpret`: the bytes of a view as a buffer of their own, which begins where the view does.
+    pub(crate) fn reinterpret_buffer(&mut self, op: ttg::MemDescReinterpretOp<'c, 'a>) -> Lowered {
+        let operation = op.operation();
+        let source = op.src();
+        let base = self.scalar(source);
+        let view = self.view(operation, source)?;
+        let begins = view.place.xor;
+        let address = if begins == 0 {
+            base
+        } else {
+            let elements: i64 =
+                MemDesc::of(source.r#type()).map_or(0, |memory| memory.shape().iter().product());
+            let bytes = elements * i64::from(moved_bits(view.element) / 8);
+            if bytes == 0 || i64::from(begins) % bytes != 0 {
+                let reason = "the view that it takes anew does not lie in one piece";
+                return Err(self.unsupported(operation, Some(reason.to_owned())));
+            }
+            let e = self.e;
+            let offset = self.padded(&view.place, e.i32(i64::from(begins)));
+            e.gep(e.int(8).into(), base, offset)
+        };
+        self.bind_result(operation, vec![address]);
+        Ok(())
+    }
+
     /// `ttg.memdesc_index`: one buffer of several.
     pub(crate) fn buffer_index(&mut self, op: ttg::MemDescIndexOp<'c, 'a>) -> Lowered {
         let operation = op.operation();

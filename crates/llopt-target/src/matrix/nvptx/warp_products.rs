@@ -178,8 +178,8 @@ const fn of_turing(unit: &Unit) -> [MatrixInstruction; 4] {
     [
         unit.row(["mma.m16n8k8.f32.f16.f16.f32", "llvm.nvvm.mma.m16n8k8.row.col.f32.f32"], &short(2), [F16, F16, F32]),
         unit.row(["mma.m16n8k8.f16.f16.f16.f16", "llvm.nvvm.mma.m16n8k8.row.col.f16.f16"], &short(2), [F16, F16, F16]),
-        unit.row(["mma.m8n8k16.s32.s8.s8.s32", "llvm.nvvm.mma.m8n8k16.row.col.s8"], &small(4), [S8, S8, I32]),
-        unit.row(["mma.m8n8k16.s32.u8.u8.s32", "llvm.nvvm.mma.m8n8k16.row.col.u8"], &small(4), [U8, U8, I32]),
+        unit.row(["mma.m8n8k16.s32.s8.s8.s32", "llvm.nvvm.mma.m8n8k16.row.col.satfinite.s8"], &small(4), [S8, S8, I32]),
+        unit.row(["mma.m8n8k16.s32.u8.u8.s32", "llvm.nvvm.mma.m8n8k16.row.col.satfinite.u8"], &small(4), [U8, U8, I32]),
     ]
 }
 
@@ -194,10 +194,10 @@ const fn of_ampere(unit: &Unit) -> [MatrixInstruction; 12] {
         unit.row(["mma.m16n8k8.f32.bf16.bf16.f32", "llvm.nvvm.mma.m16n8k8.row.col.bf16"], &short(2), [Bf16, Bf16, F32]),
         unit.row(["mma.m16n8k8.f32.tf32.tf32.f32", "llvm.nvvm.mma.m16n8k8.row.col.tf32"], &long(1), [Tf32, Tf32, F32]),
         unit.row(["mma.m16n8k4.f32.tf32.tf32.f32", "llvm.nvvm.mma.m16n8k4.row.col.tf32"], &short(1), [Tf32, Tf32, F32]),
-        unit.row(["mma.m16n8k32.s32.s8.s8.s32", "llvm.nvvm.mma.m16n8k32.row.col.s8"], &long(4), [S8, S8, I32]),
-        unit.row(["mma.m16n8k16.s32.s8.s8.s32", "llvm.nvvm.mma.m16n8k16.row.col.s8"], &short(4), [S8, S8, I32]),
-        unit.row(["mma.m16n8k32.s32.u8.u8.s32", "llvm.nvvm.mma.m16n8k32.row.col.u8"], &long(4), [U8, U8, I32]),
-        unit.row(["mma.m16n8k16.s32.u8.u8.s32", "llvm.nvvm.mma.m16n8k16.row.col.u8"], &short(4), [U8, U8, I32]),
+        unit.row(["mma.m16n8k32.s32.s8.s8.s32", "llvm.nvvm.mma.m16n8k32.row.col.satfinite.s8"], &long(4), [S8, S8, I32]),
+        unit.row(["mma.m16n8k16.s32.s8.s8.s32", "llvm.nvvm.mma.m16n8k16.row.col.satfinite.s8"], &short(4), [S8, S8, I32]),
+        unit.row(["mma.m16n8k32.s32.u8.u8.s32", "llvm.nvvm.mma.m16n8k32.row.col.satfinite.u8"], &long(4), [U8, U8, I32]),
+        unit.row(["mma.m16n8k16.s32.u8.u8.s32", "llvm.nvvm.mma.m16n8k16.row.col.satfinite.u8"], &short(4), [U8, U8, I32]),
     ]
 }
 

@@ -1,0 +1,247 @@
+//! `--tritongpu-optimize-accumulator-init`: sums that begin anew by not being added to.
+//!
+//! A persistent kernel sums up many tiles in one loop. When a tile is complete, what is carried to the next iteration is
+//! zeros: `select(complete, 0, sum)`. That reads a sum whose last product may still be running, moves all its
+//! registers, and keeps zeros in others. An instruction of a warp group that is told not to add needs none of it: it
+//! writes its result over whatever is there. So the loop carries the sum as it is, and beside it whether it counts:
+//!
+//! ```text
+//! for … iter(sum = start, …)                     for … iter(sum = start, counts = start is not 0, …)
+//!   next = dot a, b, sum                           next = dot a, b, sum, counts
+//!   yield select(complete, 0, next)                yield next, not complete
+//! ```
+//!
+//! That is so if nothing but one product sees the carried sum. Behind the loop only waits may take it; whoever
+//! reads what such a wait hands on gets zeros where it does not count.
+
+use llopt_dialects::arith::{AndIOp, ConstantOp, SelectOp, XOrIOp};
+use llopt_dialects::meaning::fold;
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
+
+use crate::loops::carried;
+use crate::loops::view::For;
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttng", "arith", "scf"],
+    ..PassSpec::new(
+        "tritongpu-optimize-accumulator-init",
+        "begin sums of products anew by not adding, instead of with zeros",
+        run,
+    )
+};
+
+/// Why operations of `arith` can be made.
+const IN_CONTEXT: &str = "the dialect arith is loaded";
+/// Where a product has the operand that says whether it adds.
+const ADDS: usize = 3;
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    begin_anew(module);
+    Ok(())
+}
+
+/// Rewrites all loops of a module; answers how many sums begin anew by not being added to.
+pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
+    let mut loops = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        loops.extend(For::of(operation))
+    });
+    let mut count = 0;
+    for mut repeated in loops {
+        while let Some(sum) = (0..repeated.carried().len()).find_map(|at| Sum::of(repeated, at)) {
+            repeated = sum.rewrite(repeated);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// A carried sum that is replaced by zeros under a condition.
+struct Sum<'c, 'a> {
+    /// Which of the carried values.
+    at: usize,
+    /// The one product that adds to it.
+    product: WarpGroupDotOp<'c, 'a>,
+    /// What chooses between zeros and the sum.
+    select: OperationRef<'c, 'a>,
+    /// Chooses.
+    condition: Value<'c, 'a>,
+    /// Whether zeros are chosen where the condition holds.
+    zeros_if_true: bool,
+    /// The zeros.
+    zeros: Value<'c, 'a>,
+    /// The sum that goes on.
+    next: Value<'c, 'a>,
+    /// Waits for the sum behind the loop, and which of their operands it is.
+    waits: Vec<(OperationRef<'c, 'a>, usize)>,
+}
+
+fn is_zero(value: Value<'_, '_>) -> bool {
+    ConstantOp::defining(value)
+        .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
+}
+
+impl<'c: 'a, 'a> Sum<'c, 'a> {
+    /// The carried value at a position as such a sum.
+    fn of(repeated: For<'c, 'a>, at: usize) -> Option<Self> {
+        let carried = repeated.carried()[at];
+        RankedTensor::of(carried.r#type())?;
+        if !carried.has_one_use() {
+            return None;
+        }
+        let product = carried.users().find_map(WarpGroupDotOp::of)?;
+        if product.c() != carried {
+            return None;
+        }
+        let yielded = repeated.yielded()[at];
+        let select = SelectOp::defining(yielded)?.operation();
+        if !yielded.has_one_use() {
+            return None;
+        }
+        let [condition, if_true, if_false] = [0, 1, 2].map(|operand| select.operand_value(operand));
+        let (condition, if_true, if_false) = (condition?, if_true?, if_false?);
+        if RankedTensor::of(condition.r#type()).is_some() {
+            return None;
+        }
+        let zeros_if_true = is_zero(if_true);
+        let (zeros, next) = match (zeros_if_true, is_zero(if_false)) {
+            (true, false) => (if_true, if_false),
+            (false, true) => (if_false, if_true),
+            _ => return None,
+        };
+        let mut waits = Vec::new();
+        for usage in repeated.results()[at].uses() {
+            WarpGroupDotWaitOp::of(usage.operation)?;
+            waits.push((usage.operation, usage.operand));
+        }
+        // Zeros that stand inside of the loop are not known behind it.
+        let needed = waits
+            .iter()
+            .any(|(wait, operand)| wait.result_value(*operand).is_some_and(ValueExt::has_uses));
+        (!needed || repeated.is_outside(zeros)).then_some(Self {
+            at,
+            product,
+            select,
+            condition,
+            zeros_if_true,
+            zeros,
+            next,
+            waits,
+        })
+    }
+
+    /// The loop with the sum as it is, and whether it counts.
+    fn rewrite(self, repeated: For<'c, 'a>) -> For<'c, 'a> {
+        let mut rewriter = Rewriter::new(repeated.operation().ctx());
+        let location = self.select.loc();
+        rewriter.set_before(repeated.operation());
+        let counts = !is_zero(repeated.initial()[self.at]);
+        let initial = truth(&mut rewriter, location, counts);
+        let new = carried::add(
+            &mut rewriter,
+            repeated,
+            &[initial],
+            |rewriter, _, arguments| {
+                let counts = arguments[0];
+                let adds = match self.product.use_c() {
+                    None => counts,
+                    Some(adds) => {
+                        rewriter.set_before(self.product.operation());
+                        let both = binary(rewriter, AndIOp::NAME, location, adds, counts);
+                        self.product.operation().erase_operand(ADDS);
+                        both
+                    }
+                };
+                self.product.operation().insert_operand(ADDS, adds);
+                rewriter.set_before(self.select);
+                if !self.zeros_if_true {
+                    return vec![self.condition];
+                }
+                let always = truth(rewriter, location, true);
+                vec![binary(
+                    rewriter,
+                    XOrIOp::NAME,
+                    location,
+                    self.condition,
+                    always,
+                )]
+            },
+        );
+        if let Some(chosen) = self.select.result_value(0) {
+            chosen.replace_all_uses(self.next);
+        }
+        self.select.erase();
+        let counts = new.results().last().copied().expect("it was just added");
+        for (wait, operand) in self.waits {
+            let Some(complete) = wait.result_value(operand).filter(|value| value.has_uses()) else {
+                continue;
+            };
+            let readers: Vec<_> = complete.uses().collect();
+            rewriter.set_after(wait);
+            let operands = [counts, complete, self.zeros];
+            let chosen = make(
+                &mut rewriter,
+                SelectOp::NAME,
+                location,
+                &operands,
+                complete.r#type(),
+                &[],
+            );
+            for reader in readers {
+                reader.operation.set_operand_value(reader.operand, chosen);
+            }
+        }
+        new
+    }
+}
+
+fn make<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    name: &str,
+    location: Location<'c>,
+    operands: &[Value<'c, 'a>],
+    result: Type<'c>,
+    attributes: &[(&str, melior::ir::Attribute<'c>)],
+) -> Value<'c, 'a> {
+    let made = rewriter
+        .create(name, location, operands, Some(&[result]), attributes)
+        .expect(IN_CONTEXT);
+    made.result_value(0).expect("it has one result")
+}
+
+fn binary<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    name: &str,
+    location: Location<'c>,
+    x: Value<'c, 'a>,
+    y: Value<'c, 'a>,
+) -> Value<'c, 'a> {
+    make(rewriter, name, location, &[x, y], x.r#type(), &[])
+}
+
+/// A constant of one bit.
+fn truth<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    value: bool,
+) -> Value<'c, 'a> {
+    let of = IntegerType::new(rewriter.context(), 1).into();
+    let value = attr::integer(of, i64::from(value));
+    make(
+        rewriter,
+        ConstantOp::NAME,
+        location,
+        &[],
+        of,
+        &[("value", value)],
+    )
+}
