@@ -82,8 +82,8 @@ fn is_for_unit(dot: DotScaledOp<'_, '_>) -> bool {
     }
     [dot.a(), dot.b()].into_iter().all(|value| {
         let encoding = tensor_of(value).and_then(encoding_of);
-        matches!(encoding, Ok(Some(Encoding::DotOperand(operand)))
-            if !matches!(*operand.parent, Encoding::Blocked(_)))
+        let product = encoding.as_ref().ok().and_then(|of| of.as_ref()?.product());
+        product.is_some_and(|product| !product.is_of_threads())
     })
 }
 
@@ -206,7 +206,8 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         float: Type<'c>,
     ) -> Result<Option<Encoding>, Complaint> {
         let encoding = encoding_of(result)?;
-        let (Some(Encoding::Blocked(_)), Some(target)) = (&encoding, self.target) else {
+        let of_threads = encoding.as_ref().is_some_and(Encoding::is_of_threads);
+        let Some(target) = self.target.filter(|_| of_threads) else {
             return Ok(encoding);
         };
         let shape = transfer::extents(&result.shape());
@@ -249,7 +250,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         let (Some(result), Some(now)) = (result, encoding_of(tensor)?) else {
             return Ok(value);
         };
-        if matches!(&now, Encoding::DotOperand(operand) if *operand.parent == *result) {
+        if now.product() == Some(result) {
             return Ok(value);
         }
         // As many elements to a lane as one instruction takes; two words of them where the layout leaves that open.

@@ -170,17 +170,9 @@ impl Reader {
         {
             Some(shape) => encoding.linear_layout(shape)?,
             // Explicit bases say what shape they are for.
-            None => match &encoding {
-                Encoding::Linear(linear) => linear.layout().clone(),
-                Encoding::SharedLinear(linear) => linear.layout().clone(),
-                Encoding::PaddedShared(padded) => padded.component().clone(),
-                _ => return Err(ReadError::NoShape),
-            },
+            None => encoding.spelled_layout().ok_or(ReadError::NoShape)?.clone(),
         };
-        let pads = match &encoding {
-            Encoding::PaddedShared(padded) => padded.pads().to_vec(),
-            _ => Vec::new(),
-        };
+        let pads = encoding.pads().to_vec();
         Ok(Memory { layout, pads })
     }
 }

@@ -11,6 +11,7 @@
 //! 9. No long passage of code stands twice without a reason.
 //! 10. Only the bridges to MLIR and LLVM have `unsafe` code.
 //! 11. Passes, plans, code generation and interpreter know no op by its name.
+//! 12. Only `llopt-dialects` looks at the kind of an encoding.
 //!
 //! All findings are printed in the compiler's `file:line: text` form, and any one of them
 //! makes the command fail.
@@ -18,6 +19,7 @@
 mod arrows;
 mod circles;
 mod clones;
+mod kinds;
 mod links;
 mod op_names;
 mod rust;
@@ -103,6 +105,7 @@ pub fn run() -> Result<()> {
     findings.extend(vendors::check(&rust));
     findings.extend(clones::check(&rust));
     findings.extend(unsafety::check(&rust));
+    findings.extend(kinds::check(&rust));
     findings.extend(op_names::check(&definitions, &rust));
     for finding in &findings {
         println!("{finding}");

@@ -304,15 +304,10 @@ fn allocation(
     Ok(Some((BufferOwner::Allocation, bytes, alignment)))
 }
 
-/// What the accesses to a layout assume of the address that it begins at, in bytes: hardware
-/// swizzles address bits; everything else is happy with the widest vector.
+/// What the accesses to a layout assume of the address that it begins at, in bytes; without a wish of its own it is
+/// happy with the widest vector.
 fn alignment_of(encoding: &Encoding) -> u64 {
-    let alignment = match encoding {
-        Encoding::NvmmaShared(hardware) => hardware.alignment(),
-        Encoding::SharedLinear(linear) => linear.alignment(),
-        _ => WIDEST,
-    };
-    u64::from(alignment.max(WIDEST))
+    u64::from(encoding.memory_alignment().unwrap_or(WIDEST).max(WIDEST))
 }
 
 /// The bytes of a buffer in one block, and its alignment.
@@ -335,10 +330,7 @@ fn size_and_alignment(memory: MemDesc<'_>) -> Result<(u64, u64), Complaint> {
     let stages: u64 = stages.iter().map(|&size| size.unsigned_abs()).product();
     let elements = stages * layout.in_dim_size(Dim::OFFSET);
     // Padding goes on from one stage to the next; only the last needs none at its end.
-    let elements = match &encoding {
-        Encoding::PaddedShared(padded) => padded.padded_size(elements),
-        _ => elements,
-    };
+    let elements = encoding.elements_in_memory(elements);
     let bits = u64::from(memory.element().bit_width().unwrap_or(64));
     let bytes = (elements * bits).div_ceil(8);
     Ok((bytes, alignment_of(&encoding)))

@@ -262,17 +262,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .ok_or_else(|| self.invalid(op, "the buffer has no layout"))?;
         let mut place = Place::from(base);
         let mut max_bits = u32::MAX;
-        if let Encoding::PaddedShared(padded) =
-            Encoding::from_attribute(attribute).map_err(unknown)?
-        {
-            let bytes_log2 = (moved_bits(element) / 8).trailing_zeros();
-            for (every, unused) in padded.pads() {
-                let log2 = |elements: u32| elements.trailing_zeros() + bytes_log2;
-                // A shift cannot multiply by more than one power: log2(unused) per 2^every bytes.
-                place.pads.push((log2(*every), log2(*unused)));
-                // A vector neither spans unused bytes nor begins at what they leave unaligned.
-                max_bits = max_bits.min(every.min(unused) * moved_bits(element));
-            }
+        let encoding = Encoding::from_attribute(attribute).map_err(unknown)?;
+        let bytes_log2 = (moved_bits(element) / 8).trailing_zeros();
+        for (every, unused) in encoding.pads() {
+            let log2 = |elements: u32| elements.trailing_zeros() + bytes_log2;
+            // A shift cannot multiply by more than one power: log2(unused) per 2^every bytes.
+            place.pads.push((log2(*every), log2(*unused)));
+            // A vector neither spans unused bytes nor begins at what they leave unaligned.
+            max_bits = max_bits.min(every.min(unused) * moved_bits(element));
         }
         Ok(View {
             place,

@@ -195,6 +195,61 @@ impl Encoding {
         }
     }
 
+    /// Elements that are left out in memory: after each `.0` elements, `.1`. Only padded layouts have such.
+    #[must_use]
+    pub fn pads(&self) -> &[(u32, u32)] {
+        match self {
+            Self::PaddedShared(padded) => padded.pads(),
+            _ => &[],
+        }
+    }
+
+    /// Elements of memory that so many of a tensor take, with those that are left out between them.
+    #[must_use]
+    pub fn elements_in_memory(&self, elements: u64) -> u64 {
+        match self {
+            Self::PaddedShared(padded) => padded.padded_size(elements),
+            _ => elements,
+        }
+    }
+
+    /// The bytes to which memory with this layout has to be aligned, if the layout asks for that: hardware swizzles
+    /// address bits.
+    #[must_use]
+    pub fn memory_alignment(&self) -> Option<u32> {
+        match self {
+            Self::NvmmaShared(hardware) => Some(hardware.alignment()),
+            Self::SharedLinear(linear) => Some(linear.alignment()),
+            _ => None,
+        }
+    }
+
+    /// The linear layout of an encoding that spells out its bases, and with them the shape that it is for.
+    #[must_use]
+    pub fn spelled_layout(&self) -> Option<&LinearLayout> {
+        match self {
+            Self::Linear(linear) => Some(linear.layout()),
+            Self::SharedLinear(linear) => Some(linear.layout()),
+            Self::PaddedShared(padded) => Some(padded.component()),
+            _ => None,
+        }
+    }
+
+    /// The layout of the product that an operand of a product is laid out for.
+    #[must_use]
+    pub fn product(&self) -> Option<&Self> {
+        match self {
+            Self::DotOperand(operand) => Some(&operand.parent),
+            _ => None,
+        }
+    }
+
+    /// Whether it is for no particular instruction: a tile for each thread.
+    #[must_use]
+    pub fn is_of_threads(&self) -> bool {
+        matches!(self, Self::Blocked(_))
+    }
+
     /// How the blocks of a cluster share the tensor. Tensor memory is always one block's own part
     /// and reports one block.
     #[must_use]
