@@ -30,12 +30,10 @@ use melior::ir::OperationRef;
 use crate::flow::Symbols;
 use placement::place;
 
+use llopt_dialects::tables::module::SHARED;
 pub use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 
 pub(crate) use buffers::{BufferOwner, FunctionBuffers};
-
-/// The attribute of the module that holds the bytes needed in all.
-pub const TOTAL: &str = "ttg.shared";
 
 /// Gives buffers and scratch memory their places.
 pub static ALLOCATE: PassSpec = PassSpec {
@@ -71,7 +69,7 @@ pub fn allocate(module: OperationRef<'_, '_>, plans: &Plans) -> Result<u64, Comp
         total = total.max(placement.bytes);
     }
     let bytes = i32::try_from(total).map_err(|_| too_large(total))?;
-    module.set_attr(TOTAL, attr::i32(module.ctx(), bytes));
+    module.set_attr(SHARED, attr::i32(module.ctx(), bytes));
     Ok(total)
 }
 

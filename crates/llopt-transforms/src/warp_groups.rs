@@ -8,16 +8,15 @@
 //! All threads start with the same number, the whole register file divided by all threads. A group gets the most that
 //! any of its partitions asks for, and the kernel's warps what is left over.
 
-use llopt_dialects::tables::module::{NUM_WARPS, TOTAL_NUM_WARPS, target, threads_per_warp};
+use llopt_dialects::tables::module::{
+    NUM_WARPS, START_REGISTERS, TOTAL_NUM_WARPS, target, threads_per_warp,
+};
 use llopt_dialects::ttg::WarpSpecializeOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, Walk, attr};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_target::Target;
 use melior::ir::OperationRef;
-
-/// The attribute of the module that holds the registers of each thread at the start.
-pub const START_REGISTERS: &str = "ttg.maxnreg";
 
 /// Warps whose number of registers changes together.
 const GROUP: u32 = 4;

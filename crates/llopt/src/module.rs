@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use llopt_dialects::tables::module as launch;
+use llopt_dialects::tables::module::TARGET;
 use llopt_mlir::diagnostic;
 use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt};
 use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
@@ -138,7 +139,7 @@ pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<()
 /// Writes the GPU into the module, where the passes that plan code look for it.
 pub(crate) fn set_target<'c>(context: &'c Context, module: &Module<'c>, target: Target) {
     let name = StringAttribute::new(context, &target.to_string());
-    module.as_operation().set_attr("ttg.target", name.into());
+    module.as_operation().set_attr(TARGET, name.into());
 }
 
 /// Writes what kinds of plans are asked for onto the module, where code generation looks for them.

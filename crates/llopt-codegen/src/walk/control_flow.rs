@@ -1,6 +1,7 @@
 //! Functions, calls, returns and branches.
 
 use inkwell::values::InstructionOpcode;
+use llopt_dialects::tables::module::GLOBAL_SCRATCH_OFFSET;
 use llopt_dialects::{cf, tt};
 use llopt_plan::copy_count::Event;
 use llopt_plan::element::Element;
@@ -10,7 +11,6 @@ use melior::ir::{BlockLike, OperationRef, Value};
 
 use crate::llvm::c_api;
 use crate::llvm::emitter::V;
-use crate::ops::asynchronous::bulk_copy::GLOBAL_SCRATCH_OFFSET;
 use crate::values::element::LlvmType;
 use crate::walk::function::{
     FunctionLowering, Lowered, Registers, integer_attribute, operand, result,

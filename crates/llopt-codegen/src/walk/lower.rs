@@ -13,7 +13,7 @@ use inkwell::targets::{TargetMachine, TargetTriple};
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::FunctionValue;
 use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
-use llopt_dialects::tables::module::TOTAL_NUM_WARPS;
+use llopt_dialects::tables::module;
 use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
@@ -106,18 +106,18 @@ pub fn lower<'ctx>(
     let number = |name: &str, default: i64| {
         u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0)
     };
-    let num_warps = number("ttg.num-warps", 4).max(1);
-    let launched_warps = number(TOTAL_NUM_WARPS, i64::from(num_warps)).max(num_warps);
-    let asked_registers =
-        integer_attribute(root, "ttg.maxnreg").and_then(|limit| u32::try_from(limit).ok());
+    let num_warps = number(module::NUM_WARPS, 4).max(1);
+    let launched_warps = number(module::TOTAL_NUM_WARPS, i64::from(num_warps)).max(num_warps);
+    let asked_registers = integer_attribute(root, module::START_REGISTERS)
+        .and_then(|limit| u32::try_from(limit).ok());
     let program = Program {
         hooks,
         facts,
         plans,
         num_warps,
         launched_warps,
-        num_ctas: number("ttg.num-ctas", 1).max(1),
-        threads_per_warp: number("ttg.threads-per-warp", i64::from(target.warp_size())).max(1),
+        num_ctas: number(module::NUM_CTAS, 1).max(1),
+        threads_per_warp: number(module::THREADS_PER_WARP, i64::from(target.warp_size())).max(1),
         // A limit of the user's own is for all warps alike.
         divided_registers: match options.max_registers {
             Some(_) => None,
@@ -134,8 +134,8 @@ pub fn lower<'ctx>(
         flush_denormals: options.flush_denormals,
     };
     let memory = ProgramMemory {
-        shared: number("ttg.shared", 0),
-        global_scratch: number("ttg.global_scratch_memory_size", 0),
+        shared: number(module::SHARED, 0),
+        global_scratch: number(module::GLOBAL_SCRATCH_SIZE, 0),
     };
     let shared = memory.shared;
 
@@ -205,11 +205,11 @@ pub fn lower<'ctx>(
         num_warps: launched_warps,
         num_ctas: program.num_ctas,
         warp_size: program.threads_per_warp,
-        global_scratch_size: number("ttg.global_scratch_memory_size", 0),
-        global_scratch_align: number("ttg.global_scratch_memory_alignment", 1).max(1),
-        profile_scratch_size: number("ttg.profile_scratch_memory_size", 0),
-        profile_scratch_align: number("ttg.profile_scratch_memory_alignment", 1).max(1),
-        tmem_size: number("ttg.tensor_memory_size", 0),
+        global_scratch_size: number(module::GLOBAL_SCRATCH_SIZE, 0),
+        global_scratch_align: number(module::GLOBAL_SCRATCH_ALIGNMENT, 1).max(1),
+        profile_scratch_size: number(module::PROFILE_SCRATCH_SIZE, 0),
+        profile_scratch_align: number(module::PROFILE_SCRATCH_ALIGNMENT, 1).max(1),
+        tmem_size: number(module::TENSOR_MEMORY_SIZE, 0),
         tensor_descriptors,
     };
     Ok(LoweredModule {

@@ -19,6 +19,23 @@ pub const NUM_CTAS: &str = "ttg.num-ctas";
 pub const TARGET: &str = "ttg.target";
 /// The attribute with the bytes of shared memory that the program needs.
 pub const SHARED: &str = "ttg.shared";
+/// The attribute with the registers that each thread has at the start.
+pub const START_REGISTERS: &str = "ttg.maxnreg";
+/// The attribute with the bytes of scratch memory in global memory that each program needs; of a function, those
+/// that a call of it needs.
+pub const GLOBAL_SCRATCH_SIZE: &str = "ttg.global_scratch_memory_size";
+/// The attribute with the alignment of that memory in bytes.
+pub const GLOBAL_SCRATCH_ALIGNMENT: &str = "ttg.global_scratch_memory_alignment";
+/// The attribute of an op with the place of its part of that memory, in bytes.
+pub const GLOBAL_SCRATCH_OFFSET: &str = "ttg.global_scratch_memory_offset";
+/// The attribute with the bytes of memory that a profiler needs.
+pub const PROFILE_SCRATCH_SIZE: &str = "ttg.profile_scratch_memory_size";
+/// The attribute with the alignment of that memory in bytes.
+pub const PROFILE_SCRATCH_ALIGNMENT: &str = "ttg.profile_scratch_memory_alignment";
+/// The attribute with the columns of tensor memory that the program needs.
+pub const TENSOR_MEMORY_SIZE: &str = "ttg.tensor_memory_size";
+/// The attribute of a function's argument with a number that divides it.
+pub const DIVISIBILITY: &str = "tt.divisibility";
 
 /// The number of warps that execute an operation; `None` when nothing around it says.
 pub fn num_warps(operation: OperationRef<'_, '_>) -> Option<u32> {

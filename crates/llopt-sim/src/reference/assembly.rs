@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use llopt_dialects::tables::module::TARGET;
 use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_target::{Target, Vendor};
@@ -170,7 +171,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         op: tt::ElementwiseInlineAsmOp<'c, 'a>,
     ) -> Interpreted<Vec<Value>> {
         let operation: OperationRef<'c, 'a> = op.operation();
-        let target = self.module.attr("ttg.target");
+        let target = self.module.attr(TARGET);
         let Some(target) = target
             .and_then(|t| t.as_str())
             .and_then(|t| Target::parse(t).ok())

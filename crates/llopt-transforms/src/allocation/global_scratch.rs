@@ -7,6 +7,9 @@
 use std::collections::HashMap;
 
 use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::tables::module::{
+    GLOBAL_SCRATCH_ALIGNMENT, GLOBAL_SCRATCH_OFFSET, GLOBAL_SCRATCH_SIZE,
+};
 use llopt_dialects::ttg::GlobalScratchAllocOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, Walk, attr};
@@ -14,13 +17,6 @@ use llopt_mlir::pass::{PassRun, PassSpec};
 use melior::ir::OperationRef;
 
 use crate::flow::{self, Symbols};
-
-/// The attribute of an op (an allocation, or a call) that holds where its memory begins, in bytes.
-pub const OFFSET: &str = "ttg.global_scratch_memory_offset";
-/// The attribute of the module that holds the bytes needed by a program.
-pub const SIZE: &str = "ttg.global_scratch_memory_size";
-/// The attribute of the module that holds their alignment in bytes.
-pub const ALIGNMENT: &str = "ttg.global_scratch_memory_alignment";
 
 /// Bytes and alignment.
 #[derive(Clone, Copy)]
@@ -83,7 +79,7 @@ pub fn allocate(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
         for (op, piece) in pieces {
             let piece = piece.ok_or("needs a positive size, and a power of two as alignment")?;
             let begin = need.add(piece);
-            op.set_attr(OFFSET, attr::i32(op.ctx(), bits31(begin)?));
+            op.set_attr(GLOBAL_SCRATCH_OFFSET, attr::i32(op.ctx(), bits31(begin)?));
         }
         if let Some(name) = flow::symbol_name(function) {
             frames.insert(name, need);
@@ -93,8 +89,11 @@ pub fn allocate(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
     }
     // The next program's memory begins where this one's ends.
     let bytes = whole.bytes.next_multiple_of(whole.alignment);
-    module.set_attr(SIZE, attr::i32(module.ctx(), bits31(bytes)?));
-    module.set_attr(ALIGNMENT, attr::i32(module.ctx(), bits31(whole.alignment)?));
+    module.set_attr(GLOBAL_SCRATCH_SIZE, attr::i32(module.ctx(), bits31(bytes)?));
+    module.set_attr(
+        GLOBAL_SCRATCH_ALIGNMENT,
+        attr::i32(module.ctx(), bits31(whole.alignment)?),
+    );
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //! That nothing is known of a result is always true, so an op without a function stands with those of which
 //! that is said. The matches have no wildcard: a new op is an error here until it has a place.
 
+use llopt_dialects::tables::module::DIVISIBILITY;
 use llopt_dialects::tables::types::Pointer;
 use llopt_dialects::{Op, arith, gluon, tt, ttg, ub};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt};
@@ -119,7 +120,7 @@ pub(super) fn with_promises<'c>(
     let numbers = |name: &str| lookup(name).map(promised).unwrap_or_default();
     facts.with_promises(
         &numbers("tt.contiguity"),
-        &numbers("tt.divisibility"),
+        &numbers(DIVISIBILITY),
         &numbers("tt.constancy"),
     )
 }

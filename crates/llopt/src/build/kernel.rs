@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::panic::Location as Caller;
 
 use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::tables::module::DIVISIBILITY;
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::{tables::module as launch, tt};
 use llopt_mlir::diagnostic;
@@ -273,7 +274,7 @@ impl<'k> KernelBuilder<'k> {
             .iter()
             .map(|argument| {
                 let by = argument.divisibility;
-                let by = by.map(|by| ("tt.divisibility", attr::i32(context, by.cast_signed())));
+                let by = by.map(|by| (DIVISIBILITY, attr::i32(context, by.cast_signed())));
                 attr::dictionary(context, by.as_slice())
             })
             .collect();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use llopt_dialects::tables::module::{NUM_CTAS, NUM_WARPS};
 use llopt_dialects::tables::types::{MemDesc, RankedTensor};
 use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
@@ -169,8 +170,8 @@ impl Maker {
                 .and_then(AttributeExt::as_bits)
                 .unwrap_or(default)
         };
-        let warps = number("ttg.num-warps", 4);
-        let blocks = number("ttg.num-ctas", 1);
+        let warps = number(NUM_WARPS, 4);
+        let blocks = number(NUM_CTAS, 1);
         // What is asked for of the op decides which code is proven.
         let requests: String = [CONVERSION_PLAN, GATHER_PLAN]
             .into_iter()

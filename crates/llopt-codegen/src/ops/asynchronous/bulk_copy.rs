@@ -6,6 +6,7 @@
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::layout::encoding::{BulkBox, Encoding};
+use llopt_dialects::tables::module::GLOBAL_SCRATCH_OFFSET;
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::{ttg, ttng};
 use llopt_layout::Dim;
@@ -17,9 +18,6 @@ use melior::ir::{OperationRef, Value, ValueLike};
 use crate::llvm::emitter::V;
 use crate::targets::hooks::{BoxCopy, Descriptor};
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
-
-/// The attribute of an op that holds where its scratch memory in global memory begins, in bytes.
-pub(crate) const GLOBAL_SCRATCH_OFFSET: &str = "ttg.global_scratch_memory_offset";
 
 /// The boxes of a block in a buffer.
 struct Boxes<'ctx> {

@@ -6,6 +6,7 @@
 
 use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, MemSemantic, MemSyncScope, RmwOp};
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_mlir::ir::ValueExt;
 use llopt_plan::atomic;
 use llopt_plan::element::Element;
@@ -349,7 +350,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             self.bind(value, self.spread(of, &distinct));
             return Ok(());
         };
-        let offset = integer_attribute(op, "allocation.offset")
+        let offset = integer_attribute(op, ALLOCATION_OFFSET)
             .ok_or_else(|| self.unsupported(op, Some("its result is needed by threads that do not act, and no shared memory was allocated for it".to_owned())))?;
         let e = self.e;
         let base = e.byte_offset(self.hidden.shared, offset);

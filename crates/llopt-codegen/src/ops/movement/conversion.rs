@@ -6,6 +6,7 @@
 //! | shuffle | pack, exchange registers by conditions on the lane, shuffle, exchange, unpack |
 //! | shared | vector or matrix stores, a barrier, loads; for each round |
 
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_layout::plan::{Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan};
 use llopt_plan::conversion::{moved_bits, other_plans, repeating_warps};
 use llopt_plan::element::Element;
@@ -81,7 +82,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     .collect())
             }
             Movement::Shared(shared) => {
-                let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
+                let offset = integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
                     self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
                 })?;
                 let mut base = self.e.byte_offset(self.hidden.shared, offset);

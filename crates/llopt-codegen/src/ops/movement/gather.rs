@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::tt;
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_layout::plan::Scope;
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::gather::{Frame, GatherPlan, SharedGather, WarpGather};
@@ -324,7 +325,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// The address of the op's scratch memory.
     pub(crate) fn scratch_of(&self, op: OperationRef<'c, 'a>) -> Lowered<V<'ctx>> {
-        let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
+        let offset = integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
             self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
         })?;
         Ok(self.e.byte_offset(self.hidden.shared, offset))

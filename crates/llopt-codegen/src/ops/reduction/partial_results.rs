@@ -1,6 +1,7 @@
 //! The last step of a reduction, in shared memory: follows [`llopt_plan::reduction::memory`].
 
 use llopt_dialects::tt;
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_plan::element::Element;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::reduction::memory::Work;
@@ -26,7 +27,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     ) -> Lowered<Vec<Tuple<'ctx>>> {
         let (op, region) = (reduce.operation(), reduce.combine_op());
         let e = self.e;
-        let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
+        let offset = integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
             self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
         })?;
         let count = plan.scratch_elements();

@@ -1,6 +1,7 @@
 //! `tt.scan`: follows the plan of [`llopt_plan::scan`].
 
 use llopt_dialects::tt;
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_plan::element::Element;
 use llopt_plan::reduction::operand_bytes;
 use llopt_plan::scan::ScanPlan;
@@ -360,7 +361,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .collect();
             return Ok((all, None));
         }
-        let offset = integer_attribute(op, "allocation.offset").ok_or_else(|| {
+        let offset = integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
             self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
         })?;
         let mut bases = Vec::with_capacity(elements.len());
