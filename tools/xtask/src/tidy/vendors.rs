@@ -32,6 +32,10 @@ const SINGLE: &[(&str, &str)] = &[
         "AMD's GPUs have no unit that copies boxes by descriptor",
     ),
     (
+        "nvptx/widen.rs",
+        "AMD's GPUs widen four bits by permutes, which are in elementwise.rs, and bytes by an instruction",
+    ),
+    (
         "amdgpu/copy.rs",
         "NVIDIA's copies to shared memory name each thread's place, as its stores do, and are in memory.rs",
     ),
