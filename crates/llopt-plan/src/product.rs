@@ -83,9 +83,7 @@ impl Problem<'_> {
                 let sums = self.c.iter();
                 sums.flat_map(move |z| instructions_for(target, x, y, *z))
             });
-            // A row of several steps takes its blocks of k from lanes one after the other. The division counts lanes
-            // that hold copies along k once, the steps do not, so such rows wait for a division that knows steps.
-            for instruction in rows.filter(|row| allowed(row) && row.steps == 1) {
+            for instruction in rows.filter(|row| allowed(row)) {
                 let Some([a, b, c]) = instruction.layouts() else {
                     continue;
                 };

@@ -114,6 +114,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 unit.pack(e, row, &row.accumulator, &elements)
             })
             .collect();
+        // Who repeats elements along k has zeros, or where lanes give them one after the other, is left out.
+        let (repeating_in_lanes, repeating_in_steps) = match row.steps {
+            1 => (division.repeating_lanes, 0),
+            _ => (0, division.repeating_lanes),
+        };
         let pack = |matrix: usize, operand: &Operand, parts: &[Vec<Option<u32>>]| {
             let (registers, packed) = (&factors.matrices[matrix].1, factors.packed[matrix]);
             let parts = parts.iter().map(|part| {
@@ -125,10 +130,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     .into_iter()
                     .map(|register| register.map_or(zero, place))
                     .collect();
-                self.in_lanes(
-                    division.repeating_lanes,
-                    unit.pack(e, row, operand, &elements),
-                )
+                self.in_lanes(repeating_in_lanes, unit.pack(e, row, operand, &elements))
             });
             parts.collect::<Vec<_>>()
         };
@@ -142,7 +144,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .as_ref()
                 .map(|[of_a, of_b]| [of_a[a], of_b[b]]);
             let sum = &mut sums[step.tile as usize];
-            *sum = unit.multiply(e, row, [&lefts[a], &rights[b]], sum, scales);
+            let operands = [&lefts[a][..], &rights[b][..]];
+            *sum = unit.multiply(e, row, operands, sum, repeating_in_steps, scales);
         }
         let sums: Vec<Vec<V<'ctx>>> = sums.iter().map(|sum| unit.unpack(e, row, sum)).collect();
         let of = ValueType::Tensor(Rc::clone(of_sum));

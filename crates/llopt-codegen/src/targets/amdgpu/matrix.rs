@@ -80,6 +80,7 @@ impl MatrixHooks for Amdgpu {
         instruction: &'static MatrixInstruction,
         [a, b]: [&[V<'ctx>]; 2],
         sum: &[V<'ctx>],
+        repeating: u32,
         scales: Option<[V<'ctx>; 2]>,
     ) -> Vec<V<'ctx>> {
         let product = if instruction.feature == Feature::MfmaScaled {
@@ -87,7 +88,10 @@ impl MatrixHooks for Amdgpu {
         } else if instruction.feature == Feature::Wmma {
             wmma(e, instruction, [a[0], b[0]], sum[0])
         } else if instruction.steps > 1 {
-            (0..instruction.steps).fold(sum[0], |sum, block| {
+            // Each block's lanes follow those of the one before.
+            let first_lane = |block: u32| block * (WAVE / instruction.steps);
+            let blocks = (0..instruction.steps).filter(|block| first_lane(*block) & repeating == 0);
+            blocks.fold(sum[0], |sum, block| {
                 let broadcast = [4, block, 0];
                 mfma(e, instruction, [a[0], b[block as usize]], sum, broadcast)
             })
@@ -97,6 +101,9 @@ impl MatrixHooks for Amdgpu {
         vec![product]
     }
 }
+
+/// Lanes of the waves whose matrix cores take an operand in several steps.
+const WAVE: u32 = 64;
 
 /// Whether an accumulator of 16-bit elements has one of them in each word: where both half-waves hold a matrix of
 /// which each has every second row.

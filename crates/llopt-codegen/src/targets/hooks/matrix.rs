@@ -28,13 +28,15 @@ pub trait MatrixHooks {
     ) -> Vec<V<'ctx>>;
 
     /// `a * b + sum`, all packed; for an instruction with scales, the words that have those of `a` and `b` in their
-    /// lowest bytes.
+    /// lowest bytes. An instruction of several steps, which takes a block of k from other lanes in each, leaves out those
+    /// of lanes with a bit of `repeating`: they repeat what other lanes have.
     fn multiply<'ctx>(
         &self,
         e: &Emitter<'ctx>,
         instruction: &'static MatrixInstruction,
         operands: [&[V<'ctx>]; 2],
         sum: &[V<'ctx>],
+        repeating: u32,
         scales: Option<[V<'ctx>; 2]>,
     ) -> Vec<V<'ctx>>;
 }

@@ -62,6 +62,7 @@ impl MatrixHooks for Nvptx {
         instruction: &'static MatrixInstruction,
         [a, b]: [&[V<'ctx>]; 2],
         sum: &[V<'ctx>],
+        _repeating: u32,
         _scales: Option<[V<'ctx>; 2]>,
     ) -> Vec<V<'ctx>> {
         let sums = e.intrinsic(instruction.intrinsic, &[], &[a, b, sum].concat());
