@@ -22,6 +22,7 @@ mod grid;
 pub mod labelling;
 mod locality;
 mod pass;
+mod pins;
 mod products;
 mod recompute;
 mod relation;
@@ -30,5 +31,8 @@ mod write;
 pub use assign::assign;
 pub use graph::Unrelated;
 pub use grid::Grid;
-pub use pass::ASSIGN_LAYOUTS;
+pub use pass::{
+    ACCELERATE_MATMUL, ACCELERATE_MATMUL_AMD, ASSIGN_LAYOUTS, COALESCE, OPTIMIZE_DOT_OPERANDS,
+    OPTIMIZE_THREAD_LOCALITY, REMOVE_LAYOUT_CONVERSIONS,
+};
 pub use products::unit_layout;

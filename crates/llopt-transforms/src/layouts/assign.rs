@@ -14,14 +14,18 @@
 //!    are kept: only what was copied is new.
 //! 4. Where a loop adds up reductions and the chosen layout makes it cheaper, partial results stay
 //!    in their threads until the loop ends ([`super::locality`]).
-//! 5. Types get their layouts, and where an operand has another layout than its op wants, a
+//! 5. If all the buffers that the labelling stores tensors to would not fit into shared memory together, it is found
+//!    anew without them.
+//! 6. Types get their layouts, and where an operand has another layout than its op wants, a
 //!    `ttg.convert_layout` is put ([`super::write`]).
 //!
 //! # Layouts that are there
 //!
 //! A tensor whose type has a layout keeps it: it is the only label of its node, and the search
-//! finds layouts for the others around it. So a module in which every tensor has one comes out as
-//! it went in. What is written for another number of warps than asked for is refused.
+//! finds layouts for the others around it; an op that is not analysed, or whose layouts do not follow from each
+//! other as its rule says, keeps all of them. So a module in which every tensor has one comes out as
+//! it went in. Passes that choose layouts anew take them off first ([`super::pins`]). What is written for another
+//! number of warps than asked for is refused.
 
 use std::cell::RefCell;
 
@@ -37,6 +41,7 @@ use super::engine::Engine;
 use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
+use super::pins::{Keep, Pins, release};
 use super::relation::is_cheap;
 use super::{recompute, write};
 use crate::flow::Symbols;
@@ -55,6 +60,16 @@ pub fn assign<'c: 'a, 'a>(
     module: OperationRef<'c, 'a>,
     grid: Grid,
     target: Target,
+) -> Result<(), Unrelated<'c, 'a>> {
+    choose(module, grid, target, None)
+}
+
+/// Gives every tensor of a module a layout, or, if it says what to keep, chooses the others anew.
+pub(super) fn choose<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    grid: Grid,
+    target: Target,
+    keep: Option<Keep>,
 ) -> Result<(), Unrelated<'c, 'a>> {
     let context = module.ctx();
     let numbers = [
@@ -87,21 +102,30 @@ pub fn assign<'c: 'a, 'a>(
         })?;
         copy_for_each_use(function);
     }
+    let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
     let costs = Costs::new(target);
     let mut facts = Facts::of(module);
+    let mut may_store = true;
     for round in 0..=MOST_ROUNDS {
-        let graph = Graph::of(&functions, &symbols, &catalog)?;
+        let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
         let engine = Engine {
             graph: &graph,
             catalog: &catalog,
             costs: &costs,
             facts: &facts,
             grid,
+            may_store,
+            pins: &pins,
             products: RefCell::default(),
         };
         let labels = engine.choose();
+        let stored = engine.stored_bytes(&labels);
+        if stored > u64::from(target.shared_memory_limit()) && round < MOST_ROUNDS {
+            may_store = false;
+            continue;
+        }
         if round < MOST_ROUNDS && engine.keep_in_threads(&labels) {
             continue;
         }

@@ -7,7 +7,7 @@
 //! arrives. Which of them can help is found out when the labelling is
 //! ([`super::labelling`] drops what others dominate).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::transfer;
@@ -20,6 +20,7 @@ use super::catalog::LayoutId;
 use super::coalesced::GlobalAccess;
 use super::engine::Engine;
 use super::graph::{Factor, Node, NodeKind};
+use super::products::Product;
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
 
@@ -27,6 +28,12 @@ use crate::axis::address;
 const MOST_LABELS: usize = 12;
 /// Bytes to which the rows of buffers in shared memory are aligned.
 const ROW_ALIGNMENT: u64 = 16;
+
+/// Bytes that are moved together in shared memory.
+const GROUP: u32 = 16;
+/// Elements of the other dimension for each thread where a factor's dimensions are exchanged: a word of bytes, or
+/// four words.
+const ACROSS: u64 = 4;
 
 /// Whether an op moves a tensor between registers and a buffer in shared memory.
 fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
@@ -154,6 +161,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let NodeKind::Op(operation, relation, _) = &node.kind else {
                 continue;
             };
+            // What it had is proposed after what it asks for.
+            if let Some(label) = self.pins.of(*operation).and_then(|pin| pin.label.clone()) {
+                proposals.push((2, index, self.catalog.layout(label, node.shape)));
+            }
             if let Some(access) = self.access(*operation) {
                 accesses.push((index, access));
             } else if is_buffer_access(*operation) {
@@ -170,6 +181,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 }
             }
         }
+        let producers: HashMap<usize, usize> = self
+            .graph
+            .uses
+            .iter()
+            .map(|used| (used.consumer, used.producer))
+            .collect();
         for factor in &self.graph.factors {
             let product = self.graph.nodes[factor.product].operation();
             let Some(product) = product.and_then(|operation| self.product(operation)) else {
@@ -178,6 +195,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let shape = self.graph.nodes[factor.node].shape;
             for (rank, encoding) in product.in_memory(factor.operand).into_iter().enumerate() {
                 proposals.push((rank, factor.node, self.catalog.layout(encoding, shape)));
+            }
+            if let Some(&producer) = producers.get(&factor.node) {
+                let layout = self.squares(factor, &product);
+                proposals.extend(layout.map(|layout| (1, producer, layout)));
             }
         }
         let described: Vec<GlobalAccess> = accesses
@@ -241,6 +262,39 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         );
         let encoding = encodings.ok()?.into_iter().next()?;
         Some(self.catalog.layout(Encoding::Blocked(encoding), node.shape))
+    }
+
+    /// The layout from which a factor goes to memory with k contiguous if its loads have the other dimension
+    /// contiguous: each thread holds a group of bytes along k for each of several elements along the other.
+    /// `None` where the product transposes on its way.
+    fn squares(&self, factor: &Factor, product: &Product) -> Option<LayoutId> {
+        let node = &self.graph.nodes[factor.node];
+        let bytes = element_bits(node.tensor) / 8;
+        let shape = transfer::extents(&self.catalog.extents(node.shape));
+        let elements: u64 = shape.iter().product();
+        let threads = self.grid.num_warps * self.grid.threads_per_warp;
+        let most = (elements / u64::from(threads)).max(1);
+        if product.in_memory(factor.operand).is_empty() || bytes == 2 || shape.len() != 2 {
+            return None;
+        }
+        let (outer, depth) = (factor.operand, 1 - factor.operand);
+        let down = u64::from(GROUP / bytes).min(shape[depth]).min(most);
+        let across = ACROSS.min(shape[outer]).min((most / down).max(1));
+        let mut size_per_thread = [1, 1];
+        size_per_thread[depth] = down as u32;
+        size_per_thread[outer] = across as u32;
+        let encoding = Blocked::spread(
+            &shape,
+            &size_per_thread,
+            &[outer as u32, depth as u32],
+            self.grid.num_warps,
+            self.grid.threads_per_warp,
+            self.default_blocked(&shape).cga_layout,
+        );
+        Some(
+            self.catalog
+                .layout(Encoding::Blocked(encoding.ok()?), node.shape),
+        )
     }
 
     /// The layout that every node can have.

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use llopt_layout::banks::Access;
-use llopt_layout::plan::{self, Machine};
+use llopt_layout::plan::{self, Machine, Movement};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::element::Element;
 use llopt_plan::shared_access::{self, Buffer};
@@ -66,8 +66,19 @@ impl Costs {
             return known;
         }
         let (from, to) = (catalog.linear(from), catalog.linear(to));
-        let cost = plan::cheapest(&from, &to, bits, self.machine())
-            .map_or(f32::INFINITY, |plan| plan.cost + CONVERSION);
+        let cost = match plan::cheapest(&from, &to, bits, self.machine()) {
+            // Nothing moves but the names of registers.
+            Ok(plan)
+                if matches!(
+                    plan.movement,
+                    Movement::Nothing | Movement::Registers { .. }
+                ) =>
+            {
+                0.0
+            }
+            Ok(plan) => plan.cost + CONVERSION,
+            Err(_) => f32::INFINITY,
+        };
         self.conversions.borrow_mut().insert(key, cost);
         cost
     }

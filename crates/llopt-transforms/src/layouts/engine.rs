@@ -1,7 +1,7 @@
 //! The search for the layouts of a module: labels, their costs, and the labelling of least cost.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
@@ -26,6 +26,7 @@ use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::locality::Local;
+use super::pins::Pins;
 use super::products::Product;
 use super::relation::{Relation, element_bits, is_cheap};
 use crate::axis::AxisFacts;
@@ -40,6 +41,10 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) costs: &'g Costs,
     pub(super) facts: &'g Facts<'c, 'a>,
     pub(super) grid: Grid,
+    /// Whether factors of products may be stored to buffers for them.
+    pub(super) may_store: bool,
+    /// What ops had before.
+    pub(super) pins: &'g Pins,
     /// The products that were asked about, by their ops.
     pub(super) products: RefCell<HashMap<usize, Option<Rc<Product>>>>,
 }
@@ -151,6 +156,30 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 }
             }),
         }
+    }
+
+    /// The bytes of all buffers that tensors are stored to for those who want them in memory.
+    pub(super) fn stored_bytes(&self, labels: &[LayoutId]) -> u64 {
+        let mut stored: HashSet<(usize, LayoutId)> = HashSet::new();
+        let mut bytes = 0;
+        for used in &self.graph.uses {
+            let (producer, consumer) = (used.producer, used.consumer);
+            let nodes = &self.graph.nodes;
+            let given = self.given(&nodes[producer], used.shape, labels[producer]);
+            let wanted = self.wanted(&nodes[consumer], used, labels[consumer]);
+            let (Some(given), Some(wanted)) = (given, wanted) else {
+                continue;
+            };
+            let stores = self.catalog.is_in_memory(wanted) && !self.catalog.is_in_memory(given);
+            if stores && stored.insert((used.value.to_raw().ptr as usize, wanted)) {
+                let elements: u64 = transfer::extents(&self.catalog.extents(used.shape))
+                    .iter()
+                    .product();
+                let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
+                bytes += elements * u64::from(bits) / 8;
+            }
+        }
+        bytes
     }
 
     /// What a product costs more with a layout of a factor, which is in memory or in registers; `None` if it does not
@@ -285,9 +314,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     pub(super) fn product(&self, operation: OperationRef<'c, 'a>) -> Option<Rc<Product>> {
         let key = operation.to_raw().ptr as usize;
         let mut known = self.products.borrow_mut();
-        let product = known
-            .entry(key)
-            .or_insert_with(|| Product::of(operation, self.costs.target, self.grid).map(Rc::new));
+        let product = known.entry(key).or_insert_with(|| {
+            Product::of(operation, self.may_store, self.costs.target, self.grid).map(Rc::new)
+        });
         product.clone()
     }
 
@@ -296,7 +325,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if self.catalog.map(label).is_none() {
             return IMPOSSIBLE;
         }
-        let cost = times(self.once(node, label), node.frequency);
+        let once = self.once(node, label);
+        // What is there can be done.
+        let once = match node.pinned {
+            Some(_) if !once.is_finite() => 0.0,
+            _ => once,
+        };
+        let cost = times(once, node.frequency);
         match local.and_then(|local| self.cost_in_threads(node, local, label)) {
             Some(other) => cost.min(other),
             None => cost,

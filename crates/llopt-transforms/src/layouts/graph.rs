@@ -12,6 +12,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::catalog::{Catalog, LayoutId, RelationId, ShapeId};
 use super::frequency::Frequencies;
+use super::pins::{Pin, Pins};
 use super::relation::Relation;
 use crate::flow::{self, Carry, Flow, Symbols};
 use crate::program::Program;
@@ -98,6 +99,8 @@ pub(super) struct Graph<'c, 'a> {
     pub(super) frequencies: Frequencies,
     /// The nodes of values and of ops.
     node_of: HashMap<usize, usize>,
+    /// Ops whose layouts nothing relates, and which keep them: those of their operands.
+    fixed: HashMap<usize, Vec<Option<Encoding>>>,
 }
 
 fn key(value: Value<'_, '_>) -> usize {
@@ -119,11 +122,12 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
     /// have none.
     ///
     /// # Errors
-    /// An op on tensors whose layouts are not related in a way that is known.
+    /// An op on tensors whose layouts are not related in a way that is known, and which has none that could stay.
     pub(super) fn of(
         functions: &[OperationRef<'c, 'a>],
         symbols: &Symbols<'c, 'a>,
         catalog: &Catalog,
+        pins: &Pins,
     ) -> Result<Self, Unrelated<'c, 'a>> {
         let mut graph = Self {
             nodes: Vec::new(),
@@ -131,6 +135,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             factors: Vec::new(),
             frequencies: Frequencies::of(functions),
             node_of: HashMap::new(),
+            fixed: HashMap::new(),
         };
         let mut operations = Vec::new();
         for &function in functions {
@@ -146,7 +151,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             let step = flow::step(operation, symbols);
             if step.flow == Flow::Computes {
                 if has_tensors(operation) {
-                    graph.add_op(operation, catalog)?;
+                    graph.add_op(operation, catalog, pins)?;
                 }
                 handed_on.push(None);
                 continue;
@@ -170,7 +175,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
                         }
                     }
                 }
-                None => graph.add_operands(operation, catalog)?,
+                None => graph.add_operands(operation, catalog, pins)?,
             }
         }
         Ok(graph)
@@ -185,25 +190,51 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         &mut self,
         operation: OperationRef<'c, 'a>,
         catalog: &Catalog,
+        pins: &Pins,
     ) -> Result<(), Unrelated<'c, 'a>> {
         let unknown = || Unrelated {
             operation,
             reason: "has tensors whose layouts no rule relates yet",
         };
-        let relation = Relation::of(operation).ok_or_else(unknown)?;
-        let tensor = relation.labelled(operation).ok_or_else(unknown)?;
+        let relation = Relation::of(operation);
+        let labelled = relation.and_then(|relation| {
+            let tensor = relation.labelled(operation)?;
+            Some((relation, tensor))
+        });
+        let pin = pins.staying(operation);
+        let is_fixed = pin.as_ref().is_some_and(|pin| {
+            has_all(operation, pin)
+                && !labelled
+                    .as_ref()
+                    .is_some_and(|(rule, _)| pin.fits(operation, rule))
+        });
+        if let (Some(pin), true) = (&pin, is_fixed) {
+            let frequency = self.frequencies.of_op(operation);
+            for result in operation.result_values() {
+                if let Some(tensor) = RankedTensor::of(result.r#type()) {
+                    let kind = NodeKind::Carried(vec![result]);
+                    let node = self.add_node(kind, tensor, frequency, catalog);
+                    self.node_of.insert(key(result), node);
+                }
+            }
+            self.fixed.insert(op_key(operation), pin.operands.clone());
+            return Ok(());
+        }
+        let (relation, tensor) = labelled.ok_or_else(unknown)?;
         let index = self.nodes.len();
         self.node_of.insert(op_key(operation), index);
         for result in operation.result_values().filter(|value| is_tensor(*value)) {
             self.node_of.insert(key(result), index);
         }
         let number = catalog.relation(&relation);
+        let shape = catalog.shape(&tensor.shape());
+        let stays = pin.and_then(|pin| pin.label);
         self.nodes.push(Node {
             kind: NodeKind::Op(operation, relation, number),
             tensor,
-            shape: catalog.shape(&tensor.shape()),
+            shape,
             frequency: self.frequencies.of_op(operation),
-            pinned: pinned(catalog, tensor),
+            pinned: stays.map(|label| catalog.layout(label, shape)),
         });
         Ok(())
     }
@@ -231,7 +262,22 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         &mut self,
         operation: OperationRef<'c, 'a>,
         catalog: &Catalog,
+        pins: &Pins,
     ) -> Result<(), Unrelated<'c, 'a>> {
+        if let Some(layouts) = self.fixed.get(&op_key(operation)).cloned() {
+            let frequency = self.frequencies.of_op(operation);
+            for (operand, (value, layout)) in operation.operand_values().zip(layouts).enumerate() {
+                let tensor = RankedTensor::of(value.r#type());
+                if let (Some(tensor), Some(layout)) = (tensor, layout) {
+                    let kind = NodeKind::Carried(Vec::new());
+                    let node = self.add_node(kind, tensor, frequency, catalog);
+                    let layout = catalog.layout(layout, self.nodes[node].shape);
+                    self.nodes[node].pinned = Some(layout);
+                    self.add_use(operation, operand, value, node, catalog)?;
+                }
+            }
+            return Ok(());
+        }
         let Some(own) = self.node_of_op(operation) else {
             return Ok(());
         };
@@ -249,6 +295,9 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             };
             let consumer = if is_factor {
                 let node = self.add_node(NodeKind::Factor, tensor, frequency, catalog);
+                let layout = pins.as_written(operation, operand);
+                self.nodes[node].pinned =
+                    layout.map(|layout| catalog.layout(layout, self.nodes[node].shape));
                 self.factors.push(Factor {
                     node,
                     product: own,
@@ -365,6 +414,18 @@ pub(super) fn dead(operations: &[OperationRef<'_, '_>]) -> HashSet<usize> {
 
 pub(super) fn op_key(operation: OperationRef<'_, '_>) -> usize {
     operation.to_raw().ptr as usize
+}
+
+/// Whether all tensors of an op have layouts that stay.
+fn has_all(operation: OperationRef<'_, '_>, pin: &Pin) -> bool {
+    let results = operation.result_types().filter_map(RankedTensor::of);
+    let operands = operation.operand_values().zip(&pin.operands);
+    results
+        .into_iter()
+        .all(|tensor| tensor.encoding().is_some())
+        && operands
+            .into_iter()
+            .all(|(value, layout)| !is_tensor(value) || layout.is_some())
 }
 
 fn has_tensors(operation: OperationRef<'_, '_>) -> bool {

@@ -1,11 +1,16 @@
-//! `--assign-layouts`: from tile IR without layouts to tile IR with them.
+//! `--assign-layouts`: from tile IR without layouts to tile IR with them; and passes of Triton's names, which
+//! take programs that have layouts and choose some of them anew.
 
+use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_target::Target;
 use melior::ir::OperationRef;
 
-use super::{Grid, assign};
+use super::assign::choose;
+use super::pins::Keep;
+use super::{Grid, Unrelated, assign};
 
 /// Chooses a layout for every tensor.
 pub static ASSIGN_LAYOUTS: PassSpec = PassSpec {
@@ -38,6 +43,78 @@ pub static ASSIGN_LAYOUTS: PassSpec = PassSpec {
     )
 };
 
+/// What a pass of Triton's chooses anew, by that pass's name: the others keep their layouts.
+macro_rules! improves {
+    ($pass:ident, $name:literal, $keep:ident, $description:literal) => {
+        #[doc = concat!("`--", $name, "`: ", $description, ".")]
+        pub static $pass: PassSpec = PassSpec {
+            operation: Some("builtin.module"),
+            dependencies: &["ttg", "ttng"],
+            ..PassSpec::new($name, $description, |module, _run| {
+                improve(module, Keep::$keep)
+            })
+        };
+    };
+}
+
+improves!(
+    COALESCE,
+    "tritongpu-coalesce",
+    Products,
+    "choose layouts anew, those of accesses to global memory too, around matrix products"
+);
+improves!(
+    REMOVE_LAYOUT_CONVERSIONS,
+    "tritongpu-remove-layout-conversions",
+    Anchors,
+    "choose layouts anew around accesses to global memory and matrix products"
+);
+improves!(
+    OPTIMIZE_THREAD_LOCALITY,
+    "tritongpu-optimize-thread-locality",
+    Anchors,
+    "keep partial results in their threads where a loop adds up reductions, and choose layouts anew for that"
+);
+improves!(
+    OPTIMIZE_DOT_OPERANDS,
+    "tritongpu-optimize-dot-operands",
+    Anchors,
+    "choose anew how factors of matrix products come from memory"
+);
+improves!(
+    ACCELERATE_MATMUL,
+    "tritongpu-accelerate-matmul",
+    Accesses,
+    "choose the instructions of matrix products, and layouts around them anew"
+);
+improves!(
+    ACCELERATE_MATMUL_AMD,
+    "tritonamdgpu-accelerate-matmul",
+    Accesses,
+    "choose the instructions of matrix products, and layouts around them anew"
+);
+
+fn improve(module: OperationRef<'_, '_>, keep: Keep) -> Result<(), Complaint> {
+    let written =
+        launch::target(module).ok_or("the module has no ttg.target to choose layouts for")?;
+    let target = Target::parse(written).map_err(|error| Complaint::new(error.to_string()))?;
+    let count = |name: &str| module.attr(name).and_then(AttributeExt::as_int::<u32>);
+    let grid = Grid {
+        num_warps: count(launch::NUM_WARPS)
+            .ok_or("the module does not say how many warps it is for")?,
+        threads_per_warp: target.warp_size(),
+        num_ctas: count(launch::NUM_CTAS).unwrap_or(1),
+    };
+    located(choose(module, grid, target, Some(keep)))
+}
+
+fn located(chosen: Result<(), Unrelated<'_, '_>>) -> Result<(), Complaint> {
+    chosen.map_err(|unrelated| {
+        // The pass fails because of an op, and the report belongs there.
+        Complaint::from(Complaint::new(unrelated.reason).report_on(unrelated.operation))
+    })
+}
+
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
     let name = run.text("target");
     let target = Target::parse(name).map_err(|error| Complaint::new(error.to_string()))?;
@@ -55,8 +132,5 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
         threads_per_warp: target.warp_size(),
         num_ctas: count("num-ctas")?,
     };
-    assign(module, grid, target).map_err(|unrelated| {
-        // The pass fails because of an op, and the report belongs there.
-        Complaint::from(Complaint::new(unrelated.reason).report_on(unrelated.operation))
-    })
+    located(assign(module, grid, target))
 }

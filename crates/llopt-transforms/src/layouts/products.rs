@@ -45,7 +45,7 @@ pub(super) struct Product {
     depth: u64,
     /// The elements in which a matrix unit may compute it, the best first.
     elements: Vec<[MatrixElement; 3]>,
-    /// Whether the units of groups of warps add up precisely enough.
+    /// Whether groups of warps may compute it.
     by_groups: bool,
     target: Target,
     grid: Grid,
@@ -101,8 +101,13 @@ fn operand_of(row: &MatrixInstruction, operand: usize) -> &Operand {
 }
 
 impl Product {
-    /// The product that an op is.
-    pub(super) fn of(operation: OperationRef<'_, '_>, target: Target, grid: Grid) -> Option<Self> {
+    /// The product that an op is. `may_store` says whether its factors may be stored to shared memory for it.
+    pub(super) fn of(
+        operation: OperationRef<'_, '_>,
+        may_store: bool,
+        target: Target,
+        grid: Grid,
+    ) -> Option<Self> {
         let dot = tt::DotOp::of(operation)?;
         let [a, b, d] = [dot.a(), dot.b(), dot.d()].map(|value| RankedTensor::of(value.r#type()));
         let (a, b, d) = (a?, b?, d?);
@@ -117,9 +122,10 @@ impl Product {
         }
         let shape = transfer::extents(&d.shape());
         let depth = *transfer::extents(&a.shape()).last()?;
-        let by_groups = dot.max_num_imprecise_acc() >= IMPRECISE
+        let precise = dot.max_num_imprecise_acc() >= IMPRECISE
             || a.element().bit_width() != Some(8)
             || !d.element().is_f32();
+        let by_groups = may_store && precise;
         Some(Self::new(shape, depth, elements, by_groups, target, grid))
     }
 

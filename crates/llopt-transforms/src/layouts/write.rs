@@ -126,7 +126,10 @@ fn set_layout(value: Value<'_, '_>, layout: &Encoding) {
 }
 
 /// Gives the elements of a constant the type that its result has got.
-fn retype_constant(operation: OperationRef<'_, '_>) {
+pub(super) fn retype_constant(operation: OperationRef<'_, '_>) {
+    if ConstantOp::of(operation).is_none() {
+        return;
+    }
     let (Some(result), Some(value)) = (operation.result_value(0), operation.attr("value")) else {
         return;
     };

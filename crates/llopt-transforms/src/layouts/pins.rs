@@ -1,0 +1,196 @@
+//! Programs that have layouts: which of them stay, and taking off the others.
+//!
+//! A tensor whose type has a layout keeps it. To have layouts chosen anew, a pass takes them off ([`release`]): the types
+//! of what it does not keep lose them, and conversions between are no longer needed, because the engine puts its
+//! own. What an op that is kept had for its operands is noted, since their types may be those of released ops
+//! now. What the others had is noted too and proposed, so that the program as it was is one of those that are searched,
+//! and none that costs more is chosen.
+
+use std::collections::HashMap;
+
+use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::layout::transfer;
+use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts, Transfer};
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::{GatherOp, ReshapeOp};
+use llopt_dialects::ttg::ConvertLayoutOp;
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, Walk};
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use super::graph::op_key;
+use super::relation::Relation;
+use super::write::retype_constant;
+
+/// Which ops keep their layouts when the others are chosen anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Accesses to global memory and matrix products.
+    Anchors,
+    /// Accesses to global memory.
+    Accesses,
+    /// Matrix products.
+    Products,
+}
+
+impl Keep {
+    fn keeps(self, operation: OperationRef<'_, '_>) -> bool {
+        let facts = OpFacts::of(operation);
+        let accesses = match facts.anchor {
+            Some(
+                LayoutAnchor::Load
+                | LayoutAnchor::Store
+                | LayoutAnchor::Update
+                | LayoutAnchor::CompareAndSwap,
+            ) => self != Self::Products,
+            Some(LayoutAnchor::Buffer) | None => false,
+        };
+        let chosen = ReshapeOp::of(operation).is_some_and(ReshapeOp::efficient_layout)
+            || GatherOp::of(operation).is_some_and(GatherOp::efficient_layout);
+        accesses
+            || chosen
+            || match facts.layouts {
+                Transfer::Unknown => true,
+                Transfer::Product => self != Self::Accesses,
+                _ => false,
+            }
+    }
+}
+
+/// The layouts that an op has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pin {
+    /// Whether they stay.
+    pub(super) stays: bool,
+    /// The op's label.
+    pub(super) label: Option<Encoding>,
+    /// Those of its operands, as far as they are tensors.
+    pub(super) operands: Vec<Option<Encoding>>,
+}
+
+/// What has been noted of ops before their tensors' types lost their layouts.
+#[derive(Default)]
+pub(super) struct Pins(HashMap<usize, Pin>);
+
+impl Pins {
+    /// What was noted of an op.
+    pub(super) fn of(&self, operation: OperationRef<'_, '_>) -> Option<&Pin> {
+        self.0.get(&op_key(operation))
+    }
+
+    /// The layout of an operand of an op of which nothing was noted, and which has layouts.
+    pub(super) fn as_written(
+        &self,
+        operation: OperationRef<'_, '_>,
+        operand: usize,
+    ) -> Option<Encoding> {
+        if self.of(operation).is_some() {
+            return None;
+        }
+        let mut pin = Pin::of(operation);
+        pin.label
+            .is_some()
+            .then(|| pin.operands.swap_remove(operand))?
+    }
+
+    /// The layouts of an op that stay: what was noted, or what its types say.
+    pub(super) fn staying(&self, operation: OperationRef<'_, '_>) -> Option<Pin> {
+        match self.of(operation) {
+            Some(pin) => pin.stays.then(|| pin.clone()),
+            None => Some(Pin::of(operation)),
+        }
+    }
+}
+
+impl Pin {
+    fn of(operation: OperationRef<'_, '_>) -> Self {
+        let relation = Relation::of(operation);
+        let labelled = relation.and_then(|relation| relation.labelled(operation));
+        Self {
+            stays: true,
+            label: labelled.and_then(encoding),
+            operands: operation
+                .operand_values()
+                .map(|value| encoding(RankedTensor::of(value.r#type())?))
+                .collect(),
+        }
+    }
+
+    /// Whether the layouts of the operands are those that follow from the label.
+    pub(super) fn fits(&self, operation: OperationRef<'_, '_>, relation: &Relation) -> bool {
+        let labelled = relation.labelled(operation);
+        let (Some(label), Some(tensor)) = (&self.label, labelled) else {
+            return false;
+        };
+        let place = |encoding: &Encoding, shape: &[i64]| {
+            encoding.linear_layout(&transfer::extents(shape)).ok()
+        };
+        let operands = operation.operand_values().zip(&self.operands).enumerate();
+        let mut tensors = operands.filter_map(|(operand, (value, layout))| {
+            let shape = RankedTensor::of(value.r#type())?.shape();
+            Some((operand, shape, layout.as_ref()?))
+        });
+        tensors.all(|(operand, shape, layout)| {
+            if relation.is_free(operand) {
+                return true;
+            }
+            let wanted = relation.operand(label, &tensor.shape(), operand, &shape);
+            wanted.is_some_and(|wanted| {
+                wanted == *layout || place(&wanted, &shape) == place(layout, &shape)
+            })
+        })
+    }
+}
+
+/// The layout of a type.
+fn encoding(tensor: RankedTensor<'_>) -> Option<Encoding> {
+    Encoding::from_attribute(tensor.encoding()?).ok()
+}
+
+/// Whether a conversion does nothing but convert: nobody asked for the plan that it follows.
+fn is_plain(conversion: ConvertLayoutOp<'_, '_>) -> bool {
+    conversion.operation().discardable_attrs().is_empty()
+}
+
+/// Takes the layouts off what is not kept, and conversions out; what the ops had.
+pub(super) fn release(functions: &[OperationRef<'_, '_>], keep: Keep) -> Pins {
+    let mut pins = Pins::default();
+    let mut operations = Vec::new();
+    for function in functions {
+        function.for_each_op(Walk::PreOrder, |operation| operations.push(operation));
+    }
+    for &operation in &operations {
+        let computes = OpFacts::of(operation).control == Control::Computes;
+        let mut pin = Pin::of(operation);
+        pin.stays = computes && keep.keeps(operation);
+        if !pin.stays {
+            pin.operands.clear();
+        }
+        pins.0.insert(op_key(operation), pin);
+    }
+    operations.retain(|operation| {
+        let Some(conversion) = ConvertLayoutOp::of(*operation).filter(|op| is_plain(*op)) else {
+            return true;
+        };
+        conversion.result().replace_all_uses(conversion.src());
+        operation.erase();
+        false
+    });
+    for &operation in &operations {
+        if !pins.of(operation).is_some_and(|pin| pin.stays) {
+            operation.result_values().for_each(take_off);
+            retype_constant(operation);
+        }
+        for region in operation.region_refs() {
+            for block in region.blocks() {
+                block.argument_values().for_each(take_off);
+            }
+        }
+    }
+    pins
+}
+
+fn take_off(value: Value<'_, '_>) {
+    if let Some(tensor) = RankedTensor::of(value.r#type()) {
+        value.set_type(tensor.with_encoding(None));
+    }
+}
