@@ -7,6 +7,7 @@
 //! conversion the cost of its cheapest plan, weighted by how often it runs. Conversions are then put
 //! where producer and consumer differ.
 
+mod account;
 mod assign;
 mod buffer;
 mod candidates;
@@ -28,7 +29,8 @@ mod recompute;
 mod relation;
 mod write;
 
-pub use assign::assign;
+pub use account::{Account, Place, Remaining};
+pub use assign::{assign, assign_with_account};
 pub use graph::Unrelated;
 pub use grid::Grid;
 pub use pass::{

@@ -16,6 +16,7 @@ use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
 
+use crate::explain;
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
 };
@@ -57,11 +58,20 @@ pub(crate) fn assign_layouts(
             return Err(Error::invalid(vec![Diagnostic::error("", message)]));
         }
     }
-    layouts::assign(module.as_operation(), grid, options.target).map_err(|unrelated| {
+    let (operation, target) = (module.as_operation(), options.target);
+    let assigned = match options.keep_decisions {
+        true => layouts::assign_with_account(operation, grid, target),
+        false => layouts::assign(operation, grid, target).map(|()| None),
+    };
+    let account = assigned.map_err(|unrelated| {
         let operation = unrelated.operation;
         let reason = format!("it {}", unrelated.reason);
         Error::unsupported(location_of(operation), operation.name_str(), reason)
-    })
+    })?;
+    if let Some(account) = account {
+        explain::ChosenLayouts::from(account).write(operation);
+    }
+    Ok(())
 }
 
 /// Splits products of f32 as they ask for, for the formats that the target multiplies.

@@ -35,6 +35,7 @@ use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk, attr};
 use llopt_target::Target;
 use melior::ir::{BlockLike, OperationRef};
 
+use super::account::Account;
 use super::catalog::Catalog;
 use super::cost::Costs;
 use super::engine::Engine;
@@ -61,16 +62,30 @@ pub fn assign<'c: 'a, 'a>(
     grid: Grid,
     target: Target,
 ) -> Result<(), Unrelated<'c, 'a>> {
-    choose(module, grid, target, None)
+    choose(module, grid, target, None, false).map(drop)
 }
 
-/// Gives every tensor of a module a layout, or, if it says what to keep, chooses the others anew.
+/// The same, and an account of what was chosen.
+///
+/// # Errors
+/// Those of [`assign`].
+pub fn assign_with_account<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    grid: Grid,
+    target: Target,
+) -> Result<Option<Account>, Unrelated<'c, 'a>> {
+    choose(module, grid, target, None, true)
+}
+
+/// Gives every tensor of a module a layout, or, if it says what to keep, chooses the others anew. With an account, if
+/// one is asked for.
 pub(super) fn choose<'c: 'a, 'a>(
     module: OperationRef<'c, 'a>,
     grid: Grid,
     target: Target,
     keep: Option<Keep>,
-) -> Result<(), Unrelated<'c, 'a>> {
+    accounts: bool,
+) -> Result<Option<Account>, Unrelated<'c, 'a>> {
     let context = module.ctx();
     let numbers = [
         (launch::NUM_WARPS, grid.num_warps),
@@ -108,6 +123,7 @@ pub(super) fn choose<'c: 'a, 'a>(
     let costs = Costs::new(target);
     let mut facts = Facts::of(module);
     let mut may_store = true;
+    let mut account = None;
     for round in 0..=MOST_ROUNDS {
         let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
         let engine = Engine {
@@ -135,6 +151,7 @@ pub(super) fn choose<'c: 'a, 'a>(
             recompute::instead_of_converting(&engine, &labels)
         };
         if copies.is_empty() {
+            account = accounts.then(|| engine.account());
             erase_dead(&functions);
             write::write(&engine, &labels);
             break;
@@ -144,7 +161,7 @@ pub(super) fn choose<'c: 'a, 'a>(
     for function in functions {
         write::retype_function(function);
     }
-    Ok(())
+    Ok(account)
 }
 
 /// Erases what has no effect and is used by nothing that has.

@@ -43,6 +43,11 @@ pub(super) fn times(cost: f32, frequency: f64) -> Cost {
     }
 }
 
+/// A cost that is kept, in wavefronts.
+pub(super) fn units(cost: Cost) -> f64 {
+    cost as f64 / SCALE
+}
+
 impl Costs {
     pub(super) fn new(target: Target) -> Self {
         Self {

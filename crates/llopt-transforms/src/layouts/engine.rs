@@ -80,8 +80,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The layout of each node.
     pub(super) fn choose(&self) -> Vec<LayoutId> {
         let candidates = self.candidates();
+        let solution = self.problem(&candidates).solve();
+        candidates
+            .iter()
+            .zip(&solution.labels)
+            .map(|(labels, &label)| labels[label])
+            .collect()
+    }
+
+    /// What it costs to choose among these candidates.
+    pub(super) fn problem(&self, candidates: &[Vec<LayoutId>]) -> Problem {
         let mut problem = Problem::new();
-        for (node, labels) in self.graph.nodes.iter().zip(&candidates) {
+        for (node, labels) in self.graph.nodes.iter().zip(candidates) {
             let local = self.local(node);
             let costs = labels
                 .iter()
@@ -116,12 +126,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 cost.map_or(IMPOSSIBLE, |cost| times(cost, frequency))
             });
         }
-        let solution = problem.solve();
-        candidates
-            .iter()
-            .zip(&solution.labels)
-            .map(|(labels, &label)| labels[label])
-            .collect()
+        problem
     }
 
     /// What it costs once to bring an operand from one layout to another.

@@ -27,7 +27,8 @@
 //! If even the smallest table would have more than `LARGEST_TABLE` entries, a node is *fixed*
 //! instead: it is given the label whose cost, with the least that everything around it can then add,
 //! is smallest. Without that, the result is optimal; with it, labels are changed one at a time
-//! afterwards for as long as that helps.
+//! afterwards for as long as that helps, and a *bound* says what no labelling costs less than: each edge then counts with
+//! the least that it costs for a label of one of its ends.
 //!
 //! Going back, each node takes its cheapest label for the labels of its neighbours. Ties are broken
 //! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
@@ -71,6 +72,8 @@ pub struct Labelling {
     pub cost: Cost,
     /// Whether no labelling costs less.
     pub is_optimal: bool,
+    /// What no labelling costs less than.
+    pub bound: Cost,
 }
 
 impl Problem {
@@ -156,11 +159,31 @@ impl Problem {
         if !is_optimal {
             self.improve(&neighbours, &mut labels);
         }
+        let cost = self.cost(&labels);
+        let bound = match is_optimal {
+            true => cost,
+            false => self.relaxed().min(cost),
+        };
         Labelling {
-            cost: self.cost(&labels),
             labels,
+            cost,
             is_optimal,
+            bound,
         }
+    }
+
+    /// A cost that no labelling is below: that of the problem in which each edge may take another label for its larger
+    /// end than the other edges.
+    fn relaxed(&self) -> Cost {
+        let mut least = self.nodes.clone();
+        for (&(low, _), costs) in &self.edges {
+            for (label, row) in costs.iter().enumerate() {
+                let edge = row.iter().copied().min().unwrap_or(0);
+                least[low][label] = least[low][label].saturating_add(edge);
+            }
+        }
+        let nodes = least.iter().filter_map(|costs| costs.iter().copied().min());
+        nodes.fold(0, Cost::saturating_add)
     }
 
     /// The edges of each node.
@@ -623,6 +646,7 @@ mod tests {
             labels: vec![0, 0, 1],
             cost: 4,
             is_optimal: true,
+            bound: 4,
         };
         assert_eq!(problem.solve(), expected);
     }
@@ -650,6 +674,34 @@ mod tests {
         });
         let useful = problem.without_dominated(&problem.neighbours());
         assert_eq!(useful, [vec![2], vec![0]]);
+    }
+
+    #[test]
+    fn the_bound_is_below_every_labelling() {
+        let mut number = 1u64;
+        let mut random = |below: u64| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (number >> 33) % below
+        };
+        for _ in 0..20 {
+            let mut problem = Problem::new();
+            for _ in 0..6 {
+                problem.add_node((0..3).map(|_| random(9)).collect());
+            }
+            for a in 0..6 {
+                for b in 0..a {
+                    let costs: Vec<u64> = (0..9).map(|_| random(9)).collect();
+                    problem.add_edge(a, b, |x, y| costs[3 * x + y]);
+                }
+            }
+            let all = (0..3usize.pow(6)).map(|number| {
+                let labels: Vec<usize> = (0..6).map(|node| number / 3usize.pow(node) % 3).collect();
+                problem.cost(&labels)
+            });
+            let least = all.min().unwrap();
+            assert!(problem.relaxed() <= least);
+            assert_eq!(problem.solve().bound, least);
+        }
     }
 
     #[test]

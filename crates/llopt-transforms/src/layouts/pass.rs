@@ -105,7 +105,7 @@ fn improve(module: OperationRef<'_, '_>, keep: Keep) -> Result<(), Complaint> {
         threads_per_warp: target.warp_size(),
         num_ctas: count(launch::NUM_CTAS).unwrap_or(1),
     };
-    located(choose(module, grid, target, Some(keep)))
+    located(choose(module, grid, target, Some(keep), false).map(drop))
 }
 
 fn located(chosen: Result<(), Unrelated<'_, '_>>) -> Result<(), Complaint> {

@@ -4,9 +4,11 @@
 //! The decisions are those that code generation followed ([`llopt_codegen::walk::decision`]); nothing is planned a
 //! second time here. JSON has the shape of [`Explanation`]; fields may be added to it, none change.
 
+mod chosen;
 mod plan;
 mod text;
 
+pub use chosen::{ChosenLayouts, Left};
 pub use plan::PlanJson;
 
 use llopt_codegen::llvm::machine;
@@ -14,7 +16,7 @@ use llopt_codegen::walk::decision::{
     Choice, Decision, Gather, Port, Product, Reduction, Scan, Site,
 };
 use llopt_layout::plan::{Plan, SharedAccess};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contain::contained_within;
 use crate::{Error, Options, Source, Timings, compiler, input, session};
@@ -32,6 +34,8 @@ pub struct Explanation {
     pub warp_size: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
+    /// What the layouts cost, if the kernel came without.
+    pub layouts: Option<ChosenLayouts>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -62,7 +66,7 @@ pub struct End {
 }
 
 /// An op by name and place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Op {
     /// The name.
     pub op: String,
@@ -137,6 +141,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let context = session::context()?;
         let module = input::read(&context, &source, &options)?;
         compiler::to_layouts(&context, &module, &options, &mut time)?;
+        let layouts = ChosenLayouts::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
@@ -146,6 +151,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             num_warps: lowered.metadata.num_warps,
             warp_size: lowered.metadata.warp_size,
             shared_bytes: lowered.metadata.shared,
+            layouts,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })

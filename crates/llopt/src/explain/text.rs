@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
-use super::{Access, End, Explained, Explanation, Kind, Op, PlanJson, Width};
+use super::{Access, ChosenLayouts, End, Explained, Explanation, Kind, Op, PlanJson, Width};
 
 impl fmt::Display for Explanation {
     /// A head line, then a paragraph for each decision: the op and its line, what was decided, why it is
@@ -23,8 +23,39 @@ impl fmt::Display for Explanation {
              target's table; a\nwavefront is one pass over the banks of shared memory.",
             self.decisions.len()
         )?;
+        if let Some(layouts) = &self.layouts {
+            write!(f, "{layouts}")?;
+        }
         for one in &self.decisions {
             write!(f, "\n{one}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ChosenLayouts {
+    /// Cost and bound, and a line for each conversion that is left.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gap = match self.bound {
+            bound if bound > 0.0 => 100.0 * (self.cost / bound - 1.0),
+            _ => 0.0,
+        };
+        writeln!(
+            f,
+            "Layouts were chosen: {:.0} cycles, at least {:.0} with any of the candidates (gap {gap:.1} %).",
+            self.cost, self.bound
+        )?;
+        for left in &self.conversions {
+            let [from, to] = &left.demands;
+            let removal = match left.removal {
+                Some(removal) => format!("the kernel would cost {removal:.0} more without it"),
+                None => "the kernel cannot do without it".to_owned(),
+            };
+            writeln!(
+                f,
+                "  converts   from {} ({}) to {} ({}) for {:.0} cycles; {removal}",
+                from.op, from.location, to.op, to.location, left.cost
+            )?;
         }
         Ok(())
     }

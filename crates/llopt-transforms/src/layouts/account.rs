@@ -1,0 +1,210 @@
+//! What the layouts of a module cost, how far that is from the least possible, and why each conversion stays.
+//!
+//! The search minimises the sum of all prices, so it can say more than its result. A *lower bound* that no choice
+//! among the candidates can go below comes with the labelling ([`super::labelling`]). And each conversion that is left
+//! reconciles two *demands*: on either side of it stands, at the end of ops that have one layout among them, one that
+//! asks for its own (an access to memory, a product, a reduction). What it would cost to do without the conversion is
+//! found by forbidding any on the way from the one to the other and searching again; the difference is how much dearer
+//! the module gets.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use llopt_dialects::meaning::facts::OpFacts;
+use llopt_dialects::tt::ScanOp;
+use llopt_mlir::ir::{LocationExt, OperationExt, ValueExt};
+use melior::ir::{OperationRef, ValueLike};
+
+use super::catalog::LayoutId;
+use super::cost::{times, units};
+use super::engine::Engine;
+use super::graph::{Node, NodeKind, Use};
+use super::labelling::{IMPOSSIBLE, Problem};
+use super::relation::Relation;
+
+/// The account of a module's layouts. Costs are in cycles of one warp, each as often as what it is of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// What everything costs together.
+    pub cost: f64,
+    /// What no choice among the candidates costs less than.
+    pub bound: f64,
+    /// The conversions that are left, stores and loads of buffers for factors of products included.
+    pub conversions: Vec<Remaining>,
+}
+
+/// A conversion that is left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remaining {
+    /// The op whose layout the tensor has, and the one whose layout is wanted.
+    pub demands: [Place; 2],
+    /// What it costs.
+    pub cost: f64,
+    /// How much dearer the module would be without it; `None` if it cannot do without.
+    pub removal: Option<f64>,
+}
+
+/// An op.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its name.
+    pub op: String,
+    /// `file:line:col`.
+    pub location: String,
+}
+
+impl Place {
+    fn of(operation: OperationRef<'_, '_>) -> Self {
+        let location = operation.loc().file_position();
+        Self {
+            op: operation.name_str().to_owned(),
+            location: location.map_or_else(String::new, |(file, line, column)| {
+                format!("{file}:{line}:{column}")
+            }),
+        }
+    }
+}
+
+/// Whether a node asks for a layout by itself.
+fn demands(node: &Node<'_, '_>) -> bool {
+    let NodeKind::Op(operation, relation, _) = &node.kind else {
+        return false;
+    };
+    node.pinned.is_some()
+        || OpFacts::of(*operation).anchor.is_some()
+        || ScanOp::of(*operation).is_some()
+        || relation.pairs_elements()
+        || matches!(relation, Relation::Dot { .. } | Relation::Reduce { .. })
+}
+
+/// An op that asks for a layout by itself, and the uses on the way to it.
+struct Demand {
+    place: Place,
+    way: Vec<usize>,
+}
+
+impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// The account of what [`Engine::choose`] chooses.
+    pub(super) fn account(&self) -> Account {
+        let candidates = self.candidates();
+        let problem = self.problem(&candidates);
+        let solution = problem.solve();
+        let chosen = candidates.iter().zip(&solution.labels);
+        let labels: Vec<LayoutId> = chosen.map(|(labels, &label)| labels[label]).collect();
+        let mut seen = HashSet::new();
+        let mut conversions = Vec::new();
+        for (number, used) in self.graph.uses.iter().enumerate() {
+            let Some((given, wanted)) =
+                self.ends(used, labels[used.producer], labels[used.consumer])
+            else {
+                continue;
+            };
+            let cost = times(self.conversion(used, given, wanted), used.frequency);
+            let place = used
+                .place
+                .parent_block()
+                .map(|block| block.to_raw().ptr as usize);
+            // Uses that want the same share one.
+            let shared = !seen.insert((used.value.to_raw().ptr as usize, wanted, place));
+            if cost == 0 || cost == IMPOSSIBLE || shared {
+                continue;
+            }
+            let from = self.demand(used.producer, number, &labels, || {
+                used.value.defining_op().unwrap_or(used.operation)
+            });
+            let to = self.demand(used.consumer, number, &labels, || used.operation);
+            let mut without = problem.clone();
+            for &way in from.way.iter().chain([&number]).chain(&to.way) {
+                self.forbid(&mut without, &candidates, &self.graph.uses[way]);
+            }
+            let without = without.solve().cost;
+            conversions.push(Remaining {
+                demands: [from.place, to.place],
+                cost: units(cost),
+                removal: (without != IMPOSSIBLE)
+                    .then(|| units(without.saturating_sub(solution.cost))),
+            });
+        }
+        Account {
+            cost: units(solution.cost),
+            bound: units(solution.bound),
+            conversions,
+        }
+    }
+
+    /// The layout that an operand has, and the one that is wanted.
+    fn ends(
+        &self,
+        used: &Use<'c, 'a>,
+        producer: LayoutId,
+        consumer: LayoutId,
+    ) -> Option<(LayoutId, LayoutId)> {
+        let nodes = &self.graph.nodes;
+        let given = self.given(&nodes[used.producer], used.shape, producer)?;
+        let wanted = self.wanted(&nodes[used.consumer], used, consumer)?;
+        Some((given, wanted))
+    }
+
+    /// Forbids to convert an operand.
+    fn forbid(&self, problem: &mut Problem, candidates: &[Vec<LayoutId>], used: &Use<'c, 'a>) {
+        let (producers, consumers) = (&candidates[used.producer], &candidates[used.consumer]);
+        problem.add_edge(used.producer, used.consumer, |producer, consumer| {
+            let ends = self.ends(used, producers[producer], consumers[consumer]);
+            match ends {
+                Some((given, wanted)) if self.conversion(used, given, wanted) == 0.0 => 0,
+                _ => IMPOSSIBLE,
+            }
+        });
+    }
+
+    /// The nearest op that asks for a layout by itself, from a node on along uses that convert nothing.
+    fn demand(
+        &self,
+        from: usize,
+        across: usize,
+        labels: &[LayoutId],
+        otherwise: impl Fn() -> OperationRef<'c, 'a>,
+    ) -> Demand {
+        let nodes = &self.graph.nodes;
+        // The node from which each was reached, and along which use.
+        let mut reached: HashMap<usize, (usize, Option<usize>)> = HashMap::new();
+        reached.insert(from, (from, None));
+        let mut queue = VecDeque::from([from]);
+        while let Some(index) = queue.pop_front() {
+            if let Some(operation) = nodes[index].operation().filter(|_| demands(&nodes[index])) {
+                let mut way = Vec::new();
+                let mut at = index;
+                while at != from {
+                    let (before, along) = reached[&at];
+                    way.extend(along);
+                    at = before;
+                }
+                let place = Place::of(operation);
+                return Demand { place, way };
+            }
+            let uses = self.graph.uses.iter().enumerate();
+            let equal = uses.filter_map(|(number, used)| {
+                let other = match index {
+                    _ if number == across => return None,
+                    _ if used.producer == index => used.consumer,
+                    _ if used.consumer == index => used.producer,
+                    _ => return None,
+                };
+                let ends = self.ends(used, labels[used.producer], labels[used.consumer]);
+                let (given, wanted) = ends?;
+                (self.conversion(used, given, wanted) == 0.0).then_some((other, Some(number)))
+            });
+            let products = self.graph.factors.iter();
+            let products = products.filter(|factor| factor.node == index);
+            for (other, along) in equal.chain(products.map(|factor| (factor.product, None))) {
+                reached.entry(other).or_insert_with(|| {
+                    queue.push_back(other);
+                    (index, along)
+                });
+            }
+        }
+        Demand {
+            place: Place::of(otherwise()),
+            way: Vec::new(),
+        }
+    }
+}
