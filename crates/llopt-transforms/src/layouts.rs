@@ -14,6 +14,7 @@ mod candidates;
 mod catalog;
 pub mod coalesced;
 mod combining;
+mod constant;
 mod cost;
 mod engine;
 mod facts;

@@ -20,6 +20,7 @@
 mod artifact;
 mod budget;
 pub mod build;
+mod chosen_layouts;
 mod code_object;
 mod compilation;
 mod compiler;

@@ -16,7 +16,7 @@ use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
 
-use crate::explain;
+use crate::chosen_layouts::ChosenLayouts;
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
 };
@@ -69,7 +69,7 @@ pub(crate) fn assign_layouts(
         Error::unsupported(location_of(operation), operation.name_str(), reason)
     })?;
     if let Some(account) = account {
-        explain::ChosenLayouts::from(account).write(operation);
+        ChosenLayouts::from(account).write(operation);
     }
     Ok(())
 }

@@ -17,9 +17,8 @@ use llopt_dialects::ttg::ConvertLayoutOp;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, Walk};
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use super::graph::op_key;
+use super::constant::retype_constant;
 use super::relation::Relation;
-use super::write::retype_constant;
 
 /// Which ops keep their layouts when the others are chosen anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +73,7 @@ pub(super) struct Pins(HashMap<usize, Pin>);
 impl Pins {
     /// What was noted of an op.
     pub(super) fn of(&self, operation: OperationRef<'_, '_>) -> Option<&Pin> {
-        self.0.get(&op_key(operation))
+        self.0.get(&key(operation))
     }
 
     /// The layout of an operand of an op of which nothing was noted, and which has layouts.
@@ -141,6 +140,10 @@ impl Pin {
     }
 }
 
+fn key(operation: OperationRef<'_, '_>) -> usize {
+    operation.to_raw().ptr as usize
+}
+
 /// The layout of a type.
 fn encoding(tensor: RankedTensor<'_>) -> Option<Encoding> {
     Encoding::from_attribute(tensor.encoding()?).ok()
@@ -165,7 +168,7 @@ pub(super) fn release(functions: &[OperationRef<'_, '_>], keep: Keep) -> Pins {
         if !pin.stays {
             pin.operands.clear();
         }
-        pins.0.insert(op_key(operation), pin);
+        pins.0.insert(key(operation), pin);
     }
     operations.retain(|operation| {
         let Some(conversion) = ConvertLayoutOp::of(*operation).filter(|op| is_plain(*op)) else {

@@ -6,17 +6,17 @@
 
 use std::collections::HashMap;
 
-use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::{RankedTensor, context_of};
 use llopt_dialects::ttg::ConvertLayoutOp;
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk, attr};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr};
 use melior::ir::r#type::FunctionType;
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, Value, ValueLike};
 
 use super::buffer::{self, Buffers};
 use super::catalog::LayoutId;
+use super::constant::retype_constant;
 use super::engine::Engine;
 use super::graph::NodeKind;
 
@@ -40,9 +40,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
                         set(result, catalog.shape(&tensor.shape()), node, label);
                     }
                 }
-                if ConstantOp::of(*operation).is_some() {
-                    retype_constant(*operation);
-                }
+                retype_constant(*operation);
             }
             NodeKind::Carried(values) => {
                 for &value in values {
@@ -122,25 +120,6 @@ fn set_layout(value: Value<'_, '_>, layout: &Encoding) {
     {
         let encoding: Attribute = layout.to_attribute(context_of(value.r#type()));
         value.set_type(tensor.with_encoding(Some(encoding)));
-    }
-}
-
-/// Gives the elements of a constant the type that its result has got.
-pub(super) fn retype_constant(operation: OperationRef<'_, '_>) {
-    if ConstantOp::of(operation).is_none() {
-        return;
-    }
-    let (Some(result), Some(value)) = (operation.result_value(0), operation.attr("value")) else {
-        return;
-    };
-    let retyped = match value.splat_bits() {
-        Some(bits) => attr::splat(result.r#type(), bits),
-        None => value
-            .dense_bits()
-            .and_then(|bits| attr::dense(result.r#type(), &bits)),
-    };
-    if let Some(retyped) = retyped {
-        operation.set_attr("value", retyped);
     }
 }
 

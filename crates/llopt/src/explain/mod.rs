@@ -4,19 +4,19 @@
 //! The decisions are those that code generation followed ([`llopt_codegen::walk::decision`]); nothing is planned a
 //! second time here. JSON has the shape of [`Explanation`]; fields may be added to it, none change.
 
-mod chosen;
 mod plan;
 mod text;
 
-pub use chosen::{ChosenLayouts, Left};
 pub use plan::PlanJson;
+
+pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 
 use llopt_codegen::llvm::machine;
 use llopt_codegen::walk::decision::{
     Choice, Decision, Gather, Port, Product, Reduction, Scan, Site,
 };
 use llopt_layout::plan::{Plan, SharedAccess};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::contain::contained_within;
 use crate::{Error, Options, Source, Timings, compiler, input, session};
@@ -63,15 +63,6 @@ pub struct End {
     pub r#type: String,
     /// The ops at its other end.
     pub ops: Vec<Op>,
-}
-
-/// An op by name and place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Op {
-    /// The name.
-    pub op: String,
-    /// `file:line:col`.
-    pub location: String,
 }
 
 /// Kinds of decisions; `kind` in JSON.

@@ -5,10 +5,17 @@ use llopt_transforms::layouts::{Account, Place};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-use super::Op;
-
 /// The attribute of the module under which it travels.
 const ATTRIBUTE: &str = "llopt.chosen_layouts";
+
+/// An op by name and place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Op {
+    /// The name.
+    pub op: String,
+    /// `file:line:col`.
+    pub location: String,
+}
 
 /// What the chosen layouts cost, in cycles of one warp, each op as often as it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +69,7 @@ impl ChosenLayouts {
     }
 
     /// Takes it from the module; `None` if its layouts came with it.
-    pub(super) fn take(module: OperationRef<'_, '_>) -> Option<Self> {
+    pub(crate) fn take(module: OperationRef<'_, '_>) -> Option<Self> {
         let text = module.discardable_attr(ATTRIBUTE)?.as_str()?;
         let found = serde_json::from_str(text).ok();
         module.remove_attr(ATTRIBUTE);
