@@ -13,12 +13,10 @@ use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::{PassRun, PassSpec};
-use llopt_mlir::rewrite::Rewriter;
-use melior::Context;
-use melior::dialect::arith;
-use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Attribute, Location, Operation, OperationRef, Type, TypeLike, Value, ValueLike};
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use crate::tile_addresses::{TileAddresses, Whole};
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
@@ -73,22 +71,35 @@ fn descriptor_of<'c, 'a>(op: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
 struct Access<'c, 'a> {
     op: OperationRef<'c, 'a>,
     descriptor: tt::MakeTensorDescOp<'c, 'a>,
-    context: &'c Context,
-    location: Location<'c>,
-    rewriter: Rewriter<'c, 'a>,
+    tiles: TileAddresses<'c, 'a>,
 }
 
 impl<'c: 'a, 'a> Access<'c, 'a> {
     fn of(op: OperationRef<'c, 'a>, descriptor: tt::MakeTensorDescOp<'c, 'a>) -> Self {
-        let mut rewriter = Rewriter::new(op.ctx());
-        rewriter.set_before(op);
         Self {
             op,
             descriptor,
-            context: op.ctx(),
-            location: op.loc(),
-            rewriter,
+            tiles: TileAddresses::before(op),
         }
+    }
+
+    /// The pointers to the elements of a block of the type of `like`, and which of them are inside.
+    fn block(
+        &mut self,
+        indices: &[Value<'c, 'a>],
+        rows: Option<Value<'c, 'a>>,
+        like: Value<'c, 'a>,
+    ) -> Option<(Value<'c, 'a>, Value<'c, 'a>)> {
+        let shape = RankedTensor::of(like.r#type())?.shape();
+        let whole = Whole {
+            base: self.descriptor.base(),
+            extents: self.descriptor.shape(),
+            strides: self.descriptor.strides(),
+        };
+        let (pointers, mask) = self
+            .tiles
+            .pointers(&whole, indices, rows, &shape, |_| true)?;
+        Some((pointers, mask?))
     }
 
     /// Replaces the access; leaves it alone if pointers have no such access.
@@ -115,8 +126,8 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
             let source = reduce.src();
             let update = self.update(reduce.kind(), reduce.desc())?;
             let (pointers, mask) = self.block(&reduce.indices(), None, source)?;
-            self.rewriter.insert(tt::AtomicRmwOp::build(
-                self.location,
+            self.tiles.rewriter.insert(tt::AtomicRmwOp::build(
+                self.tiles.location,
                 source.r#type(),
                 update,
                 pointers,
@@ -139,10 +150,10 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
     ) -> Option<Value<'c, 'a>> {
         let tensor = RankedTensor::of(pointers.r#type())?;
         let element = Pointer::of(tensor.element())?.pointee();
-        let outside = self.outside(element)?;
-        let outside = self.splat(outside, &tensor.shape());
-        self.put(tt::LoadOp::build(
-            self.location,
+        let padding = self.descriptor.padding();
+        let outside = self.tiles.outside(padding, element, &tensor.shape())?;
+        self.tiles.put(tt::LoadOp::build(
+            self.tiles.location,
             pointers,
             Some(mask),
             Some(outside),
@@ -155,8 +166,8 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
     }
 
     fn store(&mut self, pointers: Value<'c, 'a>, value: Value<'c, 'a>, mask: Value<'c, 'a>) {
-        self.rewriter.insert(tt::StoreOp::build(
-            self.location,
+        self.tiles.rewriter.insert(tt::StoreOp::build(
+            self.tiles.location,
             pointers,
             value,
             Some(mask),
@@ -188,171 +199,5 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
             (Kind::Xor, true) => tt::RmwOp::Xor,
             _ => return None,
         })
-    }
-
-    /// What an element outside of the tensor reads as.
-    fn outside(&mut self, element: Type<'c>) -> Option<Value<'c, 'a>> {
-        let attribute: Attribute<'c> = if element.is_float() {
-            let nan = self.descriptor.padding() == tt::PaddingOption::Nan;
-            let value = if nan { f64::NAN } else { 0.0 };
-            FloatAttribute::new(self.context, element, value).into()
-        } else {
-            IntegerAttribute::new(element, 0).into()
-        };
-        self.put(arith::constant(self.context, attribute, self.location))
-    }
-
-    /// The pointers to the elements of a block of the type of `like`, and which of them are inside.
-    /// `indices` begin the block, or with `rows` its columns only.
-    fn block(
-        &mut self,
-        indices: &[Value<'c, 'a>],
-        rows: Option<Value<'c, 'a>>,
-        like: Value<'c, 'a>,
-    ) -> Option<(Value<'c, 'a>, Value<'c, 'a>)> {
-        let shape = RankedTensor::of(like.r#type())?.shape();
-        let (extents, strides) = (self.descriptor.shape(), self.descriptor.strides());
-        // A block with fewer dimensions than the tensor has the last ones.
-        let before = extents.len().checked_sub(shape.len())?;
-        let mut base = self.descriptor.base();
-        let base_type = base.r#type();
-        let mut offset: Option<Value<'c, 'a>> = None;
-        let mut mask: Option<Value<'c, 'a>> = None;
-        for dim in 0..extents.len() {
-            let extent = self.wide(extents[dim])?;
-            if dim < before {
-                let index = self.wide(indices[dim])?;
-                let by = self.put(arith::muli(index, strides[dim], self.location))?;
-                base = self.put(tt::AddPtrOp::build(self.location, base, by))?;
-                let inside = self.inside(index, extent, &[])?;
-                let inside = self.splat(inside, &shape);
-                mask = Some(self.both(mask, inside)?);
-                continue;
-            }
-            let axis = dim - before;
-            let index = match rows {
-                Some(rows) if dim == 0 => self.wide(rows)?,
-                _ => {
-                    let first = indices[if rows.is_some() { 0 } else { dim }];
-                    let first = self.wide(first)?;
-                    self.count_from(first, shape[axis])?
-                }
-            };
-            let (index, row) = self.along(index, axis, &shape)?;
-            let stride = self.splat(strides[dim], &row);
-            let by = self.put(arith::muli(index, stride, self.location))?;
-            let by = self.broadcast(by, &shape)?;
-            offset = Some(match offset {
-                Some(sum) => self.put(arith::addi(sum, by, self.location))?,
-                None => by,
-            });
-            let inside = self.inside(index, extent, &row)?;
-            let inside = self.broadcast(inside, &shape)?;
-            mask = Some(self.both(mask, inside)?);
-        }
-        let bases = self.put(tt::SplatOp::build(
-            self.location,
-            RankedTensor::get(&shape, base_type, None),
-            base,
-        ))?;
-        let pointers = self.put(tt::AddPtrOp::build(self.location, bases, offset?))?;
-        Some((pointers, mask?))
-    }
-
-    /// `0 <= index < extent`, where the index is a tensor of this shape, or a number.
-    fn inside(
-        &mut self,
-        index: Value<'c, 'a>,
-        extent: Value<'c, 'a>,
-        shape: &[i64],
-    ) -> Option<Value<'c, 'a>> {
-        let zero = IntegerAttribute::new(self.i64(), 0).into();
-        let zero = self.put(arith::constant(self.context, zero, self.location))?;
-        let (zero, extent) = match shape {
-            [] => (zero, extent),
-            shape => (self.splat(zero, shape), self.splat(extent, shape)),
-        };
-        let (context, location) = (self.context, self.location);
-        let compare = arith::cmpi;
-        let low = compare(context, arith::CmpiPredicate::Sge, index, zero, location);
-        let high = compare(context, arith::CmpiPredicate::Slt, index, extent, location);
-        let (low, high) = (self.put(low)?, self.put(high)?);
-        self.put(arith::andi(low, high, location))
-    }
-
-    fn both(&mut self, one: Option<Value<'c, 'a>>, other: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
-        match one {
-            Some(one) => self.put(arith::andi(one, other, self.location)),
-            None => Some(other),
-        }
-    }
-
-    /// `first, first + 1, …`
-    fn count_from(&mut self, first: Value<'c, 'a>, count: i64) -> Option<Value<'c, 'a>> {
-        let i32 = IntegerType::new(self.context, 32).into();
-        let narrow = RankedTensor::get(&[count], i32, None);
-        let range = self.put(tt::MakeRangeOp::build(self.location, narrow, 0, count))?;
-        let range = self.wide(range)?;
-        let first = self.splat(first, &[count]);
-        self.put(arith::addi(first, range, self.location))
-    }
-
-    /// A vector as a tensor of the rank of `shape` with all extents 1 but that of `axis`; and its shape.
-    fn along(
-        &mut self,
-        vector: Value<'c, 'a>,
-        axis: usize,
-        shape: &[i64],
-    ) -> Option<(Value<'c, 'a>, Vec<i64>)> {
-        let mut row = vec![shape[axis]];
-        let mut value = vector;
-        for other in 0..shape.len() {
-            if other == axis {
-                continue;
-            }
-            // Axes before it are put in front one by one, those behind it at the end.
-            let at = if other < axis { 0 } else { row.len() };
-            row.insert(at, 1);
-            let of = RankedTensor::get(&row, self.i64(), None);
-            value = self.put(tt::ExpandDimsOp::build(self.location, of, value, at as i64))?;
-        }
-        Some((value, row))
-    }
-
-    fn broadcast(&mut self, value: Value<'c, 'a>, shape: &[i64]) -> Option<Value<'c, 'a>> {
-        let tensor = RankedTensor::of(value.r#type())?;
-        if tensor.shape() == shape {
-            return Some(value);
-        }
-        let of = RankedTensor::get(shape, tensor.element(), None);
-        self.put(tt::BroadcastOp::build(self.location, of, value))
-    }
-
-    /// A number for all elements of a shape.
-    fn splat(&mut self, value: Value<'c, 'a>, shape: &[i64]) -> Value<'c, 'a> {
-        let of = RankedTensor::get(shape, value.r#type(), None);
-        self.put(tt::SplatOp::build(self.location, of, value))
-            .unwrap_or(value)
-    }
-
-    /// An integer, or a tensor of them, with 64 bits.
-    fn wide(&mut self, value: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
-        let to = match RankedTensor::of(value.r#type()) {
-            Some(tensor) => tensor.with_element(self.i64()),
-            None => self.i64(),
-        };
-        if value.r#type() == to {
-            return Some(value);
-        }
-        self.put(arith::extsi(value, to, self.location))
-    }
-
-    fn i64(&self) -> Type<'c> {
-        IntegerType::new(self.context, 64).into()
-    }
-
-    /// Inserts an op before the access; answers its result.
-    fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
-        self.rewriter.insert(op).result_value(0)
     }
 }

@@ -9,6 +9,7 @@ pub mod accumulators;
 pub mod allocation;
 pub mod axis;
 pub mod barrier;
+pub mod block_pointers;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
 pub mod f32_dot;
@@ -19,6 +20,7 @@ pub mod loops;
 pub mod products;
 mod program;
 pub mod scaled_dot;
+mod tile_addresses;
 pub mod warp_groups;
 
 /// All passes of this crate.
@@ -28,6 +30,7 @@ pub static PASSES: &[&PassSpec] = &[
     &allocation::global_scratch::ALLOCATE,
     &axis::PRINT_AXIS_INFO,
     &barrier::INSERT_BARRIERS,
+    &block_pointers::REWRITE,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
     &f32_dot::REWRITE,

@@ -21,8 +21,8 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, descriptor_to_copy, descriptor_to_pointer, f32_dot, layouts, legalize,
-    loops, products, scaled_dot, warp_groups,
+    accumulators, barrier, block_pointers, descriptor_to_copy, descriptor_to_pointer, f32_dot,
+    layouts, legalize, loops, products, scaled_dot, warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -252,6 +252,8 @@ const STEPS: &[Step] = {
         )
         .requires(&[P::Inlined])
         .ensures(&[P::PointersForMadeDescriptors]),
+        Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
+            .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", CSE),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(

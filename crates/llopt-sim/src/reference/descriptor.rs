@@ -1,7 +1,8 @@
 //! Tensor descriptors: accesses to blocks of a tensor in global memory, of which the parts outside of the tensor read
 //! as zero or NaN and are never written.
 //!
-//! A block with fewer dimensions than the tensor has its last ones. Copies beside the program are complete at once, so
+//! A block with fewer dimensions than the tensor has its last ones. A pointer to a tile is the same tensor and where the
+//! tile begins; an access through it checks only the dimensions that it names. Copies beside the program are complete at once, so
 //! that barriers in memory and waits mean nothing here.
 
 use std::rc::Rc;
@@ -31,12 +32,13 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// The address of an element; `None` outside of the tensor.
-    fn address(&self, at: &[i64]) -> Option<u64> {
+    /// The address of an element; `None` outside of the tensor, as far as that is checked.
+    fn address(&self, at: &[i64], unchecked: &[usize]) -> Option<u64> {
         let inside = at
             .iter()
             .zip(&self.shape)
-            .all(|(c, extent)| (0..*extent).contains(c));
+            .enumerate()
+            .all(|(dim, (c, extent))| unchecked.contains(&dim) || (0..*extent).contains(c));
         let offset: i64 = at.iter().zip(&self.strides).map(|(c, s)| c * s).sum();
         inside.then(|| self.base.wrapping_add(offset as u64))
     }
@@ -57,6 +59,10 @@ struct Places {
     begin: Vec<i64>,
     /// Rows of a block whose rows are picked.
     rows: Option<Vec<i64>>,
+    /// Dimensions in which nobody asks whether an element is inside.
+    unchecked: Vec<usize>,
+    /// Whether what lies outside may be read as anything.
+    open: bool,
 }
 
 impl Places {
@@ -95,6 +101,29 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 nan: op.padding() == tt::PaddingOption::Nan,
             };
             return Ok(Some(vec![Value::Descriptor(Rc::new(descriptor))]));
+        }
+        if let Some(op) = tt::MakeTensorPtrOp::of(op) {
+            let base = self.tensor(op.base())?;
+            let Element::Pointer(bytes) = base.element else {
+                return unknown("a tile of something that is no pointer");
+            };
+            let strides = self.numbers(&op.strides())?;
+            let whole = Descriptor {
+                base: base.only()?,
+                shape: self.numbers(&op.shape())?,
+                strides: strides.into_iter().map(|s| s * i64::from(bytes)).collect(),
+                nan: false,
+            };
+            let begin = self.numbers(&op.offsets())?;
+            return Ok(Some(vec![Value::Tile(Rc::new(whole), begin)]));
+        }
+        if let Some(op) = tt::AdvanceOp::of(op) {
+            let (whole, mut begin) = self.tile(op.ptr())?;
+            for (at, by) in begin.iter_mut().zip(self.numbers(&op.offsets())?) {
+                // Offsets have 32 bits.
+                *at = i64::from((*at as i32).wrapping_add(by as i32));
+            }
+            return Ok(Some(vec![Value::Tile(whole, begin)]));
         }
         if let Some(op) = ttg::GlobalScratchAllocOp::of(op) {
             // Nobody looks at the address: what is made there is found by it.
@@ -204,6 +233,8 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             shape: shape_of(like.r#type()),
             begin: self.numbers(indices)?,
             rows: None,
+            unchecked: Vec::new(),
+            open: false,
         };
         if places.shape.len() > places.begin.len() {
             return unknown("a block with more dimensions than the tensor");
@@ -223,6 +254,8 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             shape: shape_of(like.r#type()),
             begin: vec![0, self.tensor(column)?.signed()?],
             rows: Some(rows.into_iter().map(|row| sext(row, 32)).collect()),
+            unchecked: Vec::new(),
+            open: false,
         })
     }
 
@@ -239,13 +272,21 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         places: &Places,
         like: Handle<'c, 'a>,
     ) -> Interpreted<Tensor> {
-        let descriptor = self.descriptor(descriptor)?;
+        self.load_places(&*self.descriptor(descriptor)?, places, like)
+    }
+
+    fn load_places(
+        &self,
+        descriptor: &Descriptor,
+        places: &Places,
+        like: Handle<'c, 'a>,
+    ) -> Interpreted<Tensor> {
         let Some(element) = Element::of_tensor(like.r#type()) else {
             return unknown(format!("a block of type {}", like.r#type()));
         };
         let entries = places
             .all()
-            .map(|at| match descriptor.address(&at) {
+            .map(|at| match descriptor.address(&at, &places.unchecked) {
                 Some(address) => {
                     self.check(address, element, false)?;
                     Ok(Entry {
@@ -253,7 +294,10 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                         bound: self.doubts.at(address),
                     })
                 }
-                None => Ok(Entry::from(descriptor.outside(element))),
+                None => Ok(Entry {
+                    bits: descriptor.outside(element),
+                    bound: if places.open { f64::INFINITY } else { 0.0 },
+                }),
             })
             .collect::<Interpreted<Vec<Entry>>>()?;
         let shape = places.shape.clone();
@@ -267,13 +311,23 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         source: &Tensor,
         reduce: Option<tt::DescriptorReduceKind>,
     ) -> Interpreted<Option<Vec<Value>>> {
-        let descriptor = self.descriptor(handle)?;
-        let element = source.element;
         let operation = reduce
-            .map(|kind| reduction(kind, element, is_signed(handle.r#type())))
+            .map(|kind| reduction(kind, source.element, is_signed(handle.r#type())))
             .transpose()?;
+        self.store_places(&*self.descriptor(handle)?, places, source, operation)?;
+        Ok(Some(Vec::new()))
+    }
+
+    fn store_places(
+        &self,
+        descriptor: &Descriptor,
+        places: &Places,
+        source: &Tensor,
+        operation: Option<AtomicOp>,
+    ) -> Interpreted<()> {
+        let element = source.element;
         for (position, at) in places.all().enumerate() {
-            let Some(address) = descriptor.address(&at) else {
+            let Some(address) = descriptor.address(&at, &places.unchecked) else {
                 continue;
             };
             self.check(address, element, true)?;
@@ -297,7 +351,46 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 }
             }
         }
-        Ok(Some(Vec::new()))
+        Ok(())
+    }
+
+    /// A pointer to a tile and where the tile begins.
+    fn tile(&self, handle: Handle<'c, 'a>) -> Interpreted<(Rc<Descriptor>, Vec<i64>)> {
+        match self.get(handle)? {
+            Value::Tile(whole, begin) => Ok((whole, begin)),
+            other => unknown(format!("{other:?} as a pointer to a tile")),
+        }
+    }
+
+    /// The places of a tile that is checked in these dimensions.
+    fn tile_at(begin: Vec<i64>, like: Handle<'c, 'a>, checked: &[i32]) -> Places {
+        let unchecked = (0..begin.len()).filter(|&dim| !checked.contains(&(dim as i32)));
+        Places {
+            shape: shape_of(like.r#type()),
+            unchecked: unchecked.collect(),
+            begin,
+            rows: None,
+            open: false,
+        }
+    }
+
+    /// `tt.load` through a pointer to a tile.
+    pub(super) fn load_tile(&self, load: tt::LoadOp<'c, 'a>) -> Interpreted<Tensor> {
+        let (whole, begin) = self.tile(load.ptr())?;
+        let whole = Descriptor {
+            nan: load.padding() == Some(tt::PaddingOption::Nan),
+            ..(*whole).clone()
+        };
+        let mut places = Self::tile_at(begin, load.result(), &load.boundary_check());
+        places.open = load.padding().is_none();
+        self.load_places(&whole, &places, load.result())
+    }
+
+    /// `tt.store` through a pointer to a tile.
+    pub(super) fn store_tile(&self, store: tt::StoreOp<'c, 'a>) -> Interpreted<()> {
+        let (whole, begin) = self.tile(store.ptr())?;
+        let places = Self::tile_at(begin, store.value(), &store.boundary_check());
+        self.store_places(&whole, &places, &self.tensor(store.value())?, None)
     }
 }
 

@@ -91,18 +91,18 @@ fn of_tiles(op: tt::Op<'_, '_>) -> Room {
         Op::ElementwiseInlineAsm(_) => Room::Assembly,
         Op::Dot(_) | Op::DotScaled(_) => Room::Product,
         Op::Load(_) | Op::Store(_) | Op::AtomicRmw(_) | Op::AtomicCas(_) => Room::Memory,
-        Op::MakeTensorDesc(_)
+        Op::MakeTensorPtr(_)
+        | Op::Advance(_)
+        | Op::MakeTensorDesc(_)
         | Op::DescriptorLoad(_)
         | Op::DescriptorStore(_)
         | Op::DescriptorReduce(_)
         | Op::DescriptorGather(_)
         | Op::DescriptorScatter(_) => Room::Descriptor,
         Op::Print(_) => Room::Nothing,
-        Op::Func(_)
-        | Op::MakeTensorPtr(_)
-        | Op::Advance(_)
-        | Op::GridDependencyWait(_)
-        | Op::GridDependencyLaunchDependents(_) => Room::Unknown,
+        Op::Func(_) | Op::GridDependencyWait(_) | Op::GridDependencyLaunchDependents(_) => {
+            Room::Unknown
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Loads, stores and atomics of global memory; shared memory as arrays with views.
 
+use llopt_dialects::tables::types::Pointer;
 use llopt_dialects::{Op, amdg, tt, ttg};
-use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
 use melior::ir::{OperationRef, Value as Handle, ValueLike};
 
 use crate::machine::bytecode::AtomicOp;
@@ -13,6 +14,11 @@ use super::value::{
 };
 use super::{Interpreted, Program, unknown, wrong};
 
+/// Whether a value is a pointer to a tile.
+fn is_tile(value: Handle<'_, '_>) -> bool {
+    Pointer::of(value.r#type()).is_some_and(|of| of.pointee().is_tensor())
+}
+
 impl<'c, 'a> Program<'c, 'a, '_> {
     pub(super) fn memory_operation(
         &mut self,
@@ -20,6 +26,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
     ) -> Interpreted<Option<Vec<Value>>> {
         let op = typed.operation();
         if let Some(load) = tt::LoadOp::of(op) {
+            if is_tile(load.ptr()) {
+                return self.load_tile(load).map(tensor);
+            }
             let pointers = self.tensor(load.ptr())?;
             let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
             let element = element_of(op)?;
@@ -28,6 +37,10 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 .map(tensor);
         }
         if let Some(store) = tt::StoreOp::of(op) {
+            if is_tile(store.ptr()) {
+                self.store_tile(store)?;
+                return Ok(Some(Vec::new()));
+            }
             let (pointers, values) = (self.tensor(store.ptr())?, self.tensor(store.value())?);
             let mask = self.optional(store.mask())?;
             self.store(&pointers, &values, mask.as_ref())?;

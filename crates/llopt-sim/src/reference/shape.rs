@@ -249,7 +249,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         match self.get(handle)? {
             Value::Tensor(tensor) => Ok(tensor),
             Value::View(view) => Ok(self.read_view(&view)),
-            Value::Token | Value::Descriptor(_) => {
+            Value::Token | Value::Descriptor(_) | Value::Tile(..) => {
                 unknown(format!("an operand of type {}", handle.r#type()))
             }
         }

@@ -132,6 +132,8 @@ pub(super) enum Value {
     View(View),
     /// A tensor in global memory.
     Descriptor(Rc<Descriptor>),
+    /// A pointer to a tile: a tensor in memory and where the tile begins.
+    Tile(Rc<Descriptor>, Vec<i64>),
     /// A token of asynchronous operations, all of which complete at once.
     Token,
 }
@@ -141,7 +143,7 @@ impl Value {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Tensor(tensor) => 8 * (tensor.data.len() + tensor.bound.len()) as u64,
-            Self::View(_) | Self::Descriptor(_) | Self::Token => 0,
+            Self::View(_) | Self::Descriptor(_) | Self::Tile(..) | Self::Token => 0,
         }
     }
 }
