@@ -13,6 +13,7 @@
 //! belong to.
 
 mod accesses;
+mod node;
 pub mod placement;
 mod separation;
 

@@ -14,7 +14,7 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::{Axis, Fragment, amdgpu, nvptx};
+use super::{Axis, Fragment};
 use crate::arch::Family;
 use crate::feature::Available;
 use crate::{Feature, Target};
@@ -214,30 +214,9 @@ impl Target {
     }
 }
 
-/// The matrix instructions of a target, in the order of their tables.
-pub fn instructions(target: Target) -> impl Iterator<Item = &'static MatrixInstruction> {
-    [amdgpu::INSTRUCTIONS, nvptx::INSTRUCTIONS]
-        .into_iter()
-        .flatten()
-        .copied()
-        .flatten()
-        .filter(move |row| row.exists_on(target))
-}
-
-/// The matrix instructions of a target that multiply these elements and add in `accumulator`'s type.
-pub fn instructions_for(
-    target: Target,
-    a: MatrixElement,
-    b: MatrixElement,
-    accumulator: MatrixElement,
-) -> impl Iterator<Item = &'static MatrixInstruction> {
-    instructions(target).filter(move |row| {
-        [row.a.element, row.b.element, row.accumulator.element] == [a, b, accumulator]
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{amdgpu, instructions, nvptx};
     use super::*;
     use std::collections::HashSet;
 
@@ -305,6 +284,7 @@ mod tests {
 
 #[cfg(test)]
 mod division {
+    use super::super::instructions;
     use super::*;
     use llopt_layout::matrix_product::{Matrices, divide};
 

@@ -45,14 +45,13 @@
 
 mod accumulation;
 pub mod amdgpu;
+mod available;
 mod instruction;
 pub mod nvptx;
 
 pub use accumulation::{Accumulation, AccumulatorOrder, SumRounding, accumulation};
-pub use instruction::{
-    BlockScale, MatrixElement, MatrixInstruction, Operand, OperandPlace, instructions,
-    instructions_for,
-};
+pub use available::{instructions, instructions_for};
+pub use instruction::{BlockScale, MatrixElement, MatrixInstruction, Operand, OperandPlace};
 
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 

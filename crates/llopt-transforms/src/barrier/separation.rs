@@ -37,7 +37,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::rc::Rc;
 
-use super::placement::{Access, Node};
+use super::node::{Access, Node};
 
 /// A class of accesses; [`UNKNOWN`] or a position in [`Separation::accesses`], counted from one.
 type Class = u32;

@@ -125,20 +125,6 @@ const KNOWN: &[(&[&str], &str)] = &[
         ],
         "the translation of a text picks the family of each instruction, and the families write into the translation",
     ),
-    (
-        &[
-            "crates/llopt-target/src/matrix/instruction.rs",
-            "crates/llopt-target/src/matrix/nvptx.rs",
-        ],
-        "an instruction names its fragments, which the table of a vendor has, and the table finds by instruction",
-    ),
-    (
-        &[
-            "crates/llopt-transforms/src/barrier/placement.rs",
-            "crates/llopt-transforms/src/barrier/separation.rs",
-        ],
-        "what separates two accesses is said of the nodes of the graph in which barriers are placed",
-    ),
 ];
 
 /// One source file of a crate.
