@@ -107,6 +107,19 @@ pub fn convert_floats<'ctx>(
     values: &[V<'ctx>],
 ) -> Option<Vec<V<'ctx>>> {
     match (from, to) {
+        // One instruction rounds two singles into a word, which is how operands and memory take them.
+        (Element::F32, Element::F16 | Element::Bf16)
+            if rounding == Rounding::NearestEven
+                && values.len() > 1
+                && target.has(Feature::Bf16Round) =>
+        {
+            let name = match to {
+                Element::F16 => "llvm.nvvm.ff2f16x2.rn",
+                _ => "llvm.nvvm.ff2bf16x2.rn",
+            };
+            let pair = |low, high| e.unpack(e.intrinsic(name, &[], &[high, low]));
+            Some(in_pairs(values, pair))
+        }
         (Element::F32, Element::F16) => {
             let name = match rounding {
                 Rounding::NearestEven => return None,
