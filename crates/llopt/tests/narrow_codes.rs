@@ -1,4 +1,4 @@
-//! Every byte, as an integer and as two floats of four bits, becomes the float of sixteen bits that it stands for.
+//! Every byte, as an integer, as a float of eight bits and as two of four, becomes the float of sixteen bits that it stands for.
 
 use llopt::sim::{self, Argument, Machine};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
@@ -101,6 +101,25 @@ fn floats_of_four_bits() {
         let text = kernel("ttg.fp4_to_fp %bytes {axis = 0 : i32}", 2, float);
         for target in TARGETS.map(|name| Target::parse(name).unwrap()) {
             assert_eq!(widened(&text, target, 512), expected, "{float} on {target}");
+        }
+    }
+}
+
+#[test]
+fn floats_of_eight_bits_that_are_upper_bytes() {
+    let bitcast = "%codes = tt.bitcast %bytes : tensor<256xi8, #of> -> tensor<256xf8E5M2, #of>";
+    let text = kernel("tt.fp_to_fp %codes", 1, "f16")
+        .replace("%wide = ", &format!("{bitcast}\n    %wide = "))
+        .replace("tensor<256xi8, #of> to", "tensor<256xf8E5M2, #of> ->");
+    for target in TARGETS.map(|name| Target::parse(name).unwrap()) {
+        let halves = widened(&text, target, 256);
+        for (byte, half) in (0..=u8::MAX).zip(halves) {
+            let is_nan = half & 0x7c00 == 0x7c00 && half & 0x3ff != 0;
+            if byte & 0x7f > 0x7c {
+                assert!(is_nan, "{byte:#x} on {target} is {half:#x}");
+            } else {
+                assert_eq!(half, u16::from(byte) << 8, "{byte:#x} on {target}");
+            }
         }
     }
 }

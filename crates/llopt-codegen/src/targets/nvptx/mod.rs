@@ -15,7 +15,7 @@ mod shared;
 mod warp_group;
 mod widen;
 
-use llopt_plan::element::Element;
+use llopt_plan::element::{Element, Float8};
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::{Feature, Target};
 
@@ -24,6 +24,7 @@ use crate::targets::hooks::{
     Access, AssemblyRules, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math,
     MatrixAccess, MatrixHooks, PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
 };
+use crate::values::words::packed;
 
 /// The hooks of NVIDIA's architectures.
 pub struct Nvptx {
@@ -258,6 +259,16 @@ impl Hooks for Nvptx {
         rounding: Rounding,
         values: &[V<'ctx>],
     ) -> Option<Vec<V<'ctx>>> {
+        if (from, to) == (Element::Float8(Float8::E5M2), Element::F16) && values.len() > 1 {
+            let of_word = |four: &[V<'ctx>]| {
+                let words = packed(e, self, four, four.len());
+                let halves = words
+                    .into_iter()
+                    .flat_map(|word| widen::widen_e5m2(e, word));
+                halves.take(four.len()).collect::<Vec<_>>()
+            };
+            return Some(values.chunks(4).flat_map(of_word).collect());
+        }
         elementwise::convert_floats(e, self.target, from, to, rounding, values)
     }
 

@@ -1,4 +1,4 @@
-//! Integers of eight bits and floats of four to floats of sixteen, by words, without a conversion instruction.
+//! Integers and floats of eight bits and floats of four to floats of sixteen, by words, without a conversion instruction.
 //!
 //! The units that convert take one number at a time. What they do to so few bits, permutes of bytes and arithmetic on
 //! pairs do as well:
@@ -7,6 +7,7 @@
 //!   subtraction takes 2^p off. The mantissa of `f16` holds eight bits, so the integer is made non-negative first. That
 //!   of `bf16` holds seven: the low seven bits of the integer give 128 + low, and its sign bit falls on the lowest bit of
 //!   the exponent of what is subtracted, which is 128, or 256 where the integer is negative. Both are exact.
+//! * A float of eight bits with the exponent of `f16` (e5m2) is the upper byte of one, whatever it is.
 //! * A float of four bits is one of eight magnitudes and a sign. `prmt` looks up four bytes at once in a table of eight,
 //!   for the digits of its selector are codes as they lie in a word; only their signs have to be taken off, which it
 //!   would read as a request to spread a sign. The signs are spread to bytes and put back.
@@ -60,6 +61,17 @@ pub fn widen_int8<'ctx>(
             .flat_map(|pair| e.unpack(pair))
             .collect(),
     )
+}
+
+/// The four floats of eight bits (e5m2) of a word, the lowest first, as `f16`.
+pub fn widen_e5m2<'ctx>(e: &Emitter<'ctx>, codes: V<'ctx>) -> Vec<V<'ctx>> {
+    let pairs = e.vector(Element::F16.llvm(e.context), 2).into();
+    let spread =
+        [[4, 0, 4, 1], [4, 2, 4, 3]].map(|places| permute_bytes(e, codes, e.i32(0), places));
+    spread
+        .into_iter()
+        .flat_map(|pair| e.unpack(e.bitcast(pair, pairs)))
+        .collect()
 }
 
 /// The eight floats of four bits (e2m1) of a word, the lowest first, as `f16` or `bf16`.
