@@ -93,8 +93,7 @@ def TT_ReshapeOp : TT_Op<"reshape", [
 }
 
 def TT_BroadcastOp : TT_Op<"broadcast", [
-    Pure, SameOperandsAndResultElementType, SameOperandsAndResultEncoding,
-    Layouts<"Same">
+    Pure, SameOperandsAndResultElementType, Layouts<"Same">
 ]> {
   let summary = "Repeats a tensor along its dimensions of extent 1";
   let description = "";

@@ -215,6 +215,43 @@ proptest! {
         );
     }
 
+    /// What stays in threads is what every thread finds in its own registers, element by element.
+    #[test]
+    fn stays_in_threads(
+        (held, wanted, to) in (1..4usize).prop_flat_map(|rank| {
+            let small = prop::collection::vec(power(3).prop_map(i64::from), rank);
+            (blocked(rank), blocked(rank), small)
+        }),
+        repeated in prop::collection::vec(any::<bool>(), 3),
+        alike in any::<bool>(),
+    ) {
+        let wanted = if alike { held.clone() } else { wanted };
+        let from: Vec<i64> = to.iter().zip(&repeated).map(|(&extent, &one)| if one { 1 } else { extent }).collect();
+        let (has, needs) = (map(&held, &from), map(&wanted, &to));
+        let threads = |layout: &LinearLayout| -> u32 {
+            [Dim::LANE, Dim::WARP, Dim::BLOCK].map(|dim| layout.in_dim_size_log2(dim)).iter().sum()
+        };
+        prop_assume!([Dim::LANE, Dim::WARP, Dim::BLOCK].iter().all(|dim| {
+            has.in_dim_size_log2(*dim) == needs.in_dim_size_log2(*dim)
+        }));
+        // Places in order, with registers fastest: those of a thread follow each other.
+        let by_thread = |encoding: &Encoding, layout: &LinearLayout, shape: &[i64]| {
+            let registers = 1usize << (layout.total_in_size_log2() - threads(layout));
+            let all = elements(encoding, shape);
+            all.chunks(registers).map(<[_]>::to_vec).collect::<Vec<_>>()
+        };
+        let own = by_thread(&held, &has, &from);
+        let needed = by_thread(&wanted, &needs, &to);
+        let expected = own.iter().zip(&needed).all(|(own, needed)| {
+            needed.iter().all(|element| {
+                let coordinates = element.iter().zip(&from);
+                let meant: Vec<i64> = coordinates.map(|(&at, &extent)| if extent == 1 { 0 } else { at }).collect();
+                own.contains(&meant)
+            })
+        });
+        prop_assert_eq!(transfer::stays_in_threads(&held, &from, &wanted, &to), expected);
+    }
+
     /// A reshape and the one back; elements keep their row-major number.
     #[test]
     fn reshape((encoding, shape) in tensors(1..4), split in prop::collection::vec(any::<prop::sample::Index>(), 14)) {

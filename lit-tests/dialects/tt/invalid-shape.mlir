@@ -65,6 +65,19 @@ tt.func @broadcast_rank(%x: tensor<4xf32>) {
 
 // -----
 
+#row = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+#column = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  // A lane of the result needs an element that another lane of the operand has.
+  tt.func @broadcast_moves(%x: tensor<32x1xf32, #column>) {
+    // expected-error @+1 {{'tt.broadcast' op the layout of the result, #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>, moves elements between threads; the operand has #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>}}
+    %0 = tt.broadcast %x : tensor<32x1xf32, #column> -> tensor<32x32xf32, #row>
+    tt.return
+  }
+}
+
+// -----
+
 tt.func @cat(%x: tensor<4xf32>) {
   // expected-error @+1 {{'tt.cat' op the result has 16 elements, the operands have 4 each}}
   %0 = tt.cat %x, %x : tensor<4xf32> -> tensor<16xf32>

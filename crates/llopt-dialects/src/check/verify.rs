@@ -12,6 +12,7 @@
 //! knows, before.
 
 use crate::{
+    check::infer,
     tables::access,
     tables::definition::{
         AttributeField, AttributeKind, Groups, Multiplicity, OpDefinition, OpTrait, Presence,
@@ -347,13 +348,18 @@ fn same_encoding(
 ) -> Result<(), Complaint> {
     let mut first: Option<(Place, Attribute<'_>)> = None;
     for (name, r#type) in named_types(operation, results) {
-        let Some(encoding) = tensor_of(r#type, through_pointers).and_then(RankedTensor::encoding)
-        else {
+        let Some(tensor) = tensor_of(r#type, through_pointers) else {
+            continue;
+        };
+        let Some(encoding) = tensor.encoding() else {
             continue;
         };
         match &first {
             None => first = Some((name, encoding)),
-            Some((first_name, known)) if *known != encoding => {
+            // Two spellings of one map are one layout.
+            Some((first_name, known))
+                if !infer::same_encoding(Some(*known), Some(encoding), tensor.extents()) =>
+            {
                 let what = if results {
                     "all operands and results"
                 } else {

@@ -15,6 +15,7 @@ use crate::layout::encoding::{
     Blocked, CgaLayout, DotOperand, Encoding, EncodingError, Linear, PaddedShared, SharedLinear,
     Slice, SwizzledShared,
 };
+use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 
 /// Why a layout cannot be carried over.
@@ -91,6 +92,48 @@ pub fn are_equal(left: &Encoding, right: &Encoding, shape: &[i64]) -> bool {
             (left.linear_layout(&shape), right.linear_layout(&shape)),
             (Ok(left), Ok(right)) if left == right
         )
+}
+
+/// Whether no element moves between threads where a tensor of shape `from`, laid out as `held`, becomes one of shape `to`,
+/// laid out as `wanted`: each thread has the elements that it needs, in whichever registers. Along dimensions in which
+/// `from` has one element, that one is meant by all coordinates.
+pub fn stays_in_threads(held: &Encoding, from: &[i64], wanted: &Encoding, to: &[i64]) -> bool {
+    let (Ok(held), Ok(wanted)) = (
+        held.linear_layout(&extents(from)),
+        wanted.linear_layout(&extents(to)),
+    ) else {
+        return false;
+    };
+    // The number of the operand's element, in row-major order, that a bit of a place adds.
+    let number = |layout: &LinearLayout, dim: Dim, bit: u32| {
+        if bit >= layout.in_dim_size_log2(dim) {
+            return 0;
+        }
+        let axes = small(from).into_iter().zip(layout.out_dims());
+        axes.fold(0u32, |number, (extent, axis)| match extent {
+            1 => number,
+            extent => {
+                let coordinate = layout.basis_entry(dim, bit, *axis);
+                number.wrapping_mul(extent).wrapping_add(coordinate)
+            }
+        })
+    };
+    let bits = |layout: &LinearLayout, dim: Dim| 0..layout.in_dim_size_log2(dim);
+    let registers: Vec<u32> = bits(&held, Dim::REGISTER)
+        .map(|bit| number(&held, Dim::REGISTER, bit))
+        .collect();
+    let registers = Echelon::of(&registers);
+    let needed = bits(&wanted, Dim::REGISTER).map(|bit| number(&wanted, Dim::REGISTER, bit));
+    let elsewhere = [Dim::LANE, Dim::WARP, Dim::BLOCK]
+        .into_iter()
+        .flat_map(|dim| {
+            let bits = bits(&held, dim).end.max(bits(&wanted, dim).end);
+            (0..bits).map(move |bit| (dim, bit))
+        })
+        .map(|(dim, bit)| number(&held, dim, bit) ^ number(&wanted, dim, bit));
+    needed
+        .chain(elsewhere)
+        .all(|element| registers.contains(element))
 }
 
 /// The first candidate with this layout, else the layout itself.

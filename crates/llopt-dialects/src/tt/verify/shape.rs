@@ -72,7 +72,7 @@ pub fn unsplat(operation: UnsplatOp<'_, '_>) -> Verified {
 }
 
 /// Equal number of elements; both sides have a layout or neither; unless elements may be
-/// reordered, the layouts hold every element in the same place.
+/// reordered, the layouts hold every element in the same threads.
 pub fn reshape(operation: ReshapeOp<'_, '_>) -> Verified {
     let source = tensor(operation.src())?;
     let result = tensor(operation.result())?;
@@ -99,6 +99,9 @@ pub fn reshape(operation: ReshapeOp<'_, '_>) -> Verified {
         return Ok(());
     };
     let expected = transfer::reshape(&before, &from, &to).map_err(complaint)?;
+    if transfer::stays_in_threads(&expected, &to, &after, &to) {
+        return Ok(());
+    }
     expect_layout(&expected, &after, &to, operation.operation())
 }
 
@@ -120,10 +123,10 @@ fn expect_layout(
     )))
 }
 
-/// Equal ranks; extents differ only where the operand has 1.
+/// Equal ranks; extents differ only where the operand has 1; the layouts hold every element in the same threads.
 pub fn broadcast(operation: BroadcastOp<'_, '_>) -> Verified {
-    let from = tensor(operation.src())?.shape();
-    let to = tensor(operation.result())?.shape();
+    let (source, result) = (tensor(operation.src())?, tensor(operation.result())?);
+    let (from, to) = (source.shape(), result.shape());
     if from.len() != to.len() {
         return Err(Complaint::new(format!(
             "the operand has rank {}, the result {}",
@@ -138,7 +141,24 @@ pub fn broadcast(operation: BroadcastOp<'_, '_>) -> Verified {
             )));
         }
     }
-    Ok(())
+    if source.encoding() == result.encoding() {
+        return Ok(());
+    }
+    let (Some(before), Some(after)) = (
+        encoding_of(source).map_err(complaint)?,
+        encoding_of(result).map_err(complaint)?,
+    ) else {
+        return Ok(());
+    };
+    if transfer::stays_in_threads(&before, &from, &after, &to) {
+        return Ok(());
+    }
+    let context = access::context(operation.operation());
+    Err(Complaint::new(format!(
+        "the layout of the result, {}, moves elements between threads; the operand has {}",
+        after.to_attribute(context),
+        before.to_attribute(context)
+    )))
 }
 
 /// The result has the elements of both operands.
