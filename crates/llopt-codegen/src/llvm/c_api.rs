@@ -10,21 +10,23 @@ use inkwell::builder::Builder;
 use inkwell::context::{AsContextRef, Context};
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::{
-    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope,
-    LLVMBuildGEP2, LLVMConstIntGetSExtValue, LLVMConstIntGetZExtValue,
-    LLVMCreateMemoryBufferWithContentsOfFile, LLVMDisposeMessage, LLVMGetCalledValue,
-    LLVMGetGEPSourceElementType, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
-    LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
-    LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetIntTypeWidth,
-    LLVMGetMDKindIDInContext, LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID,
-    LLVMGetTypeKind, LLVMIsABinaryOperator, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst,
-    LLVMIsAInlineAsm, LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue,
-    LLVMReplaceAllUsesWith, LLVMSetIsDisjoint, LLVMSetMetadata, LLVMSetNSW, LLVMSetNUW,
-    LLVMSetOperand, LLVMTypeOf,
+    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildBinOp, LLVMBuildCast,
+    LLVMBuildFenceSyncScope, LLVMBuildGEP2, LLVMBuildOr, LLVMConstInt, LLVMConstIntGetSExtValue,
+    LLVMConstIntGetZExtValue, LLVMCreateMemoryBufferWithContentsOfFile, LLVMDisposeMessage,
+    LLVMGetBasicBlockParent, LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetGlobalParent,
+    LLVMGetInlineAsm, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString,
+    LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects,
+    LLVMGetInstructionOpcode, LLVMGetInstructionParent, LLVMGetIntTypeWidth, LLVMGetIsDisjoint,
+    LLVMGetMDKindIDInContext, LLVMGetNSW, LLVMGetNUW, LLVMGetNumOperands, LLVMGetOperand,
+    LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsABinaryOperator, LLVMIsACastInst,
+    LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMMDNodeInContext2,
+    LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMReplaceAllUsesWith, LLVMSetIsDisjoint,
+    LLVMSetMetadata, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
-use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMMetadataRef};
+use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMMetadataRef, LLVMValueRef};
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
+use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target, TargetMachine};
@@ -320,6 +322,137 @@ pub fn move_constant_outwards<'ctx>(builder: &Builder<'ctx>, address: Instructio
     }
 }
 
+/// Makes `(x | c) | y`, where no two have a bit in common, into `(x | y) | c`, and makes one constant of two.
+///
+/// Requires: `builder` is of the instruction's context.
+pub fn gather_constants<'ctx>(builder: &Builder<'ctx>, sum: InstructionValue<'ctx>) {
+    builder.position_before(&sum);
+    // SAFETY: kinds are checked before operands are used, and what replaces the instruction has its type and value.
+    unsafe {
+        let sum = sum.as_value_ref();
+        let disjoint = |value| {
+            !LLVMIsABinaryOperator(value).is_null()
+                && LLVMGetInstructionOpcode(value) == LLVMOpcode::LLVMOr
+                && LLVMGetIsDisjoint(value) != 0
+        };
+        if !disjoint(sum)
+            || LLVMGetTypeKind(LLVMTypeOf(sum)) != LLVMTypeKind::LLVMIntegerTypeKind
+            || LLVMGetIntTypeWidth(LLVMTypeOf(sum)) > 64
+        {
+            return;
+        }
+        // What varies, if anything, and the constant.
+        let parts = |value| {
+            let constant = |value| {
+                let is_constant = !LLVMIsAConstantInt(value).is_null();
+                is_constant.then(|| LLVMConstIntGetZExtValue(value))
+            };
+            if let Some(constant) = constant(value) {
+                return (None, constant);
+            }
+            if disjoint(value)
+                && let Some(constant) = constant(LLVMGetOperand(value, 1))
+            {
+                return (Some(LLVMGetOperand(value, 0)), constant);
+            }
+            (Some(value), 0)
+        };
+        let (one, first) = parts(LLVMGetOperand(sum, 0));
+        let (other, second) = parts(LLVMGetOperand(sum, 1));
+        let is_gathered = other.is_none() && first == 0;
+        if first | second == 0 || is_gathered {
+            return;
+        }
+        let or = |a, b| {
+            let value = LLVMBuildOr(builder.as_mut_ptr(), a, b, c"".as_ptr());
+            if !LLVMIsABinaryOperator(value).is_null() {
+                LLVMSetIsDisjoint(value, 1);
+            }
+            value
+        };
+        let varying = match (one, other) {
+            (Some(one), Some(other)) => or(one, other),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => return,
+        };
+        let constant = LLVMConstInt(LLVMTypeOf(sum), first | second, 0);
+        LLVMReplaceAllUsesWith(sum, or(varying, constant));
+    }
+}
+
+/// If `address` is `p + widened(x + c)`, where the sum does not wrap and `c` stands for more than `largest` bytes (one less
+/// than a power of two), makes it `(p + widened(x + high)) + low`, so that accesses which lie close to each other share
+/// all but `low`, which they add themselves. That the sum with `high` does not wrap is forgotten, so that nobody takes
+/// `high` out of the 32 bits again.
+///
+/// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
+pub fn split_large_constant<'ctx>(
+    builder: &Builder<'ctx>,
+    address: InstructionValue<'ctx>,
+    largest: u32,
+) {
+    builder.position_before(&address);
+    // SAFETY: kinds and numbers of operands are checked before operands are used, flags are read and set only on
+    // instructions that have them, and what replaces the instruction has its type and value.
+    unsafe {
+        let address = address.as_value_ref();
+        if LLVMIsAGetElementPtrInst(address).is_null()
+            || LLVMGetNumOperands(address) != 2
+            || LLVMGetTypeKind(LLVMTypeOf(address)) != LLVMTypeKind::LLVMPointerTypeKind
+        {
+            return;
+        }
+        let widened = LLVMGetOperand(address, 1);
+        if LLVMIsACastInst(widened).is_null() {
+            return;
+        }
+        let widening = LLVMGetInstructionOpcode(widened);
+        let sum = LLVMGetOperand(widened, 0);
+        if LLVMIsABinaryOperator(sum).is_null()
+            || LLVMIsAConstantInt(LLVMGetOperand(sum, 1)).is_null()
+        {
+            return;
+        }
+        let adds = match (LLVMGetInstructionOpcode(sum), widening) {
+            (LLVMOpcode::LLVMOr, LLVMOpcode::LLVMZExt | LLVMOpcode::LLVMSExt) => {
+                LLVMGetIsDisjoint(sum) != 0
+            }
+            (LLVMOpcode::LLVMAdd, LLVMOpcode::LLVMZExt) => LLVMGetNUW(sum) != 0,
+            (LLVMOpcode::LLVMAdd, LLVMOpcode::LLVMSExt) => LLVMGetNSW(sum) != 0,
+            _ => false,
+        };
+        if !adds || LLVMGetIntTypeWidth(LLVMTypeOf(sum)) != 32 {
+            return;
+        }
+        let element = LLVMGetGEPSourceElementType(address);
+        let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(address));
+        let layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
+        let size = LLVMABISizeOfType(layout, element);
+        let constant = LLVMConstIntGetZExtValue(LLVMGetOperand(sum, 1));
+        let unit = (u64::from(largest) + 1).checked_div(size).unwrap_or(0);
+        if !unit.is_power_of_two() || constant < unit || constant > i32::MAX as u64 {
+            return;
+        }
+        let low = constant & (unit - 1);
+        if low == 0 {
+            forget_wrapping(sum);
+            return;
+        }
+        let raw = builder.as_mut_ptr();
+        let high = LLVMConstInt(LLVMTypeOf(sum), constant - low, 0);
+        let varying = LLVMGetOperand(sum, 0);
+        let opcode = LLVMGetInstructionOpcode(sum);
+        let rest = LLVMBuildBinOp(raw, opcode, varying, high, c"".as_ptr());
+        let wide = LLVMTypeOf(widened);
+        let mut index = LLVMBuildCast(raw, widening, rest, wide, c"".as_ptr());
+        let mut low = LLVMConstInt(wide, low, 0);
+        let base = LLVMGetOperand(address, 0);
+        let shared = LLVMBuildGEP2(raw, element, base, &mut index, 1, c"".as_ptr());
+        let own = LLVMBuildGEP2(raw, element, shared, &mut low, 1, c"".as_ptr());
+        LLVMReplaceAllUsesWith(address, own);
+    }
+}
+
 /// If `extension` widens a 32-bit sum with a constant above `largest`, forgets that the sum does not wrap, so
 /// that nobody takes the constant out of the extension.
 pub fn hide_large_constant(extension: InstructionValue<'_>, largest: u32) {
@@ -338,6 +471,14 @@ pub fn hide_large_constant(extension: InstructionValue<'_>, largest: u32) {
         {
             return;
         }
+        forget_wrapping(sum);
+    }
+}
+
+/// Requires: `sum` is a binary operator. With fewer promises it is still right.
+unsafe fn forget_wrapping(sum: LLVMValueRef) {
+    // SAFETY: the flags are those of the kind of instruction.
+    unsafe {
         match LLVMGetInstructionOpcode(sum) {
             LLVMOpcode::LLVMOr => LLVMSetIsDisjoint(sum, 0),
             LLVMOpcode::LLVMAdd => {

@@ -5,6 +5,7 @@ pub mod device_library;
 pub mod diagnostics;
 pub mod emit;
 pub mod emitter;
+pub(crate) mod instructions;
 pub(crate) mod library_search;
 pub mod machine;
 pub mod optimize;

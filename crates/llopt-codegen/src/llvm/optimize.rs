@@ -12,6 +12,7 @@ use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api;
+use crate::llvm::instructions::change_all;
 use crate::targets::back_end::back_end;
 
 /// Optimises `module`, into which the device libraries are linked already.
@@ -25,7 +26,12 @@ pub fn optimize(
 ) -> Result<(), CodegenError> {
     run(module, machine, "default<O3>")?;
     // Constants leave the addresses, so that accesses share what remains and take them as offsets.
-    move_constants_outwards(module);
+    change_all(module, InstructionOpcode::Or, c_api::gather_constants);
+    change_all(
+        module,
+        InstructionOpcode::GetElementPtr,
+        c_api::move_constant_outwards,
+    );
     run(
         module,
         machine,
@@ -47,20 +53,4 @@ fn run(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Result<(),
             stage: "optimisation",
             message: error.to_string(),
         })
-}
-
-/// Makes `(p + constant) + x` into `(p + x) + constant`.
-fn move_constants_outwards(module: &Module<'_>) {
-    let builder = module.get_context().create_builder();
-    for function in module.get_functions() {
-        for block in function.get_basic_block_iter() {
-            let mut next = block.get_first_instruction();
-            while let Some(instruction) = next {
-                next = instruction.get_next_instruction();
-                if instruction.get_opcode() == InstructionOpcode::GetElementPtr {
-                    c_api::move_constant_outwards(&builder, instruction);
-                }
-            }
-        }
-    }
 }

@@ -9,6 +9,7 @@ use llopt_target::Target;
 
 use super::{Amdgpu, library};
 use crate::llvm::c_api;
+use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::BackEnd;
@@ -44,23 +45,21 @@ impl BackEnd for Amdgpu {
     }
 }
 
-/// Keeps constants that no access can add itself in the 32-bit part of addresses: instruction selection would
-/// add them to the 64-bit address, where the base in scalar registers plus an offset in a vector register
-/// would have been an address already.
+/// Keeps constants that no access can add itself in the 32-bit part of addresses, but for the low bits, which accesses
+/// add. Instruction selection would add them to the 64-bit address, where the base in scalar registers plus an offset
+/// in a vector register would have been an address already; and each access would have an offset of its own.
 fn keep_large_constants(module: &Module<'_>, largest: u32) {
-    for function in module.get_functions() {
-        for block in function.get_basic_block_iter() {
-            let mut next = block.get_first_instruction();
-            while let Some(instruction) = next {
-                next = instruction.get_next_instruction();
-                if matches!(
-                    instruction.get_opcode(),
-                    InstructionOpcode::ZExt | InstructionOpcode::SExt
-                ) {
-                    c_api::hide_large_constant(instruction, largest);
-                }
-            }
-        }
+    change_all(
+        module,
+        InstructionOpcode::GetElementPtr,
+        |builder, address| {
+            c_api::split_large_constant(builder, address, largest);
+        },
+    );
+    for widening in [InstructionOpcode::ZExt, InstructionOpcode::SExt] {
+        change_all(module, widening, |_, extension| {
+            c_api::hide_large_constant(extension, largest);
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use inkwell::values::InstructionOpcode;
 
 use super::{Nvptx, library};
 use crate::llvm::c_api;
+use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::BackEnd;
@@ -70,17 +71,9 @@ fn number_calls(ptx: &str) -> String {
 /// Moves the constant offsets of predicated accesses into their assembly, as LLVM's own instruction selection
 /// does for plain ones.
 fn fold_address_offsets(module: &Module<'_>) {
-    for function in module.get_functions() {
-        for block in function.get_basic_block_iter() {
-            let mut next = block.get_first_instruction();
-            while let Some(instruction) = next {
-                next = instruction.get_next_instruction();
-                if instruction.get_opcode() == InstructionOpcode::Call {
-                    c_api::fold_offset_into_assembly(instruction);
-                }
-            }
-        }
-    }
+    change_all(module, InstructionOpcode::Call, |_, call| {
+        c_api::fold_offset_into_assembly(call);
+    });
 }
 
 #[cfg(test)]
