@@ -22,6 +22,7 @@ mod bound;
 mod combine;
 mod descriptor;
 mod elementwise;
+mod failure;
 mod function;
 mod library;
 mod limits;
@@ -29,6 +30,7 @@ mod meaning;
 mod memory;
 mod partitions;
 mod product;
+mod program;
 mod shape;
 mod value;
 
@@ -46,72 +48,14 @@ use crate::machine::launch::{Argument, Launch, map_buffers};
 use crate::memory::global::GlobalMemory;
 
 use bound::Doubts;
-use descriptor::Descriptor;
+use failure::{Failure, Interpreted, unknown, wrong};
 use function::Function;
 use limits::{DEEPEST, OPERATION};
 use meaning::Room;
-use partitions::Barriers;
-use value::{Array, Element, Tensor, Value, View, shape_of};
+use program::{Barriers, Flow, Located, Program};
+use value::{Descriptor, Element, Tensor, Value, View, shape_of};
 
 pub use limits::Limits;
-
-/// Why interpretation stopped.
-#[derive(Debug)]
-enum Failure {
-    /// The meaning of something is not known.
-    Unknown(String),
-    /// The program did what it must not do.
-    Wrong(String),
-}
-
-/// Result of interpreting something.
-type Interpreted<T> = Result<T, Failure>;
-
-fn unknown<T>(what: impl Into<String>) -> Interpreted<T> {
-    Err(Failure::Unknown(what.into()))
-}
-
-fn wrong<T>(what: impl Into<String>) -> Interpreted<T> {
-    Err(Failure::Wrong(what.into()))
-}
-
-/// How a block of operations ended.
-enum Flow<'c, 'a> {
-    /// A terminator gave these values to the enclosing operation.
-    Values(Vec<Value>),
-    /// `scf.condition`: whether to go on, and the values.
-    Condition(bool, Vec<Value>),
-    /// A branch.
-    Branch(BlockRef<'c, 'a>, Vec<Value>),
-}
-
-/// One program of the grid.
-struct Program<'c, 'a, 'm> {
-    module: OperationRef<'c, 'a>,
-    memory: &'m GlobalMemory,
-    id: [u32; 3],
-    grid: [u32; 3],
-    values: HashMap<usize, Value>,
-    /// Buffers of shared memory.
-    arrays: Vec<Array>,
-    /// Bounds of what is in global memory.
-    doubts: &'m Doubts,
-    /// Whether compiled code may have taken another way.
-    undecided: bool,
-    /// Descriptors that the program has made, by the address of the object.
-    descriptors: HashMap<u64, Rc<Descriptor>>,
-    /// The last address of scratch memory that was given out.
-    scratch: u64,
-    /// Barriers in shared memory, which count where groups of warps run side by side.
-    barriers: Barriers,
-    /// Functions that have been called and have not returned.
-    depth: u32,
-    /// Work that may still be done.
-    work: u64,
-    /// Bytes that values and arrays may still take.
-    room: u64,
-    limits: Limits,
-}
 
 /// How far numbers in buffers may be from what compiled code leaves there.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -292,9 +236,6 @@ fn run_knowing(
     }
     outcome.map(|()| (bounds, meetings))
 }
-
-/// A failure with the operation at which it happened.
-type Located<'c, 'a, T> = Result<T, (Failure, OperationRef<'c, 'a>)>;
 
 impl<'c, 'a> Program<'c, 'a, '_> {
     fn error(&self, failure: Failure, op: OperationRef<'c, 'a>) -> Error {

@@ -16,8 +16,9 @@ use crate::machine::entry::Machine;
 use crate::machine::launch::{Argument, Launch, Options};
 use crate::machine::row::Real;
 
+use super::failure::{Interpreted, unknown, wrong};
+use super::program::Program;
 use super::value::{Element, Tensor, Value};
-use super::{Interpreted, Program, unknown, wrong};
 
 /// LLVM's name of a type, and its bytes in memory.
 fn llvm_type(element: Element) -> Option<(String, usize)> {

@@ -5,9 +5,10 @@ use llopt_mlir::ir::{OperationExt, RegionExt, Walk};
 use melior::ir::OperationRef;
 
 use super::bound;
+use super::failure::{Failure, Interpreted};
 use super::function::Function;
+use super::program::{Flow, Located, Program};
 use super::value::{Element, Tensor, Value};
-use super::{Failure, Flow, Interpreted, Located, Program};
 
 impl<'c, 'a> Program<'c, 'a, '_> {
     /// Combines slices along an axis in ascending order; the region works on whole slices at once.

@@ -16,41 +16,9 @@ use crate::machine::bytecode::AtomicOp;
 use crate::machine::row::{Real, sext};
 use crate::memory::access::combine;
 
-use super::value::{Element, Entry, Tensor, Value, coordinates, count, shape_of};
-use super::{Interpreted, Program, unknown, wrong};
-
-/// A tensor in global memory.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Descriptor {
-    pub(super) base: u64,
-    /// Extents in elements.
-    pub(super) shape: Vec<i64>,
-    /// Bytes from one to the next along each dimension.
-    pub(super) strides: Vec<i64>,
-    /// Whether what lies outside reads as NaN.
-    pub(super) nan: bool,
-}
-
-impl Descriptor {
-    /// The address of an element; `None` outside of the tensor, as far as that is checked.
-    fn address(&self, at: &[i64], unchecked: &[usize]) -> Option<u64> {
-        let inside = at
-            .iter()
-            .zip(&self.shape)
-            .enumerate()
-            .all(|(dim, (c, extent))| unchecked.contains(&dim) || (0..*extent).contains(c));
-        let offset: i64 = at.iter().zip(&self.strides).map(|(c, s)| c * s).sum();
-        inside.then(|| self.base.wrapping_add(offset as u64))
-    }
-
-    /// What an element outside reads as.
-    fn outside(&self, element: Element) -> u64 {
-        match element {
-            Element::Real(real) if self.nan => real.encode(f64::NAN),
-            _ => 0,
-        }
-    }
-}
+use super::failure::{Interpreted, unknown, wrong};
+use super::program::Program;
+use super::value::{Descriptor, Element, Entry, Tensor, Value, coordinates, count, shape_of};
 
 /// The place of each element of a block: coordinates of the block, and in the tensor.
 struct Places {

@@ -6,10 +6,11 @@ use melior::ir::OperationRef;
 use crate::machine::row::{self, IntOp, Real, RealFunction, RealOp, Row1, Row2, Row3, mask, sext};
 use crate::numbers::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, Format, Rounding};
 
+use super::failure::{Interpreted, unknown};
 use super::function::Function;
 use super::library;
+use super::program::Program;
 use super::value::{Element, Tensor};
-use super::{Interpreted, Program, unknown};
 
 /// The operands at their common size: a number stands for a tensor that is filled with it (regions of reductions work
 /// on slices, and use numbers from outside).

@@ -7,8 +7,8 @@
 use crate::machine::row::{self, Real, mask, sext};
 use crate::numbers::float::{self, F32, Rounding};
 
+use super::failure::{Interpreted, unknown};
 use super::value::{Element, Tensor};
-use super::{Interpreted, unknown};
 
 /// What a library function does with one element of each operand.
 #[derive(Clone, Copy)]

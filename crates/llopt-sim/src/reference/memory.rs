@@ -8,11 +8,12 @@ use melior::ir::{OperationRef, Value as Handle, ValueLike};
 use crate::machine::bytecode::AtomicOp;
 use crate::memory::access::combine;
 
+use super::failure::{Interpreted, unknown, wrong};
+use super::program::Program;
 use super::shape::atomic_op;
 use super::value::{
     Array, Element, Entry, Tensor, Value, View, coordinates, count, shape_of, strides,
 };
-use super::{Interpreted, Program, unknown, wrong};
 
 /// Whether a value is a pointer to a tile.
 fn is_tile(value: Handle<'_, '_>) -> bool {

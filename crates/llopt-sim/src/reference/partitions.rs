@@ -5,39 +5,14 @@
 //! keeps it, then another one does, and when all are kept for good the program hangs, which is named. A program without
 //! races leaves the same whatever the order is.
 
-use std::collections::BTreeMap;
-
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::{scf, ttg, ttng};
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use melior::ir::{BlockRef, OperationRef};
 
+use super::failure::{Failure, Interpreted};
+use super::program::{Barrier, Flow, Located, Program};
 use super::value::{Element, Tensor, Value, View, count};
-use super::{Failure, Flow, Interpreted, Located, Program};
-
-/// A barrier in shared memory.
-#[derive(Clone, Debug)]
-pub(super) struct Barrier {
-    /// Arrivals of a phase, and how many of this one are missing.
-    expected: i64,
-    missing: i64,
-    /// Bytes that are announced and have not come.
-    bytes: i64,
-    /// Completed phases.
-    phase: u64,
-}
-
-impl Barrier {
-    fn settle(&mut self) {
-        if self.missing <= 0 && self.bytes == 0 {
-            self.phase += 1;
-            self.missing = self.expected;
-        }
-    }
-}
-
-/// The barriers of a program, by array and offset.
-pub(super) type Barriers = BTreeMap<(usize, usize), Barrier>;
 
 /// What ends when a block has been executed.
 enum Inside<'c, 'a> {

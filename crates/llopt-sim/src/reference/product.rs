@@ -13,8 +13,9 @@ use crate::numbers::float::{E2M1, E2M3, E3M2, E4M3, E5M2, Format};
 use crate::units::matrix::scale_of;
 
 use super::bound::{epsilon, roundings};
+use super::failure::{Interpreted, unknown};
+use super::program::Program;
 use super::value::{Element, Entry, Tensor, Value, count, shape_of};
-use super::{Interpreted, Program, unknown};
 
 /// Powers of two below which a result that was scaled may be flushed to zero or rounded to a denormal, and how far.
 const TINY: [f64; 2] = [1.0 / (1u128 << 112) as f64, 1.0 / (1u128 << 116) as f64];

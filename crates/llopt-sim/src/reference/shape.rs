@@ -6,8 +6,9 @@ use melior::ir::{self, OperationRef, ValueLike};
 
 use crate::machine::row::mask;
 
+use super::failure::{Interpreted, unknown, wrong};
+use super::program::Program;
 use super::value::{Element, Tensor, Value, position, shape_of};
-use super::{Interpreted, Program, unknown, wrong};
 
 impl<'c, 'a> Program<'c, 'a, '_> {
     pub(super) fn shape_operation(&mut self, typed: Op<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {

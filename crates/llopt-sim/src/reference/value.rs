@@ -9,8 +9,7 @@ use melior::ir::Type;
 use crate::machine::row::{Real, mask, sext};
 use crate::numbers::float::{E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, Format};
 
-use super::descriptor::Descriptor;
-use super::{Interpreted, unknown};
+use super::failure::{Interpreted, unknown};
 
 /// Type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +122,39 @@ pub(super) struct View {
     pub(super) offset: usize,
     pub(super) shape: Vec<usize>,
     pub(super) strides: Vec<usize>,
+}
+
+/// A tensor in global memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Descriptor {
+    pub(super) base: u64,
+    /// Extents in elements.
+    pub(super) shape: Vec<i64>,
+    /// Bytes from one to the next along each dimension.
+    pub(super) strides: Vec<i64>,
+    /// Whether what lies outside reads as NaN.
+    pub(super) nan: bool,
+}
+
+impl Descriptor {
+    /// The address of an element; `None` outside of the tensor, as far as that is checked.
+    pub(super) fn address(&self, at: &[i64], unchecked: &[usize]) -> Option<u64> {
+        let inside = at
+            .iter()
+            .zip(&self.shape)
+            .enumerate()
+            .all(|(dim, (c, extent))| unchecked.contains(&dim) || (0..*extent).contains(c));
+        let offset: i64 = at.iter().zip(&self.strides).map(|(c, s)| c * s).sum();
+        inside.then(|| self.base.wrapping_add(offset as u64))
+    }
+
+    /// What an element outside reads as.
+    pub(super) fn outside(&self, element: Element) -> u64 {
+        match element {
+            Element::Real(real) if self.nan => real.encode(f64::NAN),
+            _ => 0,
+        }
+    }
 }
 
 /// What an operation's result is.

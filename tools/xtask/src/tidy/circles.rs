@@ -103,17 +103,6 @@ const KNOWN: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "crates/llopt-sim/src/reference.rs",
-            "crates/llopt-sim/src/reference/bound.rs",
-            "crates/llopt-sim/src/reference/descriptor.rs",
-            "crates/llopt-sim/src/reference/library.rs",
-            "crates/llopt-sim/src/reference/partitions.rs",
-            "crates/llopt-sim/src/reference/value.rs",
-        ],
-        "a value carries the bound of its error, a descriptor is a value of values, and partitions are interpreters",
-    ),
-    (
-        &[
             "crates/llopt-sim/src/translate/assembly/ptx.rs",
             "crates/llopt-sim/src/translate/assembly/ptx_arithmetic.rs",
             "crates/llopt-sim/src/translate/assembly/ptx_bulk.rs",
