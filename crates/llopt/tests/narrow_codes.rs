@@ -4,7 +4,14 @@ use llopt::sim::{self, Argument, Machine};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 
 /// Targets that widen by words, by single instructions, and by arithmetic.
-const TARGETS: [&str; 5] = ["cuda:75", "cuda:80", "cuda:90", "hip:gfx942", "hip:gfx1100"];
+const TARGETS: [&str; 6] = [
+    "cuda:75",
+    "cuda:80",
+    "cuda:90",
+    "hip:gfx942",
+    "hip:gfx950",
+    "hip:gfx1100",
+];
 
 /// A kernel that widens 256 bytes, `per_byte` values of each, by an op between `of` and `to`.
 fn kernel(widening: &str, per_byte: u32, float: &str) -> String {

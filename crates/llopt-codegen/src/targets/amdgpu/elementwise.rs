@@ -81,12 +81,29 @@ pub fn convert_floats<'ctx>(
     }
 }
 
-/// The eight 4-bit floats (e2m1) of a word.
+/// The eight 4-bit floats (e2m1) of a word, by an instruction for each byte where there is one.
 ///
-/// Each magnitude has three bits, which choose one of eight bytes in two registers: `v_perm_b32` looks up four at once,
+/// Elsewhere, each magnitude has three bits, which choose one of eight bytes in two registers: `v_perm_b32` looks up four at once,
 /// those of the lower halves of the bytes or of the upper ones. The wider formats take two lookups, one for each byte,
 /// but for `f16`, whose lower byte is zero for all of them.
-pub fn widen_fp4<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, to: Element) -> Option<Vec<V<'ctx>>> {
+pub fn widen_fp4<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    word: V<'ctx>,
+    to: Element,
+) -> Option<Vec<V<'ctx>>> {
+    if target.has(Feature::Fp8ScaledConvert) {
+        let name = match to {
+            Element::F16 => "llvm.amdgcn.cvt.scalef32.pk.f16.fp4",
+            Element::Bf16 => "llvm.amdgcn.cvt.scalef32.pk.bf16.fp4",
+            _ => return None,
+        };
+        let of_byte = |byte: i64| {
+            let arguments = [word, e.f32(1.0), e.i32(byte)];
+            e.unpack(e.intrinsic(name, &[], &arguments))
+        };
+        return Some((0..4).flat_map(of_byte).collect());
+    }
     // The bytes for the codes 0 to 3 and 4 to 7.
     let (upper, lower) = match to {
         Element::F16 => ([0x3e3c_3800, 0x4644_4240], None),

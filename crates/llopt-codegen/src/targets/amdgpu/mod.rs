@@ -253,7 +253,7 @@ impl Hooks for Amdgpu {
         word: V<'ctx>,
         to: Element,
     ) -> Option<Vec<V<'ctx>>> {
-        elementwise::widen_fp4(e, word, to)
+        elementwise::widen_fp4(e, self.target, word, to)
     }
 
     fn print<'ctx>(

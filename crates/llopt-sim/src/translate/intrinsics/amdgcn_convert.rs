@@ -1,4 +1,4 @@
-//! AMD's packed conversions: to and from FP8, `cvt.pkrtz`, and the scaled forms of CDNA4.
+//! AMD's packed conversions: to and from FP8, `cvt.pkrtz`, and the scaled forms of CDNA4, which also know FP4.
 //!
 //! Which FP8 the names `fp8` and `bf8` mean depends on the chip: CDNA3 has the formats without infinities and negative
 //! zero (FNUZ), later chips those of the OCP. Overflow gives NaN or infinity, or, after the kernel has set the mode
@@ -9,7 +9,7 @@ use llopt_target::Feature;
 use crate::error::{Decoded, Unknown};
 use crate::machine::bytecode::Slot;
 use crate::machine::row::{self, Real, Row1, row1, row2, row3};
-use crate::numbers::float::{BF16, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, Format, Rounding};
+use crate::numbers::float::{BF16, E2M1, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, Format, Rounding};
 use crate::translate::emit::Emitter;
 
 use super::Invocation;
@@ -50,7 +50,7 @@ fn decoder(format: Format) -> Option<Row1> {
             }
         };
     }
-    Some(decode!(E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ))
+    Some(decode!(E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ, E2M1))
 }
 
 /// Bits of 1.0.
@@ -134,20 +134,24 @@ pub(super) fn translate(
             "scalef32",
             "pk",
             "f32" | "f16" | "bf16",
-            from @ ("fp8" | "bf8"),
+            from @ ("fp8" | "bf8" | "fp4"),
         ] => {
-            let format = format(e, from).ok_or_else(error)?;
+            // Which half of the word has the pair, or which byte.
+            let which = call.constant(2)? as u32;
+            let (format, bits, shift) = match from {
+                "fp4" => (E2M1, 4, 8 * (which & 3)),
+                _ => (format(e, from).ok_or_else(error)?, 8, 16 * (which & 1)),
+            };
             let real = call.result.first().and_then(|l| l.real).ok_or_else(error)?;
             let (source, scale) = (call.scalar(0)?, call.scalar(1)?);
-            let shift = if call.constant(2)? != 0 { 16 } else { 0 };
             let factor = e.map1(
                 row1!(|s| 2f64.powi((s >> 23 & 0xff) as i32 - 127).to_bits()),
                 scale,
             );
             let mut result = Vec::new();
             for i in 0..2 {
-                let byte = e.extract(source, shift + 8 * i, 8);
-                let value = e.map1(decoder(format).ok_or_else(error)?, byte);
+                let code = e.extract(source, shift + bits * i, bits);
+                let value = e.map1(decoder(format).ok_or_else(error)?, code);
                 let scaled = e.map2(row::real_binary(row::RealOp::Mul, Real::F64), value, factor);
                 result.push(e.map1(row::real_convert(Real::F64, real), scaled));
             }
