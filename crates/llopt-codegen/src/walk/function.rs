@@ -19,14 +19,15 @@ use melior::ir::{
 
 use crate::error::CodegenError;
 use crate::llvm::emitter::{Emitter, V};
-use crate::ops::asynchronous::copy_wait::CopyLog;
 use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
 use crate::values::threads::Threads;
 use crate::walk::context::ExecutionContext;
+use crate::walk::copy_log::CopyLog;
 use crate::walk::decision::{Choice, Journal};
 use crate::walk::location::{LineTable, describe};
-use crate::walk::partitions::{KERNEL_BARRIER, Workers};
+pub(crate) use crate::walk::names::{argument, block_key, key};
+use crate::walk::workers::{KERNEL_BARRIER, Workers};
 
 /// The LLVM values that carry one source value: one per register, or one for a scalar.
 pub(crate) type Registers<'ctx> = Rc<[V<'ctx>]>;
@@ -597,30 +598,12 @@ pub(crate) fn operand<'c, 'a>(op: OperationRef<'c, 'a>, index: usize) -> Value<'
         .expect("bug in llopt: the operation has this operand")
 }
 
-/// A block's argument.
-pub(crate) fn argument<'c, 'a>(block: BlockRef<'c, 'a>, index: usize) -> Value<'c, 'a> {
-    block
-        .argument(index)
-        .expect("bug in llopt: the block has this argument")
-        .into()
-}
-
 /// An integer attribute.
 pub(crate) fn integer_attribute(op: OperationRef<'_, '_>, name: &str) -> Option<i64> {
     let attribute: Attribute<'_> = op.attribute(name).ok()?;
     melior::ir::attribute::IntegerAttribute::try_from(attribute)
         .ok()
         .map(|integer| integer.value())
-}
-
-/// What names a value.
-pub(crate) fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
-}
-
-/// What names a block.
-pub(crate) fn block_key(block: BlockRef<'_, '_>) -> usize {
-    block.to_raw().ptr as usize
 }
 
 /// The blocks reachable from `first`, each before the blocks it dominates, and where there is a choice what the

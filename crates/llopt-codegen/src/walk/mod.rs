@@ -2,10 +2,13 @@
 
 pub(crate) mod context;
 pub(crate) mod control_flow;
+pub(crate) mod copy_log;
 pub mod decision;
 pub(crate) mod dispatch;
 pub(crate) mod function;
 pub(crate) mod location;
 pub mod lower;
+pub(crate) mod names;
 pub(crate) mod partitions;
 pub mod symbol;
+pub(crate) mod workers;

@@ -40,17 +40,14 @@ use llopt_plan::tensor::ValueType;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionRef, Value};
 
-use crate::llvm::emitter::{Emitter, V};
+use crate::llvm::emitter::V;
 use crate::targets::hooks::PartitionHooks;
 use crate::values::element::LlvmType;
 use crate::values::threads::Threads;
 use crate::walk::context::ExecutionContext;
 use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
+use crate::walk::workers::{KERNEL_BARRIER, Workers};
 
-/// The barrier at which the kernel's warps wait for one another.
-pub(crate) const KERNEL_BARRIER: u32 = 0;
-/// The barrier at which all warps of the block meet.
-const MEETING: u32 = 1;
 /// The barrier of the first partition.
 const FIRST_PARTITION_BARRIER: u32 = 2;
 /// Warps that change their registers together.
@@ -58,30 +55,6 @@ const GROUP_WARPS: u32 = 4;
 
 /// A group of four warps by its first, and the registers of a thread before and after.
 type Change = (u32, u32, u32);
-
-/// The workers of a kernel.
-pub(crate) struct Workers<'c, 'a, 'ctx> {
-    /// Where they begin.
-    head: BasicBlock<'ctx>,
-    /// Warps of the whole block, and of the kernel.
-    warps: u32,
-    kernel_warps: u32,
-    /// Threads of a warp.
-    lanes: u32,
-    /// Registers of a thread at the start, where some op asks for others.
-    registers: Option<u32>,
-    /// Where the number of the op is.
-    number: V<'ctx>,
-    /// The ops met so far.
-    ops: Vec<ttg::WarpSpecializeOp<'c, 'a>>,
-}
-
-impl Workers<'_, '_, '_> {
-    /// Waits for all warps of the block.
-    fn meet(&self, e: &Emitter<'_>, hooks: &dyn PartitionHooks) {
-        hooks.barrier_of(e, MEETING, self.warps * self.lanes);
-    }
-}
 
 /// The registers that an op gives to the kernel's warps, and to each of its partitions.
 fn registers_of(op: ttg::WarpSpecializeOp<'_, '_>) -> Option<Vec<u32>> {

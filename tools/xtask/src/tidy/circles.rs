@@ -27,14 +27,6 @@ const KNOWN: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "crates/llopt-codegen/src/ops/asynchronous/copy_wait.rs",
-            "crates/llopt-codegen/src/walk/function.rs",
-            "crates/llopt-codegen/src/walk/partitions.rs",
-        ],
-        "the walk keeps the log of copies, from which the op that waits counts, and a partition is a walk of its own",
-    ),
-    (
-        &[
             "crates/llopt-dialects/src/layout/encoding/dot_operand.rs",
             "crates/llopt-dialects/src/layout/encoding/mod.rs",
             "crates/llopt-dialects/src/layout/encoding/slice.rs",

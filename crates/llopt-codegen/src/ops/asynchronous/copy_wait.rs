@@ -4,85 +4,16 @@
 //! ([`WarpCopies`]), what is emitted is written down, with the branches between, until the function is
 //! complete: then it is known how many instructions each wait may leave under way ([`copy_count`]).
 
-use std::collections::HashMap;
-
 use inkwell::values::InstructionValue;
 use llopt_dialects::{amdg, ttg};
-use llopt_plan::copy_count::{Block, Edge, Event, NOTHING, allowed_at_waits};
+use llopt_plan::copy_count::{Event, NOTHING, allowed_at_waits};
+use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, OperationRef, Value};
 
 use crate::targets::hooks::WarpCopies;
-use crate::walk::function::{FunctionLowering, Lowered, argument, block_key, key, result};
-
-/// What a function does with copies whose instructions are counted.
-#[derive(Default)]
-pub(crate) struct CopyLog<'ctx> {
-    blocks: Vec<Block>,
-    /// Numbers of source blocks.
-    numbers: HashMap<usize, usize>,
-    /// The block that is being emitted.
-    current: usize,
-    /// Where groups end.
-    commits: Vec<InstructionValue<'ctx>>,
-    waits: Vec<Wait<'ctx>>,
-    has_copies: bool,
-}
-
-struct Wait<'ctx> {
-    instruction: InstructionValue<'ctx>,
-    /// Instructions that may be under way, if the op says so itself.
-    most: Option<u32>,
-    /// Whether the analysis knows what is waited for.
-    is_analysed: bool,
-}
-
-impl CopyLog<'_> {
-    fn number(&mut self, block: BlockRef<'_, '_>) -> usize {
-        let blocks = &mut self.blocks;
-        *self.numbers.entry(block_key(block)).or_insert_with(|| {
-            blocks.push(Block::default());
-            blocks.len() - 1
-        })
-    }
-
-    /// Source blocks will be emitted in this order; the very first is the entry.
-    pub(crate) fn expect(&mut self, order: &[BlockRef<'_, '_>]) {
-        for block in order {
-            self.number(*block);
-        }
-    }
-
-    /// A source block is emitted from here on.
-    pub(crate) fn enter(&mut self, block: BlockRef<'_, '_>) {
-        self.current = self.number(block);
-    }
-
-    /// Where the log stands, for [`CopyLog::go_back`].
-    pub(crate) fn place(&self) -> usize {
-        self.current
-    }
-
-    /// The block that was being emitted at that place goes on.
-    pub(crate) fn go_back(&mut self, place: usize) {
-        self.current = place;
-    }
-
-    /// The block branches.
-    pub(crate) fn branch(&mut self, to: BlockRef<'_, '_>, arguments: &[Value<'_, '_>]) {
-        let passed = |(i, value): (usize, &Value<'_, '_>)| (key(argument(to, i)), key(*value));
-        let edge = Edge {
-            to: self.number(to),
-            arguments: arguments.iter().enumerate().map(passed).collect(),
-        };
-        self.blocks[self.current].edges.push(edge);
-    }
-
-    /// Something happens.
-    pub(crate) fn happens(&mut self, event: Event) {
-        self.blocks[self.current].events.push(event);
-    }
-}
+use crate::walk::copy_log::Wait;
+use crate::walk::function::{FunctionLowering, Lowered, result};
+use crate::walk::names::key;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// A copy has been emitted, as so many instructions that run beside the program.
