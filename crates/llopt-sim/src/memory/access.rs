@@ -423,6 +423,19 @@ impl<const W: usize> Block<'_, W> {
         site: SiteId,
     ) -> u64 {
         let kind = if atomic { Kind::AtomicRead } else { Kind::Read };
+        self.shared_read_as(kind, warp, lane, at, length, site)
+    }
+
+    /// The same for any kind of read.
+    pub(crate) fn shared_read_as(
+        &mut self,
+        kind: Kind,
+        warp: usize,
+        lane: usize,
+        at: usize,
+        length: usize,
+        site: SiteId,
+    ) -> u64 {
         let stamp = self.stamp(warp, lane, kind, site);
         let mut problem = None;
         if let Some(shadow) = &mut self.shadow {
@@ -453,6 +466,21 @@ impl<const W: usize> Block<'_, W> {
         } else {
             Kind::Write
         };
+        self.shared_write_as(kind, warp, lane, at, length, value, site);
+    }
+
+    /// The same for any kind of write.
+    #[expect(clippy::too_many_arguments, reason = "who writes what where, and how")]
+    pub(crate) fn shared_write_as(
+        &mut self,
+        kind: Kind,
+        warp: usize,
+        lane: usize,
+        at: usize,
+        length: usize,
+        value: u64,
+        site: SiteId,
+    ) {
         let stamp = self.stamp(warp, lane, kind, site);
         let bytes = value.to_le_bytes();
         let mut problem = None;

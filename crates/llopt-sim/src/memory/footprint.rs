@@ -128,8 +128,10 @@ impl Watch {
                 lane: stamp.lane,
             };
             let problem = match stamp.kind {
-                Kind::Read | Kind::AtomicRead => self.shadow.read(at, stamp, clocks),
-                Kind::Write | Kind::AtomicWrite => {
+                Kind::Read | Kind::AtomicRead | Kind::ProductRead => {
+                    self.shadow.read(at, stamp, clocks)
+                }
+                Kind::Write | Kind::AtomicWrite | Kind::CopiedWrite => {
                     // Asked before the write makes the history forget its reads.
                     let read = self.shadow.read_by(at, stamp.warp);
                     let problem = self.shadow.write(at, stamp, old != new, clocks);
@@ -142,8 +144,8 @@ impl Watch {
             let touch = &mut self.touches[at];
             let first = touch.read.or(touch.write).or(touch.update).is_none();
             match stamp.kind {
-                Kind::Read => touch.read = touch.read.or(Some(actor)),
-                Kind::Write => {
+                Kind::Read | Kind::ProductRead => touch.read = touch.read.or(Some(actor)),
+                Kind::Write | Kind::CopiedWrite => {
                     touch.write = Some(actor);
                     touch.value = *new;
                 }

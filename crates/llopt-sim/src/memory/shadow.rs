@@ -30,7 +30,8 @@
 //! alone does not make a thread's write visible to the engine: a proxy fence has to come between them, by any thread on
 //! the way that orders the two. Beside what is *known*, each warp has therefore what is *fenced*: the ticks of which it
 //! is known that a fence came after them. Both travel along barriers. A write that is known but not fenced is a problem
-//! of its own.
+//! of its own. What copies of threads (`cp.async`) have brought, products of groups of warps see without a fence, as all
+//! libraries that feed them so rely on.
 
 use crate::machine::bytecode::SiteId;
 
@@ -41,11 +42,15 @@ pub(crate) enum Kind {
     Write,
     AtomicRead,
     AtomicWrite,
+    /// A copy that a thread has issued (`cp.async`) writes.
+    CopiedWrite,
+    /// A product of a group of warps reads.
+    ProductRead,
 }
 
 impl Kind {
     fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::AtomicWrite)
+        matches!(self, Self::Write | Self::AtomicWrite | Self::CopiedWrite)
     }
 
     fn is_atomic(self) -> bool {
@@ -242,8 +247,10 @@ impl Clocks {
     }
 
     /// What is wrong with an access of the engine to what the stamped access wrote, in order otherwise.
-    fn unfenced(&self, write: &Stamp, warp: u16) -> Option<Problem> {
-        (usize::from(warp) == self.engine() && !self.visible_to_engine(write))
+    fn unfenced(&self, write: &Stamp, access: &Stamp) -> Option<Problem> {
+        let needs_none = (write.kind, access.kind) == (Kind::CopiedWrite, Kind::ProductRead);
+        let by_engine = usize::from(access.warp) == self.engine();
+        (by_engine && !needs_none && !self.visible_to_engine(write))
             .then_some(Problem::Unfenced(*write))
     }
 }
@@ -355,7 +362,7 @@ impl Shadow {
         }
         past()
             .filter(|past| past.kind.writes())
-            .find_map(|write| clocks.unfenced(write, stamp.warp))
+            .find_map(|write| clocks.unfenced(write, stamp))
     }
 
     /// Adds an access to what came since the last plain write.

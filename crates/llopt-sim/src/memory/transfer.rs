@@ -511,7 +511,8 @@ impl<const W: usize> Block<'_, W> {
                 if let Some(shadow) = &mut self.shadow {
                     shadow.end_copy(at);
                 }
-                self.shared_write(warp.index, lane, at, 1, u64::from(byte), false, copy.site);
+                let (value, kind) = (u64::from(byte), Kind::CopiedWrite);
+                self.shared_write_as(kind, warp.index, lane, at, 1, value, copy.site);
             }
         }
     }

@@ -35,6 +35,7 @@ use crate::machine::bytecode::{SharedOperand, SiteId};
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Warp, lanes};
+use crate::memory::shadow::Kind;
 use crate::units::matrix::Field;
 
 /// What a matrix descriptor says.
@@ -129,8 +130,8 @@ impl<const W: usize> Block<'_, W> {
                 if inside == 0 {
                     continue;
                 }
-                let value =
-                    self.shared_read(engine, 0, at as usize, bytes as usize, false, operand.site);
+                let (kind, at) = (Kind::ProductRead, at as usize);
+                let value = self.shared_read_as(kind, engine, 0, at, bytes as usize, operand.site);
                 let target = &mut warp.frames[frame].rows[slot as usize][lane];
                 *target = *target & !(low_bits(bits) << shift) | value << shift;
             }

@@ -17,6 +17,8 @@ pub enum AccessKind {
     BulkCopy,
     /// It starts a copy that reads at some later time.
     BulkRead,
+    /// It starts a product that reads at some later time.
+    ProductRead,
     /// It knows such a copy to be complete. It reads nothing itself.
     BulkReadEnd,
     /// One thread makes a barrier in memory.
@@ -42,23 +44,26 @@ impl AccessKind {
     /// another warp uses it.
     pub(super) fn precedes(self, later: Self) -> bool {
         use AccessKind::{
-            Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, Publish, Read, Signal,
-            Write,
+            Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead, Publish, Read,
+            Signal, Write,
         };
         match (self, later) {
-            (Read | BulkRead | BulkReadEnd | Write | Copy | Arrival, Publish) => true,
+            (Read | BulkRead | ProductRead | BulkReadEnd | Write | Copy | Arrival, Publish) => true,
             (_, Publish) | (Publish, _) => false,
             (Begin | End, Begin | End) | (Signal, Signal) => false,
             (Begin | Signal | End, _) | (_, Begin | Signal | End) => true,
             // What is read was written before the copy that reads it began.
             (_, BulkReadEnd) => false,
-            (Read | BulkRead | BulkReadEnd, Read | BulkRead | Arrival) => false,
-            (Read | BulkRead | BulkReadEnd, Write | Copy | BulkCopy) => true,
+            (
+                Read | BulkRead | ProductRead | BulkReadEnd,
+                Read | BulkRead | ProductRead | Arrival,
+            ) => false,
+            (Read | BulkRead | ProductRead | BulkReadEnd, Write | Copy | BulkCopy) => true,
             (Write, _) => true,
             (Copy, Write) => true,
-            (Copy, Read | BulkRead | Copy | BulkCopy | Arrival) => false,
+            (Copy, Read | BulkRead | ProductRead | Copy | BulkCopy | Arrival) => false,
             (BulkCopy, _) => false,
-            (Arrival, Read | BulkRead | Write) => true,
+            (Arrival, Read | BulkRead | ProductRead | Write) => true,
             (Arrival, Copy | BulkCopy | Arrival) => false,
         }
     }
@@ -74,7 +79,16 @@ impl AccessKind {
     /// Whether a copy unit of its own accesses memory by it, which sees what threads wrote only after a
     /// fence.
     pub(super) fn is_by_copy_unit(self) -> bool {
-        matches!(self, Self::BulkCopy | Self::BulkRead)
+        matches!(self, Self::BulkCopy | Self::BulkRead | Self::ProductRead)
+    }
+
+    /// Whether what it writes can be seen by a later access without a fence. What `cp.async` has brought, products see
+    /// once it has arrived, as the libraries that feed products so rely on.
+    pub(super) fn needs_no_fence_before(self, later: Self) -> bool {
+        matches!(
+            (self, later),
+            (Self::Copy | Self::Arrival, Self::ProductRead)
+        )
     }
 }
 

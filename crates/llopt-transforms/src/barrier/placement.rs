@@ -67,7 +67,11 @@ impl Graph {
             is_cut: |node| node.is_fence,
             is_left: |access| access.kind.is_written_by_threads(),
             meets: |access| access.kind.is_by_copy_unit(),
-            conflict: |before, access| before.is_none_or(|before| before.overlaps(access)),
+            conflict: |before, access| {
+                before.is_none_or(|before| {
+                    before.overlaps(access) && !before.kind.needs_no_fence_before(access.kind)
+                })
+            },
             after_unknown,
         }
     }
@@ -151,7 +155,8 @@ mod tests {
     }
 
     use AccessKind::{
-        Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, Read, Signal, Write,
+        Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead, Read, Signal,
+        Write,
     };
     use Program::{Barrier, Choice, Loop};
 
@@ -353,6 +358,26 @@ mod tests {
     }
 
     #[test]
+    fn products_see_what_copies_of_threads_have_brought() {
+        let of = |kind: AccessKind| Access::new(kind, 0..8);
+        let read_by = |reader: AccessKind, writer: AccessKind| {
+            let accesses = [of(writer), of(reader)];
+            let nodes = accesses.into_iter().enumerate().map(|(at, access)| Node {
+                accesses: vec![access],
+                successors: if at == 0 { vec![1] } else { Vec::new() },
+                ..Node::default()
+            });
+            let graph = Graph {
+                nodes: nodes.collect(),
+            };
+            graph.fences(false)
+        };
+        assert_eq!(read_by(ProductRead, Arrival), []);
+        assert_eq!(read_by(ProductRead, Write), [1]);
+        assert_eq!(read_by(BulkRead, Arrival), [1]);
+    }
+
+    #[test]
     fn the_end_of_a_read_by_the_copy_unit_asks_for_no_fence() {
         // 0 loop, 1 write, 2 copy out, 3 its end; 4 another end, 5 write.
         let graph = graph(&[
@@ -416,7 +441,7 @@ mod tests {
     fn program() -> impl Strategy<Value = Vec<Program>> {
         let kind = prop_oneof![
             3 => Just(Read), 3 => Just(Write), 1 => Just(Copy), 1 => Just(Arrival),
-            1 => Just(BulkCopy), 1 => Just(BulkRead), 1 => Just(BulkReadEnd),
+            1 => Just(BulkCopy), 1 => Just(BulkRead), 1 => Just(ProductRead), 1 => Just(BulkReadEnd),
         ];
         let access = (kind, 0..4u64, 1..3u64)
             .prop_map(|(kind, start, length)| Program::Access(kind, start, start + length));
