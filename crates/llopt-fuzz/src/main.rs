@@ -108,7 +108,7 @@ fn main() -> Result<()> {
     fuzz(&arguments, &targets)
 }
 
-/// Seconds that an answer may take.
+/// Seconds of processor time that an answer may take.
 const SECONDS: f64 = 10.5;
 /// MiB of memory that an answer may take.
 const MIB: i64 = 1024;
@@ -124,7 +124,6 @@ fn hostile(arguments: &Arguments, targets: &[Target]) -> Result<()> {
             .with_context(|| format!("cannot read '{}'", path.display()))?;
         let text = mutate(&text, seed);
         for &target in targets {
-            let begin = Instant::now();
             let outcome = apart(|| match answer(&text, target) {
                 Answer::Result => 0,
                 Answer::Refused(_) => 1,
@@ -133,7 +132,7 @@ fn hostile(arguments: &Arguments, targets: &[Target]) -> Result<()> {
                     2
                 }
             });
-            let took = begin.elapsed().as_secs_f64();
+            let took = outcome.seconds;
             let name = match outcome.status {
                 Some(0) => "compiled",
                 Some(1) => "refused",
@@ -178,6 +177,8 @@ fn hostile(arguments: &Arguments, targets: &[Target]) -> Result<()> {
 struct End {
     /// Its status, or `None` if a signal ended it.
     status: Option<i32>,
+    /// Processor time that it took.
+    seconds: f64,
     /// The most memory that it had, in MiB.
     memory: i64,
 }
@@ -193,7 +194,9 @@ fn apart(work: impl FnOnce() -> i32) -> End {
                 let mut status = 0;
                 let mut usage: libc::rusage = std::mem::zeroed();
                 while libc::wait4(child, &mut status, 0, &mut usage) < 0 {}
+                let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
                 End {
+                    seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
                     status: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
                     memory: usage.ru_maxrss / 1024,
                 }

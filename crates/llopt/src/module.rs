@@ -58,6 +58,8 @@ pub(crate) fn assign_layouts(
             return Err(Error::invalid(vec![Diagnostic::error("", message)]));
         }
     }
+    check_threads(grid.num_warps, options.target)
+        .map_err(|message| Error::invalid(vec![Diagnostic::error("", message)]))?;
     let (operation, target) = (module.as_operation(), options.target);
     let assigned = match options.keep_decisions {
         true => layouts::assign_with_account(operation, grid, target),
@@ -142,6 +144,18 @@ pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<()
             "the module is laid out for {written} with {threads} threads per warp, which {target} \
              cannot run"
         )));
+    }
+    check_threads(num_warps, target).map_err(invalid)
+}
+
+/// Whether a block can have so many warps; what is wrong otherwise.
+fn check_threads(num_warps: u32, target: Target) -> Result<(), String> {
+    let threads = u64::from(num_warps) * u64::from(target.warp_size());
+    let most = target.max_threads_per_block();
+    if threads > u64::from(most) {
+        return Err(format!(
+            "{num_warps} warps are {threads} threads of a block; {target} has {most} at most"
+        ));
     }
     Ok(())
 }

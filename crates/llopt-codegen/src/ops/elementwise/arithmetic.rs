@@ -190,7 +190,20 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// A cast that is one LLVM instruction.
     fn cast(&mut self, op: OperationRef<'c, 'a>, opcode: InstructionOpcode) -> Lowered {
-        let of = self.result_type(op)?.element().llvm(self.e.context);
+        let (from, to) = (
+            self.type_of(operand(op, 0))?.element(),
+            self.result_type(op)?.element(),
+        );
+        for (integer, other) in [(from, to), (to, from)] {
+            if let Element::Int(bits) = integer
+                && bits > 64
+                && other.is_float()
+            {
+                let reason = format!("no conversion between integers of {bits} bits and floats");
+                return Err(self.unsupported(op, Some(reason)));
+            }
+        }
+        let of = to.llvm(self.e.context);
         self.each(op, |e, v| e.cast(opcode, v[0], of))
     }
 

@@ -37,7 +37,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         values: Vec<crate::llvm::emitter::V<'ctx>>,
     ) -> Lowered<Vec<crate::llvm::emitter::V<'ctx>>> {
         let e = self.e;
-        if let Some(converted) = self.hooks().convert_floats(e, from, to, rounding, &values) {
+        // No hardware goes from doubles, or from one eight-bit format, to another one at once.
+        let is_far = matches!(
+            (from, to),
+            (Element::F64 | Element::Float8(_), Element::Float8(_))
+        );
+        if !is_far
+            && let Some(converted) = self.hooks().convert_floats(e, from, to, rounding, &values)
+        {
             return Ok(converted);
         }
         let through = |middle: Element, first: Rounding| {
