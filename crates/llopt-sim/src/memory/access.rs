@@ -16,7 +16,7 @@ use crate::machine::row::{Real, RealOp, mask as low_bits, sext};
 use crate::machine::warp::{Row, Warp, lanes};
 use crate::memory::banks::{self, Grouping};
 use crate::memory::global::{
-    Fault, LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
+    LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
 };
 use crate::memory::shadow::{Kind, Problem, Stamp};
 
@@ -227,43 +227,6 @@ impl<const W: usize> Block<'_, W> {
                         || "a read of global memory that nothing has written".to_owned(),
                     );
                 }
-            }
-        }
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the facts that make up a finding"
-    )]
-    pub(crate) fn fault(
-        &mut self,
-        warp: usize,
-        lane: usize,
-        address: u64,
-        bytes: u32,
-        store: bool,
-        fault: Fault,
-        site: SiteId,
-    ) {
-        let verb = if store { "store" } else { "load" };
-        match fault {
-            Fault::OutOfBounds(length) => {
-                self.find(FindingKind::OutOfBounds, warp, lane, address, site, || match length {
-                    Some((offset, length)) => format!(
-                        "a {verb} of {bytes} bytes at offset {offset} of a buffer of {length} bytes is out of bounds"
-                    ),
-                    None => format!("a {verb} of {bytes} bytes at {address:#x} lies in no buffer"),
-                });
-            }
-            Fault::ReadOnly => {
-                self.find(
-                    FindingKind::ConstantWrite,
-                    warp,
-                    lane,
-                    address,
-                    site,
-                    || "a store to constant memory".to_owned(),
-                );
             }
         }
     }

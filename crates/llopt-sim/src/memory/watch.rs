@@ -1,11 +1,12 @@
 //! What the sanitizer does at each access of global memory: it enters the bytes into the block's history
-//! ([`footprint`](super::footprint)) and reports races inside of the block.
+//! ([`footprint`](super::footprint)) and reports races inside of the block, and accesses that no buffer allows.
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Access, Program, SiteId};
 use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
 use crate::memory::footprint::Actor;
+use crate::memory::global::Fault;
 use crate::memory::shadow::Kind;
 
 impl Access {
@@ -21,6 +22,44 @@ impl Access {
 }
 
 impl<const W: usize> Block<'_, W> {
+    /// Reports an access that no buffer allows.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the facts that make up a finding"
+    )]
+    pub(crate) fn fault(
+        &mut self,
+        warp: usize,
+        lane: usize,
+        address: u64,
+        bytes: u32,
+        store: bool,
+        fault: Fault,
+        site: SiteId,
+    ) {
+        let verb = if store { "store" } else { "load" };
+        match fault {
+            Fault::OutOfBounds(length) => {
+                self.find(FindingKind::OutOfBounds, warp, lane, address, site, || match length {
+                    Some((offset, length)) => format!(
+                        "a {verb} of {bytes} bytes at offset {offset} of a buffer of {length} bytes is out of bounds"
+                    ),
+                    None => format!("a {verb} of {bytes} bytes at {address:#x} lies in no buffer"),
+                });
+            }
+            Fault::ReadOnly => {
+                self.find(
+                    FindingKind::ConstantWrite,
+                    warp,
+                    lane,
+                    address,
+                    site,
+                    || "a store to constant memory".to_owned(),
+                );
+            }
+        }
+    }
+
     /// Has the sanitizer watch an access of up to 8 bytes of global memory, before it is done.
     #[expect(clippy::too_many_arguments, reason = "who does what where")]
     pub(crate) fn watch_bytes(
