@@ -11,6 +11,7 @@ use llopt_plan::tensor::TensorType;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
+use crate::targets::hooks::Rounding;
 use crate::values::element::LlvmType;
 use crate::values::words::packed;
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
@@ -41,16 +42,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         axis: usize,
         bytes: &Registers<'ctx>,
     ) -> Lowered<Vec<V<'ctx>>> {
-        // The exponent of a half, in the place of the exponent, and the lowest bit of the mantissa that a
-        // code has, in its place.
-        let (half, step) = match element {
-            Element::F16 => (0x3800, 0x200),
-            Element::Bf16 => (0x3f00, 0x40),
-            _ => {
-                let reason = "4-bit floats become f16 or bf16";
-                return Err(self.unsupported(operation, Some(reason.to_owned())));
-            }
-        };
         let (low, _) = to.bits_of_dim(axis);
         let byte = |number: u32| {
             let below = number & ((1 << low) - 1);
@@ -64,6 +55,29 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         if let Some(values) = self.looked_up(from, to, element, axis, &places, bytes) {
             return Ok(values);
         }
+        if element == Element::F32 {
+            // The exponents of a bfloat are those of a single.
+            let values = self.fp4_values(operation, from, to, Element::Bf16, axis, bytes)?;
+            let rounding = Rounding::NearestEven;
+            let singles = self.convert(
+                operation,
+                Element::Bf16,
+                Element::F32,
+                rounding,
+                &values.into(),
+            )?;
+            return Ok(singles.to_vec());
+        }
+        // The exponent of a half, in the place of the exponent, and the lowest bit of the mantissa that a
+        // code has, in its place.
+        let (half, step) = match element {
+            Element::F16 => (0x3800, 0x200),
+            Element::Bf16 => (0x3f00, 0x40),
+            _ => {
+                let reason = "4-bit floats become f16 or bf16";
+                return Err(self.unsupported(operation, Some(reason.to_owned())));
+            }
+        };
         let bits = element.memory_bits();
         let word = e.int(bits.max(16)).into();
         let coordinates = self.threads.coordinates(e, self.hooks(), to, axis);

@@ -138,14 +138,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         axis: usize,
         bytes: &Registers<'ctx>,
     ) -> Lowered<Registers<'ctx>> {
-        let values = self.fp4_values(op, from, to, Element::Bf16, axis, bytes)?;
-        self.convert(
-            op,
-            Element::Bf16,
-            Element::F32,
-            Rounding::NearestEven,
-            &values.into(),
-        )
+        let values = self.fp4_values(op, from, to, Element::F32, axis, bytes)?;
+        Ok(values.into())
     }
 
     fn bind_scaled(

@@ -96,6 +96,7 @@ pub fn widen_fp4<'ctx>(
         let name = match to {
             Element::F16 => "llvm.amdgcn.cvt.scalef32.pk.f16.fp4",
             Element::Bf16 => "llvm.amdgcn.cvt.scalef32.pk.bf16.fp4",
+            Element::F32 => "llvm.amdgcn.cvt.scalef32.pk.f32.fp4",
             _ => return None,
         };
         let of_byte = |byte: i64| {
