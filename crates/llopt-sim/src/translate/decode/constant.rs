@@ -58,6 +58,21 @@ impl<'m> Decoder<'m> {
                 .get(&value)
                 .map(|&address| vec![address])
                 .ok_or_else(|| Unknown::new(format!("global @{}", value.name()))),
+            ValueKind::LLVMConstantExprValueKind
+                if ty.kind() == TypeKind::LLVMVectorTypeKind
+                    && value.const_opcode() == Opcode::LLVMBitCast =>
+            {
+                let whole = self.packed(value.operand(0))?;
+                let width = self
+                    .types
+                    .scalar_bits(Types::element(ty))
+                    .filter(|width| width * ty.count() as u32 <= 64)
+                    .ok_or_else(|| Unknown::new(format!("the constant {}", value.print())))?;
+                let leaves = 0..ty.count() as u32;
+                Ok(leaves
+                    .map(|leaf| whole >> (leaf * width) & mask(width))
+                    .collect())
+            }
             ValueKind::LLVMConstantExprValueKind => self.expression(value).map(|bits| vec![bits]),
             ValueKind::LLVMFunctionValueKind => {
                 Err(Unknown::new(format!("the address of @{}", value.name())))
