@@ -26,6 +26,9 @@ fn is_defined(function: FunctionValue<'_>) -> bool {
     function.get_linkage() == Linkage::Internal || function.count_basic_blocks() > 0
 }
 
+/// Elements that one text of inline assembly may have at once: no thread has registers for more.
+const MOST_PACKED: usize = 1024;
+
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.addptr`: the offset counts elements and is signed.
     pub(crate) fn add_pointer(&mut self, op: tt::AddPtrOp<'c, 'a>) -> Lowered {
@@ -212,6 +215,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         let e = self.e;
         let pack = usize::try_from(op.packed_element()).unwrap_or(1).max(1);
+        if pack > MOST_PACKED {
+            let message = format!(
+                "it packs {pack} elements, more than the {MOST_PACKED} that a text can name"
+            );
+            return Err(self.invalid(operation, &message));
+        }
         let arguments: Vec<Value<'c, 'a>> = op.args();
         let operands: Vec<Registers<'ctx>> = arguments
             .iter()
