@@ -5,8 +5,6 @@
 //!
 //! An instruction of LLVM may be wider than what the hardware moves at once. It is counted as that many instructions
 //! of the widest power of two, at most 16 bytes, that divides its size and its alignment.
-//!
-//! Over 800 lines because loads, stores, atomics and copies of threads share the checks of an address.
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
