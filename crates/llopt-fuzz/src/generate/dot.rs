@@ -65,7 +65,9 @@ impl Generator {
         }
         let [a, b, c] = [(operand, 0), (operand, 1), (sum, 2)].map(|(number, matrix)| {
             let layout = Rc::new(all[matrix].clone());
-            self.factor(&shapes[matrix], number, &layout)
+            // A unit's sums of bytes saturate or wrap, so they stay within their 32 bits.
+            let any_bits = number.is_integer() && (matrix < 2 || operand == sum);
+            self.factor(&shapes[matrix], number, &layout, any_bits)
         });
         let precision = match (operand, k_width) {
             (Number::F32, 1..) => ", inputPrecision = tf32",
@@ -105,9 +107,15 @@ impl Generator {
     }
 
     /// A matrix of numbers that a product is exact with, loaded in that layout or converted to it.
-    fn factor(&mut self, shape: &[u32], number: Number, layout: &Rc<Encoding>) -> Value {
+    fn factor(
+        &mut self,
+        shape: &[u32],
+        number: Number,
+        layout: &Rc<Encoding>,
+        any_bits: bool,
+    ) -> Value {
         let seed = self.rng.u64(..);
-        let (data, facts) = if number.is_integer() {
+        let (data, facts) = if any_bits {
             (Data::Bits(seed), Facts::BITS)
         } else {
             (Data::Small(3, seed), Facts::small(LARGEST))
