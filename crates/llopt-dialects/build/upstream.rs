@@ -185,8 +185,7 @@ fn wrapper(
             accessors.push_str(&attribute_accessor(&field, constraint, enumerations)?);
         }
     }
-    let mut offset = 0;
-    for (field, value) in fields(record, "regions")? {
+    for (offset, (field, value)) in fields(record, "regions")?.enumerate() {
         let method = identifier(&field);
         let (r#type, call) = match value.subclass_of("VariadicRegion") {
             true => ("Vec<RegionRef<'c, 'a>>", "regions"),
@@ -196,7 +195,6 @@ fn wrapper(
             accessors,
             "/// `{field}`.\npub fn {method}(self) -> {type} {{ access::{call}(self.0, {offset}) }}"
         );
-        offset += 1;
     }
     Ok(format!(
         "/// `{dialect}.{mnemonic}`.\n\

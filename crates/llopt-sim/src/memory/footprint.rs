@@ -309,7 +309,8 @@ pub(crate) fn conflicts(blocks: &[Footprint]) -> Vec<Conflict> {
     let mut known: HashSet<(SiteId, SiteId)> = HashSet::new();
     let mut found = Vec::new();
     // Runs that reach beyond where the sweep is: those that change memory, and those that only read it.
-    let (mut writers, mut readers): (Vec<(usize, &Run)>, Vec<(usize, &Run)>) = Default::default();
+    let mut writers: Vec<(usize, &Run)> = Vec::new();
+    let mut readers: Vec<(usize, &Run)> = Vec::new();
     for (block, run) in all {
         writers.retain(|(_, open)| open.end > run.begin);
         let writes = run.write.or(run.update).is_some();

@@ -89,7 +89,7 @@ impl GlobalMemory {
         let base = self.add(bytes, true, initialized);
         let number = self.regions.len() as u64;
         // Multiples of a page below a GiB.
-        let skew = number.wrapping_mul(0x9e37_79b9) % 0x3_ffff << 12;
+        let skew = (number.wrapping_mul(0x9e37_79b9) % 0x3_ffff) << 12;
         if let Some(region) = self.regions.last_mut() {
             region.skew = skew;
         }

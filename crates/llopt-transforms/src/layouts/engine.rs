@@ -199,7 +199,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if self.catalog.is_in_memory(label) {
             let result = self.catalog.linear(self.catalog.map(product)?);
             let memory = self.catalog.linear(self.catalog.map(label)?);
-            return dot.from_memory(factor.operand, (&encoding, &result), &memory);
+            return dot.cost_of_memory(factor.operand, (&encoding, &result), &memory);
         }
         let shape = self.graph.nodes[factor.node].shape;
         let wanted = self

@@ -258,7 +258,7 @@ impl Product {
 
     /// What it costs a warp, beside [`Product::cost`], that a factor is in shared memory, in this layout; `None`
     /// if the instruction of `encoding` cannot read it there.
-    pub(super) fn from_memory(
+    pub(super) fn cost_of_memory(
         &self,
         operand: usize,
         (encoding, result): (&Encoding, &LinearLayout),
@@ -479,7 +479,7 @@ mod tests {
         let result = encoding.linear_layout(&[128, 128]).unwrap();
         let read = |operand: usize, shape: [u64; 2], buffer: &Encoding| {
             let memory = buffer.linear_layout(&shape).unwrap();
-            product.from_memory(operand, (encoding, &result), &memory)
+            product.cost_of_memory(operand, (encoding, &result), &memory)
         };
         for (operand, shape) in [(0, [128, 64]), (1, [64, 128])] {
             let buffers = product.in_memory(operand);
@@ -499,7 +499,7 @@ mod tests {
         let (encoding, _) = &product.by_units[0];
         let result = encoding.linear_layout(&[64, 16]).unwrap();
         let memory = product.in_memory(0)[0].linear_layout(&[64, 64]).unwrap();
-        let more = product.from_memory(0, (encoding, &result), &memory);
+        let more = product.cost_of_memory(0, (encoding, &result), &memory);
         // 16 passes for the first factor and 4 for the second, where the units take 8 cycles, four times.
         assert_eq!(more, Some(4.0 * (20.0 - 8.0) / UNITS));
     }

@@ -34,7 +34,7 @@ pub fn check(definitions: &[(&Path, &str)], files: &[(&Path, &str)]) -> Vec<Find
     let mut findings = Vec::new();
     for (path, text) in files {
         let asks = |folder: &&str| path.to_str().is_some_and(|path| path.starts_with(*folder));
-        if !ASKING.iter().any(|folder| asks(&folder)) {
+        if !ASKING.iter().any(asks) {
             continue;
         }
         for (index, line) in rust::code_with_literals(text).lines().enumerate() {

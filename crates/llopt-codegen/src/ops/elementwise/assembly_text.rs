@@ -55,7 +55,8 @@ fn check_places(text: &str, operands: usize) -> Result<(), String> {
             let (digits, modifier) = inside.split_once(':').unwrap_or((inside, "a"));
             let unique = digits.is_empty() && matches!(modifier, "uid" | "private");
             let is_letter = modifier.len() == 1 && modifier.as_bytes()[0].is_ascii_alphabetic();
-            if !unique && !(is_letter && number(digits)) {
+            let names_operand = is_letter && number(digits);
+            if !(unique || names_operand) {
                 return Err(wrong());
             }
             after

@@ -66,9 +66,9 @@ impl<'m> Decoder<'m> {
                 let width = self
                     .types
                     .scalar_bits(Types::element(ty))
-                    .filter(|width| width * ty.count() as u32 <= 64)
+                    .filter(|width| width * ty.count() <= 64)
                     .ok_or_else(|| Unknown::new(format!("the constant {}", value.print())))?;
-                let leaves = 0..ty.count() as u32;
+                let leaves = 0..ty.count();
                 Ok(leaves
                     .map(|leaf| whole >> (leaf * width) & mask(width))
                     .collect())
