@@ -57,6 +57,9 @@ static void null_is_harmless(void)
     llopt_close(compiler);
 }
 
+/* Checkers of memory execute some fifty times slower, beyond the default budget of processor time. */
+static const char *const patience = "600000";
+
 static void mistakes_are_explained(void)
 {
     llopt_compiler_t *compiler;
@@ -65,6 +68,7 @@ static void mistakes_are_explained(void)
 
     CHECK(llopt_open(LLOPT_ABI_VERSION + 1, &compiler) == LLOPT_MISUSE && compiler == NULL);
     CHECK(llopt_open(LLOPT_ABI_VERSION, &compiler) == LLOPT_OK);
+    CHECK(llopt_set(compiler, "max_time", patience) == LLOPT_OK);
     CHECK(llopt_set(compiler, "num_warps", "four") == LLOPT_MISUSE);
     CHECK(strstr(llopt_message(compiler), "takes a positive number") != NULL);
     CHECK(llopt_set(compiler, "\xff", "4") == LLOPT_MISUSE);
@@ -132,6 +136,7 @@ static void threads_share_a_compiler(void)
     pthread_t threads[COUNT];
     CHECK(llopt_open(LLOPT_ABI_VERSION, &compiler) == LLOPT_OK);
     CHECK(llopt_set(compiler, "target", "cuda:90") == LLOPT_OK);
+    CHECK(llopt_set(compiler, "max_time", patience) == LLOPT_OK);
     char *expected = compile(compiler);
     for (int index = 0; index < COUNT; ++index)
         CHECK(pthread_create(&threads[index], NULL, compile, compiler) == 0);
