@@ -9,6 +9,9 @@
 include "ttg/dialect.td"
 
 // `alias` is the name under which a module defines the attribute, "" for none.
+// `encodes` says of an encoding whether it deals a tensor out to threads or lays
+// it out in a memory; other attributes have no such field. The Rust type of an
+// encoding is named as the record, less what all records of encodings share.
 class TTG_Attr<string name, string attrMnemonic, string aliasName = "">
     : AttrDef<TTG_Dialect, name> {
   let mnemonic = attrMnemonic;
@@ -19,12 +22,14 @@ class TTG_Attr<string name, string attrMnemonic, string aliasName = "">
 class TTG_DistributedEncoding<string name, string attrMnemonic,
                               string aliasName = "">
     : TTG_Attr<name # "Encoding", attrMnemonic, aliasName> {
+  string encodes = "threads";
   let assemblyFormat = "`<` `{` struct(params) `}` `>`";
 }
 
 // An encoding of shared memory: maps (offset, block) to coordinates.
 class TTG_SharedEncoding<string name, string attrMnemonic>
     : TTG_Attr<name # "Encoding", attrMnemonic, "shared"> {
+  string encodes = "memory";
   let assemblyFormat = "`<` `{` struct(params) `}` `>`";
 }
 

@@ -19,6 +19,7 @@ def TTNG_TensorMemorySpaceAttr
 
 def TTNG_TensorMemoryEncodingAttr
     : TTNG_Attr<"TensorMemoryEncoding", "tensor_memory_encoding", "tmem"> {
+  string encodes = "memory";
   let summary = "Blocks of an accumulator or operand in tensor memory";
   let description = [{
     The tensor is cut into blocks of `blockM` x `blockN` elements. Each takes
@@ -41,6 +42,7 @@ def TTNG_TensorMemoryEncodingAttr
 def TTNG_TensorMemoryScalesEncodingAttr
     : TTNG_Attr<"TensorMemoryScalesEncoding", "tensor_memory_scales_encoding",
                 "tmem_scales"> {
+  string encodes = "memory";
   let summary = "Scales of a scaled matrix product in tensor memory";
   let description = [{
     Chunks of 32 rows by 16 bytes, each present once for each of the four

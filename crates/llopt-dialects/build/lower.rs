@@ -188,8 +188,7 @@ impl Lowering<'_> {
                 }
                 let space = self.space();
                 format!(
-                    "Element::Custom {{ directive: &crate::text::syntax::{}, arguments: &[{code}], space: {space} }}",
-                    screaming(name)
+                    "Element::Custom {{ directive: crate::text::format::Directive::{name}, arguments: &[{code}], space: {space} }}",
                 )
             }
             Kind::Optional {

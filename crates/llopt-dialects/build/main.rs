@@ -1,10 +1,12 @@
 //! Generates the operation tables and wrappers from `dialects/*.td`.
 //!
-//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. Another file has
+//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them, and one
+//! has the enumeration of encodings. Another file has
 //! what tile IR takes from MLIR's own dialects; `src/upstream.rs` includes it. All mistakes of the `.td` files are collected and printed together, each with the record it is in.
 
 mod constraint;
 mod emit;
+mod encodings;
 mod facts;
 mod format;
 mod lower;
@@ -61,6 +63,9 @@ fn run() -> Result<(), String> {
         let file = out.join(format!("{}.rs", dialect.name));
         fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
     }
+    let file = out.join("encodings.rs");
+    fs::write(&file, encodings::encodings(&model))
+        .map_err(|error| format!("{}: {error}", file.display()))?;
     let keeper = TableGenParser::new()
         .add_include_directory(&format!("{prefix}/include"))
         .add_include_directory(&path_text(&sources)?)

@@ -59,6 +59,17 @@ pub struct KindDefinition {
     pub parameters: Vec<Parameter>,
     /// How parameters are written.
     pub style: Style,
+    /// Of an encoding: whether it deals tensors out to threads, or lays them out in a memory.
+    pub encodes: Option<Encodes>,
+}
+
+/// What an encoding is a layout of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Encodes {
+    /// Registers, lanes and warps.
+    Threads,
+    /// Places in a memory.
+    Memory,
 }
 
 /// How the parameters of a kind are written.

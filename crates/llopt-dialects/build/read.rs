@@ -6,8 +6,8 @@
 use crate::constraint::{attribute_kind, type_constraint};
 use crate::facts;
 use crate::model::{
-    Argument, AttributeField, AttributeKind, Dialect, Enumeration, Fact, KindDefinition, Model,
-    ModelError, Multiplicity, Operation, Parameter, Presence, RegionField, Relation, Style,
+    Argument, AttributeField, AttributeKind, Dialect, Encodes, Enumeration, Fact, KindDefinition,
+    Model, ModelError, Multiplicity, Operation, Parameter, Presence, RegionField, Relation, Style,
     ValueField,
 };
 use std::collections::BTreeMap;
@@ -217,6 +217,12 @@ fn kind_definition(record: Record<'_>) -> Result<KindDefinition, ModelError> {
         alias: optional_text(record, "alias").unwrap_or_default(),
         parameters,
         style,
+        encodes: match optional_text(record, "encodes").as_deref() {
+            None => None,
+            Some("threads") => Some(Encodes::Threads),
+            Some("memory") => Some(Encodes::Memory),
+            Some(other) => return Err(format!("{} encodes {other}", name(record))),
+        },
     })
 }
 

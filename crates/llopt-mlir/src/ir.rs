@@ -16,6 +16,7 @@ mod operation;
 mod types;
 mod value;
 
+pub(crate) use attribute::raw_attribute;
 pub use attribute::{AttributeExt, attr};
 pub use block::{BlockExt, RegionExt};
 pub use context::context;

@@ -119,6 +119,7 @@ pub mod asm;
 pub mod diagnostic;
 pub mod dialect;
 mod ffi;
+mod guard;
 pub mod ir;
 pub mod pass;
 pub mod rewrite;

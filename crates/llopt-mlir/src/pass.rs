@@ -5,14 +5,15 @@
 //! `--argument` on the command line of [`crate::opt_main`] and to its argument in textual
 //! pipelines; [`run_pipeline`] runs such a pipeline on an operation.
 
+pub(crate) mod hooks;
+mod register;
+
 use crate::{
     diagnostic::Complaint,
-    dialect::{guard, install_hooks, on_operation},
     ffi::{self, LloptSink},
 };
 use melior::ir::OperationRef;
-use mlir_sys::{MlirOperation, MlirStringRef};
-use std::{any::Any, cell::RefCell, ffi::c_void, rc::Rc, str::FromStr};
+use std::{any::Any, cell::RefCell, rc::Rc, str::FromStr};
 
 /// A pass as data.
 pub struct PassSpec {
@@ -89,48 +90,6 @@ impl PassSpec {
             statistics: &[],
             run,
         }
-    }
-
-    /// Adds the pass to the registry of the process; again does nothing.
-    pub fn register(&'static self) {
-        install_hooks();
-        let dependencies: Vec<_> = self
-            .dependencies
-            .iter()
-            .map(|n| ffi::string_ref(n))
-            .collect();
-        let options: Vec<_> = self
-            .options
-            .iter()
-            .map(|option| ffi::LloptPassMember {
-                name: ffi::string_ref(option.name),
-                description: ffi::string_ref(option.description),
-                defaultValue: ffi::string_ref(option.default),
-            })
-            .collect();
-        let statistics: Vec<_> = self
-            .statistics
-            .iter()
-            .map(|(name, description)| ffi::LloptPassMember {
-                name: ffi::string_ref(name),
-                description: ffi::string_ref(description),
-                defaultValue: ffi::string_ref(""),
-            })
-            .collect();
-        let pass = ffi::LloptPass {
-            spec: std::ptr::from_ref(self).cast(),
-            argument: ffi::string_ref(self.argument),
-            description: ffi::string_ref(self.description),
-            operation: ffi::string_ref(self.operation.unwrap_or_default()),
-            dependentDialects: dependencies.as_ptr(),
-            dependentDialectCount: dependencies.len() as isize,
-            options: options.as_ptr(),
-            optionCount: options.len() as isize,
-            statistics: statistics.as_ptr(),
-            statisticCount: statistics.len() as isize,
-        };
-        // SAFETY: strings and arrays outlive the call, which copies them; the spec is static.
-        unsafe { ffi::llopt_pass_register(&pass) }
     }
 }
 
@@ -277,49 +236,4 @@ pub fn run_pipeline_sharing<T: 'static>(
 pub fn register_upstream_passes() {
     // SAFETY: the bridge guards MLIR's registry and registers once.
     unsafe { ffi::llopt_register_upstream_passes() }
-}
-
-pub(crate) unsafe extern "C" fn hook_check_option(
-    address: *const c_void,
-    option: isize,
-    value: MlirStringRef,
-    error: LloptSink,
-) -> bool {
-    // SAFETY: C++ passes the address of a registered spec and a live string.
-    let (spec, value) = unsafe { (&*address.cast::<PassSpec>(), ffi::text(value)) };
-    let Some(option) = spec.options.get(option as usize) else {
-        return true;
-    };
-    if option.kind.accepts(value) {
-        return true;
-    }
-    let message = format!(
-        "option `{}` of pass `{}` takes {}, not `{value}`",
-        option.name,
-        spec.argument,
-        option.kind.describe()
-    );
-    // SAFETY: the sink is live during the hook.
-    unsafe { ffi::llopt_string_append(error, ffi::string_ref(&message)) };
-    false
-}
-
-pub(crate) unsafe extern "C" fn hook_run(
-    address: *const c_void,
-    raw: MlirOperation,
-    pass: LloptSink,
-) -> bool {
-    // SAFETY: C++ passes the address of a registered spec.
-    let spec: &'static PassSpec = unsafe { &*address.cast::<PassSpec>() };
-    guard(false, on_operation(raw), || {
-        // SAFETY: MLIR keeps the operation alive during the pass.
-        let operation = unsafe { OperationRef::from_raw(raw) };
-        match (spec.run)(operation, &mut PassRun { raw: pass, spec }) {
-            Ok(()) => true,
-            Err(complaint) => {
-                let _ = complaint.report_on(operation);
-                false
-            }
-        }
-    })
 }

@@ -5,16 +5,17 @@
 //! informed, outside of one it is a free-standing builder. All changes inside a pattern must go
 //! through it; a pattern that answers [`NoMatch`] must not have changed anything.
 
-use crate::{
-    dialect::install_hooks,
-    ffi,
-    ir::{self, OperationExt},
-};
+mod driver;
+
+pub use driver::{GreedyConfig, NotConverged, Patterns};
+
+use crate::{ffi, ir};
 use melior::{
     Context,
     ir::{
         Attribute, BlockLike, BlockRef, Identifier, Location, Operation, OperationRef, RegionLike,
-        RegionRef, Type, TypeLike, Value, ValueLike, operation::OperationBuilder,
+        RegionRef, Type, TypeLike, Value, ValueLike,
+        operation::{OperationBuilder, OperationLike},
     },
 };
 use mlir_sys::*;
@@ -214,9 +215,13 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
     pub fn replace(&mut self, operation: OperationRef<'c, 'a>, values: &[Value<'c, 'a>]) {
         assert_eq!(
             values.len(),
-            operation.result_values().len(),
+            operation.result_count(),
             "one value for each result of `{}`",
-            operation.name_str()
+            operation
+                .name()
+                .as_string_ref()
+                .as_str()
+                .unwrap_or_default()
         );
         let values: Vec<_> = values.iter().map(|value| value.to_raw()).collect();
         unsafe {
@@ -238,7 +243,11 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
     ) -> OperationRef<'c, 'a> {
         self.set_before(operation);
         let inserted = self.insert(with);
-        let values: Vec<_> = inserted.result_values().collect();
+        let values: Vec<_> = (0..inserted.result_count() as isize)
+            .map(|result| unsafe {
+                Value::from_raw(mlirOperationGetResult(inserted.to_raw(), result))
+            })
+            .collect();
         self.replace(operation, &values);
         inserted
     }
@@ -396,96 +405,3 @@ impl PatternSpec {
         }
     }
 }
-
-/// A set of patterns ready to be applied, as often as needed.
-pub struct Patterns {
-    raw: mlir_sys::MlirFrozenRewritePatternSet,
-}
-
-impl Patterns {
-    /// The given patterns.
-    pub fn new(context: &Context, patterns: &[&'static PatternSpec]) -> Self {
-        Self::build(context, patterns, false)
-    }
-
-    /// The given patterns and the canonicalisation patterns of all loaded dialects.
-    pub fn with_canonicalization(context: &Context, patterns: &[&'static PatternSpec]) -> Self {
-        Self::build(context, patterns, true)
-    }
-
-    fn build(context: &Context, patterns: &[&'static PatternSpec], canonicalize: bool) -> Self {
-        install_hooks();
-        // SAFETY: the context is live; freezing consumes the content of the set, which is then
-        // destroyed.
-        unsafe {
-            let set = mlirRewritePatternSetCreate(context.to_raw());
-            for pattern in patterns {
-                ffi::llopt_patterns_add(set, &pattern.to_raw(""));
-            }
-            if canonicalize {
-                ffi::llopt_patterns_add_canonicalization(set);
-            }
-            let raw = mlirFreezeRewritePattern(set);
-            mlirRewritePatternSetDestroy(set);
-            Self { raw }
-        }
-    }
-
-    /// Applies the patterns to everything below an operation until none applies any more.
-    ///
-    /// # Errors
-    /// [`NotConverged`] when the driver gave up; the IR is valid but may not be done.
-    pub fn apply(
-        &self,
-        operation: OperationRef<'_, '_>,
-        config: GreedyConfig,
-    ) -> Result<bool, NotConverged> {
-        let raw = ffi::LloptGreedyConfig {
-            maxIterations: config.max_iterations.map_or(-1, i64::from),
-            topDown: config.top_down,
-            fold: config.fold,
-            simplifyRegions: config.simplify_regions,
-        };
-        let mut changed = false;
-        // SAFETY: the operation and the patterns are live.
-        unsafe { ffi::llopt_apply_greedily(operation.to_raw(), self.raw, &raw, &mut changed) }
-            .then_some(changed)
-            .ok_or(NotConverged)
-    }
-}
-
-impl Drop for Patterns {
-    fn drop(&mut self) {
-        // SAFETY: created in `build`, destroyed once.
-        unsafe { mlirFrozenRewritePatternSetDestroy(self.raw) }
-    }
-}
-
-/// How the greedy driver works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GreedyConfig {
-    /// Rounds over the whole operation; `None` for no limit.
-    pub max_iterations: Option<u32>,
-    /// Whether the first round visits operations in order instead of from the end.
-    pub top_down: bool,
-    /// Whether operations are folded, too.
-    pub fold: bool,
-    /// Whether unreachable blocks and unused arguments are removed, too.
-    pub simplify_regions: bool,
-}
-
-impl Default for GreedyConfig {
-    fn default() -> Self {
-        Self {
-            max_iterations: Some(10),
-            top_down: true,
-            fold: true,
-            simplify_regions: true,
-        }
-    }
-}
-
-/// The greedy driver gave up before nothing changed any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("rewriting did not converge")]
-pub struct NotConverged;

@@ -2,11 +2,10 @@
 
 use crate::{
     gluon,
-    layout::encoding::{Encoding, EncodingError},
+    layout::encoding::{Encoding, EncodingError, Threads},
     tables::module,
     tables::types::RankedTensor,
 };
-use llopt_layout::Dim;
 use llopt_mlir::{
     diagnostic::Complaint,
     dialect::{AttributeSpec, Parameters},
@@ -57,57 +56,7 @@ pub fn tensor<'c>(
     Ok(())
 }
 
-/// The numbers that a distributed layout has been made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Threads {
-    /// Lanes of a warp.
-    pub lanes: u32,
-    /// Warps of a block.
-    pub warps: u32,
-    /// Blocks of a cluster.
-    pub blocks: u32,
-}
-
-/// The threads that a distributed encoding spreads a tensor over; `None` for layouts of memory.
-///
-/// They follow from the fields alone, so that checking every operand of a module does not build
-/// its linear layout.
-pub fn threads(encoding: &Encoding) -> Option<Threads> {
-    let product = |counts: &[u32]| counts.iter().product();
-    let (lanes, warps) = match encoding {
-        Encoding::Blocked(blocked) => (
-            product(&blocked.threads_per_warp),
-            product(&blocked.warps_per_cta),
-        ),
-        Encoding::Linear(linear) => {
-            let size = |dim| u32::try_from(linear.layout().in_dim_size(dim)).unwrap_or(u32::MAX);
-            return Some(Threads {
-                lanes: size(Dim::LANE),
-                warps: size(Dim::WARP),
-                blocks: size(Dim::BLOCK),
-            });
-        }
-        Encoding::Slice(slice) => return threads(&slice.parent),
-        Encoding::DotOperand(operand) => return threads(&operand.parent),
-        Encoding::NvidiaMma(product_layout) => (32, product(&product_layout.warps_per_cta)),
-        Encoding::AmdMfma(product_layout) => (64, product(&product_layout.warps_per_cta)),
-        Encoding::AmdWmma(product_layout) => (32, product(&product_layout.warps_per_cta)),
-        Encoding::SwizzledShared(_)
-        | Encoding::AmdRotatingShared(_)
-        | Encoding::NvmmaShared(_)
-        | Encoding::SharedLinear(_)
-        | Encoding::PaddedShared(_)
-        | Encoding::TensorMemory(_)
-        | Encoding::TensorMemoryScales(_) => return None,
-    };
-    Some(Threads {
-        lanes,
-        warps,
-        blocks: encoding.cga_layout().num_blocks(),
-    })
-}
-
-/// As [`threads`] of the encoding that an attribute is. The answer stays with the attribute, since
+/// The [threads](Encoding::threads) of the encoding that an attribute is. The answer stays with the attribute, since
 /// a module asks it of a few attributes at every operand of every operation.
 ///
 /// # Errors
@@ -116,7 +65,7 @@ fn threads_of_attribute(attribute: Attribute<'_>) -> Result<Option<Threads>, Enc
     if let Some(known) = Threads::unpack(AttributeSpec::memo(attribute)) {
         return Ok(Some(known));
     }
-    let found = threads(&Encoding::from_attribute(attribute)?);
+    let found = Encoding::from_attribute(attribute)?.threads();
     if let Some(memo) = found.and_then(Threads::pack) {
         AttributeSpec::set_memo(attribute, memo);
     }

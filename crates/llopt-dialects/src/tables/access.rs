@@ -256,11 +256,7 @@ fn slot<'c>(
 ) -> Option<Attribute<'c>> {
     let field = definition.attributes.get(index)?;
     OpSpec::slot(operation, index).or_else(|| match field.presence {
-        Presence::Default(value) => Some(crate::text::format::default_attribute(
-            context(operation),
-            &field.kind,
-            value,
-        )),
+        Presence::Default(value) => Some(value.attribute(context(operation), &field.kind)),
         Presence::Required | Presence::Optional => None,
     })
 }
@@ -399,4 +395,12 @@ pub fn value<'c, 'a>(result: OperationResult<'c, 'a>) -> Value<'c, 'a> {
 /// The type of a value.
 pub fn type_of<'c>(value: impl ValueLike<'c>) -> Type<'c> {
     value.r#type()
+}
+
+/// Basis vectors stored in an attribute.
+pub fn bases_of(attribute: Attribute<'_>) -> Option<Vec<Vec<i32>>> {
+    array_elements(attribute)?
+        .into_iter()
+        .map(i32_values)
+        .collect()
 }

@@ -5,12 +5,18 @@
 //! accessors and the reference pages all read these tables; nothing about an operation is
 //! written down twice.
 
-use crate::{meaning::facts::OpFacts, tables::type_set::TypeSet, text::format::Format};
+pub use super::relation::{Relation, TypeTransform, ValueRef};
+use crate::{
+    meaning::facts::OpFacts, tables::make, tables::type_set::TypeSet, text::format::Format,
+};
 use llopt_mlir::{
     diagnostic::Complaint,
     dialect::{AttributeSpec, EffectKind, OpSpec, Resource, TypeSpec},
 };
-use melior::ir::{OperationRef, Type};
+use melior::{
+    Context,
+    ir::{Attribute, OperationRef},
+};
 
 /// An operation of a `.td` file.
 pub struct OpDefinition {
@@ -192,6 +198,21 @@ pub enum DefaultValue {
     EmptyArray,
 }
 
+impl DefaultValue {
+    /// The value as an attribute of a kind.
+    pub fn attribute<'c>(self, context: &'c Context, kind: &AttributeKind) -> Attribute<'c> {
+        match (self, kind) {
+            (Self::Bool(value), _) => make::bool(context, value),
+            (Self::EmptyArray, AttributeKind::DenseI64Array) => make::i64_array(context, &[]),
+            (Self::EmptyArray, _) => make::i32_array(context, &[]),
+            (Self::Integer(value), AttributeKind::Integer(width)) => {
+                make::integer(context, *width, value)
+            }
+            (Self::Integer(value), _) => make::integer(context, 32, value),
+        }
+    }
+}
+
 /// An enumeration.
 pub struct EnumDefinition {
     /// Rust name.
@@ -259,30 +280,6 @@ pub enum OpTrait {
     InferUpToLayoutEquality,
     /// Memory descriptors have one element type.
     SameMemDescElementType,
-}
-
-/// A value of an operation, by group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueRef {
-    /// An operand group.
-    Operand(usize),
-    /// A result group.
-    Result(usize),
-}
-
-/// Derives one type from another; `None` when the first is not what it should be.
-pub type TypeTransform = for<'c> fn(Type<'c>) -> Option<Type<'c>>;
-
-/// `transform(type(from)) == type(to)`, where both are present.
-pub struct Relation {
-    /// In words.
-    pub summary: &'static str,
-    /// The known value.
-    pub from: ValueRef,
-    /// The derived value.
-    pub to: ValueRef,
-    /// From one type to the other.
-    pub transform: TypeTransform,
 }
 
 /// A memory effect.

@@ -6,5 +6,6 @@ pub mod definition;
 pub mod make;
 pub mod module;
 pub(crate) mod operation_builder;
+pub mod relation;
 pub mod type_set;
 pub mod types;

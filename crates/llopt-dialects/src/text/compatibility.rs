@@ -6,6 +6,7 @@ use crate::tables::make;
 use llopt_mlir::{
     asm::{OpParser, Parsed},
     dialect::{AttributeSpec, OpSpec},
+    ir::AttributeExt,
 };
 
 /// Replaces attributes of 3.9 by those of 3.6.
@@ -39,7 +40,7 @@ pub fn normalize(spec: &'static OpSpec, parser: &mut OpParser<'_, '_>) -> Parsed
         && let Some(offset) = parser.op_attribute("offset")
     {
         parser.remove_attribute("offset");
-        let value = crate::tables::access::integer_value(offset);
+        let value = offset.as_i64();
         let attribute = value.map_or(offset, |value| make::integer(parser.context(), 32, value));
         parser.add_attribute("N", attribute);
     }

@@ -7,12 +7,14 @@
 
 mod parser;
 mod printer;
+mod state;
 
-pub use parser::{FormatParser, default_attribute, parse};
-pub use printer::{FormatPrinter, print};
+pub use parser::parse;
+pub use printer::print;
+pub use state::{FormatParser, FormatPrinter};
 
-use crate::tables::definition::{TypeTransform, ValueRef};
-use llopt_mlir::{asm::Parsed, dialect::TypeSpec};
+use crate::tables::relation::{TypeTransform, ValueRef};
+use llopt_mlir::dialect::TypeSpec;
 
 /// A parsed assembly format.
 pub struct Format {
@@ -83,7 +85,7 @@ pub enum Element {
     /// Written by hand.
     Custom {
         /// The code.
-        directive: &'static Custom,
+        directive: Directive,
         /// What it works on.
         arguments: &'static [CustomArgument],
         /// Whether a blank is printed first.
@@ -151,15 +153,19 @@ pub enum CustomArgument {
     Type(TypeArgument),
 }
 
-/// A directive written in Rust.
-pub struct Custom {
-    /// Parses.
-    pub parse: for<'f, 'c, 'p> fn(
-        &'f mut FormatParser<'_, 'c, 'p>,
-        &'static [CustomArgument],
-    ) -> Parsed<()>,
-    /// Prints.
-    pub print: for<'f, 'c, 'p> fn(&'f mut FormatPrinter<'_, 'c, 'p>, &'static [CustomArgument]),
+/// A directive written in Rust ([`crate::text::syntax`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directive {
+    /// `0, 16`.
+    Offsets,
+    /// `[]` or `[%token]`.
+    Token,
+    /// `, %barrier[%predicate]`, any number of times.
+    BarriersAndPreds,
+    /// `tensor<…>`.
+    BufferTensorType,
+    /// `local | global_read`.
+    AddressSpaces,
 }
 
 /// Where the type of a group comes from.

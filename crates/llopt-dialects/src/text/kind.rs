@@ -362,7 +362,7 @@ pub fn print_value<'c>(
         ParameterKind::Bool => printer.display(access::bool_value(value).unwrap_or_default()),
         ParameterKind::UInts => printer.list(&access::i32_values(value).unwrap_or_default()),
         ParameterKind::Shape => printer.list(&access::i64_values(value).unwrap_or_default()),
-        ParameterKind::Bases => print_bases(&bases_of(value).unwrap_or_default(), printer),
+        ParameterKind::Bases => print_bases(&access::bases_of(value).unwrap_or_default(), printer),
         ParameterKind::Attribute => printer.attribute(value),
         ParameterKind::Type => match value.as_type() {
             Some(r#type) => printer.r#type(r#type),
@@ -385,14 +385,6 @@ pub fn print_bases(bases: &[Vec<i32>], printer: &mut AsmPrinter<'_, '_>) {
         printer.list(vector);
     }
     printer.text("]");
-}
-
-/// Basis vectors stored in an attribute.
-pub fn bases_of(attribute: Attribute<'_>) -> Option<Vec<Vec<i32>>> {
-    access::array_elements(attribute)?
-        .into_iter()
-        .map(access::i32_values)
-        .collect()
 }
 
 /// The parameter verifier of attribute kinds.
@@ -459,7 +451,7 @@ fn verify_parameters(
             (Some(value), ParameterKind::UInts) => access::i32_values(value)
                 .is_some_and(|list| list.iter().all(|element| *element >= 0)),
             (Some(value), ParameterKind::Shape) => access::i64_values(value).is_some(),
-            (Some(value), ParameterKind::Bases) => bases_of(value)
+            (Some(value), ParameterKind::Bases) => access::bases_of(value)
                 .is_some_and(|bases| bases.iter().flatten().all(|element| *element >= 0)),
             (Some(_), ParameterKind::Attribute) => true,
             (Some(value), ParameterKind::Type) => value.as_type().is_some(),

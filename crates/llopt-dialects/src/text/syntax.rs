@@ -3,7 +3,7 @@
 use crate::{
     tables::access,
     tables::make,
-    text::format::{Custom, CustomArgument, FormatParser, FormatPrinter},
+    text::format::{CustomArgument, Directive, FormatParser, FormatPrinter},
     ttg,
 };
 use llopt_mlir::{
@@ -11,8 +11,30 @@ use llopt_mlir::{
     ir::AttributeExt,
 };
 
+/// The code of a directive.
+pub struct Custom {
+    /// Parses.
+    pub parse: for<'f, 'c, 'p> fn(
+        &'f mut FormatParser<'_, 'c, 'p>,
+        &'static [CustomArgument],
+    ) -> Parsed<()>,
+    /// Prints.
+    pub print: for<'f, 'c, 'p> fn(&'f mut FormatPrinter<'_, 'c, 'p>, &'static [CustomArgument]),
+}
+
+/// The code of a directive.
+pub fn of(directive: Directive) -> &'static Custom {
+    match directive {
+        Directive::Offsets => &OFFSETS,
+        Directive::Token => &TOKEN,
+        Directive::BarriersAndPreds => &BARRIERS_AND_PREDS,
+        Directive::BufferTensorType => &BUFFER_TENSOR_TYPE,
+        Directive::AddressSpaces => &ADDRESS_SPACES,
+    }
+}
+
 /// `0, 16`: offsets without brackets, into `array<i32: …>`.
-pub static OFFSETS: Custom = Custom {
+static OFFSETS: Custom = Custom {
     parse: |state, arguments| {
         let mut offsets = Vec::new();
         if let Some(first) = state.parser.optional_integer()? {
@@ -50,7 +72,7 @@ fn checked_offset(state: &mut FormatParser<'_, '_, '_>, value: i64) -> Parsed<i3
 }
 
 /// `[]` or `[%token]`: the operation returns a token, and may take one.
-pub static TOKEN: Custom = Custom {
+static TOKEN: Custom = Custom {
     parse: |state, arguments| {
         let [dependency, result] = arguments else {
             return Ok(());
@@ -83,7 +105,7 @@ pub static TOKEN: Custom = Custom {
 };
 
 /// `, %barrier[%predicate]`, any number of times.
-pub static BARRIERS_AND_PREDS: Custom = Custom {
+static BARRIERS_AND_PREDS: Custom = Custom {
     parse: |state, arguments| {
         let [barriers, predicates] = arguments else {
             return Ok(());
@@ -115,7 +137,7 @@ pub static BARRIERS_AND_PREDS: Custom = Custom {
 };
 
 /// `tensor<…>`, or `!tt.ptr<…> -> tensor<…>` as Triton 3.9 writes it.
-pub static BUFFER_TENSOR_TYPE: Custom = Custom {
+static BUFFER_TENSOR_TYPE: Custom = Custom {
     parse: |state, arguments| {
         let [tensor] = arguments else {
             return Ok(());
@@ -140,7 +162,7 @@ pub static BUFFER_TENSOR_TYPE: Custom = Custom {
 };
 
 /// `local | global_read`: names of memories, into a string.
-pub static ADDRESS_SPACES: Custom = Custom {
+static ADDRESS_SPACES: Custom = Custom {
     parse: |state, arguments| {
         let Some(first) = state.parser.optional_keyword_of(MEMORIES) else {
             return Ok(());

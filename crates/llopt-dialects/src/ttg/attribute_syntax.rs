@@ -33,7 +33,7 @@ pub mod nvmma_shared {
         parser.token(Token::RBrace)?;
         parser.token(Token::Greater)?;
         let cga_rank = values[CGA]
-            .and_then(kind::bases_of)
+            .and_then(access::bases_of)
             .and_then(|bases| bases.first().map(Vec::len));
         if let (None, Some(rank)) = (values[RANK], cga_rank) {
             let rank = i64::try_from(rank).unwrap_or(i64::MAX);
@@ -55,7 +55,7 @@ pub mod nvmma_shared {
         let parameters = AttributeSpec::parameters_of(attribute);
         let distributed = parameters
             .get(CGA)
-            .and_then(kind::bases_of)
+            .and_then(access::bases_of)
             .is_some_and(|bases| !bases.is_empty());
         printer.text("<{");
         let mut first = true;
@@ -134,7 +134,7 @@ pub mod shared_linear {
         let bases = |index| {
             parameters
                 .get(index)
-                .and_then(kind::bases_of)
+                .and_then(access::bases_of)
                 .unwrap_or_default()
         };
         printer.text("<{offset = ");
@@ -237,8 +237,8 @@ pub mod padded_shared {
                 let Some(block) = block else {
                     return Err(parser.error(location, "`offset` needs `block` beside it"));
                 };
-                let mut bases = kind::bases_of(offset).unwrap_or_default();
-                bases.extend(kind::bases_of(block).unwrap_or_default());
+                let mut bases = access::bases_of(offset).unwrap_or_default();
+                bases.extend(access::bases_of(block).unwrap_or_default());
                 (offset, block, spanned_shape(&bases))
             }
             _ => {
@@ -274,7 +274,7 @@ pub mod padded_shared {
         let bases = |index| {
             parameters
                 .get(index)
-                .and_then(kind::bases_of)
+                .and_then(access::bases_of)
                 .unwrap_or_default()
         };
         let pairs: Vec<String> = list(INTERVALS)

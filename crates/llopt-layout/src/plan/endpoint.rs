@@ -2,6 +2,7 @@
 
 use crate::f2::{Echelon, Matrix, WORD};
 use crate::layout::Rearrange;
+use crate::plan::{Machine, PlanError};
 use crate::{Dim, InlineList, LayoutError, LinearLayout, Side};
 
 /// A list of vectors of the flattened tensor.
@@ -121,4 +122,25 @@ pub(crate) fn check(from: &LinearLayout, to: &LinearLayout) -> Result<(), Layout
         }
     }
     Ok(())
+}
+
+/// Checks the operands and takes them apart.
+pub(super) fn endpoints(
+    from: &LinearLayout,
+    to: &LinearLayout,
+    element_bits: u32,
+    machine: &Machine<'_>,
+) -> Result<(Endpoint, Endpoint), PlanError> {
+    if !element_bits.is_power_of_two() || !(8..=128).contains(&element_bits) {
+        return Err(PlanError::ElementBits { bits: element_bits });
+    }
+    check(from, to)?;
+    let source = Endpoint::new(from, from);
+    if source.lanes.len() as u32 > machine.lanes_log2 {
+        return Err(PlanError::TooManyLanes {
+            lanes_log2: source.lanes.len() as u32,
+            machine_log2: machine.lanes_log2,
+        });
+    }
+    Ok((source, Endpoint::new(to, from)))
 }

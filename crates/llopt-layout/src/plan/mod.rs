@@ -22,8 +22,11 @@
 //! layout; a code generator only has to follow it, and so does the executor in this crate's tests,
 //! which moves a tag per element through every plan of random pairs and checks that each arrives.
 
+mod counts;
 mod endpoint;
+mod error;
 mod machine;
+mod movement;
 mod packing;
 mod padding;
 mod request;
@@ -34,180 +37,18 @@ mod shuffle;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::fmt;
 
-use crate::f2::Matrix;
-use crate::{LayoutError, LinearLayout};
+use crate::LinearLayout;
+pub use counts::{Counts, Scope};
 pub(crate) use endpoint::Endpoint;
+use endpoint::endpoints;
+pub use error::PlanError;
 pub use machine::{Costs, Machine};
+pub use movement::{Movement, Plan};
 pub use padding::{PaddedMemory, Padding, pad};
 pub use request::{NoSuchRequest, Request, plan_as};
 pub use shared::{RoundBit, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
 pub use shuffle::{Condition, Exchange, ShufflePlan, ShuffleStep};
-
-/// How the data moves.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Movement {
-    /// Every value is already in its register.
-    Nothing,
-    /// Every value is in its thread: register `r` of the result is register `sources.apply(r)` of
-    /// the operand.
-    Registers {
-        /// The linear map from register index to register index.
-        sources: Matrix,
-    },
-    /// Through the lanes of each warp.
-    Shuffle(Box<ShufflePlan>),
-    /// Through shared memory.
-    Shared(Box<SharedPlan>),
-}
-
-/// Which threads a barrier has to order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// The lanes of a warp.
-    Warp,
-    /// The warps of a block.
-    Block,
-    /// The blocks of a cluster.
-    Cluster,
-}
-
-/// What one warp executes for a plan, and what the plan needs besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Shuffles of 32-bit registers.
-    pub shuffles: u32,
-    /// Selects of 32-bit registers.
-    pub selects: u32,
-    /// Byte permutes that pack and unpack elements narrower than 32 bits.
-    pub permutes: u32,
-    /// Instructions that write shared memory.
-    pub shared_stores: u32,
-    /// Instructions that read shared memory.
-    pub shared_loads: u32,
-    /// Passes over the banks for the writes.
-    pub store_wavefronts: u32,
-    /// Passes over the banks for the reads.
-    pub load_wavefronts: u32,
-    /// The fewest passes that writes of this width can take.
-    pub store_bound: u32,
-    /// The fewest passes that reads of this width can take.
-    pub load_bound: u32,
-    /// Bytes of shared memory per block.
-    pub shared_bytes: u32,
-    /// Barriers, of whatever scope.
-    pub barriers: u32,
-    /// 32-bit registers held beyond the larger of operand and result.
-    pub extra_registers: u32,
-}
-
-/// One way to convert, with what it takes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// What to do.
-    pub movement: Movement,
-    /// What it takes.
-    pub counts: Counts,
-    /// The price by the machine's [`Costs`].
-    pub cost: f32,
-}
-
-impl Plan {
-    /// One word for the kind of movement: `none`, `register`, `shuffle`, `shared`, or `cluster`.
-    pub fn kind(&self) -> &'static str {
-        match &self.movement {
-            Movement::Nothing => "none",
-            Movement::Registers { .. } => "register",
-            Movement::Shuffle(_) => "shuffle",
-            Movement::Shared(shared) if shared.scope == Scope::Cluster => "cluster",
-            Movement::Shared(_) => "shared",
-        }
-    }
-}
-
-/// Why a conversion has no plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// The layouts do not fit together.
-    Layout(LayoutError),
-    /// The width of an element is not a power of two from 8 to 128.
-    ElementBits {
-        /// The width as given.
-        bits: u32,
-    },
-    /// A layout has more lanes than a warp of the machine.
-    TooManyLanes {
-        /// The lanes of the layouts, as log2.
-        lanes_log2: u32,
-        /// The lanes of the machine, as log2.
-        machine_log2: u32,
-    },
-    /// The data crosses blocks and the machine has no way to do so.
-    NoCluster,
-    /// The data has to go through shared memory and does not fit, in however many rounds.
-    SharedMemory {
-        /// The bytes needed at least.
-        needed: u32,
-        /// The bytes there are.
-        limit: u32,
-    },
-    /// No pair of instructions fits what was asked for.
-    NoInstruction,
-    /// A plan without movement was asked for, and elements leave their threads.
-    LeavesThread,
-    /// A plan inside of warps was asked for, and elements leave their warps.
-    LeavesWarp,
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanError::Layout(error) => error.fmt(f),
-            PlanError::ElementBits { bits } => {
-                write!(
-                    f,
-                    "elements of {bits} bits: a power of two from 8 to 128 is required"
-                )
-            }
-            PlanError::TooManyLanes {
-                lanes_log2,
-                machine_log2,
-            } => write!(
-                f,
-                "the layouts have 2^{lanes_log2} lanes, a warp of this machine has 2^{machine_log2}"
-            ),
-            PlanError::NoCluster => {
-                f.write_str("the conversion crosses blocks, which this machine cannot do")
-            }
-            PlanError::SharedMemory { needed, limit } => write!(
-                f,
-                "the conversion needs {needed} bytes of shared memory; {limit} are available"
-            ),
-            PlanError::NoInstruction => {
-                f.write_str("no pair of shared-memory instructions of the kinds asked for fits")
-            }
-            PlanError::LeavesThread => f.write_str("elements leave their threads"),
-            PlanError::LeavesWarp => f.write_str("elements leave their warps"),
-        }
-    }
-}
-
-impl core::error::Error for PlanError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            PlanError::Layout(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<LayoutError> for PlanError {
-    fn from(error: LayoutError) -> PlanError {
-        PlanError::Layout(error)
-    }
-}
 
 /// All feasible plans from `from` to `to`, cheapest first.
 ///
@@ -305,27 +146,6 @@ pub fn cheapest(
         (Some(a), _) => Ok(a),
         (None, through) => through,
     }
-}
-
-/// Checks the operands and takes them apart.
-fn endpoints(
-    from: &LinearLayout,
-    to: &LinearLayout,
-    element_bits: u32,
-    machine: &Machine<'_>,
-) -> Result<(Endpoint, Endpoint), PlanError> {
-    if !element_bits.is_power_of_two() || !(8..=128).contains(&element_bits) {
-        return Err(PlanError::ElementBits { bits: element_bits });
-    }
-    endpoint::check(from, to)?;
-    let source = Endpoint::new(from, from);
-    if source.lanes.len() as u32 > machine.lanes_log2 {
-        return Err(PlanError::TooManyLanes {
-            lanes_log2: source.lanes.len() as u32,
-            machine_log2: machine.lanes_log2,
-        });
-    }
-    Ok((source, Endpoint::new(to, from)))
 }
 
 /// The plan with its counts and its price.

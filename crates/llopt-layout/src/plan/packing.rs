@@ -11,8 +11,11 @@ use alloc::vec::Vec;
 use crate::banks::Access;
 use crate::f2::{Matrix, low_mask, ones};
 use crate::instruction::Instruction;
-use crate::plan::shuffle::MAX_REGISTER_BITS;
 use crate::words::{gather, of_elements};
+
+/// More bits of the index of a register than any machine needs: a plan that names each register would only take
+/// memory.
+pub(super) const MAX_REGISTER_BITS: usize = 12;
 
 /// The elements that a word has room for; `None` where an element fills it.
 pub(super) fn per_word(element_bits: u32) -> Option<u32> {

@@ -13,9 +13,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{
-    Machine, Movement, Plan, PlanError, SwizzleRequest, endpoints, priced, shared, shuffle,
-};
+use super::endpoint::endpoints;
+use super::{Machine, Movement, Plan, PlanError, SwizzleRequest, priced, shared, shuffle};
 use crate::LinearLayout;
 use crate::instruction::InstructionKind;
 

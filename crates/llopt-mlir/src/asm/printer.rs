@@ -343,7 +343,7 @@ impl<'c> OpPrinter<'c, '_> {
         attributes: Option<Attribute<'c>>,
         omit_type: bool,
     ) {
-        let attributes = crate::dialect::raw_attribute(attributes);
+        let attributes = crate::ir::raw_attribute(attributes);
         // SAFETY: printer and argument are live.
         unsafe {
             ffi::llopt_op_printer_region_argument(

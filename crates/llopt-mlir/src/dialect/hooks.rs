@@ -1,7 +1,5 @@
-//! The functions that C++ calls: each finds the spec behind an address and runs its hook.
-//!
-//! No panic crosses into C++: [`guard`] catches it, reports `bug in llopt: …` where the hook was
-//! working, and answers what the hook would answer after an error.
+//! The functions that C++ calls: each finds the spec behind an address and runs its hook, under a
+//! [`guard`].
 
 use super::{AttributeSpec, DialectSpec, EffectSink, Effects, Fold, FoldResult, InferInput};
 use super::{
@@ -10,9 +8,9 @@ use super::{
 };
 use crate::{
     asm::{AsmParser, AsmPrinter, OpParser, OpPrinter},
-    diagnostic,
     dialect::TypeSpec,
     ffi::{self, *},
+    guard::{at_location, guard, on_operation},
     ir::{OperationExt, context},
     rewrite::{PatternSpec, Rewriter},
 };
@@ -22,9 +20,7 @@ use melior::ir::{
 };
 use mlir_sys::*;
 use std::{
-    any::Any,
     ffi::{c_int, c_void},
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Once,
 };
 
@@ -69,53 +65,9 @@ static HOOKS: LloptHooks = LloptHooks {
     dialect_legal_to_inline: Some(dialect_legal_to_inline),
     dialect_inlined_branch: Some(dialect_inlined_branch),
     pattern_rewrite: Some(pattern_rewrite),
-    pass_check_option: Some(crate::pass::hook_check_option),
-    pass_run: Some(crate::pass::hook_run),
+    pass_check_option: Some(crate::pass::hooks::check_option),
+    pass_run: Some(crate::pass::hooks::run),
 };
-
-/// The text of a panic.
-pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
-    if let Some(text) = payload.downcast_ref::<&str>() {
-        text
-    } else if let Some(text) = payload.downcast_ref::<String>() {
-        text
-    } else {
-        "panic without a message"
-    }
-}
-
-/// Runs a hook; a panic is handed to `report` as a message and answered with `fallback`.
-pub(crate) fn guard<T>(fallback: T, report: impl FnOnce(String), hook: impl FnOnce() -> T) -> T {
-    match catch_unwind(AssertUnwindSafe(hook)) {
-        Ok(value) => value,
-        Err(payload) => {
-            let message = format!("bug in llopt: {}", panic_text(&*payload));
-            // A diagnostic handler is Rust code too and may panic in its turn.
-            let _ = catch_unwind(AssertUnwindSafe(|| report(message)));
-            // Dropping a foreign payload may panic as well; leaking it cannot.
-            std::mem::forget(payload);
-            fallback
-        }
-    }
-}
-
-/// Reports on an operation that is known to be live.
-pub(crate) fn on_operation(raw: MlirOperation) -> impl FnOnce(String) {
-    move |message| {
-        // SAFETY: hooks run while their operation is live.
-        let operation = unsafe { OperationRef::from_raw(raw) };
-        let _ = diagnostic::Complaint::new(message).report_on(operation);
-    }
-}
-
-/// Reports at a location.
-pub(crate) fn at_location(raw: MlirLocation) -> impl FnOnce(String) {
-    move |message| {
-        // SAFETY: hooks run while the context of their location is live.
-        let location = unsafe { Location::from_raw(raw) };
-        let _ = diagnostic::error(location, message).emit();
-    }
-}
 
 /// Reports at the name that a parser is working on. Line and column are looked up only then.
 fn at_parser(raw: LloptParser) -> impl FnOnce(String) {

@@ -10,13 +10,16 @@
 use crate::{
     asm::{AsmParser, AsmPrinter, Parsed},
     diagnostic::{Complaint, Reported},
-    dialect::SpecData,
     ffi,
 };
 use melior::{
     Context,
     ir::{Attribute, AttributeLike, Location, Type, TypeLike},
 };
+use std::any::Any;
+
+/// Data that a table hangs on a spec for its generic hooks.
+pub type SpecData = &'static (dyn Any + Send + Sync);
 
 /// Verifies parameters before an attribute or type is made.
 pub type VerifyParametersFn<S> = for<'c> fn(&'static S, Parameters<'c>) -> Result<(), Complaint>;

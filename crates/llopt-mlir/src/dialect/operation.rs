@@ -8,6 +8,7 @@ use crate::{
     diagnostic::Complaint,
     dialect::SpecData,
     ffi,
+    ir::raw_attribute,
     rewrite::PatternSpec,
 };
 use melior::{
@@ -189,16 +190,6 @@ impl OpSpec {
                 raw_attribute(attribute),
             );
         }
-    }
-}
-
-/// The raw form of an optional attribute.
-pub(crate) fn raw_attribute(attribute: Option<Attribute<'_>>) -> mlir_sys::MlirAttribute {
-    match attribute {
-        Some(attribute) => attribute.to_raw(),
-        None => mlir_sys::MlirAttribute {
-            ptr: std::ptr::null_mut(),
-        },
     }
 }
 

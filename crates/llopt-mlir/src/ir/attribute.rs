@@ -10,6 +10,16 @@ use melior::{
 };
 use mlir_sys::*;
 
+/// The raw form of an optional attribute.
+pub(crate) fn raw_attribute(attribute: Option<Attribute<'_>>) -> mlir_sys::MlirAttribute {
+    match attribute {
+        Some(attribute) => attribute.to_raw(),
+        None => mlir_sys::MlirAttribute {
+            ptr: std::ptr::null_mut(),
+        },
+    }
+}
+
 /// Builtin attributes taken apart.
 pub trait AttributeExt<'c>: Copy {
     /// The context.

@@ -1,9 +1,9 @@
 //! Operations: names, attributes, operands, walks, effects, structure.
 
-use super::context_from_raw;
+use super::{context_from_raw, raw_attribute};
 use crate::{
     diagnostic::{Complaint, Reported},
-    dialect::{EffectKind, FoldResult, OpSpec, Resource, Trait, effect_kind, raw_attribute},
+    dialect::{EffectKind, FoldResult, OpSpec, Resource, Trait, effect_kind},
     ffi,
 };
 use melior::{

@@ -97,7 +97,7 @@ impl<'c> TensorParts<'c> {
                 self.shape.len() as isize,
                 self.shape.as_ptr(),
                 self.element.to_raw(),
-                crate::dialect::raw_attribute(self.encoding),
+                crate::ir::raw_attribute(self.encoding),
             ))
         }
     }
@@ -143,7 +143,7 @@ pub fn tensor_type_checked<'c>(
             parts.shape.as_ptr(),
             parts.shape.len() as isize,
             parts.element.to_raw(),
-            crate::dialect::raw_attribute(parts.encoding),
+            crate::ir::raw_attribute(parts.encoding),
         ))
     }
     .ok_or(Reported::by_mlir())

@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, HashMap};
 use crate::machine::bytecode::{BlockId, Op, Program, SiteId, Slot};
 use crate::machine::counters::Counters;
 use crate::machine::findings::Findings;
-use crate::machine::launch::Grid;
+use crate::machine::grid::Grid;
 use crate::machine::report::FindingKind;
 use crate::machine::warp::{Activation, Path, Row, State, Warp};
-use crate::memory::bulk::BulkGroups;
+use crate::memory::bulk_groups::BulkGroups;
 use crate::memory::footprint::Watch;
 use crate::memory::global::GlobalMemory;
 use crate::memory::shadow::{Clocks, Knowledge, Shadow};
-use crate::memory::transfer::{Polls, TransactionBarrier};
-use crate::units::print::Draft;
+use crate::memory::transaction_barrier::{Polls, TransactionBarrier};
+use crate::units::draft::Draft;
 
 /// Why a block cannot go on.
 #[derive(Debug)]

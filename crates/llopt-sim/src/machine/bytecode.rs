@@ -8,11 +8,10 @@
 //!
 //! The form is immutable, holds nothing of LLVM, and is shared by all threads.
 
+pub(crate) use crate::machine::row::Slot;
 use crate::machine::row::{Row1, Row2, Row3};
 use crate::units::matrix::Matrix;
 
-/// Number of a row in a frame.
-pub(crate) type Slot = u32;
 /// Number of a block in its function.
 pub(crate) type BlockId = u32;
 /// Number of an edge in its function.

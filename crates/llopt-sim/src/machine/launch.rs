@@ -17,6 +17,7 @@ use crate::machine::block::{Block, Stop};
 use crate::machine::bytecode::{Parameter, Program};
 use crate::machine::counters::Counters;
 use crate::machine::findings::Findings;
+use crate::machine::grid::Grid;
 use crate::machine::report::{Finding, FindingKind, Report};
 use crate::memory::bulk::{DESCRIPTOR_BYTES, TensorMap};
 use crate::memory::footprint::{self, Conflict, Footprint, Watch};
@@ -205,30 +206,6 @@ fn shuffled(seed: u64, position: u64, total: u64) -> u64 {
         if at < total {
             return at;
         }
-    }
-}
-
-/// What all blocks of a launch have in common.
-pub(crate) struct Grid {
-    pub(crate) target: Target,
-    pub(crate) blocks: [u32; 3],
-    pub(crate) block_threads: [u32; 3],
-    /// Values of the kernel's parameter leaves.
-    pub(crate) arguments: Vec<u64>,
-    /// Static and dynamic shared memory.
-    pub(crate) shared_bytes: u64,
-    pub(crate) sanitize: bool,
-    /// Lanes of a warp are ordered by the program without further ado.
-    pub(crate) lockstep: bool,
-    pub(crate) instruction_limit: u64,
-    pub(crate) hidden_arguments: u64,
-    /// Blocks of a cluster, along x.
-    pub(crate) cluster: u32,
-}
-
-impl Grid {
-    pub(crate) fn threads(&self) -> u32 {
-        self.block_threads.iter().product()
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod counters;
 pub(crate) mod entry;
 pub(crate) mod execute;
 pub(crate) mod findings;
+pub(crate) mod grid;
 pub(crate) mod launch;
 pub(crate) mod report;
 pub(crate) mod row;

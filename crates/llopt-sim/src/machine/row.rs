@@ -16,6 +16,25 @@ use crate::numbers::float::{
 };
 use crate::translate::ir::{IntPredicate, RealPredicate};
 
+/// One value of every lane.
+pub(crate) type Row<const W: usize> = [u64; W];
+
+/// Number of a row in a frame.
+pub(crate) type Slot = u32;
+/// The lanes of a mask, lowest first.
+#[inline]
+pub(crate) fn lanes(mask: u64) -> impl Iterator<Item = usize> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let lane = left.trailing_zeros() as usize;
+        left &= left - 1;
+        Some(lane)
+    })
+}
+
 /// One row from one.
 pub(crate) type Row1 = fn(&mut [u64], &[u64]);
 /// One row from two.

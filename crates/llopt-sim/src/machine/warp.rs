@@ -6,11 +6,9 @@
 //! kernel, one path with all of them goes on.
 
 use crate::machine::bytecode::{BlockId, SiteId};
-use crate::memory::bulk::BulkGroups;
+pub(crate) use crate::machine::row::{Row, lanes};
+use crate::memory::bulk_groups::BulkGroups;
 use crate::units::in_flight::InFlight;
-
-/// One value of every lane.
-pub(crate) type Row<const W: usize> = [u64; W];
 
 /// Slots of one call.
 pub(crate) struct Frame<const W: usize> {
@@ -268,18 +266,4 @@ impl<const W: usize> Warp<W> {
             });
         }
     }
-}
-
-/// The lanes of a mask, lowest first.
-#[inline]
-pub(crate) fn lanes(mask: u64) -> impl Iterator<Item = usize> {
-    let mut left = mask;
-    std::iter::from_fn(move || {
-        if left == 0 {
-            return None;
-        }
-        let lane = left.trailing_zeros() as usize;
-        left &= left - 1;
-        Some(lane)
-    })
 }

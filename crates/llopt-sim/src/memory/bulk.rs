@@ -27,8 +27,6 @@
 //! with one, two or three bits from bit 7 on. Elements outside of the tensor are filled with zeros, or NaN, on the way
 //! in, and left alone on the way out; an mbarrier counts the bytes of the whole box in any case.
 
-use std::collections::VecDeque;
-
 use crate::machine::block::{Block, Executed, Stop};
 use crate::machine::bytecode::{AtomicOp, BulkCopy, BulkExtent, BulkReduce, Direction, SiteId};
 use crate::machine::report::FindingKind;
@@ -36,7 +34,7 @@ use crate::machine::row::{Real, sext};
 use crate::machine::warp::{Warp, lanes};
 use crate::memory::access::combine;
 use crate::memory::global::{GlobalMemory, SHARED_WINDOW};
-use crate::memory::transfer::Polls;
+use crate::memory::transaction_barrier::Polls;
 
 /// Bytes of a descriptor object.
 pub(crate) const DESCRIPTOR_BYTES: usize = 128;
@@ -301,39 +299,6 @@ impl TensorMap {
     }
 }
 
-/// A lane's bulk copies out of shared memory, by ticks of the engine.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BulkGroups {
-    /// The latest copy that is in no group yet.
-    open: Option<(u32, SiteId)>,
-    /// The latest copy of each group that has not been waited for, oldest first.
-    groups: VecDeque<Option<(u32, SiteId)>>,
-}
-
-impl BulkGroups {
-    /// `commit_group`.
-    pub(crate) fn commit(&mut self) {
-        self.groups.push_back(self.open.take());
-    }
-
-    /// `wait_group`: the latest copy of those that are complete then.
-    pub(crate) fn wait(&mut self, pending: usize) -> u32 {
-        let done = self.groups.len().saturating_sub(pending);
-        self.groups
-            .drain(..done)
-            .flatten()
-            .map(|(tick, _)| tick)
-            .max()
-            .unwrap_or(0)
-    }
-
-    /// The site of a copy that nobody has waited for.
-    pub(crate) fn unfinished(&self) -> Option<SiteId> {
-        let groups = self.groups.iter().flatten();
-        groups.chain(&self.open).map(|(_, site)| *site).next()
-    }
-}
-
 /// What one copy does to one element: its place in shared memory, its bytes, its place in global memory.
 struct Piece {
     shared: u64,
@@ -510,13 +475,6 @@ impl<const W: usize> Block<'_, W> {
                 self.global.write(global, piece.bytes, value);
             }
         }
-    }
-}
-
-impl BulkGroups {
-    /// A copy that belongs to the next group.
-    pub(crate) fn open(&mut self, tick: u32, site: SiteId) {
-        self.open = Some((tick, site));
     }
 }
 

@@ -3,8 +3,10 @@
 pub(crate) mod access;
 pub(crate) mod banks;
 pub(crate) mod bulk;
+pub(crate) mod bulk_groups;
 pub(crate) mod footprint;
 pub(crate) mod global;
 pub(crate) mod shadow;
+pub(crate) mod transaction_barrier;
 pub(crate) mod transfer;
 pub(crate) mod watch;

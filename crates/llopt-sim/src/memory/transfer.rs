@@ -3,12 +3,6 @@
 //! `cp.async` copies are read from global memory when they are issued, and written to shared memory when their lane
 //! waits for them; until then their bytes are *pending*, and the sanitizer reports whoever touches them. Bulk copies
 //! are in [`crate::memory::bulk`].
-//!
-//! Who waits at a transaction barrier asks again and again. Asking changes nothing, so once all warps that are left only
-//! ask in vain or stand at barriers of the block, and have done so since something last happened at a transaction
-//! barrier, they will do so for ever: the phase that they wait for cannot complete ([`Polls`]).
-
-use std::collections::BTreeMap;
 
 use crate::machine::block::{Block, Executed, Reduction, Stop};
 use crate::machine::bytecode::{Async, Barrier, SiteId};
@@ -17,106 +11,15 @@ use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Path, PendingCopy, Row, State, Warp, lanes};
 use crate::memory::global::SHARED_WINDOW;
-use crate::memory::shadow::{Kind, Knowledge};
-
-/// A barrier in shared memory that counts arrivals and bytes (PTX `mbarrier`).
-#[derive(Clone, Debug)]
-pub(crate) struct TransactionBarrier {
-    /// Arrivals of a phase.
-    expected: u64,
-    /// Arrivals that the current phase still needs.
-    pending: i64,
-    /// Bytes announced and not yet arrived.
-    bytes: i64,
-    /// Number of completed phases.
-    phase: u64,
-    /// What those who arrived in this phase knew.
-    known: Knowledge,
-    /// What waiting for a completed phase teaches.
-    taught: Knowledge,
-}
-
-impl TransactionBarrier {
-    fn new(expected: u64) -> Self {
-        Self {
-            expected,
-            pending: expected as i64,
-            bytes: 0,
-            phase: 0,
-            known: Knowledge::default(),
-            taught: Knowledge::default(),
-        }
-    }
-
-    /// Bytes have arrived, of which a waiter learns this.
-    pub(crate) fn deliver(&mut self, bytes: u64, arrived: &Knowledge) {
-        self.known.join(arrived);
-        self.bytes -= bytes as i64;
-        self.settle();
-    }
-
-    /// Completes the phase if nothing is missing.
-    fn settle(&mut self) {
-        if self.pending <= 0 && self.bytes == 0 {
-            self.phase += 1;
-            self.pending = self.expected as i64;
-            self.taught.join(&self.known);
-        }
-    }
-}
-
-/// Questions without success after which a warp does nothing but ask.
-const IN_VAIN: u64 = 1 << 12;
-
-/// A warp's questions whether a phase of a transaction barrier is complete.
-#[derive(Clone, Debug, Default)]
-struct Poll {
-    /// Those in vain since something last happened.
-    count: u64,
-    place: u64,
-    lane: usize,
-    site: SiteId,
-}
-
-/// Who asks in vain for the end of a phase, since something last happened at a transaction barrier.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Polls {
-    by_warp: BTreeMap<usize, Poll>,
-}
-
-impl Polls {
-    fn in_vain(&mut self, warp: usize, lane: usize, place: u64, site: SiteId) {
-        let poll = self.by_warp.entry(warp).or_default();
-        *poll = Poll {
-            count: poll.count + 1,
-            place,
-            lane,
-            site,
-        };
-    }
-
-    /// How often a warp has asked in vain.
-    pub(crate) fn count(&self, warp: usize) -> u64 {
-        self.by_warp.get(&warp).map_or(0, |poll| poll.count)
-    }
-
-    /// Whether a warp does nothing but ask; it had asked this often before its latest turn.
-    pub(crate) fn only_asks(&self, warp: usize, before: u64) -> bool {
-        let count = self.count(warp);
-        count > before && count >= IN_VAIN
-    }
-}
+use crate::memory::shadow::Kind;
+use crate::memory::transaction_barrier::{Polls, TransactionBarrier};
 
 impl<const W: usize> Block<'_, W> {
     /// Reports the warps that ask for the end of a phase that cannot end; answers what to tell of them.
     pub(crate) fn report_polls(&mut self) -> Vec<String> {
         let polls = std::mem::take(&mut self.polls);
-        let asking = polls
-            .by_warp
-            .iter()
-            .filter(|(_, poll)| poll.count >= IN_VAIN);
         let mut messages = Vec::new();
-        for (&warp, poll) in asking {
+        for (warp, poll) in polls.without_end() {
             let Some(barrier) = self.transaction_barriers.get(&poll.place) else {
                 continue;
             };
@@ -351,7 +254,7 @@ impl<const W: usize> Block<'_, W> {
                     let taught = barrier.taught.clone();
                     if complete {
                         self.clocks.learn(warp.index, &taught);
-                        self.polls.by_warp.remove(&warp.index);
+                        self.polls.answered(warp.index);
                     } else {
                         self.polls.in_vain(warp.index, lane, place, site);
                     }

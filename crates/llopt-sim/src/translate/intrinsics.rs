@@ -20,7 +20,7 @@ use crate::translate::emit::Emitter;
 pub(crate) use amdgcn::PERM;
 
 pub(crate) use generic::{count_leading_zeros, funnel_shift};
-pub(crate) use nvvm::{reduction, shuffle_mode, special_register};
+pub(crate) use nvvm::{map_address, reduction, shuffle_mode, special_register};
 pub(crate) use nvvm_math::{
     Function, PERMUTE_BYTES, ROUND_TF32, clamp_to_unit, dot4, rectify, rounding, to_integer,
 };

@@ -8,20 +8,17 @@
 
 use std::collections::HashMap;
 
-use crate::machine::block::Block;
-use crate::machine::bytecode::{Async, Collective, Op, SiteId, Slot};
-use crate::machine::report::FindingKind;
-use crate::machine::warp::Warp;
+use crate::machine::bytecode::{SiteId, Slot};
 
 /// The results that a warp has under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight {
     /// By frame and slot: the number of the group, and the product.
-    slots: HashMap<(usize, Slot), (u64, SiteId)>,
+    pub(crate) slots: HashMap<(usize, Slot), (u64, SiteId)>,
     /// Groups that have been committed.
-    committed: u64,
+    pub(crate) committed: u64,
     /// The product that is being executed.
-    product: Option<SiteId>,
+    pub(crate) product: Option<SiteId>,
 }
 
 impl InFlight {
@@ -55,86 +52,7 @@ impl InFlight {
     }
 
     /// The product whose result is in a slot.
-    fn result_in(&self, frame: usize, slot: Slot) -> Option<SiteId> {
+    pub(crate) fn result_in(&self, frame: usize, slot: Slot) -> Option<SiteId> {
         self.slots.get(&(frame, slot)).map(|(_, site)| *site)
-    }
-}
-
-/// The slots of values that an op reads and that can hold a result.
-fn read_by(op: &Op) -> Vec<Slot> {
-    match op {
-        Op::Map1 { a, .. } => vec![*a],
-        Op::Map2 { a, b, .. } => vec![*a, *b],
-        Op::Map3 { a, b, c, .. } => vec![*a, *b, *c],
-        Op::Access(access) if access.store => access.parts.iter().map(|part| part.slot).collect(),
-        Op::Atomic(atomic) => [&atomic.value[..], &atomic.compare[..]].concat(),
-        Op::Tiles(tiles) if tiles.store => tiles.registers.clone(),
-        Op::Call(call) => call.arguments.iter().map(|(_, here)| *here).collect(),
-        Op::Collective(meeting) => match &meeting.what {
-            Collective::Shuffle { value, .. }
-            | Collective::Match { value, .. }
-            | Collective::Reduce { value, .. } => vec![*value],
-            Collective::Vote { predicate, .. } => vec![*predicate],
-            _ => Vec::new(),
-        },
-        Op::Async(what) => match &**what {
-            Async::StoreLater { words, .. } => words.clone(),
-            _ => Vec::new(),
-        },
-        Op::Copy { .. }
-        | Op::Access(_)
-        | Op::Tiles(_)
-        | Op::Special { .. }
-        | Op::Guard { .. }
-        | Op::TransposeLoad(_)
-        | Op::Barrier(..)
-        | Op::Alloca { .. }
-        | Op::Fence
-        | Op::Nothing
-        | Op::Trap(_)
-        | Op::Print(_)
-        | Op::Expect(_) => Vec::new(),
-    }
-}
-
-impl<const W: usize> Block<'_, W> {
-    /// Follows results through an op that is about to be executed, and reports one that is read too early.
-    pub(crate) fn watch_results(&mut self, warp: &mut Warp<W>, frame: usize, op: &Op, mask: u64) {
-        let in_flight = &mut warp.in_flight;
-        if let Op::Collective(meeting) = op
-            && let Collective::Matrix(matrix) = &meeting.what
-            && let Some(site) = in_flight.product.take()
-        {
-            let group = in_flight.committed;
-            for field in &matrix.d {
-                in_flight.slots.insert((frame, field.slot), (group, site));
-            }
-            return;
-        }
-        if let Op::Copy { dst, a } = op {
-            in_flight.copy(frame, *dst, *a);
-            return;
-        }
-        // What a product does with the registers it adds to is its own business.
-        let early = match in_flight.product {
-            Some(_) => None,
-            None => read_by(op)
-                .into_iter()
-                .find_map(|slot| in_flight.result_in(frame, slot)),
-        };
-        if let Op::Map1 { dst, .. } | Op::Map2 { dst, .. } | Op::Map3 { dst, .. } = op {
-            in_flight.slots.remove(&(frame, *dst));
-        }
-        if let Some(site) = early {
-            self.findings.add(
-                self.program,
-                FindingKind::UnwaitedProduct,
-                warp.index,
-                mask.trailing_zeros() as usize % W,
-                None,
-                site,
-                "the result of this product is read before it has been waited for",
-            );
-        }
     }
 }

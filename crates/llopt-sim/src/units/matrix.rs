@@ -15,9 +15,7 @@
 use llopt_target::Target;
 use llopt_target::matrix::{Accumulation, MatrixElement, accumulation};
 
-use crate::machine::bytecode::Slot;
-use crate::machine::row::{mask as low_bits, sext};
-use crate::machine::warp::Row;
+use crate::machine::row::{Row, Slot, lanes, mask as low_bits, sext};
 use crate::numbers::float::{
     BF16, E2M1, E2M3, E3M2, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, F16, F32, Format, TF32,
 };
@@ -361,7 +359,7 @@ impl Matrix {
         // Registers that hold several fields keep none of their old bits; those that hold one field of D in part
         // (16-bit results in one half) keep the other half of C, which was copied there beforehand.
         for (element, field) in self.d.iter().enumerate() {
-            for lane in crate::machine::warp::lanes(mask) {
+            for lane in lanes(mask) {
                 let (block, i, j) = self.c.deal.place(lane, element);
                 let value = d[(block * m + i) * n + j] & low_bits(bits);
                 let target = &mut rows[field.slot as usize][lane];
@@ -382,7 +380,7 @@ impl Matrix {
         let bits = fragment.element.bits();
         for (element, field) in fragment.fields.iter().enumerate() {
             let row = &rows[field.slot as usize];
-            for lane in crate::machine::warp::lanes(mask) {
+            for lane in lanes(mask) {
                 let (block, i, j) = fragment.deal.place(lane, element);
                 if let Some(place) = matrix.get_mut((block * outer + i) * inner + j) {
                     let rest = field
@@ -438,7 +436,7 @@ fn gather_scales<const W: usize>(
     groups: usize,
 ) -> Vec<f64> {
     let mut values = vec![1.0; outer * groups];
-    for lane in crate::machine::warp::lanes(mask) {
+    for lane in lanes(mask) {
         if let Some(value) = values.get_mut(lane) {
             *value = scale_of(rows[scales.slot as usize][lane] >> scales.shift & 0xff);
         }

@@ -1,6 +1,8 @@
 //! What a warp does as a whole: exchanges between lanes, matrix products, tiles, printing.
 
 pub(crate) mod collective;
+pub(crate) mod draft;
+pub(crate) mod early_read;
 pub(crate) mod group_product;
 pub(crate) mod in_flight;
 pub(crate) mod matrix;

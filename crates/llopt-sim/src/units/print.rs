@@ -4,13 +4,7 @@ use crate::machine::block::{Block, Executed, Stop};
 use crate::machine::bytecode::{Print, Slot};
 use crate::machine::warp::{Row, Warp, lanes};
 use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
-
-/// A message of AMD's printf that is being put together.
-#[derive(Debug, Default)]
-pub(crate) struct Draft {
-    format: String,
-    arguments: Vec<u64>,
-}
+use crate::units::draft::Draft;
 
 /// Longest string a kernel may print.
 const MAX_STRING: usize = 4096;

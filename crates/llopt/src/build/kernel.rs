@@ -1,12 +1,11 @@
-//! The kernel under construction: its arguments, its place for new operations, its mistakes, its end.
+//! The kernel under construction: its place for new operations, its mistakes, its end.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::panic::Location as Caller;
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::tables::module::DIVISIBILITY;
-use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{tables::module as launch, tt};
 use llopt_mlir::diagnostic;
 use llopt_mlir::ir::{BlockExt, Insertion, OperationExt, RegionExt, attr};
@@ -18,7 +17,7 @@ use melior::ir::{
     RegionLike, Type, Value as Raw,
 };
 
-use super::{Axis, Context, Element, Value};
+use super::{Argument, Context, Element};
 use crate::{Diagnostic, Error, Source};
 
 /// The line of the program that builds the kernel.
@@ -26,42 +25,6 @@ pub(super) type At = &'static Caller<'static>;
 
 /// Mistakes after which no further ones are noted.
 const MOST_MISTAKES: usize = 20;
-
-/// What a kernel is called with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Argument {
-    element: Element,
-    pointer: bool,
-    divisibility: Option<u32>,
-}
-
-impl Argument {
-    /// A number passed by value.
-    pub const fn scalar(element: Element) -> Self {
-        Self {
-            element,
-            pointer: false,
-            divisibility: None,
-        }
-    }
-
-    /// A pointer into global memory.
-    pub const fn pointer(element: Element) -> Self {
-        Self {
-            element,
-            pointer: true,
-            divisibility: None,
-        }
-    }
-
-    /// A promise of the caller: the number, or the address in bytes, is a multiple of this power of
-    /// two. 16 lets the compiler use the widest accesses.
-    #[must_use]
-    pub const fn divisible_by(mut self, divisor: u32) -> Self {
-        self.divisibility = Some(divisor);
-        self
-    }
-}
 
 /// A kernel under construction; see [the module](super).
 pub struct KernelBuilder<'k> {
@@ -117,108 +80,16 @@ impl<'k> KernelBuilder<'k> {
         kernel
     }
 
-    /// Appends an argument. The name is for people who read the IR.
-    #[track_caller]
-    pub fn argument(&'k self, name: &str, argument: Argument) -> Value<'k> {
-        let at = Caller::caller();
-        if argument
-            .divisibility
-            .is_some_and(|by| !by.is_power_of_two())
-        {
-            return self.fail(
-                at,
-                format!("the divisibility of argument '{name}' is not a power of two"),
-            );
-        }
-        let Some(mut r#type) = argument.element.to_type(self.mlir()) else {
-            return self.fail(at, format!("there is no type {}", argument.element));
-        };
-        if argument.pointer {
-            r#type = Pointer::get(r#type, 1);
-        }
-        let place = Location::name(self.mlir(), name, self.place(at));
-        let entry = self.entry_function().and_then(entry_of);
+    /// Appends an argument of a type.
+    pub(super) fn append_argument(
+        &'k self,
+        argument: Argument,
+        r#type: Type<'k>,
+        place: Location<'k>,
+    ) -> Option<Raw<'k, 'k>> {
         self.arguments.borrow_mut().push(argument);
-        let raw = entry.map(|entry| entry.append_argument(r#type, place));
-        Value::new(self, raw)
-    }
-
-    /// The number of this program along an axis of the grid, an `i32`.
-    #[track_caller]
-    pub fn program_id(&'k self, axis: Axis) -> Value<'k> {
-        let place = self.place(Caller::caller());
-        self.one(tt::GetProgramIdOp::build(place, axis))
-    }
-
-    /// The number of programs along an axis of the grid, an `i32`.
-    #[track_caller]
-    pub fn num_programs(&'k self, axis: Axis) -> Value<'k> {
-        let place = self.place(Caller::caller());
-        self.one(tt::GetNumProgramsOp::build(place, axis))
-    }
-
-    /// The numbers of a range as a tensor of `i32`. Its length is a power of two.
-    #[track_caller]
-    pub fn range(&'k self, range: Range<u32>) -> Value<'k> {
-        self.range_at(Caller::caller(), range, None)
-    }
-
-    /// As [`KernelBuilder::range`], with a layout.
-    #[track_caller]
-    pub fn range_in(&'k self, range: Range<u32>, layout: &Encoding) -> Value<'k> {
-        self.range_at(Caller::caller(), range, Some(layout))
-    }
-
-    pub(super) fn range_at(
-        &'k self,
-        at: At,
-        range: Range<u32>,
-        layout: Option<&Encoding>,
-    ) -> Value<'k> {
-        let length = range.end.saturating_sub(range.start);
-        if !length.is_power_of_two() {
-            let said = format!("a range of {length} elements: tensors have a power of two");
-            return self.fail(at, said);
-        }
-        match self.tensor_type(at, &[length.into()], Element::I32, layout) {
-            Some(r#type) => {
-                let (start, end) = (range.start.into(), range.end.into());
-                self.one(tt::MakeRangeOp::build(self.place(at), r#type, start, end))
-            }
-            None => self.broken(),
-        }
-    }
-
-    /// Appends an operation made by one of the [generated builders](crate::dialects), at the place
-    /// handed to `build`, and returns its results. For what has no method of its own:
-    ///
-    /// ```
-    /// # use llopt::build::{Axis, Context, KernelBuilder};
-    /// use llopt::dialects::tt;
-    ///
-    /// # let context = Context::new()?;
-    /// # let k = KernelBuilder::new(&context, "waits");
-    /// k.operation(|location| Some(tt::GridDependencyWaitOp::build(location)));
-    /// assert!(k.finish()?.text().unwrap().contains("tt.grid_dependency_wait"));
-    /// # Ok::<(), llopt::Error>(())
-    /// ```
-    ///
-    /// `None` from `build` appends nothing; the result is then broken, as it is for any
-    /// [value without a raw one](Value::raw).
-    #[track_caller]
-    pub fn operation(
-        &'k self,
-        build: impl FnOnce(Location<'k>) -> Option<Operation<'k>>,
-    ) -> Vec<Value<'k>> {
-        let at = Caller::caller();
-        let Some(operation) = self.noting(at, || build(self.place(at))) else {
-            return Vec::new();
-        };
-        let operation = self.insertion.append(operation);
-        operation
-            .result_values()
-            .map(|raw| Value::new(self, Some(raw)))
-            .collect()
+        let entry = self.entry_function().and_then(entry_of)?;
+        Some(entry.append_argument(r#type, place))
     }
 
     /// Ends the kernel: returns from it, verifies it, and writes it down.
@@ -295,19 +166,13 @@ impl<'k> KernelBuilder<'k> {
         location(self.context, at)
     }
 
-    /// Notes a mistake; the result is broken.
-    pub(super) fn fail(&'k self, at: At, message: impl Into<String>) -> Value<'k> {
+    /// Notes a mistake.
+    pub(super) fn note(&self, at: At, message: impl Into<String>) {
         let mut mistakes = self.mistakes.borrow_mut();
         if mistakes.len() < MOST_MISTAKES {
             let place = format!("{}:{}:{}", at.file(), at.line(), at.column());
             mistakes.push(Diagnostic::error(place, message));
         }
-        self.broken()
-    }
-
-    /// What comes of a mistake that has been noted.
-    pub(super) fn broken(&'k self) -> Value<'k> {
-        Value::new(self, None)
     }
 
     /// Runs something that reports mistakes through MLIR, and notes them.
@@ -315,16 +180,10 @@ impl<'k> KernelBuilder<'k> {
         let (result, said) = diagnostic::capture(self.mlir(), build);
         if result.is_none() {
             for diagnostic in &said {
-                self.fail(at, diagnostic.message.clone());
+                self.note(at, diagnostic.message.clone());
             }
         }
         result
-    }
-
-    /// Appends an operation with one result.
-    pub(super) fn one(&'k self, operation: Operation<'k>) -> Value<'k> {
-        let operation = self.insertion.append(operation);
-        Value::new(self, operation.result_value(0))
     }
 
     /// Appends an operation.
@@ -340,21 +199,6 @@ impl<'k> KernelBuilder<'k> {
     /// While `body` runs, operations go to a block.
     pub(super) fn within<T>(&'k self, block: BlockRef<'k, 'k>, body: impl FnOnce() -> T) -> T {
         self.insertion.within(block, body)
-    }
-
-    /// Appends an operation of one of MLIR's own dialects with one result.
-    pub(super) fn upstream(
-        &'k self,
-        at: At,
-        name: &str,
-        operands: &[Raw<'k, 'k>],
-        result: Type<'k>,
-        attributes: &[(&str, Attribute<'k>)],
-    ) -> Value<'k> {
-        match self.make(at, name, operands, &[result], attributes, Vec::new()) {
-            Some(operation) => Value::new(self, operation.result_value(0)),
-            None => self.broken(),
-        }
     }
 
     /// Appends an operation of one of MLIR's own dialects.
@@ -380,7 +224,7 @@ impl<'k> KernelBuilder<'k> {
         match operation {
             Ok(operation) => Some(self.append(operation)),
             Err(error) => {
-                self.fail(at, format!("{name}: {error}"));
+                self.note(at, format!("{name}: {error}"));
                 None
             }
         }
@@ -415,13 +259,13 @@ impl<'k> KernelBuilder<'k> {
         if shape.is_empty() || elements.is_none_or(|count| count > 1 << 20) {
             let said = "a tensor has one extent or more, each a power of two, and at most 2^20 \
                         elements, which";
-            self.fail(at, format!("{said} {shape:?} does not say"));
+            self.note(at, format!("{said} {shape:?} does not say"));
             return None;
         }
         if let Some(layout) = layout
             && let Err(error) = layout.linear_layout(shape)
         {
-            self.fail(at, format!("{shape:?} has no such layout: {error}"));
+            self.note(at, format!("{shape:?} has no such layout: {error}"));
             return None;
         }
         let extents: Vec<i64> = shape.iter().map(|&extent| extent.cast_signed()).collect();

@@ -73,11 +73,14 @@
 //! carry two lifetimes through every function, and a loop body could not be a closure. Here a value
 //! borrows from its builder and nothing else.
 
+mod argument;
 mod arithmetic;
+mod broadcast;
 mod context;
 mod control_flow;
 mod element;
 mod function;
+mod inputs;
 mod kernel;
 mod layout;
 mod memory;
@@ -86,10 +89,11 @@ mod reduction;
 mod shape;
 mod value;
 
+pub use argument::Argument;
 pub use context::Context;
 pub use element::Element;
 pub use function::Function;
-pub use kernel::{Argument, KernelBuilder};
+pub use kernel::KernelBuilder;
 pub use layout::{blocked, linear, sliced};
 pub use llopt_dialects::layout::encoding::Encoding;
 pub use llopt_dialects::tt::{

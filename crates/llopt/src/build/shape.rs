@@ -9,8 +9,9 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{tt, ttg};
 use melior::ir::{Operation, Type, ValueLike};
 
+use super::broadcast::joint_shape;
 use super::kernel::At;
-use super::value::{extents, joint_shape};
+use super::value::extents;
 use super::{Element, KernelBuilder, Operand, Value, sliced};
 
 impl<'k> KernelBuilder<'k> {

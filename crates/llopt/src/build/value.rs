@@ -1,15 +1,16 @@
-//! Values: what they are, and how the shapes of two of them meet.
+//! Values: what they are, and how operations give them.
 
 use std::fmt;
+use std::panic::Location as Caller;
 
 use llopt_dialects::check::infer::encoding_of;
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::tables::types::{Pointer, RankedTensor, element_or_self};
-use llopt_dialects::tt;
-use melior::ir::{Type, Value as Raw, ValueLike};
+use llopt_mlir::ir::OperationExt;
+use melior::ir::{Attribute, Location, Operation, Type, Value as Raw, ValueLike};
 
 use super::kernel::At;
-use super::{Element, KernelBuilder, Operand};
+use super::{Element, KernelBuilder};
 
 /// A value of a kernel; see [the module](super). Broken after a mistake.
 #[derive(Clone, Copy)]
@@ -60,18 +61,6 @@ impl<'k> Value<'k> {
     pub fn layout(self) -> Option<Encoding> {
         encoding_of(RankedTensor::of(self.raw_type()?)?).ok()?
     }
-
-    /// The value and another operand, in one shape.
-    pub(super) fn meet(self, at: At, other: impl Operand<'k>) -> Option<[Raw<'k, 'k>; 2]> {
-        let left = self.raw?;
-        // A constant beside a pointer is an offset.
-        let mut like = left.r#type();
-        if Pointer::of(element_or_self(like)).is_some() {
-            like = Element::I32.to_type(self.kernel.mlir())?;
-        }
-        let right = other.place(self.kernel, like, at).raw?;
-        self.kernel.meet(at, left, right)
-    }
 }
 
 pub(super) fn extents(tensor: RankedTensor<'_>) -> Vec<u64> {
@@ -80,74 +69,69 @@ pub(super) fn extents(tensor: RankedTensor<'_>) -> Vec<u64> {
 }
 
 impl<'k> KernelBuilder<'k> {
-    /// Two values in one shape: a scalar is spread, extents of 1 are repeated.
-    pub(super) fn meet(
+    /// Appends an operation made by one of the [generated builders](crate::dialects), at the place
+    /// handed to `build`, and returns its results. For what has no method of its own:
+    ///
+    /// ```
+    /// # use llopt::build::{Axis, Context, KernelBuilder};
+    /// use llopt::dialects::tt;
+    ///
+    /// # let context = Context::new()?;
+    /// # let k = KernelBuilder::new(&context, "waits");
+    /// k.operation(|location| Some(tt::GridDependencyWaitOp::build(location)));
+    /// assert!(k.finish()?.text().unwrap().contains("tt.grid_dependency_wait"));
+    /// # Ok::<(), llopt::Error>(())
+    /// ```
+    ///
+    /// `None` from `build` appends nothing; the result is then broken, as it is for any
+    /// [value without a raw one](Value::raw).
+    #[track_caller]
+    pub fn operation(
+        &'k self,
+        build: impl FnOnce(Location<'k>) -> Option<Operation<'k>>,
+    ) -> Vec<Value<'k>> {
+        let at = Caller::caller();
+        let Some(operation) = self.noting(at, || build(self.place(at))) else {
+            return Vec::new();
+        };
+        let operation = self.append(operation);
+        operation
+            .result_values()
+            .map(|raw| Value::new(self, Some(raw)))
+            .collect()
+    }
+
+    /// Notes a mistake; the result is broken.
+    pub(super) fn fail(&'k self, at: At, message: impl Into<String>) -> Value<'k> {
+        self.note(at, message);
+        self.broken()
+    }
+
+    /// What comes of a mistake that has been noted.
+    pub(super) fn broken(&'k self) -> Value<'k> {
+        Value::new(self, None)
+    }
+
+    /// Appends an operation with one result.
+    pub(super) fn one(&'k self, operation: Operation<'k>) -> Value<'k> {
+        let operation = self.append(operation);
+        Value::new(self, operation.result_value(0))
+    }
+
+    /// Appends an operation of one of MLIR's own dialects with one result.
+    pub(super) fn upstream(
         &'k self,
         at: At,
-        left: Raw<'k, 'k>,
-        right: Raw<'k, 'k>,
-    ) -> Option<[Raw<'k, 'k>; 2]> {
-        let sides = [left, right].map(|raw| RankedTensor::of(raw.r#type()));
-        match sides {
-            [None, None] => Some([left, right]),
-            [Some(tensor), None] => Some([left, self.spread(at, right, tensor)?]),
-            [None, Some(tensor)] => Some([self.spread(at, left, tensor)?, right]),
-            [Some(one), Some(other)] => {
-                let (a, b) = (extents(one), extents(other));
-                let joint = joint_shape(&a, &b);
-                let (Some(joint), true) = (joint, one.encoding() == other.encoding()) else {
-                    let [left, right] = [left, right].map(|raw| raw.r#type());
-                    self.fail(at, format!("the shapes of {left} and {right} do not meet"));
-                    return None;
-                };
-                let left = self.repeated(at, left, one, &joint)?;
-                let right = self.repeated(at, right, other, &joint)?;
-                Some([left, right])
-            }
+        name: &str,
+        operands: &[Raw<'k, 'k>],
+        result: Type<'k>,
+        attributes: &[(&str, Attribute<'k>)],
+    ) -> Value<'k> {
+        match self.make(at, name, operands, &[result], attributes, Vec::new()) {
+            Some(operation) => Value::new(self, operation.result_value(0)),
+            None => self.broken(),
         }
     }
-
-    /// A scalar in the shape and layout of a tensor.
-    fn spread(
-        &'k self,
-        at: At,
-        scalar: Raw<'k, 'k>,
-        like: RankedTensor<'k>,
-    ) -> Option<Raw<'k, 'k>> {
-        let r#type = like.with_element(scalar.r#type());
-        self.one(tt::SplatOp::build(self.place(at), r#type, scalar))
-            .raw()
-    }
-
-    /// A tensor with its extents of 1 repeated.
-    fn repeated(
-        &'k self,
-        at: At,
-        value: Raw<'k, 'k>,
-        tensor: RankedTensor<'k>,
-        shape: &[u64],
-    ) -> Option<Raw<'k, 'k>> {
-        if extents(tensor) == shape {
-            return Some(value);
-        }
-        let shape: Vec<i64> = shape.iter().map(|extent| extent.cast_signed()).collect();
-        let r#type = RankedTensor::get(&shape, tensor.element(), tensor.encoding());
-        self.one(tt::BroadcastOp::build(self.place(at), r#type, value))
-            .raw()
-    }
-}
-
-/// The shape that both repeat to; `None` if there is none.
-pub(super) fn joint_shape(left: &[u64], right: &[u64]) -> Option<Vec<u64>> {
-    if left.len() != right.len() {
-        return None;
-    }
-    let extents = left.iter().zip(right).map(|pair| match pair {
-        (&a, &b) if a == b || b == 1 => Some(a),
-        (1, &b) => Some(b),
-        _ => None,
-    });
-    extents.collect()
 }
 
 impl fmt::Debug for Value<'_> {
@@ -156,18 +140,5 @@ impl fmt::Debug for Value<'_> {
             Some(r#type) => write!(formatter, "Value({type})"),
             None => formatter.write_str("Value(broken)"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::joint_shape;
-
-    #[test]
-    fn extents_of_one_are_repeated() {
-        assert_eq!(joint_shape(&[1, 8], &[4, 1]), Some(vec![4, 8]));
-        assert_eq!(joint_shape(&[4, 8], &[4, 8]), Some(vec![4, 8]));
-        assert_eq!(joint_shape(&[4], &[8]), None);
-        assert_eq!(joint_shape(&[4], &[4, 4]), None);
     }
 }

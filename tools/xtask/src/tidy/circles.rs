@@ -5,108 +5,13 @@
 //! names `a::Item` imports the file that defines `Item`, not the file of `a` that hands it on. Tests do not
 //! count, and a `mod` line is no import.
 //!
-//! Files in a circle can only be read, moved and tested together. Those that exist are listed in
-//! [`KNOWN`], each with its reason; the list may only shrink, so a file that has left its circle must leave
-//! the list as well.
+//! Files in a circle can only be read, moved and tested together. There is none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::Finding;
 use super::rust::{self, Import};
-
-/// Circles that may stay, as the files in them from the crates' folder on, with the reason.
-const KNOWN: &[(&[&str], &str)] = &[
-    (
-        &[
-            "crates/llopt/src/build/kernel.rs",
-            "crates/llopt/src/build/operand.rs",
-            "crates/llopt/src/build/value.rs",
-        ],
-        "a value knows its kernel, a kernel makes values, and a number becomes a value of a kernel",
-    ),
-    (
-        &[
-            "crates/llopt-dialects/src/layout/encoding/dot_operand.rs",
-            "crates/llopt-dialects/src/layout/encoding/mod.rs",
-            "crates/llopt-dialects/src/layout/encoding/slice.rs",
-        ],
-        "a slice and an operand of a product have a parent, which is any encoding",
-    ),
-    (
-        &[
-            "crates/llopt-dialects/src/tables/access.rs",
-            "crates/llopt-dialects/src/tables/definition.rs",
-            "crates/llopt-dialects/src/text/compatibility.rs",
-            "crates/llopt-dialects/src/text/format.rs",
-            "crates/llopt-dialects/src/text/format/parser.rs",
-            "crates/llopt-dialects/src/text/format/printer.rs",
-        ],
-        "a definition has a format, whose directives are functions of the parser and the printer, which read the definition",
-    ),
-    (
-        &[
-            "crates/llopt-layout/src/plan/mod.rs",
-            "crates/llopt-layout/src/plan/packing.rs",
-            "crates/llopt-layout/src/plan/shared/access.rs",
-            "crates/llopt-layout/src/plan/shared/mod.rs",
-            "crates/llopt-layout/src/plan/shared/space.rs",
-            "crates/llopt-layout/src/plan/shared/swizzle.rs",
-            "crates/llopt-layout/src/plan/shuffle/mod.rs",
-        ],
-        "a plan is one of the movements, and each way of moving is planned with the counts of a plan",
-    ),
-    (
-        &[
-            "crates/llopt-mlir/src/asm/op_parser.rs",
-            "crates/llopt-mlir/src/asm/parser.rs",
-            "crates/llopt-mlir/src/asm/printer.rs",
-            "crates/llopt-mlir/src/dialect.rs",
-            "crates/llopt-mlir/src/dialect/hooks.rs",
-            "crates/llopt-mlir/src/dialect/kind.rs",
-            "crates/llopt-mlir/src/dialect/operation.rs",
-            "crates/llopt-mlir/src/ir/operation.rs",
-            "crates/llopt-mlir/src/pass.rs",
-            "crates/llopt-mlir/src/rewrite.rs",
-        ],
-        "MLIR calls back: hooks hand parsers, printers and rewriters to specs, and these ask specs",
-    ),
-    (
-        &[
-            "crates/llopt-sim/src/machine/block.rs",
-            "crates/llopt-sim/src/machine/bytecode.rs",
-            "crates/llopt-sim/src/machine/counters.rs",
-            "crates/llopt-sim/src/machine/execute.rs",
-            "crates/llopt-sim/src/machine/findings.rs",
-            "crates/llopt-sim/src/machine/launch.rs",
-            "crates/llopt-sim/src/machine/warp.rs",
-            "crates/llopt-sim/src/memory/access.rs",
-            "crates/llopt-sim/src/memory/banks.rs",
-            "crates/llopt-sim/src/memory/bulk.rs",
-            "crates/llopt-sim/src/memory/footprint.rs",
-            "crates/llopt-sim/src/memory/shadow.rs",
-            "crates/llopt-sim/src/memory/transfer.rs",
-            "crates/llopt-sim/src/memory/watch.rs",
-            "crates/llopt-sim/src/units/in_flight.rs",
-            "crates/llopt-sim/src/units/matrix.rs",
-            "crates/llopt-sim/src/units/print.rs",
-        ],
-        "a block executes ops, and an op acts on the block: on its warps, its memory and its counters",
-    ),
-    (
-        &[
-            "crates/llopt-sim/src/translate/assembly/ptx.rs",
-            "crates/llopt-sim/src/translate/assembly/ptx_arithmetic.rs",
-            "crates/llopt-sim/src/translate/assembly/ptx_bulk.rs",
-            "crates/llopt-sim/src/translate/assembly/ptx_convert.rs",
-            "crates/llopt-sim/src/translate/assembly/ptx_memory.rs",
-            "crates/llopt-sim/src/translate/assembly/ptx_sync.rs",
-            "crates/llopt-sim/src/translate/assembly/ptx_wgmma.rs",
-            "crates/llopt-sim/src/translate/intrinsics/nvvm.rs",
-        ],
-        "the translation of a text picks the family of each instruction, and the families write into the translation",
-    ),
-];
 
 /// One source file of a crate.
 struct Source {
@@ -285,12 +190,8 @@ fn place(path: &Path) -> Option<(PathBuf, Vec<String>)> {
     (!inside.starts_with("bin/")).then(|| (folder.into(), module))
 }
 
-/// Finds circles that are not known, and known ones that no longer exist.
+/// Finds circles.
 pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
-    check_against(files, KNOWN)
-}
-
-fn check_against(files: &[(&Path, &str)], known: &[(&[&str], &str)]) -> Vec<Finding> {
     let mut crates: BTreeMap<PathBuf, Vec<Source>> = BTreeMap::new();
     for (path, text) in files {
         if let Some((folder, module)) = place(path) {
@@ -302,46 +203,29 @@ fn check_against(files: &[(&Path, &str)], known: &[(&[&str], &str)]) -> Vec<Find
         .into_values()
         .flat_map(|sources| Crate::new(sources).circles())
         .collect();
-    let mut findings = Vec::new();
-    for circle in &circles {
-        let listed = |names: &[&str]| {
-            names.len() == circle.len()
-                && circle
-                    .iter()
-                    .all(|file| names.iter().any(|name| Path::new(name) == file))
-        };
-        if !known.iter().any(|(names, _)| listed(names)) {
+    circles
+        .into_iter()
+        .map(|circle| {
             let names: Vec<_> = circle
                 .iter()
                 .map(|file| file.display().to_string())
                 .collect();
             let text = format!("files that import each other: {}", names.join(", "));
-            findings.push(Finding::of_file(&circle[0], text));
-        }
-    }
-    for (names, _) in known {
-        let first = Path::new(names.first().copied().unwrap_or_default());
-        let stands = |circle: &Vec<PathBuf>| {
-            circle.len() == names.len() && circle.iter().any(|file| file == first)
-        };
-        if !circles.iter().any(stands) {
-            let text = "is listed as part of a circle that is no longer there";
-            findings.push(Finding::of_file(first, text));
-        }
-    }
-    findings
+            Finding::of_file(&circle[0], text)
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn circles(files: &[(&str, &str)], known: &[(&[&str], &str)]) -> Vec<String> {
+    fn circles(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> = files
             .iter()
             .map(|&(path, text)| (Path::new(path), text))
             .collect();
-        let findings = check_against(&files, known);
+        let findings = check(&files);
         findings.into_iter().map(|finding| finding.text).collect()
     }
 
@@ -354,10 +238,8 @@ mod tests {
             ("c/src/d.rs", "use super::a::A as Other;\npub struct D;"),
         ];
         let text = "files that import each other: c/src/a.rs, c/src/b.rs, c/src/d.rs";
-        assert_eq!(circles(&files, &[]), [text]);
-        let names: &[&str] = &["c/src/a.rs", "c/src/b.rs", "c/src/d.rs"];
-        assert!(circles(&files, &[(names, "they are one")]).is_empty());
-        assert_eq!(circles(&files[..3], &[(names, "they are one")]).len(), 1);
+        assert_eq!(circles(&files), [text]);
+        assert!(circles(&files[..3]).is_empty());
     }
 
     #[test]
@@ -371,7 +253,7 @@ mod tests {
             ("c/src/a/b.rs", "pub struct B;"),
             ("c/src/a/d.rs", "use crate::a::B;\npub struct D;"),
         ];
-        assert!(circles(&files, &[]).is_empty());
+        assert!(circles(&files).is_empty());
     }
 
     #[test]
@@ -382,12 +264,12 @@ mod tests {
             "mod b;\npub struct A;\npub fn c() { b::b(A) }",
         );
         // A call through the bare name of a child module is written without `use`; it is not seen.
-        assert!(circles(&[parent, child], &[]).is_empty());
+        assert!(circles(&[parent, child]).is_empty());
         let parent = (
             "c/src/a.rs",
             "mod b;\nuse b::b;\npub struct A;\nfn c() { b(A) }",
         );
-        assert_eq!(circles(&[parent, child], &[]).len(), 1);
+        assert_eq!(circles(&[parent, child]).len(), 1);
     }
 
     #[test]
@@ -399,6 +281,6 @@ mod tests {
                 "pub struct B;\n#[cfg(test)]\nmod tests { use crate::a::A; }",
             ),
         ];
-        assert!(circles(&files, &[]).is_empty());
+        assert!(circles(&files).is_empty());
     }
 }

@@ -4,6 +4,9 @@ use llopt_layout::LinearLayout;
 use llopt_target::matrix::{Axis, Fragment, amdgpu};
 
 use super::field::{matrix_order, verify_counts, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
+use super::threads::Threads;
 use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
@@ -111,5 +114,36 @@ impl AmdMfma {
                 &self.warps_per_cta,
             )?
             .on(shape, &self.cga_layout)
+    }
+}
+
+impl Kind for AmdMfma {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        let warps_per_cta = fields.list("warpsPerCTA");
+        Ok(Self {
+            version: fields.number("version"),
+            tiles_per_warp: fields.ones_or_list("tilesPerWarp", warps_per_cta.len()),
+            cga_layout: fields.cga_layout(warps_per_cta.len())?,
+            warps_per_cta,
+            instr_shape: fields.list("instrShape"),
+            is_transposed: fields.flag("isTransposed"),
+            element_bit_width: fields.number("elementBitWidth"),
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("version", write.number(self.version)),
+            ("warpsPerCTA", write.list(&self.warps_per_cta)),
+            ("instrShape", write.list(&self.instr_shape)),
+            ("isTransposed", write.flag(self.is_transposed)),
+            write.cga(&self.cga_layout),
+            ("tilesPerWarp", write.list_unless_ones(&self.tiles_per_warp)),
+            ("elementBitWidth", write.number(self.element_bit_width)),
+        ]
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        Some(Threads::of_grid(64, &self.warps_per_cta, &self.cga_layout))
     }
 }

@@ -7,6 +7,8 @@
 use llopt_layout::LinearLayout;
 
 use super::field::{verify_order, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
 use super::swizzled_shared::{swizzled_rows, verify_swizzle};
 use super::{CgaLayout, EncodingError};
 
@@ -60,5 +62,23 @@ impl AmdRotatingShared {
             let group = (row / per_phase / max_phase) % max_phase;
             u64::from(vec) * u64::from(phase ^ group)
         })
+    }
+}
+
+impl Kind for AmdRotatingShared {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        let ([vec, per_phase, max_phase], order, cga_layout) = fields.swizzle()?;
+        Ok(Self {
+            vec,
+            per_phase,
+            max_phase,
+            order,
+            cga_layout,
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        let numbers = [self.vec, self.per_phase, self.max_phase];
+        write.swizzle(numbers, &self.order, &self.cga_layout)
     }
 }

@@ -4,6 +4,9 @@ use llopt_layout::LinearLayout;
 use llopt_target::matrix::{Axis, amdgpu};
 
 use super::field::{matrix_order, verify_counts, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
+use super::threads::Threads;
 use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
@@ -100,5 +103,34 @@ impl AmdWmma {
             .fragment(fragment, 1, dim_of)?
             .warp_tiles(shape, 16, &self.tiles_per_warp, &self.warps_per_cta)?
             .on(shape, &self.cga_layout)
+    }
+}
+
+impl Kind for AmdWmma {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        let warps_per_cta = fields.list("warpsPerCTA");
+        Ok(Self {
+            version: fields.number("version"),
+            is_transposed: fields.flag("isTranspose"),
+            tiles_per_warp: fields.ones_or_list("tilesPerWarp", warps_per_cta.len()),
+            cga_layout: fields.cga_layout(warps_per_cta.len())?,
+            warps_per_cta,
+            instr_shape: fields.list("instrShape"),
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("version", write.number(self.version)),
+            ("isTranspose", write.flag(self.is_transposed)),
+            ("warpsPerCTA", write.list(&self.warps_per_cta)),
+            write.cga(&self.cga_layout),
+            ("tilesPerWarp", write.list_unless_ones(&self.tiles_per_warp)),
+            ("instrShape", write.list(&self.instr_shape)),
+        ]
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        Some(Threads::of_grid(32, &self.warps_per_cta, &self.cga_layout))
     }
 }

@@ -4,6 +4,9 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::field::{verify_counts, verify_order, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
+use super::threads::Threads;
 use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
@@ -147,6 +150,38 @@ impl Blocked {
             .along_all(Dim::LANE, &self.threads_per_warp, &order)?
             .along_all(Dim::WARP, &self.warps_per_cta, &order)?
             .on(shape, &self.cga_layout)
+    }
+}
+
+impl Kind for Blocked {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        let order = fields.list("order");
+        Ok(Self {
+            size_per_thread: fields.list("sizePerThread"),
+            threads_per_warp: fields.list("threadsPerWarp"),
+            warps_per_cta: fields.list("warpsPerCTA"),
+            cga_layout: fields.cga_layout(order.len())?,
+            order,
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("sizePerThread", write.list(&self.size_per_thread)),
+            ("threadsPerWarp", write.list(&self.threads_per_warp)),
+            ("warpsPerCTA", write.list(&self.warps_per_cta)),
+            ("order", write.list(&self.order)),
+            write.cga(&self.cga_layout),
+        ]
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        let lanes = self.threads_per_warp.iter().product();
+        Some(Threads::of_grid(
+            lanes,
+            &self.warps_per_cta,
+            &self.cga_layout,
+        ))
     }
 }
 

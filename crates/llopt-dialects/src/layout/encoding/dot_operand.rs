@@ -7,22 +7,26 @@ use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::{Axis, amdgpu, nvptx};
 
 use super::field::{matrix_order, size_u32, verify_order, verify_power_of_two, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
 use super::nvidia_mma::{WARP_GROUP_LEVEL, WARP_LEVEL};
+use super::product::{Product, ProductParent};
+use super::threads::Threads;
 use super::tile::Tile;
-use super::{AmdMfma, AmdWmma, Blocked, CgaLayout, Encoding, EncodingError, NvidiaMma};
+use super::{AmdMfma, AmdWmma, Blocked, CgaLayout, EncodingError, NvidiaMma};
 
 /// The fields of `#ttg.dot_op`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct DotOperand {
+pub struct DotOperand<P> {
     /// 0 for the first operand, 1 for the second.
     pub op_idx: u32,
     /// The encoding of the product: blocked, or of a matrix instruction.
-    pub parent: Box<Encoding>,
+    pub parent: Box<P>,
     /// Elements along k that follow each other in one lane; 0 where the parent is blocked.
     pub k_width: u32,
 }
 
-impl DotOperand {
+impl<P: ProductParent> DotOperand<P> {
     /// The rank of the tensors.
     #[must_use]
     pub fn rank(&self) -> usize {
@@ -71,12 +75,12 @@ impl DotOperand {
         }
         self.parent.verify()?;
         let width = self.k_width;
-        match &*self.parent {
-            Encoding::Blocked(_) if width != 0 => {
+        match self.product()? {
+            Product::Blocked(_) if width != 0 => {
                 field("kWidth", width, "left out when the parent is blocked")
             }
-            Encoding::Blocked(_) => Ok(()),
-            Encoding::NvidiaMma(mma) => match mma.version_major {
+            Product::Blocked(_) => Ok(()),
+            Product::NvidiaMma(mma) => match mma.version_major {
                 WARP_GROUP_LEVEL if self.op_idx != 0 => {
                     field("opIdx", self.op_idx, "0 when the parent has version 3")
                 }
@@ -87,36 +91,37 @@ impl DotOperand {
                 _ if width != 0 => field("kWidth", width, "given for versions 2 and 3 only"),
                 _ => Ok(()),
             },
-            Encoding::AmdMfma(_) if width == 0 => {
+            Product::AmdMfma(_) if width == 0 => {
                 field("kWidth", width, "given when the parent is MFMA")
             }
-            Encoding::AmdMfma(_) => verify_power_of_two("kWidth", width),
-            Encoding::AmdWmma(wmma) => match (wmma.version, width) {
+            Product::AmdMfma(_) => verify_power_of_two("kWidth", width),
+            Product::AmdWmma(wmma) => match (wmma.version, width) {
                 (1, 8 | 16) | (2, 4 | 8 | 16) | (3, 2 | 8 | 16) => Ok(()),
                 (1, _) => field("kWidth", width, "8 or 16 for WMMA version 1"),
                 (2, _) => field("kWidth", width, "4, 8 or 16 for WMMA version 2"),
                 _ => field("kWidth", width, "2, 8 or 16 for WMMA version 3"),
             },
-            parent => Err(EncodingError::Parent {
-                encoding: "ttg.dot_op",
-                parent: parent.name(),
-                allowed: "blocked, nvidia_mma, amd_mfma or amd_wmma",
-            }),
         }
+    }
+
+    /// The parent as the layout of a product.
+    fn product(&self) -> Result<Product<'_>, EncodingError> {
+        self.parent
+            .as_product()
+            .ok_or_else(|| EncodingError::Parent {
+                encoding: "ttg.dot_op",
+                parent: self.parent.name(),
+                allowed: "blocked, nvidia_mma, amd_mfma or amd_wmma",
+            })
     }
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         verify_rank("ttg.dot_op", self.rank(), 2..=usize::MAX, "at least 2")?;
-        match &*self.parent {
-            Encoding::Blocked(parent) => self.of_blocked(parent, shape),
-            Encoding::NvidiaMma(parent) => self.of_nvidia_mma(parent, shape),
-            Encoding::AmdMfma(parent) => self.of_amd_mfma(parent, shape),
-            Encoding::AmdWmma(parent) => self.of_amd_wmma(parent, shape),
-            parent => Err(EncodingError::Parent {
-                encoding: "ttg.dot_op",
-                parent: parent.name(),
-                allowed: "blocked, nvidia_mma, amd_mfma or amd_wmma",
-            }),
+        match self.product()? {
+            Product::Blocked(parent) => self.of_blocked(parent, shape),
+            Product::NvidiaMma(parent) => self.of_nvidia_mma(parent, shape),
+            Product::AmdMfma(parent) => self.of_amd_mfma(parent, shape),
+            Product::AmdWmma(parent) => self.of_amd_wmma(parent, shape),
         }
     }
 
@@ -221,5 +226,27 @@ impl DotOperand {
                 k,
             )?
             .on(shape, &parent.cga_layout)
+    }
+}
+
+impl<P: ProductParent> Kind for DotOperand<P> {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        Ok(Self {
+            op_idx: fields.number("opIdx"),
+            parent: fields.parent()?,
+            k_width: fields.number("kWidth"),
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("opIdx", write.number(self.op_idx)),
+            write.parent(&*self.parent),
+            ("kWidth", write.number(self.k_width)),
+        ]
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        self.parent.threads()
     }
 }

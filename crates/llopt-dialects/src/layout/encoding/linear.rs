@@ -6,6 +6,9 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::field::size_u32;
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
+use super::threads::Threads;
 use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
@@ -124,6 +127,38 @@ impl Linear {
         drop_wrapped_registers(&full, &wrapped)?
             .transpose_outs(&standard)
             .map_err(Into::into)
+    }
+}
+
+impl Kind for Linear {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        Self::from_bases(
+            fields.rank_of_bases(&["register", "lane", "warp", "block"]),
+            &fields.bases("register"),
+            &fields.bases("lane"),
+            &fields.bases("warp"),
+            &fields.bases("block"),
+        )
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        let names = ["register", "lane", "warp", "block"];
+        names
+            .map(|name| (name, write.bases_of(self.layout(), name)))
+            .to_vec()
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        let size = |dim| u32::try_from(self.layout().in_dim_size(dim)).unwrap_or(u32::MAX);
+        Some(Threads {
+            lanes: size(Dim::LANE),
+            warps: size(Dim::WARP),
+            blocks: size(Dim::BLOCK),
+        })
+    }
+
+    fn spelled_layout(&self) -> Option<&LinearLayout> {
+        Some(self.layout())
     }
 }
 

@@ -58,17 +58,23 @@ mod cga_layout;
 mod dot_operand;
 mod error;
 mod field;
+mod fields;
+mod kind;
 mod linear;
 pub(super) mod nvidia_mma;
 mod nvmma_shared;
 mod padded_shared;
+mod parent;
+mod product;
 mod shared_linear;
 mod slice;
 mod swizzled_shared;
 mod tensor_memory;
+mod threads;
 mod tile;
 
 use llopt_layout::LinearLayout;
+use melior::{Context, ir::Attribute};
 
 pub use amd_mfma::AmdMfma;
 pub use amd_rotating_shared::AmdRotatingShared;
@@ -77,162 +83,58 @@ pub use attribute::layout_of;
 pub use blocked::Blocked;
 pub use bulk_box::BulkBox;
 pub use cga_layout::CgaLayout;
-pub use dot_operand::DotOperand;
 pub use error::EncodingError;
+use fields::{Field, Fields, Writer};
+use kind::Kind;
 pub use linear::Linear;
 pub use nvidia_mma::NvidiaMma;
 pub use nvmma_shared::NvmmaShared;
 pub use padded_shared::PaddedShared;
+use parent::Parent;
+use product::{Product, ProductParent};
 pub use shared_linear::SharedLinear;
-pub use slice::Slice;
 pub use swizzled_shared::SwizzledShared;
 pub use tensor_memory::{COL, ROW, TensorMemory, TensorMemoryScales};
+pub use threads::Threads;
 
-/// A layout attribute of any kind, as plain data.
-///
-/// A value may be built with any fields; [`Encoding::verify`] and [`Encoding::linear_layout`] refuse
-/// those that mean nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Encoding {
-    /// `#ttg.blocked`
-    Blocked(Blocked),
-    /// `#ttg.slice`
-    Slice(Slice),
-    /// `#ttg.linear`
-    Linear(Linear),
-    /// `#ttg.nvidia_mma`
-    NvidiaMma(NvidiaMma),
-    /// `#ttg.amd_mfma`
-    AmdMfma(AmdMfma),
-    /// `#ttg.amd_wmma`
-    AmdWmma(AmdWmma),
-    /// `#ttg.dot_op`
-    DotOperand(DotOperand),
-    /// `#ttg.swizzled_shared`
-    SwizzledShared(SwizzledShared),
-    /// `#ttg.amd_rotating_shared`
-    AmdRotatingShared(AmdRotatingShared),
-    /// `#ttg.nvmma_shared`
-    NvmmaShared(NvmmaShared),
-    /// `#ttg.shared_linear`
-    SharedLinear(SharedLinear),
-    /// `#ttg.padded_shared`
-    PaddedShared(PaddedShared),
-    /// `#ttng.tensor_memory_encoding`
-    TensorMemory(TensorMemory),
-    /// `#ttng.tensor_memory_scales_encoding`
-    TensorMemoryScales(TensorMemoryScales),
-}
+/// `#ttg.slice` of any encoding.
+pub type Slice = slice::Slice<Encoding>;
 
-/// Calls a method that every kind has.
-macro_rules! each_kind {
-    ($self:expr, $encoding:ident => $call:expr) => {
-        match $self {
-            Encoding::Blocked($encoding) => $call,
-            Encoding::Slice($encoding) => $call,
-            Encoding::Linear($encoding) => $call,
-            Encoding::NvidiaMma($encoding) => $call,
-            Encoding::AmdMfma($encoding) => $call,
-            Encoding::AmdWmma($encoding) => $call,
-            Encoding::DotOperand($encoding) => $call,
-            Encoding::SwizzledShared($encoding) => $call,
-            Encoding::AmdRotatingShared($encoding) => $call,
-            Encoding::NvmmaShared($encoding) => $call,
-            Encoding::SharedLinear($encoding) => $call,
-            Encoding::PaddedShared($encoding) => $call,
-            Encoding::TensorMemory($encoding) => $call,
-            Encoding::TensorMemoryScales($encoding) => $call,
-        }
-    };
-}
+/// `#ttg.dot_op` of any encoding.
+pub type DotOperand = dot_operand::DotOperand<Encoding>;
+
+include!(concat!(env!("OUT_DIR"), "/encodings.rs"));
 
 impl Encoding {
-    /// The attribute's name in the IR: `ttg.blocked`, `ttng.tensor_memory_encoding`, …
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Blocked(_) => "ttg.blocked",
-            Self::Slice(_) => "ttg.slice",
-            Self::Linear(_) => "ttg.linear",
-            Self::NvidiaMma(_) => "ttg.nvidia_mma",
-            Self::AmdMfma(_) => "ttg.amd_mfma",
-            Self::AmdWmma(_) => "ttg.amd_wmma",
-            Self::DotOperand(_) => "ttg.dot_op",
-            Self::SwizzledShared(_) => "ttg.swizzled_shared",
-            Self::AmdRotatingShared(_) => "ttg.amd_rotating_shared",
-            Self::NvmmaShared(_) => "ttg.nvmma_shared",
-            Self::SharedLinear(_) => "ttg.shared_linear",
-            Self::PaddedShared(_) => "ttg.padded_shared",
-            Self::TensorMemory(_) => "ttng.tensor_memory_encoding",
-            Self::TensorMemoryScales(_) => "ttng.tensor_memory_scales_encoding",
-        }
-    }
-
     /// The rank of the tensors that the encoding is for.
     #[must_use]
     pub fn rank(&self) -> usize {
         each_kind!(self, encoding => encoding.rank())
     }
 
-    /// Whether the encoding spreads a tensor over threads, as opposed to laying it out in a memory.
-    #[must_use]
-    pub fn is_distributed(&self) -> bool {
-        match self {
-            Self::Blocked(_)
-            | Self::Slice(_)
-            | Self::Linear(_)
-            | Self::NvidiaMma(_)
-            | Self::AmdMfma(_)
-            | Self::AmdWmma(_)
-            | Self::DotOperand(_) => true,
-            Self::SwizzledShared(_)
-            | Self::AmdRotatingShared(_)
-            | Self::NvmmaShared(_)
-            | Self::SharedLinear(_)
-            | Self::PaddedShared(_)
-            | Self::TensorMemory(_)
-            | Self::TensorMemoryScales(_) => false,
-        }
-    }
-
     /// Elements that are left out in memory: after each `.0` elements, `.1`. Only padded layouts have such.
     #[must_use]
     pub fn pads(&self) -> &[(u32, u32)] {
-        match self {
-            Self::PaddedShared(padded) => padded.pads(),
-            _ => &[],
-        }
+        each_kind!(self, encoding => Kind::pads(encoding))
     }
 
     /// Elements of memory that so many of a tensor take, with those that are left out between them.
     #[must_use]
     pub fn elements_in_memory(&self, elements: u64) -> u64 {
-        match self {
-            Self::PaddedShared(padded) => padded.padded_size(elements),
-            _ => elements,
-        }
+        each_kind!(self, encoding => encoding.elements_in_memory(elements))
     }
 
     /// The bytes to which memory with this layout has to be aligned, if the layout asks for that: hardware swizzles
     /// address bits.
     #[must_use]
     pub fn memory_alignment(&self) -> Option<u32> {
-        match self {
-            Self::NvmmaShared(hardware) => Some(hardware.alignment()),
-            Self::SharedLinear(linear) => Some(linear.alignment()),
-            _ => None,
-        }
+        each_kind!(self, encoding => encoding.memory_alignment())
     }
 
     /// The linear layout of an encoding that spells out its bases, and with them the shape that it is for.
     #[must_use]
     pub fn spelled_layout(&self) -> Option<&LinearLayout> {
-        match self {
-            Self::Linear(linear) => Some(linear.layout()),
-            Self::SharedLinear(linear) => Some(linear.layout()),
-            Self::PaddedShared(padded) => Some(padded.component()),
-            _ => None,
-        }
+        each_kind!(self, encoding => encoding.spelled_layout())
     }
 
     /// The layout of the product that an operand of a product is laid out for.
@@ -285,10 +187,67 @@ impl Encoding {
     /// # Errors
     /// As [`Encoding::linear_layout`].
     pub fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
+        each_kind!(self, encoding => encoding.bulk_box(shape))
+    }
+
+    /// The threads that a distributed encoding spreads a tensor over; `None` for layouts of memory.
+    #[must_use]
+    pub fn threads(&self) -> Option<Threads> {
+        each_kind!(self, encoding => encoding.threads())
+    }
+
+    /// The fields as parameters of the attribute.
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        each_kind!(self, encoding => encoding.write(write))
+    }
+}
+
+impl Parent for Encoding {
+    fn from_attribute(attribute: Attribute<'_>) -> Result<Self, EncodingError> {
+        Self::from_attribute(attribute)
+    }
+
+    fn to_attribute<'c>(&self, context: &'c Context) -> Attribute<'c> {
+        self.to_attribute(context)
+    }
+
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn rank(&self) -> usize {
+        self.rank()
+    }
+
+    fn is_distributed(&self) -> bool {
+        self.is_distributed()
+    }
+
+    fn cga_layout(&self) -> CgaLayout {
+        self.cga_layout()
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        self.threads()
+    }
+
+    fn verify(&self) -> Result<(), EncodingError> {
+        self.verify()
+    }
+
+    fn linear_layout(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
+        self.linear_layout(shape)
+    }
+}
+
+impl ProductParent for Encoding {
+    fn as_product(&self) -> Option<Product<'_>> {
         match self {
-            Self::NvmmaShared(encoding) => encoding.bulk_box(shape),
-            Self::SwizzledShared(encoding) => encoding.bulk_box(shape),
-            _ => Ok(None),
+            Self::Blocked(blocked) => Some(Product::Blocked(blocked)),
+            Self::NvidiaMma(mma) => Some(Product::NvidiaMma(mma)),
+            Self::AmdMfma(mfma) => Some(Product::AmdMfma(mfma)),
+            Self::AmdWmma(wmma) => Some(Product::AmdWmma(wmma)),
+            _ => None,
         }
     }
 }

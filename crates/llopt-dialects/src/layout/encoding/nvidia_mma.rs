@@ -9,6 +9,9 @@ use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::{Axis, nvptx};
 
 use super::field::{matrix_order, verify_counts, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
+use super::threads::Threads;
 use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
 
@@ -128,5 +131,32 @@ impl NvidiaMma {
             .along(Dim::REGISTER, n / fragment.extent(Axis::N, 1), rank - 1)?
             .along_all(Dim::WARP, &self.warps_per_cta, &self.warp_order())?
             .on(shape, &self.cga_layout)
+    }
+}
+
+impl Kind for NvidiaMma {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        let warps_per_cta = fields.list("warpsPerCTA");
+        Ok(Self {
+            version_major: fields.number("versionMajor"),
+            version_minor: fields.number("versionMinor"),
+            cga_layout: fields.cga_layout(warps_per_cta.len())?,
+            warps_per_cta,
+            instr_shape: fields.list("instrShape"),
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("versionMajor", write.number(self.version_major)),
+            ("versionMinor", write.number(self.version_minor)),
+            ("warpsPerCTA", write.list(&self.warps_per_cta)),
+            write.cga(&self.cga_layout),
+            ("instrShape", write.list(&self.instr_shape)),
+        ]
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        Some(Threads::of_grid(32, &self.warps_per_cta, &self.cga_layout))
     }
 }

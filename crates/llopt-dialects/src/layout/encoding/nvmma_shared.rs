@@ -12,6 +12,8 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::field::{size_u32, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
 use super::tile::Tile;
 use super::{BulkBox, CgaLayout, EncodingError};
 
@@ -146,20 +148,6 @@ impl NvmmaShared {
         Ok(shape)
     }
 
-    /// What one bulk copy moves of a tensor in this layout; `None` where none writes it: the unit counts
-    /// the last dimension fastest. A single dimension is first and last, so there transposing changes nothing.
-    pub(super) fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
-        self.verify_numbers()?;
-        if self.transposed && shape.len() > 1 {
-            return Ok(None);
-        }
-        Ok(Some(BulkBox {
-            shape: self.box_shape(&self.cga_layout.share(shape)?)?,
-            swizzle_bytes: self.swizzling_byte_width,
-            fp4_padded: self.fp4_padded,
-        }))
-    }
-
     /// The pattern of eight rows, from offsets to row (dimension 0) and column (dimension 1).
     fn pattern(&self) -> Result<Tile, EncodingError> {
         let group = GROUP_BITS / self.element_bit_width;
@@ -253,5 +241,49 @@ impl NvmmaShared {
             self.swizzled_box(&box_shape)?
         };
         tile.on(shape, &self.cga_layout)
+    }
+}
+
+impl Kind for NvmmaShared {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        Ok(Self {
+            swizzling_byte_width: fields.number("swizzlingByteWidth"),
+            transposed: fields.flag("transposed"),
+            element_bit_width: fields.number("elementBitWidth"),
+            fp4_padded: fields.flag("fp4Padded"),
+            cga_layout: fields.cga_layout(fields.number("rank") as usize)?,
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            (
+                "swizzlingByteWidth",
+                write.number(self.swizzling_byte_width),
+            ),
+            ("transposed", write.flag(self.transposed)),
+            ("elementBitWidth", write.number(self.element_bit_width)),
+            ("fp4Padded", write.flag(self.fp4_padded)),
+            write.cga(&self.cga_layout),
+            ("rank", write.number(self.rank() as u32)),
+        ]
+    }
+
+    fn memory_alignment(&self) -> Option<u32> {
+        Some(self.alignment())
+    }
+
+    /// What one bulk copy moves of a tensor in this layout; `None` where none writes it: the unit counts
+    /// the last dimension fastest. A single dimension is first and last, so there transposing changes nothing.
+    fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
+        self.verify_numbers()?;
+        if self.transposed && shape.len() > 1 {
+            return Ok(None);
+        }
+        Ok(Some(BulkBox {
+            shape: self.box_shape(&self.cga_layout.share(shape)?)?,
+            swizzle_bytes: self.swizzling_byte_width,
+            fp4_padded: self.fp4_padded,
+        }))
     }
 }

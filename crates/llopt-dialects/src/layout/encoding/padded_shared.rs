@@ -6,7 +6,9 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::field::{verify_order, verify_power_of_two};
+use super::field::{size_u32, verify_order, verify_power_of_two};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
 use super::linear::{cga_layout_of, verify_explicit};
 use super::shared_linear::{exactly_on, memory_layout};
 use super::tile::Tile;
@@ -150,6 +152,47 @@ impl PaddedShared {
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         exactly_on(&self.component, shape)
+    }
+}
+
+impl Kind for PaddedShared {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        let intervals = fields.list("intervals");
+        Self::from_bases(
+            intervals.into_iter().zip(fields.list("paddings")).collect(),
+            fields.list("shape").len(),
+            &fields.bases("offset"),
+            &fields.bases("block"),
+        )
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        let (intervals, paddings): (Vec<u32>, Vec<u32>) = self.pads().iter().copied().unzip();
+        let component = self.component();
+        let shape: Vec<u32> = component
+            .out_dims()
+            .iter()
+            .map(|&dim| size_u32(component.out_dim_size(dim)))
+            .collect();
+        vec![
+            ("intervals", write.list(&intervals)),
+            ("paddings", write.list(&paddings)),
+            ("offset", write.bases_of(component, "offset")),
+            ("block", write.bases_of(component, "block")),
+            ("shape", write.list(&shape)),
+        ]
+    }
+
+    fn pads(&self) -> &[(u32, u32)] {
+        self.pads()
+    }
+
+    fn elements_in_memory(&self, elements: u64) -> u64 {
+        self.padded_size(elements)
+    }
+
+    fn spelled_layout(&self) -> Option<&LinearLayout> {
+        Some(self.component())
     }
 }
 

@@ -3,6 +3,8 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::field::verify_power_of_two;
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
 use super::linear::{cga_layout_of, verify_explicit};
 use super::{CgaLayout, EncodingError};
 
@@ -79,6 +81,33 @@ impl SharedLinear {
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         exactly_on(&self.layout, shape)
+    }
+}
+
+impl Kind for SharedLinear {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        Self::from_bases(
+            fields.rank_of_bases(&["offset", "block"]),
+            &fields.bases("offset"),
+            &fields.bases("block"),
+            fields.number("alignment"),
+        )
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("offset", write.bases_of(self.layout(), "offset")),
+            ("block", write.bases_of(self.layout(), "block")),
+            ("alignment", write.number(self.alignment())),
+        ]
+    }
+
+    fn memory_alignment(&self) -> Option<u32> {
+        Some(self.alignment())
+    }
+
+    fn spelled_layout(&self) -> Option<&LinearLayout> {
+        Some(self.layout())
     }
 }
 

@@ -6,18 +6,22 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::field::verify_rank;
-use super::{CgaLayout, Encoding, EncodingError};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
+use super::parent::Parent;
+use super::threads::Threads;
+use super::{CgaLayout, EncodingError};
 
 /// The fields of `#ttg.slice`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Slice {
+pub struct Slice<P> {
     /// The parent's dimension that is forgotten.
     pub dim: u32,
     /// A distributed encoding.
-    pub parent: Box<Encoding>,
+    pub parent: Box<P>,
 }
 
-impl Slice {
+impl<P: Parent> Slice<P> {
     /// The rank of the tensors.
     #[must_use]
     pub fn rank(&self) -> usize {
@@ -73,5 +77,22 @@ impl Slice {
             layout = layout.rename_out(Dim::tensor(later + 1), Dim::tensor(later))?;
         }
         Ok(layout.remove_zero_bases(Dim::REGISTER))
+    }
+}
+
+impl<P: Parent> Kind for Slice<P> {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        Ok(Self {
+            dim: fields.number("dim"),
+            parent: fields.parent()?,
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![("dim", write.number(self.dim)), write.parent(&*self.parent)]
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        self.parent.threads()
     }
 }

@@ -7,6 +7,8 @@
 use llopt_layout::LinearLayout;
 
 use super::field::{size_u32, verify_order, verify_power_of_two, verify_rank};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
 use super::nvmma_shared::MAX_BOX;
 use super::tile::Tile;
 use super::{BulkBox, CgaLayout, EncodingError};
@@ -55,9 +57,35 @@ impl SwizzledShared {
         self.cga_layout.verify(self.rank())
     }
 
+    pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
+        let (vec, per_phase, max_phase) = verify_swizzle(self.vec, self.per_phase, self.max_phase)?;
+        let phase = |row: u32| (row / per_phase) % max_phase;
+        swizzled_rows(shape, &self.order, &self.cga_layout, |row| {
+            u64::from(vec) * u64::from(phase(row))
+        })
+    }
+}
+
+impl Kind for SwizzledShared {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        let ([vec, per_phase, max_phase], order, cga_layout) = fields.swizzle()?;
+        Ok(Self {
+            vec,
+            per_phase,
+            max_phase,
+            order,
+            cga_layout,
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        let numbers = [self.vec, self.per_phase, self.max_phase];
+        write.swizzle(numbers, &self.order, &self.cga_layout)
+    }
+
     /// What one bulk copy moves of a tensor in this layout; `None` if it is swizzled, or the last
     /// dimension is not the fastest.
-    pub(super) fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
+    fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
         let row_major = self
             .order
             .iter()
@@ -73,14 +101,6 @@ impl SwizzledShared {
             swizzle_bytes: 0,
             fp4_padded: false,
         }))
-    }
-
-    pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
-        let (vec, per_phase, max_phase) = verify_swizzle(self.vec, self.per_phase, self.max_phase)?;
-        let phase = |row: u32| (row / per_phase) % max_phase;
-        swizzled_rows(shape, &self.order, &self.cga_layout, |row| {
-            u64::from(vec) * u64::from(phase(row))
-        })
     }
 }
 

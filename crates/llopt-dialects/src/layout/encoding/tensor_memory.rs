@@ -10,6 +10,8 @@
 use llopt_layout::{Dim, LinearLayout};
 
 use super::field::{size_u32, verify_power_of_two};
+use super::fields::{Field, Fields, Writer};
+use super::kind::Kind;
 use super::{CgaLayout, EncodingError};
 
 /// The rows (lanes) of tensor memory.
@@ -165,6 +167,30 @@ impl TensorMemory {
     }
 }
 
+impl Kind for TensorMemory {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        Ok(Self {
+            block_m: fields.number("blockM"),
+            block_n: fields.number("blockN"),
+            col_stride: fields.number("colStride"),
+            cta_split_m: fields.number("CTASplitM"),
+            cta_split_n: fields.number("CTASplitN"),
+            two_ctas: fields.flag("twoCTAs"),
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("blockM", write.number(self.block_m)),
+            ("blockN", write.number(self.block_n)),
+            ("colStride", write.number(self.col_stride)),
+            ("CTASplitM", write.number(self.cta_split_m)),
+            ("CTASplitN", write.number(self.cta_split_n)),
+            ("twoCTAs", write.flag(self.two_ctas)),
+        ]
+    }
+}
+
 /// The layout with the images of the highest row bit and the highest column bit exchanged.
 fn exchange_top_bits(layout: &LinearLayout) -> Result<LinearLayout, EncodingError> {
     let bases = |dim| -> Vec<Vec<u32>> {
@@ -245,5 +271,21 @@ impl TensorMemoryScales {
         Ok(layout
             .product(&identity(u64::from(splits[0]), COL, M)?)?
             .product(&identity(u64::from(splits[1]), COL, N)?)?)
+    }
+}
+
+impl Kind for TensorMemoryScales {
+    fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
+        Ok(Self {
+            cta_split_m: fields.number("CTASplitM"),
+            cta_split_n: fields.number("CTASplitN"),
+        })
+    }
+
+    fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
+        vec![
+            ("CTASplitM", write.number(self.cta_split_m)),
+            ("CTASplitN", write.number(self.cta_split_n)),
+        ]
     }
 }

@@ -1,21 +1,21 @@
 //! The parsing half of the format engine.
 
-use super::{CustomArgument, Element, FixedType, Format, TypeArgument, TypeSource};
+use super::{Element, FixedType, Format, FormatParser, TypeSource};
 use crate::{
     tables::access,
     tables::definition::{
-        AttributeKind, DefaultValue, Groups, Multiplicity, OpDefinition, Presence, ValueField,
-        ValueRef,
+        AttributeKind, Groups, Multiplicity, OpDefinition, Presence, ValueField, ValueRef,
     },
     tables::make,
+    text::syntax,
 };
 use llopt_mlir::{
-    asm::{OpParser, Parsed, Reported, SourceLoc, Token, UnresolvedOperand},
+    asm::{OpParser, Parsed, Reported},
     dialect::OpSpec,
 };
 use melior::{
     Context,
-    ir::{Attribute, AttributeLike, Type, r#type::IntegerType},
+    ir::{AttributeLike, Type, r#type::IntegerType},
 };
 
 /// The parse hook of every operation with a declarative format.
@@ -45,62 +45,7 @@ pub fn parse<'c, 'p>(spec: &'static OpSpec, parser: &mut OpParser<'c, 'p>) -> Pa
     state.resolve(format)
 }
 
-/// The state of parsing one operation.
-pub struct FormatParser<'f, 'c, 'p> {
-    /// The parser of MLIR.
-    pub parser: &'f mut OpParser<'c, 'p>,
-    definition: &'static OpDefinition,
-    location: SourceLoc,
-    operands: Vec<Vec<UnresolvedOperand<'p>>>,
-    all_operands: Option<Vec<UnresolvedOperand<'p>>>,
-    operand_types: Vec<Option<Vec<Type<'c>>>>,
-    all_operand_types: Option<Vec<Type<'c>>>,
-    result_types: Vec<Option<Vec<Type<'c>>>>,
-    all_result_types: Option<Vec<Type<'c>>>,
-}
-
 impl<'c, 'p> FormatParser<'_, 'c, 'p> {
-    /// What the `.td` file says about the operation.
-    pub fn definition(&self) -> &'static OpDefinition {
-        self.definition
-    }
-
-    /// Appends an operand to the group that an argument of a custom directive names; other
-    /// arguments are ignored.
-    pub fn push_operand(&mut self, argument: CustomArgument, operand: UnresolvedOperand<'p>) {
-        if let CustomArgument::Operand(index) = argument {
-            self.operands[index].push(operand);
-        }
-    }
-
-    /// Sets the attribute that an argument of a custom directive names; other arguments are
-    /// ignored.
-    pub fn set_attribute(&mut self, argument: CustomArgument, attribute: Attribute<'c>) {
-        if let CustomArgument::Attribute(index) = argument {
-            self.parser
-                .add_attribute(self.definition.attributes[index].name, attribute);
-        }
-    }
-
-    /// Sets the types that an argument of a custom directive names; other arguments are ignored.
-    pub fn set_types(&mut self, argument: CustomArgument, types: Vec<Type<'c>>) {
-        if let CustomArgument::Type(argument) = argument {
-            self.assign_types(argument, types);
-        }
-    }
-
-    /// Parses what `type(…)` of an argument of a custom directive would.
-    ///
-    /// # Errors
-    /// When no type is next.
-    pub fn parse_types(&mut self, argument: CustomArgument) -> Parsed<()> {
-        if let CustomArgument::Type(argument) = argument {
-            let types = self.types(argument)?;
-            self.assign_types(argument, types);
-        }
-        Ok(())
-    }
-
     fn elements(&mut self, elements: &'static [Element]) -> Parsed<()> {
         elements
             .iter()
@@ -139,7 +84,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
                 directive,
                 arguments,
                 ..
-            } => (directive.parse)(self, arguments),
+            } => (syntax::of(*directive).parse)(self, arguments),
             Element::Optional {
                 then,
                 otherwise,
@@ -296,48 +241,6 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
         Ok(())
     }
 
-    fn types(&mut self, of: TypeArgument) -> Parsed<Vec<Type<'c>>> {
-        let field = match of {
-            TypeArgument::Operand(index) => &self.definition.operands[index],
-            TypeArgument::Result(index) => &self.definition.results[index],
-            TypeArgument::Operands => {
-                let any = match &self.all_operands {
-                    Some(operands) => !operands.is_empty(),
-                    None => self.operands.iter().any(|group| !group.is_empty()),
-                };
-                return if any {
-                    self.parser.type_list()
-                } else {
-                    Ok(Vec::new())
-                };
-            }
-            TypeArgument::Results => return self.parser.type_list(),
-        };
-        match field.multiplicity {
-            Multiplicity::One => Ok(vec![self.parser.r#type()?]),
-            Multiplicity::Optional => Ok(self.parser.optional_type()?.into_iter().collect()),
-            Multiplicity::Variadic => match self.parser.optional_type()? {
-                None => Ok(Vec::new()),
-                Some(first) => {
-                    let mut types = vec![first];
-                    while self.parser.optional_token(Token::Comma) {
-                        types.push(self.parser.r#type()?);
-                    }
-                    Ok(types)
-                }
-            },
-        }
-    }
-
-    fn assign_types(&mut self, of: TypeArgument, types: Vec<Type<'c>>) {
-        match of {
-            TypeArgument::Operand(index) => self.operand_types[index] = Some(types),
-            TypeArgument::Result(index) => self.result_types[index] = Some(types),
-            TypeArgument::Operands => self.all_operand_types = Some(types),
-            TypeArgument::Results => self.all_result_types = Some(types),
-        }
-    }
-
     /// Gives operands and results their types and hands everything to the operation.
     fn resolve(&mut self, format: &'static Format) -> Parsed<()> {
         self.add_defaults();
@@ -446,26 +349,9 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
                 && self.parser.op_attribute(field.name).is_none()
             {
                 self.parser
-                    .add_attribute(field.name, default_attribute(context, &field.kind, value));
+                    .add_attribute(field.name, value.attribute(context, &field.kind));
             }
         }
-    }
-}
-
-/// A default value as an attribute.
-pub fn default_attribute<'c>(
-    context: &'c Context,
-    kind: &AttributeKind,
-    value: DefaultValue,
-) -> Attribute<'c> {
-    match (value, kind) {
-        (DefaultValue::Bool(value), _) => make::bool(context, value),
-        (DefaultValue::EmptyArray, AttributeKind::DenseI64Array) => make::i64_array(context, &[]),
-        (DefaultValue::EmptyArray, _) => make::i32_array(context, &[]),
-        (DefaultValue::Integer(value), AttributeKind::Integer(width)) => {
-            make::integer(context, *width, value)
-        }
-        (DefaultValue::Integer(value), _) => make::integer(context, 32, value),
     }
 }
 

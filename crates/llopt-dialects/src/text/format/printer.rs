@@ -1,13 +1,13 @@
 //! The printing half of the format engine.
 
-use super::{Anchor, CustomArgument, Element, TypeArgument};
+use super::{Anchor, Element, FormatPrinter};
 use crate::{
     tables::access,
     tables::definition::{AttributeKind, OpDefinition, Presence},
-    text::format::parser::default_attribute,
+    text::syntax,
 };
 use llopt_mlir::{asm::OpPrinter, dialect::OpSpec};
-use melior::ir::{Attribute, OperationRef, Type, Value, ValueLike, operation::OperationLike};
+use melior::ir::{OperationRef, operation::OperationLike};
 
 /// The print hook of every operation with a declarative format.
 pub fn print<'c, 'a>(
@@ -31,74 +31,7 @@ pub fn print<'c, 'a>(
     }
 }
 
-/// The state of printing one operation.
-pub struct FormatPrinter<'f, 'c, 'p> {
-    /// The printer of MLIR.
-    pub printer: &'f mut OpPrinter<'c, 'p>,
-    operation: OperationRef<'c, 'f>,
-    definition: &'static OpDefinition,
-    elided: &'static [&'static str],
-}
-
-impl<'f, 'c, 'p> FormatPrinter<'f, 'c, 'p> {
-    /// The operation.
-    pub fn operation(&self) -> OperationRef<'c, 'f> {
-        self.operation
-    }
-
-    /// The operands that an argument of a custom directive names.
-    pub fn operands(&self, argument: CustomArgument) -> Vec<Value<'c, 'f>> {
-        match argument {
-            CustomArgument::Operand(index) => {
-                access::operand_list(self.operation, self.definition, index)
-            }
-            CustomArgument::Attribute(_) | CustomArgument::Type(_) => Vec::new(),
-        }
-    }
-
-    /// The attribute that an argument of a custom directive names.
-    pub fn attribute(&self, argument: CustomArgument) -> Option<Attribute<'c>> {
-        match argument {
-            CustomArgument::Attribute(index) => OpSpec::slot(self.operation, index),
-            CustomArgument::Operand(_) | CustomArgument::Type(_) => None,
-        }
-    }
-
-    /// The types that an argument of a custom directive names.
-    pub fn types(&self, argument: CustomArgument) -> Vec<Type<'c>> {
-        match argument {
-            CustomArgument::Type(argument) => self.argument_types(argument),
-            CustomArgument::Operand(_) | CustomArgument::Attribute(_) => Vec::new(),
-        }
-    }
-
-    fn argument_types(&self, of: TypeArgument) -> Vec<Type<'c>> {
-        match of {
-            TypeArgument::Operand(index) => {
-                access::operand_list(self.operation, self.definition, index)
-                    .iter()
-                    .map(ValueLike::r#type)
-                    .collect()
-            }
-            TypeArgument::Result(index) => {
-                access::result_list(self.operation, self.definition, index)
-                    .iter()
-                    .map(ValueLike::r#type)
-                    .collect()
-            }
-            TypeArgument::Operands => self
-                .operation
-                .operands()
-                .map(|value| value.r#type())
-                .collect(),
-            TypeArgument::Results => self
-                .operation
-                .results()
-                .map(|value| value.r#type())
-                .collect(),
-        }
-    }
-
+impl FormatPrinter<'_, '_, '_> {
     fn elements(&mut self, elements: &'static [Element]) {
         for element in elements {
             self.element(element);
@@ -163,7 +96,7 @@ impl<'f, 'c, 'p> FormatPrinter<'f, 'c, 'p> {
                 space,
             } => {
                 self.space(*space);
-                (directive.print)(self, arguments);
+                (syntax::of(*directive).print)(self, arguments);
             }
             Element::Optional {
                 anchor,
@@ -207,7 +140,7 @@ impl<'f, 'c, 'p> FormatPrinter<'f, 'c, 'p> {
         let field = &self.definition.attributes[index];
         match (field.presence, OpSpec::slot(self.operation, index)) {
             (Presence::Default(value), Some(attribute)) => {
-                attribute == default_attribute(access::context(self.operation), &field.kind, value)
+                attribute == value.attribute(access::context(self.operation), &field.kind)
             }
             _ => false,
         }
@@ -231,11 +164,9 @@ impl<'f, 'c, 'p> FormatPrinter<'f, 'c, 'p> {
         let field = &self.definition.attributes[index];
         let Some(attribute) =
             OpSpec::slot(self.operation, index).or_else(|| match field.presence {
-                Presence::Default(value) => Some(default_attribute(
-                    access::context(self.operation),
-                    &field.kind,
-                    value,
-                )),
+                Presence::Default(value) => {
+                    Some(value.attribute(access::context(self.operation), &field.kind))
+                }
                 Presence::Required | Presence::Optional => None,
             })
         else {

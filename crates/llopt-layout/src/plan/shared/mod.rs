@@ -46,22 +46,14 @@ mod space;
 mod swizzle;
 
 use crate::f2::{Subspace, WORD};
-use crate::instruction::InstructionKind;
-use crate::plan::endpoint::Endpoint;
-use crate::plan::{Counts, Machine, PlanError, Scope, endpoints};
+use crate::plan::endpoint::{Endpoint, endpoints};
+use crate::plan::{Counts, Machine, PlanError, Scope};
 use crate::{InlineList, LinearLayout};
 pub use access::SharedAccess;
+pub use space::RoundBit;
 use space::{End, Space, split_round};
 use swizzle::Problem;
-
-/// One bit of the index of a round: what it adds to the register indices of both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct RoundBit {
-    /// The register index added on the side of the stores.
-    pub store: u32,
-    /// The register index added on the side of the loads.
-    pub load: u32,
-}
+pub use swizzle::SwizzleRequest;
 
 /// A conversion through shared memory.
 ///
@@ -113,15 +105,6 @@ impl SharedPlan {
             ..Counts::default()
         }
     }
-}
-
-/// Which instructions a swizzle is wanted for; `None` leaves the choice to the cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct SwizzleRequest {
-    /// The kind of the stores.
-    pub store: Option<InstructionKind>,
-    /// The kind of the loads.
-    pub load: Option<InstructionKind>,
 }
 
 /// The cheapest trip through shared memory from `from` to `to` with instructions of the kinds

@@ -5,7 +5,6 @@ use crate::f2::{Echelon, Matrix, Subspace, WORD, ones};
 use crate::layout::{Dims, LinearLayout};
 use crate::plan::Scope;
 use crate::plan::endpoint::{Endpoint, Vectors};
-use crate::plan::shared::RoundBit;
 use crate::{Dim, InlineList, Side};
 
 /// A vector of the memory, and the blocks, relative to the own one, whose memory it is in.
@@ -189,6 +188,15 @@ impl End {
         self.registers = (0..len).filter(keep).map(|i| self.registers[i]).collect();
         self.masks = (0..len).filter(keep).map(|i| self.masks[i]).collect();
     }
+}
+
+/// One bit of the index of a round: what it adds to the register indices of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RoundBit {
+    /// The register index added on the side of the stores.
+    pub store: u32,
+    /// The register index added on the side of the loads.
+    pub load: u32,
 }
 
 /// Takes one register bit that both sides share out of the problem, to be done in rounds, with the

@@ -6,11 +6,19 @@ use crate::f2::{Echelon, Subspace, ones};
 use crate::instruction::{Bit, Instruction, InstructionKind, MAX_INSTRUCTION_BITS};
 use crate::layout::Dims;
 use crate::plan::endpoint::Vectors;
-use crate::plan::shared::SwizzleRequest;
 use crate::plan::shared::access::{Assignment, Swizzle, options, phase_vectors};
 use crate::plan::shared::space::End;
 use crate::plan::{Machine, Scope};
 use crate::{Dim, InlineList, Side};
+
+/// Which instructions a swizzle is wanted for; `None` leaves the choice to the cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SwizzleRequest {
+    /// The kind of the stores.
+    pub store: Option<InstructionKind>,
+    /// The kind of the loads.
+    pub load: Option<InstructionKind>,
+}
 
 pub(super) struct Problem<'a> {
     pub store: End,

@@ -9,7 +9,7 @@ use crate::translate::intrinsics::{
 };
 use crate::translate::ir::{IntPredicate, RealPredicate};
 
-use super::ptx::{Kind, Translator, Type, unknown};
+use super::ptx_operands::{Kind, Translator, Type, unknown};
 use super::ptx_parse::{Instruction, Operand};
 
 /// Flags of an arithmetic instruction.

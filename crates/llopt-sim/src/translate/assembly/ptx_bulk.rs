@@ -7,7 +7,7 @@ use crate::machine::bytecode::{
 use crate::machine::row;
 use crate::memory::bulk::{self, DESCRIPTOR_BYTES};
 
-use super::ptx::{Translator, unknown};
+use super::ptx_operands::{Translator, unknown};
 use super::ptx_parse::{Instruction, Operand};
 
 /// Translates the instruction if it is of this family.

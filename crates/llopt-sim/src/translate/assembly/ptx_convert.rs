@@ -12,7 +12,7 @@ use crate::translate::intrinsics::{
 };
 use crate::translate::ir::RealPredicate;
 
-use super::ptx::{Kind, Translator, Type, unknown};
+use super::ptx_operands::{Kind, Translator, Type, unknown};
 use super::ptx_parse::Instruction;
 
 /// Translates the instruction if it is of this family.

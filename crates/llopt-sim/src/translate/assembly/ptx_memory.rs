@@ -5,10 +5,10 @@ use crate::machine::block::REMOTE;
 use crate::machine::bytecode::{Address, Async, Atomic, AtomicOp, Op, Part, Slot, Space, Special};
 use crate::machine::row::{self, row2};
 use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
-use crate::translate::emit::Emitter;
+use crate::translate::intrinsics::map_address;
 
 use super::matrix::{MmaTypes, mma, tiles};
-use super::ptx::{Kind, Translator, Type, unknown};
+use super::ptx_operands::{Kind, Translator, Type, unknown};
 use super::ptx_parse::{Instruction, Operand};
 
 /// Translates the instruction if it is of this family.
@@ -82,15 +82,6 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
         _ => return Ok(false),
     }
     .map(|()| true)
-}
-
-/// The address in the cluster's window of what is at a shared address, in the block of a rank.
-pub(crate) fn map_address(e: &mut Emitter<'_>, address: Slot, rank: Slot) -> Slot {
-    e.map2(
-        row2!(|a, rank| (a & SHARED_WINDOW) | ((rank + 1) * REMOTE) | (a % REMOTE)),
-        address,
-        rank,
-    )
 }
 
 /// What the modifiers of a memory instruction say.

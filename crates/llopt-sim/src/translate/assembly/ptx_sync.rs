@@ -4,7 +4,7 @@ use crate::error::Decoded;
 use crate::machine::bytecode::{Barrier, BarrierVote, Collective, Op, Special, Vote};
 use crate::translate::intrinsics::{reduction, shuffle_mode};
 
-use super::ptx::{Kind, Translator, Type, unknown};
+use super::ptx_operands::{Kind, Translator, Type, unknown};
 use super::ptx_parse::{Instruction, Operand};
 
 /// Translates the instruction if it is of this family.

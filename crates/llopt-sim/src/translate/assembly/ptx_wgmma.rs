@@ -6,7 +6,7 @@ use crate::machine::row;
 use crate::units::matrix::{Deal, Element, Field, Fragment, Matrix};
 
 use super::matrix::element;
-use super::ptx::{Translator, unknown};
+use super::ptx_operands::{Translator, unknown};
 use super::ptx_parse::{Instruction, Operand};
 
 /// Translates the instruction if it is of this family.

@@ -2,15 +2,16 @@
 //! [`super::nvvm_math`] and [`super::nvvm_memory`]. (LLVM: "NVPTX usage guide"; PTX ISA.)
 
 use crate::error::Decoded;
+use crate::machine::block::REMOTE;
 use crate::machine::bytecode::{
     AtomicOp, Barrier, BarrierVote, Collective, LaneMask, Op, ShuffleMode, Slot, Special,
     Terminator, Vote,
 };
 use crate::machine::row::{Real, row1, row2};
+use crate::memory::global::SHARED_WINDOW;
 use crate::translate::emit::Emitter;
 
 use super::{Invocation, nvvm_math, nvvm_memory};
-use crate::translate::assembly::ptx_memory::map_address;
 
 /// Translates `llvm.nvvm.<name>`.
 pub(super) fn translate(
@@ -35,6 +36,15 @@ pub(super) fn translate(
         return Ok(slots);
     }
     nvvm_math::translate(e, name, call)
+}
+
+/// The address in the cluster's window of what is at a shared address, in the block of a rank.
+pub(crate) fn map_address(e: &mut Emitter<'_>, address: Slot, rank: Slot) -> Slot {
+    e.map2(
+        row2!(|a, rank| (a & SHARED_WINDOW) | ((rank + 1) * REMOTE) | (a % REMOTE)),
+        address,
+        rank,
+    )
 }
 
 /// The value of a special register, by its PTX name.

@@ -1,0 +1,47 @@
+//! A plan: how the data moves, with what that takes.
+
+use alloc::boxed::Box;
+
+use super::{Counts, Scope, SharedPlan, ShufflePlan};
+use crate::f2::Matrix;
+
+/// How the data moves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Movement {
+    /// Every value is already in its register.
+    Nothing,
+    /// Every value is in its thread: register `r` of the result is register `sources.apply(r)` of
+    /// the operand.
+    Registers {
+        /// The linear map from register index to register index.
+        sources: Matrix,
+    },
+    /// Through the lanes of each warp.
+    Shuffle(Box<ShufflePlan>),
+    /// Through shared memory.
+    Shared(Box<SharedPlan>),
+}
+
+/// One way to convert, with what it takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What to do.
+    pub movement: Movement,
+    /// What it takes.
+    pub counts: Counts,
+    /// The price by the machine's [`Costs`](super::Costs).
+    pub cost: f32,
+}
+
+impl Plan {
+    /// One word for the kind of movement: `none`, `register`, `shuffle`, `shared`, or `cluster`.
+    pub fn kind(&self) -> &'static str {
+        match &self.movement {
+            Movement::Nothing => "none",
+            Movement::Registers { .. } => "register",
+            Movement::Shuffle(_) => "shuffle",
+            Movement::Shared(shared) if shared.scope == Scope::Cluster => "cluster",
+            Movement::Shared(_) => "shared",
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The plan of a conversion inside warps, step by step, and what it takes.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::InlineList;
+use crate::f2::{Matrix, WORD, low_mask, ones};
+use crate::plan::Counts;
+use crate::plan::packing::{per_word, permutes};
+
+/// A condition on a thread: the parity of some bits of its lane, warp and block is odd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Condition {
+    /// The bits of the lane.
+    pub lanes: u32,
+    /// The bits of the warp.
+    pub warps: u32,
+    /// The bits of the block.
+    pub blocks: u32,
+}
+
+impl Condition {
+    /// Whether the condition holds in this thread.
+    pub fn holds(&self, lane: u32, warp: u32, block: u32) -> bool {
+        let ones = (lane & self.lanes).count_ones()
+            + (warp & self.warps).count_ones()
+            + (block & self.blocks).count_ones();
+        ones % 2 == 1
+    }
+}
+
+/// Where `condition` holds, words `i` and `i ^ xor` change places, for all `i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Exchange {
+    /// The threads in which it happens.
+    pub condition: Condition,
+    /// The difference of the indices of the words that change places.
+    pub xor: u32,
+}
+
+/// One round: every lane takes one word from one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct ShuffleStep {
+    /// The word that every lane offers, by its index after the first exchanges.
+    pub word: u32,
+    /// Lane `l` of warp `w` reads lane `plan.lane(l, w, b) ^ lane_xor`.
+    pub lane_xor: u32,
+    /// Whether any lane reads another one. If not, the word stays where it is.
+    pub moves: bool,
+    /// Slot `e` of what the result wants is slot `e ^ slot_xor` of the word.
+    pub slot_xor: u32,
+}
+
+/// A conversion inside warps; [`shuffle`](super) tells the stages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShufflePlan {
+    /// The elements that travel in one word, as log2. A word has 32 bits, or one element if that is
+    /// wider.
+    pub slots_log2: u32,
+    /// From the index of a word (low bits) and slot (the `slots_log2` bits above them) to the
+    /// register of the operand that lies there: how words are packed.
+    pub packing: Matrix,
+    /// The number of words of the operand, as log2.
+    pub words_log2: u32,
+    /// What happens before the shuffles, in order.
+    pub before: InlineList<Exchange, WORD>,
+    /// The rounds; round `i` yields word `i` of the result.
+    pub steps: Vec<ShuffleStep>,
+    /// What happens after the shuffles, in order.
+    pub after: InlineList<Exchange, WORD>,
+    /// From a register of the result to the index of a word (low bits) and slot (above them).
+    pub unpacking: Matrix,
+    /// The lane that lane `2^i` reads in round 0.
+    pub lanes: InlineList<u32, WORD>,
+    /// What bit `i` of the warp adds to that.
+    pub warps: InlineList<u32, WORD>,
+    /// What bit `i` of the block adds to that.
+    pub blocks: InlineList<u32, WORD>,
+}
+
+impl ShufflePlan {
+    /// The lane that a thread reads in round 0; the other rounds add their `lane_xor`.
+    pub fn lane(&self, lane: u32, warp: u32, block: u32) -> u32 {
+        let part = |columns: &[u32], word: u32| {
+            ones(word & low_mask(columns.len() as u32)).fold(0, |acc, i| acc ^ columns[i as usize])
+        };
+        part(&self.lanes, lane) ^ part(&self.warps, warp) ^ part(&self.blocks, block)
+    }
+
+    /// Whether every lane starts from itself, so that every round is an exchange with the lane at
+    /// a fixed xor distance.
+    pub fn is_butterfly(&self) -> bool {
+        self.lanes
+            .iter()
+            .enumerate()
+            .all(|(i, &lane)| lane == 1 << i)
+            && self.warps.iter().chain(&self.blocks).all(|&lane| lane == 0)
+    }
+
+    /// The word and slot of register `r` of the result, after all stages.
+    pub fn target(&self, register: u32) -> (u32, u32) {
+        let place = self.unpacking.apply(register);
+        let words = self.steps.len().trailing_zeros();
+        (place & low_mask(words), place >> words)
+    }
+
+    /// The register of the operand in slot `slot` of word `word`.
+    pub fn source(&self, word: u32, slot: u32) -> u32 {
+        self.packing.apply(word | slot << self.words_log2)
+    }
+
+    /// The index of the first round that has the same word of the same lane, for each round: one shuffle
+    /// serves them all.
+    pub fn shuffled(&self) -> Vec<u32> {
+        let mut known = BTreeMap::new();
+        (0u32..)
+            .zip(&self.steps)
+            .map(|(round, step)| *known.entry((step.word, step.lane_xor)).or_insert(round))
+            .collect()
+    }
+
+    /// Whether the slots of words change places before registers do: after that, words are made of several.
+    pub fn turns_words(&self) -> bool {
+        !self.after.is_empty()
+    }
+
+    /// The byte permutes that pack the words that are `offered`, turn those of the `wanted` rounds and unpack
+    /// them, where operand and result are words that hold elements in the order of their registers.
+    fn permutes(&self, element_bits: u32, offered: &[bool], wanted: &[bool]) -> u32 {
+        let Some(full) = per_word(element_bits) else {
+            return 0;
+        };
+        let slots = 1u32 << self.slots_log2;
+        let packed: Vec<Option<u32>> = (0..1u32 << self.words_log2)
+            .filter(|&word| offered[word as usize])
+            .flat_map(|word| (0..slots).map(move |slot| Some(self.source(word, slot))))
+            .collect();
+        let shuffled = self.shuffled();
+        let turned: Vec<Option<u32>> = (0..self.steps.len())
+            .filter(|&round| self.turns_words() && wanted[round])
+            .flat_map(|round| {
+                let turn = self.steps[round].slot_xor;
+                let word = shuffled[round] * full;
+                (0..slots).map(move |slot| Some(word + (slot ^ turn)))
+            })
+            .collect();
+        let results: Vec<Option<u32>> = (0..1u32 << self.unpacking.columns().len())
+            .map(|register| {
+                let (word, slot) = self.target(register);
+                Some(if self.turns_words() {
+                    word * full + slot
+                } else {
+                    let round = word as usize;
+                    shuffled[round] * full + (slot ^ self.steps[round].slot_xor)
+                })
+            })
+            .collect();
+        permutes(element_bits, slots, &packed)
+            + permutes(element_bits, slots, &turned)
+            + permutes(element_bits, full, &results)
+    }
+
+    pub(crate) fn counts(&self, element_bits: u32) -> Counts {
+        let parts = element_bits.div_ceil(32);
+        let shuffled = self.shuffled();
+        let moving = (0u32..)
+            .zip(&self.steps)
+            .filter(|(round, step)| step.moves && shuffled[*round as usize] == *round)
+            .count() as u32;
+        let (words, rounds) = (1u32 << self.words_log2, self.steps.len() as u32);
+        let mut wanted = vec![true; self.steps.len()];
+        let mut selects = selects_for(&self.after, &mut wanted);
+        let mut offered = vec![false; words as usize];
+        for (step, _) in self
+            .steps
+            .iter()
+            .zip(&wanted)
+            .filter(|(_, wanted)| **wanted)
+        {
+            offered[step.word as usize] = true;
+        }
+        selects += selects_for(&self.before, &mut offered);
+        Counts {
+            shuffles: moving * parts,
+            selects: selects * parts,
+            permutes: self.permutes(element_bits, &offered, &wanted),
+            extra_registers: if moving > 0 {
+                words.min(rounds) * parts
+            } else {
+                0
+            },
+            ..Counts::default()
+        }
+    }
+}
+
+/// The selects that exchanges take if the words marked are wanted after them; then the words that these are
+/// made of are marked.
+fn selects_for(exchanges: &[Exchange], wanted: &mut [bool]) -> u32 {
+    let mut selects = 0;
+    for exchange in exchanges.iter().rev() {
+        selects += wanted.iter().filter(|wanted| **wanted).count() as u32;
+        let after = wanted.to_vec();
+        for (word, is_wanted) in after.into_iter().enumerate() {
+            if is_wanted && let Some(other) = wanted.get_mut(word ^ exchange.xor as usize) {
+                *other = true;
+            }
+        }
+    }
+    selects
+}

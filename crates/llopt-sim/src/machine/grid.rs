@@ -1,0 +1,27 @@
+//! The grid of a launch, as each of its blocks sees it.
+
+use llopt_target::Target;
+
+/// What all blocks of a launch have in common.
+pub(crate) struct Grid {
+    pub(crate) target: Target,
+    pub(crate) blocks: [u32; 3],
+    pub(crate) block_threads: [u32; 3],
+    /// Values of the kernel's parameter leaves.
+    pub(crate) arguments: Vec<u64>,
+    /// Static and dynamic shared memory.
+    pub(crate) shared_bytes: u64,
+    pub(crate) sanitize: bool,
+    /// Lanes of a warp are ordered by the program without further ado.
+    pub(crate) lockstep: bool,
+    pub(crate) instruction_limit: u64,
+    pub(crate) hidden_arguments: u64,
+    /// Blocks of a cluster, along x.
+    pub(crate) cluster: u32,
+}
+
+impl Grid {
+    pub(crate) fn threads(&self) -> u32 {
+        self.block_threads.iter().product()
+    }
+}

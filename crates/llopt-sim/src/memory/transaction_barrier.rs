@@ -1,0 +1,110 @@
+//! Barriers that count arrivals and bytes, and who waits at them.
+//!
+//! Who waits at a transaction barrier asks again and again. Asking changes nothing, so once all warps that are left only
+//! ask in vain or stand at barriers of the block, and have done so since something last happened at a transaction
+//! barrier, they will do so for ever: the phase that they wait for cannot complete ([`Polls`]).
+
+use std::collections::BTreeMap;
+
+use crate::machine::bytecode::SiteId;
+use crate::memory::shadow::Knowledge;
+
+/// A barrier in shared memory that counts arrivals and bytes (PTX `mbarrier`).
+#[derive(Clone, Debug)]
+pub(crate) struct TransactionBarrier {
+    /// Arrivals of a phase.
+    pub(crate) expected: u64,
+    /// Arrivals that the current phase still needs.
+    pub(crate) pending: i64,
+    /// Bytes announced and not yet arrived.
+    pub(crate) bytes: i64,
+    /// Number of completed phases.
+    pub(crate) phase: u64,
+    /// What those who arrived in this phase knew.
+    pub(crate) known: Knowledge,
+    /// What waiting for a completed phase teaches.
+    pub(crate) taught: Knowledge,
+}
+
+impl TransactionBarrier {
+    pub(crate) fn new(expected: u64) -> Self {
+        Self {
+            expected,
+            pending: expected as i64,
+            bytes: 0,
+            phase: 0,
+            known: Knowledge::default(),
+            taught: Knowledge::default(),
+        }
+    }
+
+    /// Bytes have arrived, of which a waiter learns this.
+    pub(crate) fn deliver(&mut self, bytes: u64, arrived: &Knowledge) {
+        self.known.join(arrived);
+        self.bytes -= bytes as i64;
+        self.settle();
+    }
+
+    /// Completes the phase if nothing is missing.
+    pub(crate) fn settle(&mut self) {
+        if self.pending <= 0 && self.bytes == 0 {
+            self.phase += 1;
+            self.pending = self.expected as i64;
+            self.taught.join(&self.known);
+        }
+    }
+}
+
+/// Questions without success after which a warp does nothing but ask.
+const IN_VAIN: u64 = 1 << 12;
+
+/// A warp's questions whether a phase of a transaction barrier is complete.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Poll {
+    /// Those in vain since something last happened.
+    pub(crate) count: u64,
+    pub(crate) place: u64,
+    pub(crate) lane: usize,
+    pub(crate) site: SiteId,
+}
+
+/// Who asks in vain for the end of a phase, since something last happened at a transaction barrier.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Polls {
+    /// By the number of the warp.
+    by_warp: BTreeMap<usize, Poll>,
+}
+
+impl Polls {
+    pub(crate) fn in_vain(&mut self, warp: usize, lane: usize, place: u64, site: SiteId) {
+        let poll = self.by_warp.entry(warp).or_default();
+        *poll = Poll {
+            count: poll.count + 1,
+            place,
+            lane,
+            site,
+        };
+    }
+
+    /// A warp has got its answer.
+    pub(crate) fn answered(&mut self, warp: usize) {
+        self.by_warp.remove(&warp);
+    }
+
+    /// How often a warp has asked in vain.
+    pub(crate) fn count(&self, warp: usize) -> u64 {
+        self.by_warp.get(&warp).map_or(0, |poll| poll.count)
+    }
+
+    /// Whether a warp does nothing but ask; it had asked this often before its latest turn.
+    pub(crate) fn only_asks(&self, warp: usize, before: u64) -> bool {
+        let count = self.count(warp);
+        count > before && count >= IN_VAIN
+    }
+
+    /// The warps that do nothing but ask.
+    pub(crate) fn without_end(&self) -> impl Iterator<Item = (usize, &Poll)> {
+        let polls = self.by_warp.iter().map(|(&warp, poll)| (warp, poll));
+        polls.filter(|(_, poll)| poll.count >= IN_VAIN)
+    }
+}
