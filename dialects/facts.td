@@ -38,4 +38,16 @@ class Synchronizes<string whom>
 // What its code uses scratch memory for, a case of `ScratchUse`.
 class UsesScratch<string use> : Fact<"scratch", "ScratchUse::" # use>;
 
+// What it computes, a case of `Meaning`. By default nobody has said.
+class Means<string what> : Fact<"meaning", "Meaning::" # what>;
+
+// The function of the elements at each position that it computes, a case of
+// `ElementFunction`.
+class MeansOfElements<string function>
+    : Fact<"meaning", "Meaning::Elementwise(ElementFunction::" # function # ")">;
+
+// What is known of integers and addresses in its results, a case of `Integers`.
+// By default nothing is.
+class Integers<string rule> : Fact<"integers", "Integers::" # rule>;
+
 #endif // LLOPT_FACTS

@@ -27,7 +27,8 @@ def AMDG_BufferLoadOp : AMDG_Op<"buffer_load", [
     OptionalTypesMatchWith<"result and mask have the same shape", "result",
                            "mask", "bool_like">,
     OptionalTypesMatchWith<"result and other have the same type", "result",
-                           "other", "same">
+                           "other", "same">,
+    Means<"Memory">
 ]> {
   let summary = "Loads from a base pointer plus offsets";
   let description = "";
@@ -55,7 +56,8 @@ def AMDG_BufferLoadToLocalOp : AMDG_Op<"buffer_load_to_local", [
                    "pointer_to_element">,
     OptionalTypesMatchWith<"mask has the shape of offsets", "offsets", "mask",
                            "bool_like">,
-    Asynchronous<"Issues", "Copy">
+    Asynchronous<"Issues", "Copy">,
+    Means<"Memory">
 ]> {
   let summary = "Copies from a base pointer plus offsets into shared memory";
   let description = "";
@@ -89,7 +91,8 @@ def AMDG_BufferAtomicRmwOp : AMDG_Op<"buffer_atomic_rmw", [
                    "offsets", "i32_like">,
     OptionalTypesMatchWith<"result and mask have the same shape", "result",
                            "mask", "bool_like">,
-    UsesScratch<"Update">
+    UsesScratch<"Update">,
+    Means<"Memory">
 ]> {
   let summary = "Updates memory at a base pointer plus offsets atomically";
   let description = "";
@@ -123,7 +126,8 @@ def AMDG_BufferAtomicCasOp : AMDG_Op<"buffer_atomic_cas", [
                    "pointer_to_element">,
     TypesMatchWith<"result and offsets have the same shape", "result",
                    "offsets", "i32_like">,
-    UsesScratch<"Update">
+    UsesScratch<"Update">,
+    Means<"Memory">
 ]> {
   let summary = "Replaces memory at a base pointer plus offsets where it equals `cmp`";
   let description = "";
@@ -153,7 +157,8 @@ def AMDG_BufferStoreOp : AMDG_Op<"buffer_store", [
     TypesMatchWith<"value and offsets have the same shape", "value", "offsets",
                    "i32_like">,
     OptionalTypesMatchWith<"value and mask have the same shape", "value",
-                           "mask", "bool_like">
+                           "mask", "bool_like">,
+    Means<"Memory">
 ]> {
   let summary = "Stores to a base pointer plus offsets";
   let description = "";

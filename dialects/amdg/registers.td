@@ -12,7 +12,7 @@ def AMDG_RegisterOps : OpDocGroup {
 
 let opDocGroup = AMDG_RegisterOps in {
 
-def AMDG_ExtractSliceOp : AMDG_Op<"extract_slice", [Pure]> {
+def AMDG_ExtractSliceOp : AMDG_Op<"extract_slice", [Pure, Means<"Shape">]> {
   let summary = "A part of a tensor that needs no data movement";
   let description = [{
     `static_offsets` is the first element. Offsets and extents are multiples of
@@ -31,7 +31,7 @@ def AMDG_ExtractSliceOp : AMDG_Op<"extract_slice", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def AMDG_ConcatOp : AMDG_Op<"concat", [Pure]> {
+def AMDG_ConcatOp : AMDG_Op<"concat", [Pure, Means<"Shape">]> {
   let summary = "Tensors of one type put together without data movement";
   let description = [{
     The operands fill the result in row-major order. All layouts agree on the
@@ -46,7 +46,9 @@ def AMDG_ConcatOp : AMDG_Op<"concat", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def AMDG_InThreadTransposeOp : AMDG_Op<"in_thread_transpose", [Pure]> {
+def AMDG_InThreadTransposeOp : AMDG_Op<"in_thread_transpose", [
+    Pure, Means<"Shape">
+]> {
   let summary = "Transposes what each thread holds in its registers";
   let description = [{
     A `ttg.convert_layout` from a blocked layout to the one whose registers
@@ -59,7 +61,9 @@ def AMDG_InThreadTransposeOp : AMDG_Op<"in_thread_transpose", [Pure]> {
   let hasVerifier = 1;
 }
 
-def AMDG_UpcastMXFPOp : AMDG_Op<"upcast_mxfp", [Pure, UsesScratch<"Scales">]> {
+def AMDG_UpcastMXFPOp : AMDG_Op<"upcast_mxfp", [
+    Pure, UsesScratch<"Scales">, Means<"Product">
+]> {
   let summary = "Microscaled floats to f16 or bf16, scale applied";
   let description = "";
   let arguments = (ins
@@ -76,7 +80,9 @@ def AMDG_UpcastMXFPOp : AMDG_Op<"upcast_mxfp", [Pure, UsesScratch<"Scales">]> {
   let hasVerifier = 1;
 }
 
-def AMDG_ScaledUpcastFp4Op : AMDG_Op<"scaled_upcast_fp4", [Pure]> {
+def AMDG_ScaledUpcastFp4Op : AMDG_Op<"scaled_upcast_fp4", [
+    Pure, Means<"Product">
+]> {
   let summary = "4-bit floats, two to a byte along `axis`, times their scale";
   let description = [{
     The scale is a power of two written as bf16.
@@ -96,7 +102,8 @@ def AMDG_ScaledUpcastFp4Op : AMDG_Op<"scaled_upcast_fp4", [Pure]> {
 
 def AMDG_ScaledUpcastFp8Op : AMDG_Op<"scaled_upcast_fp8", [
     Pure, Elementwise, SameOperandsAndResultShape,
-    SameOperandsAndResultEncoding
+    SameOperandsAndResultEncoding,
+    Means<"Product">
 ]> {
   let summary = "8-bit floats times their scale";
   let description = [{

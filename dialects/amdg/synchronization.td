@@ -12,14 +12,14 @@ def AMDG_SynchronizationOps : OpDocGroup {
 
 let opDocGroup = AMDG_SynchronizationOps in {
 
-def AMDG_InstructionSchedHintOp : AMDG_Op<"instruction_sched_hint"> {
+def AMDG_InstructionSchedHintOp : AMDG_Op<"instruction_sched_hint", [Means<"Nothing">]> {
   let summary = "How the instructions of this block should be interleaved";
   let description = "";
   let arguments = (ins AMDG_SchedHintVariantAttr:$variant);
   let assemblyFormat = "attr-dict";
 }
 
-def AMDG_CondBarrierOp : AMDG_Op<"cond_barrier"> {
+def AMDG_CondBarrierOp : AMDG_Op<"cond_barrier", [Means<"Nothing">]> {
   let summary = "A barrier for the threads whose predicate holds";
   let description = [{
     The others go on; a second one with the opposite predicate brings all
@@ -39,7 +39,9 @@ def AMDG_AsyncTDMWaitOp : AMDG_Op<"async_tdm_wait", [
   let assemblyFormat = "$asyncToken attr-dict";
 }
 
-def AMDG_AsyncWaitOp : AMDG_Op<"async_wait", [Asynchronous<"Waits", "Copy">]> {
+def AMDG_AsyncWaitOp : AMDG_Op<"async_wait", [
+    Asynchronous<"Waits", "Copy">, Means<"Memory">
+]> {
   let summary = "Waits until at most `num_inst` asynchronous instructions are pending";
   let description = [{
     As `ttg.async_wait`, counted in instructions instead of groups: those that
@@ -50,7 +52,7 @@ def AMDG_AsyncWaitOp : AMDG_Op<"async_wait", [Asynchronous<"Waits", "Copy">]> {
   let assemblyFormat = "($asyncToken^)? attr-dict";
 }
 
-def AMDG_MemoryCounterWaitOp : AMDG_Op<"memory_counter_wait"> {
+def AMDG_MemoryCounterWaitOp : AMDG_Op<"memory_counter_wait", [Means<"Nothing">]> {
   let summary = "Waits until hardware counters are at most the given values";
   let description = "";
   let arguments = (ins

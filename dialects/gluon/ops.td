@@ -40,7 +40,8 @@ def Gluon_LayoutOps : OpDocGroup {
 
 def Gluon_SetAutoLayoutOp : Op<Gluon_Dialect, "set_auto_layout", [
     SameOperandsAndResultShape, SameOperandsAndResultElementType,
-    VerifyTensorLayouts
+    VerifyTensorLayouts,
+    Integers<"Same">
 ]> {
   let opDocGroup = Gluon_LayoutOps;
   let summary = "Gives a tensor with an open layout a concrete one";

@@ -15,7 +15,8 @@ let opDocGroup = TT_DebugOps in {
 
 def TT_PrintOp : TT_Op<"print", [
     SameVariadicOperandSize, MemoryEffects<[MemWrite<GlobalMemory>]>,
-    Layouts<"Same">
+    Layouts<"Same">,
+    Means<"Nothing">
 ]> {
   let summary = "Prints values from the device";
   let description = [{
@@ -33,7 +34,8 @@ def TT_PrintOp : TT_Op<"print", [
 }
 
 def TT_AssertOp : TT_Op<"assert", [
-    MemoryEffects<[MemWrite<GlobalMemory>]>, Layouts<"Same">
+    MemoryEffects<[MemWrite<GlobalMemory>]>, Layouts<"Same">,
+    Means<"Shape">
 ]> {
   let summary = "Stops the program where a condition is false";
   let description = [{

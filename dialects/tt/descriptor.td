@@ -14,7 +14,8 @@ def TT_DescriptorOps : OpDocGroup {
 let opDocGroup = TT_DescriptorOps in {
 
 def TT_MakeTensorDescOp : TT_Op<"make_tensor_descriptor", [
-    Pure, SameVariadicOperandSize
+    Pure, SameVariadicOperandSize,
+    Means<"Descriptor">
 ]> {
   let summary = "Describes a tensor in global memory";
   let description = [{
@@ -35,7 +36,7 @@ def TT_MakeTensorDescOp : TT_Op<"make_tensor_descriptor", [
   let hasVerifier = 1;
 }
 
-def TT_DescriptorLoadOp : TT_Op<"descriptor_load"> {
+def TT_DescriptorLoadOp : TT_Op<"descriptor_load", [Means<"Descriptor">]> {
   let summary = "Loads one block";
   let description = [{
     `indices` is the first element of the block. The result has the shape and
@@ -56,7 +57,7 @@ def TT_DescriptorLoadOp : TT_Op<"descriptor_load"> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorStoreOp : TT_Op<"descriptor_store"> {
+def TT_DescriptorStoreOp : TT_Op<"descriptor_store", [Means<"Descriptor">]> {
   let summary = "Stores one block";
   let description = "";
   let arguments = (ins
@@ -72,7 +73,7 @@ def TT_DescriptorStoreOp : TT_Op<"descriptor_store"> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorReduceOp : TT_Op<"descriptor_reduce"> {
+def TT_DescriptorReduceOp : TT_Op<"descriptor_reduce", [Means<"Descriptor">]> {
   let summary = "Combines one block into memory, element by element";
   let description = [{
     Each element is updated atomically with `kind`.
@@ -91,7 +92,7 @@ def TT_DescriptorReduceOp : TT_Op<"descriptor_reduce"> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorGatherOp : TT_Op<"descriptor_gather"> {
+def TT_DescriptorGatherOp : TT_Op<"descriptor_gather", [Means<"Descriptor">]> {
   let summary = "Loads rows that are not adjacent";
   let description = [{
     The block of the descriptor is one row. Row `i` of the result is row
@@ -110,7 +111,7 @@ def TT_DescriptorGatherOp : TT_Op<"descriptor_gather"> {
   let hasVerifier = 1;
 }
 
-def TT_DescriptorScatterOp : TT_Op<"descriptor_scatter"> {
+def TT_DescriptorScatterOp : TT_Op<"descriptor_scatter", [Means<"Descriptor">]> {
   let summary = "Stores rows that are not adjacent";
   let description = [{
     The counterpart of `tt.descriptor_gather`.

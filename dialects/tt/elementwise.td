@@ -19,10 +19,11 @@ class TT_CastOp<string mnemonic, list<Trait> traits = []>
         Elementwise, SameOperandsAndResultShape, SameOperandsAndResultEncoding,
         Pure])>;
 
-class TT_FloatMathOp<string mnemonic>
-    : TT_Op<mnemonic, [Elementwise, SameOperandsAndResultType, Pure]>;
+class TT_FloatMathOp<string mnemonic, list<Trait> traits = []>
+    : TT_Op<mnemonic, !listconcat(traits, [
+        Elementwise, SameOperandsAndResultType, Pure])>;
 
-def TT_IntToPtrOp : TT_CastOp<"int_to_ptr"> {
+def TT_IntToPtrOp : TT_CastOp<"int_to_ptr", [MeansOfElements<"Bits">, Integers<"Bits">]> {
   let summary = "Makes pointers of 64-bit integers";
   let description = "";
   let arguments = (ins TT_I64Like:$src);
@@ -30,7 +31,7 @@ def TT_IntToPtrOp : TT_CastOp<"int_to_ptr"> {
   let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
 }
 
-def TT_PtrToIntOp : TT_CastOp<"ptr_to_int"> {
+def TT_PtrToIntOp : TT_CastOp<"ptr_to_int", [MeansOfElements<"Bits">, Integers<"Bits">]> {
   let summary = "Makes 64-bit integers of pointers";
   let description = "";
   let arguments = (ins TT_PtrLike:$src);
@@ -38,7 +39,7 @@ def TT_PtrToIntOp : TT_CastOp<"ptr_to_int"> {
   let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
 }
 
-def TT_BitcastOp : TT_CastOp<"bitcast"> {
+def TT_BitcastOp : TT_CastOp<"bitcast", [MeansOfElements<"Bits">, Integers<"Bits">]> {
   let summary = "Reads the same bits as another type of equal width";
   let description = "";
   let arguments = (ins TT_Type:$src);
@@ -48,7 +49,7 @@ def TT_BitcastOp : TT_CastOp<"bitcast"> {
   let hasFolder = 1;
 }
 
-def TT_FpToFpOp : TT_CastOp<"fp_to_fp"> {
+def TT_FpToFpOp : TT_CastOp<"fp_to_fp", [MeansOfElements<"Conversion">, Integers<"Elementwise">]> {
   let summary = "Converts between float formats that arith cannot convert";
   let description = [{
     At least one side is an 8-bit format, or a rounding mode other than the
@@ -72,7 +73,7 @@ def TT_FpToFpOp : TT_CastOp<"fp_to_fp"> {
   let hasFolder = 1;
 }
 
-def TT_ClampFOp : TT_FloatMathOp<"clampf"> {
+def TT_ClampFOp : TT_FloatMathOp<"clampf", [MeansOfElements<"Clamp">, Integers<"Elementwise">]> {
   let summary = "Limits a float to the range from `min` to `max`";
   let description = [{
     With `propagateNan = all` a NaN in `x` gives a NaN, otherwise it gives one
@@ -91,7 +92,7 @@ def TT_ClampFOp : TT_FloatMathOp<"clampf"> {
   }];
 }
 
-def TT_PreciseSqrtOp : TT_FloatMathOp<"precise_sqrt"> {
+def TT_PreciseSqrtOp : TT_FloatMathOp<"precise_sqrt", [MeansOfElements<"Root">, Integers<"Elementwise">]> {
   let summary = "Square root, rounded to nearest even";
   let description = "";
   let arguments = (ins TT_FloatLike:$x);
@@ -99,7 +100,7 @@ def TT_PreciseSqrtOp : TT_FloatMathOp<"precise_sqrt"> {
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
-def TT_PreciseDivFOp : TT_FloatMathOp<"precise_divf"> {
+def TT_PreciseDivFOp : TT_FloatMathOp<"precise_divf", [MeansOfElements<"Quotient">, Integers<"Elementwise">]> {
   let summary = "Quotient, rounded to nearest even";
   let description = "";
   let arguments = (ins TT_FloatLike:$x, TT_FloatLike:$y);
@@ -108,7 +109,8 @@ def TT_PreciseDivFOp : TT_FloatMathOp<"precise_divf"> {
 }
 
 def TT_MulhiUIOp : TT_Op<"mulhiui", [
-    Elementwise, SameOperandsAndResultType, Pure
+    Elementwise, SameOperandsAndResultType, Pure,
+    MeansOfElements<"HighHalf">, Integers<"Elementwise">
 ]> {
   let summary = "Upper half of an unsigned product of twice the width";
   let description = "";
@@ -121,7 +123,8 @@ def TT_MulhiUIOp : TT_Op<"mulhiui", [
 def TT_AddPtrOp : TT_Op<"addptr", [
     Pure, Elementwise, SameOperandsAndResultShape,
     SameOperandsAndResultEncoding,
-    TypesMatchWith<"result type matches ptr type", "result", "ptr", "same">
+    TypesMatchWith<"result type matches ptr type", "result", "ptr", "same">,
+    MeansOfElements<"Offset">, Integers<"Address">
 ]> {
   let summary = "Advances pointers by a number of elements";
   let description = [{
@@ -137,7 +140,8 @@ def TT_AddPtrOp : TT_Op<"addptr", [
 
 def TT_ExternElementwiseOp : TT_Op<"extern_elementwise", [
     Elementwise, SameOperandsAndResultEncoding, SameVariadicOperandSize,
-    MemoryEffectsOpInterface, ConditionallySpeculatable
+    MemoryEffectsOpInterface, ConditionallySpeculatable,
+    MeansOfElements<"Library">, Integers<"IfPure">
 ]> {
   let summary = "Calls a function of a bitcode library for each element";
   let description = [{
@@ -159,7 +163,8 @@ def TT_ExternElementwiseOp : TT_Op<"extern_elementwise", [
 
 def TT_ElementwiseInlineAsmOp : TT_Op<"elementwise_inline_asm", [
     Elementwise, SameOperandsAndResultEncoding, MemoryEffectsOpInterface,
-    ConditionallySpeculatable
+    ConditionallySpeculatable,
+    Means<"Assembly">
 ]> {
   let summary = "Runs target assembly on groups of elements";
   let description = [{
@@ -183,7 +188,8 @@ def TT_ElementwiseInlineAsmOp : TT_Op<"elementwise_inline_asm", [
 
 def TT_MapElementwiseOp : TT_Op<"map_elementwise", [
     SameOperandsAndResultEncoding, SameOperandsAndResultShape,
-    RecursiveMemoryEffects
+    RecursiveMemoryEffects,
+    Means<"Control">
 ]> {
   let summary = "Runs a region of scalar code for each element";
   let description = [{
@@ -199,7 +205,8 @@ def TT_MapElementwiseOp : TT_Op<"map_elementwise", [
 
 def TT_MapElementwiseReturnOp : TT_Op<"map_elementwise.return", [
     ParentOp<"tt.map_elementwise">, Pure, Terminator, ReturnLike,
-    Control<"Result">
+    Control<"Result">,
+    Means<"Control">
 ]> {
   let summary = "Yields the elements that a mapped region computed";
   let description = "";

@@ -45,7 +45,8 @@ def TT_FuncOp : TT_Op<"func", [
 
 def TT_ReturnOp : TT_Op<"return", [
     Pure, ParentOp<"tt.func">, ReturnLike, Terminator,
-    Control<"Return">
+    Control<"Return">,
+    Means<"Control">
 ]> {
   let summary = "Leaves the function";
   let description = [{
@@ -57,7 +58,8 @@ def TT_ReturnOp : TT_Op<"return", [
 }
 
 def TT_CallOp : TT_Op<"call", [
-    CallOpInterface, SymbolUserOpInterface, Control<"Call">
+    CallOpInterface, SymbolUserOpInterface, Control<"Call">,
+    Means<"Control">
 ]> {
   let summary = "Calls a function of the same module";
   let description = [{
@@ -80,7 +82,9 @@ def TT_CallOp : TT_Op<"call", [
   let hasVerifier = 1;
 }
 
-def TT_GetProgramIdOp : TT_Op<"get_program_id", [Pure]> {
+def TT_GetProgramIdOp : TT_Op<"get_program_id", [
+    Pure, Means<"Shape">, Integers<"Program">
+]> {
   let summary = "Position of this program on one axis of the grid";
   let description = "";
   let arguments = (ins TT_ProgramDimAttr:$axis);
@@ -88,7 +92,9 @@ def TT_GetProgramIdOp : TT_Op<"get_program_id", [Pure]> {
   let assemblyFormat = "$axis attr-dict `:` type($result)";
 }
 
-def TT_GetNumProgramsOp : TT_Op<"get_num_programs", [Pure]> {
+def TT_GetNumProgramsOp : TT_Op<"get_num_programs", [
+    Pure, Means<"Shape">, Integers<"Program">
+]> {
   let summary = "Extent of the grid on one axis";
   let description = "";
   let arguments = (ins TT_ProgramDimAttr:$axis);

@@ -16,7 +16,8 @@ let opDocGroup = TT_MatrixOps in {
 def TT_DotOp : TT_Op<"dot", [
     Pure, InferTypeOpInterface,
     TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">,
-    Layouts<"Product">
+    Layouts<"Product">,
+    Means<"Product">
 ]> {
   let summary = "d = a * b + c for matrices or batches of them";
   let description = [{
@@ -43,7 +44,8 @@ def TT_DotOp : TT_Op<"dot", [
 
 def TT_DotScaledOp : TT_Op<"dot_scaled", [
     Pure, AttrSizedOperandSegments,
-    TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">
+    TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">,
+    Means<"Product">
 ]> {
   let summary = "Matrix product of operands with one scale per block";
   let description = [{

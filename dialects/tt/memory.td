@@ -23,7 +23,8 @@ def TT_LoadOp : TT_Op<"load", [
     OptionalTypesMatchWith<"mask type matches ptr type", "ptr", "mask",
                            "bool_like_pointee">,
     OptionalTypesMatchWith<"other matches ptr type", "ptr", "other", "pointee">,
-    Anchors<"Load">
+    Anchors<"Load">,
+    Means<"Memory">, Integers<"Read">
 ]> {
   let summary = "Loads through a pointer or a tensor of pointers";
   let description = [{
@@ -62,7 +63,8 @@ def TT_StoreOp : TT_Op<"store", [
     TypesMatchWith<"value type matches ptr type", "ptr", "value", "pointee">,
     OptionalTypesMatchWith<"mask type matches ptr type", "ptr", "mask",
                            "bool_like_pointee">,
-    Anchors<"Store">
+    Anchors<"Store">,
+    Means<"Memory">
 ]> {
   let summary = "Stores through a pointer or a tensor of pointers";
   let description = [{
@@ -93,7 +95,8 @@ def TT_AtomicRmwOp : TT_Op<"atomic_rmw", [
                    "pointer_like">,
     OptionalTypesMatchWith<"mask type matches value type", "val", "mask",
                            "bool_like">,
-    Anchors<"Update">, UsesScratch<"Update">
+    Anchors<"Update">, UsesScratch<"Update">,
+    Means<"Memory">
 ]> {
   let summary = "Updates memory atomically and returns what was there";
   let description = [{
@@ -121,7 +124,8 @@ def TT_AtomicCasOp : TT_Op<"atomic_cas", [
     SameOperandsAndResultEncoding,
     TypesMatchWith<"ptr type matches cmp type", "cmp", "ptr", "pointer_like">,
     TypesMatchWith<"ptr type matches value type", "val", "ptr", "pointer_like">,
-    Anchors<"CompareAndSwap">, UsesScratch<"Update">
+    Anchors<"CompareAndSwap">, UsesScratch<"Update">,
+    Means<"Memory">
 ]> {
   let summary = "Replaces memory atomically where it equals `cmp`";
   let description = [{
@@ -144,7 +148,8 @@ def TT_AtomicCasOp : TT_Op<"atomic_cas", [
 def TT_MakeTensorPtrOp : TT_Op<"make_tensor_ptr", [
     Pure, SameVariadicOperandSize,
     TypesMatchWith<"base points to the element type of the block", "result",
-                   "base", "pointer_to_block_element">
+                   "base", "pointer_to_block_element">,
+    Means<"Descriptor">
 ]> {
   let summary = "Makes a pointer to a block of a tensor in global memory";
   let description = [{
@@ -169,7 +174,8 @@ def TT_MakeTensorPtrOp : TT_Op<"make_tensor_ptr", [
 
 def TT_AdvanceOp : TT_Op<"advance", [
     Pure,
-    TypesMatchWith<"result type matches ptr type", "result", "ptr", "same">
+    TypesMatchWith<"result type matches ptr type", "result", "ptr", "same">,
+    Means<"Descriptor">
 ]> {
   let summary = "Moves a pointer to a block by one offset per dimension";
   let description = "";

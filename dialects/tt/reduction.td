@@ -16,7 +16,8 @@ let opDocGroup = TT_ReductionOps in {
 def TT_ReduceOp : TT_Op<"reduce", [
     Pure, SameOperandsShape, SameOperandsEncoding, SingleBlock,
     InferTypeOpInterface,
-    Layouts<"Reduce">, UsesScratch<"Reduction">
+    Layouts<"Reduce">, UsesScratch<"Reduction">,
+    Means<"Control">
 ]> {
   let summary = "Combines all elements along one dimension";
   let description = [{
@@ -34,7 +35,8 @@ def TT_ReduceOp : TT_Op<"reduce", [
 
 def TT_ReduceReturnOp : TT_Op<"reduce.return", [
     ParentOp<"tt.reduce">, Pure, Terminator, ReturnLike,
-    Control<"Result">
+    Control<"Result">,
+    Means<"Control">
 ]> {
   let summary = "Yields the combined elements";
   let description = "";
@@ -45,7 +47,8 @@ def TT_ReduceReturnOp : TT_Op<"reduce.return", [
 def TT_ScanOp : TT_Op<"scan", [
     Pure, SameOperandsAndResultEncoding, SameOperandsAndResultShape,
     SingleBlock, InferTypeOpInterface,
-    UsesScratch<"Scan">
+    UsesScratch<"Scan">,
+    Means<"Control">
 ]> {
   let summary = "Running combination along one dimension";
   let description = [{
@@ -66,7 +69,8 @@ def TT_ScanOp : TT_Op<"scan", [
 
 def TT_ScanReturnOp : TT_Op<"scan.return", [
     ParentOp<"tt.scan">, Pure, Terminator, ReturnLike,
-    Control<"Result">
+    Control<"Result">,
+    Means<"Control">
 ]> {
   let summary = "Yields the combined elements";
   let description = "";
@@ -78,7 +82,8 @@ def TT_HistogramOp : TT_Op<"histogram", [
     Pure,
     OptionalTypesMatchWith<"mask type matches src type", "src", "mask",
                            "bool_like">,
-    Layouts<"Histogram">, UsesScratch<"Histogram">
+    Layouts<"Histogram">, UsesScratch<"Histogram">,
+    Means<"Shape">
 ]> {
   let summary = "Counts how often each small integer occurs";
   let description = [{

@@ -13,7 +13,9 @@ def TT_ShapeOps : OpDocGroup {
 
 let opDocGroup = TT_ShapeOps in {
 
-def TT_MakeRangeOp : TT_Op<"make_range", [Pure, Layouts<"Same">]> {
+def TT_MakeRangeOp : TT_Op<"make_range", [
+    Pure, Layouts<"Same">, Means<"Shape">, Integers<"Range">
+]> {
   let summary = "The integers from `start` up to but without `end`";
   let description = [{
     A tensor of one dimension with `end - start` elements of 32 bits.
@@ -27,7 +29,8 @@ def TT_MakeRangeOp : TT_Op<"make_range", [Pure, Layouts<"Same">]> {
 
 def TT_SplatOp : TT_Op<"splat", [
     Pure, SameOperandsAndResultElementType, SameOperandsAndResultEncoding,
-    Layouts<"Same">
+    Layouts<"Same">,
+    Means<"Shape">, Integers<"Splat">
 ]> {
   let summary = "A tensor whose elements are all the same scalar";
   let description = "";
@@ -39,7 +42,8 @@ def TT_SplatOp : TT_Op<"splat", [
 }
 
 def TT_UnsplatOp : TT_Op<"unsplat", [
-    Pure, InferTypeOpInterface, Layouts<"Same">
+    Pure, InferTypeOpInterface, Layouts<"Same">,
+    Means<"Shape">, Integers<"Element">
 ]> {
   let summary = "The only element of a tensor";
   let description = "";
@@ -53,7 +57,8 @@ def TT_UnsplatOp : TT_Op<"unsplat", [
 def TT_ExpandDimsOp : TT_Op<"expand_dims", [
     Pure, InferTypeOpInterface, SameOperandsAndResultElementType,
     InferUpToLayoutEquality,
-    Layouts<"ExpandDims">, UsesScratch<"Regrouping">
+    Layouts<"ExpandDims">, UsesScratch<"Regrouping">,
+    Means<"Shape">, Integers<"ExpandDims">
 ]> {
   let summary = "Inserts a dimension of extent 1 at `axis`";
   let description = [{
@@ -68,7 +73,8 @@ def TT_ExpandDimsOp : TT_Op<"expand_dims", [
 }
 
 def TT_ReshapeOp : TT_Op<"reshape", [
-    Pure, SameOperandsAndResultElementType, Layouts<"Reshape">, UsesScratch<"Regrouping">
+    Pure, SameOperandsAndResultElementType, Layouts<"Reshape">, UsesScratch<"Regrouping">,
+    Means<"Shape">, Integers<"Reshape">
 ]> {
   let summary = "The same elements under another shape";
   let description = [{
@@ -93,7 +99,8 @@ def TT_ReshapeOp : TT_Op<"reshape", [
 }
 
 def TT_BroadcastOp : TT_Op<"broadcast", [
-    Pure, SameOperandsAndResultElementType, Layouts<"Same">
+    Pure, SameOperandsAndResultElementType, Layouts<"Same">,
+    Means<"Shape">, Integers<"Broadcast">
 ]> {
   let summary = "Repeats a tensor along its dimensions of extent 1";
   let description = "";
@@ -107,7 +114,8 @@ def TT_BroadcastOp : TT_Op<"broadcast", [
 
 def TT_CatOp : TT_Op<"cat", [
     NoMemoryEffect, SameTypeOperands, SameOperandsAndResultElementType,
-    Layouts<"Same">, UsesScratch<"Regrouping">
+    Layouts<"Same">, UsesScratch<"Regrouping">,
+    Means<"Shape">, Integers<"Concatenate">
 ]> {
   let summary = "Elements of two tensors in one";
   let description = [{
@@ -121,7 +129,9 @@ def TT_CatOp : TT_Op<"cat", [
   let hasVerifier = 1;
 }
 
-def TT_JoinOp : TT_Op<"join", [Pure, SameTypeOperands, Layouts<"Join">, UsesScratch<"Regrouping">]> {
+def TT_JoinOp : TT_Op<"join", [
+    Pure, SameTypeOperands, Layouts<"Join">, UsesScratch<"Regrouping">, Means<"Shape">, Integers<"Join">
+]> {
   let summary = "Two tensors side by side in a new innermost dimension";
   let description = "";
   let arguments = (ins TT_Tensor:$lhs, TT_Tensor:$rhs);
@@ -135,7 +145,8 @@ def TT_JoinOp : TT_Op<"join", [Pure, SameTypeOperands, Layouts<"Join">, UsesScra
 def TT_SplitOp : TT_Op<"split", [
     Pure, InferTypeOpInterface, InferUpToLayoutEquality,
     TypesMatchWith<"outLHS and outRHS types match", "outLHS", "outRHS", "same">,
-    Layouts<"Split">, UsesScratch<"Regrouping">
+    Layouts<"Split">, UsesScratch<"Regrouping">,
+    Means<"Shape">, Integers<"Split">
 ]> {
   let summary = "The two halves of the innermost dimension";
   let description = [{
@@ -151,7 +162,8 @@ def TT_SplitOp : TT_Op<"split", [
 def TT_TransOp : TT_Op<"trans", [
     Pure, InferTypeOpInterface, InferUpToLayoutEquality,
     SameOperandsAndResultElementType,
-    Layouts<"Transpose">, UsesScratch<"Regrouping">
+    Layouts<"Transpose">, UsesScratch<"Regrouping">,
+    Means<"Shape">, Integers<"Transpose">
 ]> {
   let summary = "Permutes the dimensions";
   let description = [{
@@ -166,7 +178,8 @@ def TT_TransOp : TT_Op<"trans", [
 }
 
 def TT_GatherOp : TT_Op<"gather", [
-    Pure, InferTypeOpInterface, Layouts<"Gather">, UsesScratch<"Gather">
+    Pure, InferTypeOpInterface, Layouts<"Gather">, UsesScratch<"Gather">,
+    Means<"Shape">
 ]> {
   let summary = "Picks elements along one dimension by index";
   let description = [{

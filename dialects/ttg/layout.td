@@ -14,7 +14,8 @@ let opDocGroup = TTG_LayoutOps in {
 
 def TTG_ConvertLayoutOp : TTG_Op<"convert_layout", [
     SameOperandsAndResultShape, SameOperandsAndResultElementType, Pure,
-    UsesScratch<"Conversion">
+    UsesScratch<"Conversion">,
+    Means<"Shape">, Integers<"Same">
 ]> {
   let summary = "The same tensor in another layout";
   let description = [{
@@ -29,7 +30,9 @@ def TTG_ConvertLayoutOp : TTG_Op<"convert_layout", [
   let hasCanonicalizer = 1;
 }
 
-def TTG_Fp4ToFpOp : TTG_Op<"fp4_to_fp", [Pure, Layouts<"Unpack">]> {
+def TTG_Fp4ToFpOp : TTG_Op<"fp4_to_fp", [
+    Pure, Layouts<"Unpack">, Means<"Shape">
+]> {
   let summary = "Unpacks 4-bit floats (e2m1) from bytes";
   let description = [{
     The lower half of a byte is the first of two elements that are adjacent

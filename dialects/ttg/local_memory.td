@@ -13,7 +13,8 @@ def TTG_LocalMemoryOps : OpDocGroup {
 let opDocGroup = TTG_LocalMemoryOps in {
 
 def TTG_LocalAllocOp : TTG_Op<"local_alloc", [
-    MemoryEffectsOpInterface, Layouts<"Same">, Anchors<"Buffer">
+    MemoryEffectsOpInterface, Layouts<"Same">, Anchors<"Buffer">,
+    Means<"Memory">
 ]> {
   let summary = "Allocates a buffer in shared memory";
   let description = [{
@@ -32,7 +33,7 @@ def TTG_LocalAllocOp : TTG_Op<"local_alloc", [
   let hasVerifier = 1;
 }
 
-def TTG_LocalDeallocOp : TTG_Op<"local_dealloc"> {
+def TTG_LocalDeallocOp : TTG_Op<"local_dealloc", [Means<"Memory">]> {
   let summary = "Ends the life of a buffer";
   let description = "";
   let arguments = (ins
@@ -41,7 +42,7 @@ def TTG_LocalDeallocOp : TTG_Op<"local_dealloc"> {
   let assemblyFormat = "$src attr-dict `:` qualified(type($src))";
 }
 
-def TTG_MemDescIndexOp : TTG_Op<"memdesc_index", [Pure]> {
+def TTG_MemDescIndexOp : TTG_Op<"memdesc_index", [Pure, Means<"Memory">]> {
   let summary = "One element of the outermost dimension of a buffer";
   let description = [{
     The view has one dimension less than its source.
@@ -55,7 +56,7 @@ def TTG_MemDescIndexOp : TTG_Op<"memdesc_index", [Pure]> {
   let hasVerifier = 1;
 }
 
-def TTG_MemDescSubsliceOp : TTG_Op<"memdesc_subslice", [Pure]> {
+def TTG_MemDescSubsliceOp : TTG_Op<"memdesc_subslice", [Pure, Means<"Memory">]> {
   let summary = "A rectangular part of a buffer";
   let description = [{
     `offsets` is the first element; the extents are those of the result. The
@@ -72,7 +73,8 @@ def TTG_MemDescSubsliceOp : TTG_Op<"memdesc_subslice", [Pure]> {
 
 def TTG_MemDescTransOp : TTG_Op<"memdesc_trans", [
     Pure, InferTypeOpInterface,
-    InferUpToLayoutEquality, SameMemDescElementType
+    InferUpToLayoutEquality, SameMemDescElementType,
+    Means<"Memory">
 ]> {
   let summary = "A buffer with permuted dimensions";
   let description = "";
@@ -86,7 +88,8 @@ def TTG_MemDescTransOp : TTG_Op<"memdesc_trans", [
 }
 
 def TTG_MemDescReshapeOp : TTG_Op<"memdesc_reshape", [
-    Pure, SameMemDescElementType
+    Pure, SameMemDescElementType,
+    Means<"Memory">
 ]> {
   let summary = "A buffer under another shape";
   let description = "";
@@ -113,7 +116,8 @@ def TTG_MemDescReinterpretOp : TTG_Op<"memdesc_reinterpret", [Pure]> {
 }
 
 def TTG_LocalLoadOp : TTG_Op<"local_load", [
-    Layouts<"Same">, Anchors<"Buffer">
+    Layouts<"Same">, Anchors<"Buffer">,
+    Means<"Memory">
 ]> {
   let summary = "Reads a buffer into registers";
   let description = [{
@@ -133,7 +137,8 @@ def TTG_LocalLoadOp : TTG_Op<"local_load", [
 }
 
 def TTG_LocalStoreOp : TTG_Op<"local_store", [
-    Layouts<"Same">, Anchors<"Buffer">
+    Layouts<"Same">, Anchors<"Buffer">,
+    Means<"Memory">
 ]> {
   let summary = "Writes registers into a buffer";
   let description = "";
@@ -147,7 +152,9 @@ def TTG_LocalStoreOp : TTG_Op<"local_store", [
   let hasVerifier = 1;
 }
 
-def TTG_LocalBarrierOp : TTG_Op<"local_barrier", [Synchronizes<"Block">]> {
+def TTG_LocalBarrierOp : TTG_Op<"local_barrier", [
+    Synchronizes<"Block">, Means<"Nothing">
+]> {
   let summary = "Waits for all threads of the block and their shared memory";
   let description = [{
     What the threads wrote to shared memory before is visible to all of them
@@ -156,7 +163,7 @@ def TTG_LocalBarrierOp : TTG_Op<"local_barrier", [Synchronizes<"Block">]> {
   let assemblyFormat = "attr-dict";
 }
 
-def TTG_BarrierOp : TTG_Op<"barrier", [Synchronizes<"Block">]> {
+def TTG_BarrierOp : TTG_Op<"barrier", [Synchronizes<"Block">, Means<"Nothing">]> {
   let summary = "Waits for all threads of the block and the named memories";
   let description = [{
     Printed by Triton 3.9 where 3.6 prints `gpu.barrier` or
@@ -172,7 +179,8 @@ def TTG_AsyncCopyGlobalToLocalOp : TTG_Op<"async_copy_global_to_local", [
                            "bool_like">,
     OptionalTypesMatchWith<"other type matches src type", "src", "other",
                            "pointee">,
-    Asynchronous<"Issues", "Copy">
+    Asynchronous<"Issues", "Copy">,
+    Means<"Memory">
 ]> {
   let summary = "Copies from global to shared memory without waiting";
   let description = [{
@@ -200,7 +208,8 @@ def TTG_AsyncCopyGlobalToLocalOp : TTG_Op<"async_copy_global_to_local", [
 }
 
 def TTG_AsyncCommitGroupOp : TTG_Op<"async_commit_group", [
-    Asynchronous<"Commits", "Copy">
+    Asynchronous<"Commits", "Copy">,
+    Means<"Memory">
 ]> {
   let summary = "Closes a group of asynchronous copies";
   let description = "";
@@ -209,7 +218,9 @@ def TTG_AsyncCommitGroupOp : TTG_Op<"async_commit_group", [
   let assemblyFormat = "(`tokens` $inputTokens^)? attr-dict";
 }
 
-def TTG_AsyncWaitOp : TTG_Op<"async_wait", [Asynchronous<"Waits", "Copy">]> {
+def TTG_AsyncWaitOp : TTG_Op<"async_wait", [
+    Asynchronous<"Waits", "Copy">, Means<"Memory">
+]> {
   let summary = "Waits until at most `num` groups of copies are pending";
   let description = [{
     On targets whose hardware counts instructions instead of groups (AMD),
@@ -223,7 +234,7 @@ def TTG_AsyncWaitOp : TTG_Op<"async_wait", [Asynchronous<"Waits", "Copy">]> {
   let assemblyFormat = "($asyncToken^)? attr-dict";
 }
 
-def TTG_GlobalScratchAllocOp : TTG_Op<"global_scratch_alloc"> {
+def TTG_GlobalScratchAllocOp : TTG_Op<"global_scratch_alloc", [Means<"Descriptor">]> {
   let summary = "Global memory private to this program";
   let description = [{
     Given out from the scratch buffer that the launcher passes.

@@ -15,7 +15,8 @@ let opDocGroup = TTG_WarpOps in {
 def TTG_WarpSpecializeOp : TTG_Op<"warp_specialize", [
     RecursiveMemoryEffects, RecursivelySpeculatable, AsyncRegions,
     RegionBranchOpInterface,
-    Control<"Concurrent">, UsesScratch<"Captures">
+    Control<"Concurrent">, UsesScratch<"Captures">,
+    Means<"Control">
 ]> {
   let summary = "Runs different code on different groups of warps";
   let description = [{
@@ -55,7 +56,8 @@ def TTG_WarpSpecializeOp : TTG_Op<"warp_specialize", [
 def TTG_WarpSpecializePartitionsOp : TTG_Op<"warp_specialize.partitions", [
     IsolatedFromAbove, RecursiveMemoryEffects, RecursivelySpeculatable,
     Terminator, ParentOp<"ttg.warp_specialize">,
-    Control<"Partitions">
+    Control<"Partitions">,
+    Means<"Control">
 ]> {
   let summary = "Holds the partitions of a warp_specialize";
   let description = [{
@@ -68,7 +70,8 @@ def TTG_WarpSpecializePartitionsOp : TTG_Op<"warp_specialize.partitions", [
 def TTG_WarpYieldOp : TTG_Op<"warp_yield", [
     Pure, Terminator, ReturnLike, ParentOp<"ttg.warp_specialize">,
     RegionBranchTerminatorOpInterface,
-    Control<"ConcurrentYield">
+    Control<"ConcurrentYield">,
+    Means<"Control">
 ]> {
   let summary = "Ends the default region with the results of the op";
   let description = "";
@@ -79,7 +82,8 @@ def TTG_WarpYieldOp : TTG_Op<"warp_yield", [
 
 def TTG_WarpReturnOp : TTG_Op<"warp_return", [
     Pure, Terminator, ReturnLike, ParentOp<"ttg.warp_specialize.partitions">,
-    Control<"PartitionEnd">
+    Control<"PartitionEnd">,
+    Means<"Control">
 ]> {
   let summary = "Ends a partition";
   let description = "";

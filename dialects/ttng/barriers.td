@@ -17,7 +17,8 @@ def TTNG_BarrierOps : OpDocGroup {
 let opDocGroup = TTNG_BarrierOps in {
 
 def TTNG_FenceAsyncSharedOp : TTNG_Op<"fence_async_shared", [
-    Synchronizes<"Proxies">
+    Synchronizes<"Proxies">,
+    Means<"Nothing">
 ]> {
   let summary = "Orders ordinary shared-memory access before asynchronous units";
   let description = [{
@@ -27,20 +28,20 @@ def TTNG_FenceAsyncSharedOp : TTNG_Op<"fence_async_shared", [
   let assemblyFormat = "attr-dict";
 }
 
-def TTNG_ClusterArriveOp : TTNG_Op<"cluster_arrive"> {
+def TTNG_ClusterArriveOp : TTNG_Op<"cluster_arrive", [Means<"Nothing">]> {
   let summary = "Arrives at the barrier of the cluster";
   let description = "";
   let arguments = (ins I1Attr:$relaxed);
   let assemblyFormat = "attr-dict";
 }
 
-def TTNG_ClusterWaitOp : TTNG_Op<"cluster_wait"> {
+def TTNG_ClusterWaitOp : TTNG_Op<"cluster_wait", [Means<"Nothing">]> {
   let summary = "Waits until every block of the cluster has arrived";
   let description = "";
   let assemblyFormat = "attr-dict";
 }
 
-def TTNG_InitBarrierOp : TTNG_Op<"init_barrier"> {
+def TTNG_InitBarrierOp : TTNG_Op<"init_barrier", [Means<"Descriptor">]> {
   let summary = "Initialises a barrier";
   let description = [{
     `count` arrivals complete a phase.
@@ -56,7 +57,7 @@ def TTNG_InitBarrierOp : TTNG_Op<"init_barrier"> {
   let hasVerifier = 1;
 }
 
-def TTNG_InvalBarrierOp : TTNG_Op<"inval_barrier"> {
+def TTNG_InvalBarrierOp : TTNG_Op<"inval_barrier", [Means<"Descriptor">]> {
   let summary = "Ends the use of a barrier so that its memory can be reused";
   let description = "";
   let arguments = (ins
@@ -67,7 +68,7 @@ def TTNG_InvalBarrierOp : TTNG_Op<"inval_barrier"> {
   let hasVerifier = 1;
 }
 
-def TTNG_BarrierExpectOp : TTNG_Op<"barrier_expect"> {
+def TTNG_BarrierExpectOp : TTNG_Op<"barrier_expect", [Means<"Descriptor">]> {
   let summary = "Arrives and announces bytes that copies will bring";
   let description = "";
   let arguments = (ins
@@ -82,7 +83,8 @@ def TTNG_BarrierExpectOp : TTNG_Op<"barrier_expect"> {
 }
 
 def TTNG_WaitBarrierOp : TTNG_Op<"wait_barrier", [
-    AttrSizedOperandSegments, Asynchronous<"Waits", "Bulk">
+    AttrSizedOperandSegments, Asynchronous<"Waits", "Bulk">,
+    Means<"Descriptor">
 ]> {
   let summary = "Waits until a phase of a barrier is complete";
   let description = [{
@@ -103,7 +105,8 @@ def TTNG_WaitBarrierOp : TTNG_Op<"wait_barrier", [
 }
 
 def TTNG_ArriveBarrierOp : TTNG_Op<"arrive_barrier", [
-    MemoryEffects<[MemRead<SharedMemory>]>
+    MemoryEffects<[MemRead<SharedMemory>]>,
+    Means<"Descriptor">
 ]> {
   let summary = "Arrives `count` times at a barrier";
   let description = [{
@@ -123,7 +126,8 @@ def TTNG_ArriveBarrierOp : TTNG_Op<"arrive_barrier", [
 }
 
 def TTNG_AsyncCopyMbarrierArriveOp : TTNG_Op<"async_copy_mbarrier_arrive", [
-    Asynchronous<"Commits", "Copy">
+    Asynchronous<"Commits", "Copy">,
+    Means<"Descriptor">
 ]> {
   let summary = "Arrives at a barrier when all earlier copies are complete";
   let description = [{

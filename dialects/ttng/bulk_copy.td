@@ -14,7 +14,8 @@ let opDocGroup = TTNG_BulkCopyOps in {
 
 def TTNG_AsyncTMACopyGlobalToLocalOp
     : TTNG_Op<"async_tma_copy_global_to_local", [
-    Asynchronous<"Issues", "Bulk">
+    Asynchronous<"Issues", "Bulk">,
+    Means<"Descriptor">
 ]> {
   let summary = "Copies a block into shared memory without waiting";
   let description = [{
@@ -41,7 +42,8 @@ def TTNG_AsyncTMACopyGlobalToLocalOp
 
 def TTNG_AsyncTMACopyLocalToGlobalOp
     : TTNG_Op<"async_tma_copy_local_to_global", [
-    Asynchronous<"Issues", "Bulk">
+    Asynchronous<"Issues", "Bulk">,
+    Means<"Descriptor">
 ]> {
   let summary = "Copies a block from shared memory without waiting";
   let description = "";
@@ -59,7 +61,8 @@ def TTNG_AsyncTMACopyLocalToGlobalOp
 }
 
 def TTNG_AsyncTMAReduceOp : TTNG_Op<"async_tma_reduce", [
-    Asynchronous<"Issues", "Bulk">
+    Asynchronous<"Issues", "Bulk">,
+    Means<"Descriptor">
 ]> {
   let summary = "Combines a block from shared memory into global memory";
   let description = "";
@@ -78,7 +81,8 @@ def TTNG_AsyncTMAReduceOp : TTNG_Op<"async_tma_reduce", [
 }
 
 def TTNG_AsyncTMAGatherOp : TTNG_Op<"async_tma_gather", [
-    Asynchronous<"Issues", "Bulk">
+    Asynchronous<"Issues", "Bulk">,
+    Means<"Descriptor">
 ]> {
   let summary = "Copies rows that are not adjacent into shared memory";
   let description = "";
@@ -98,7 +102,8 @@ def TTNG_AsyncTMAGatherOp : TTNG_Op<"async_tma_gather", [
 }
 
 def TTNG_AsyncTMAScatterOp : TTNG_Op<"async_tma_scatter", [
-    Asynchronous<"Issues", "Bulk">
+    Asynchronous<"Issues", "Bulk">,
+    Means<"Descriptor">
 ]> {
   let summary = "Copies rows from shared memory to rows that are not adjacent";
   let description = "";
@@ -117,7 +122,8 @@ def TTNG_AsyncTMAScatterOp : TTNG_Op<"async_tma_scatter", [
 
 def TTNG_TMAStoreWaitOp : TTNG_Op<"async_tma_store_wait", [
     MemoryEffects<[MemRead<BulkSharedMemory>, MemWrite<GlobalMemory>]>,
-    Asynchronous<"Waits", "Bulk">
+    Asynchronous<"Waits", "Bulk">,
+    Means<"Nothing">
 ]> {
   let summary = "Waits until at most `pendings` copies still read shared memory";
   let description = "";
@@ -126,7 +132,8 @@ def TTNG_TMAStoreWaitOp : TTNG_Op<"async_tma_store_wait", [
 }
 
 def TTNG_ReinterpretTensorDescOp : TTNG_Op<"reinterpret_tensor_descriptor", [
-    Pure
+    Pure,
+    Means<"Descriptor">
 ]> {
   let summary = "A descriptor object in memory as a typed descriptor";
   let description = "";
@@ -141,7 +148,8 @@ def TTNG_ReinterpretTensorDescOp : TTNG_Op<"reinterpret_tensor_descriptor", [
 def TTNG_TensormapCreateOp : TTNG_Op<"tensormap_create", [
     MemoryEffects<[MemRead<GlobalMemory>, MemWrite<GlobalMemory>]>,
     AttrSizedOperandSegments,
-    UsesScratch<"TensorMap">
+    UsesScratch<"TensorMap">,
+    Means<"Descriptor">
 ]> {
   let summary = "Writes a descriptor object for the TMA unit into memory";
   let description = [{
@@ -170,7 +178,8 @@ def TTNG_TensormapCreateOp : TTNG_Op<"tensormap_create", [
 
 def TTNG_TensormapFenceproxyAcquireOp
     : TTNG_Op<"tensormap_fenceproxy_acquire", [
-        MemoryEffects<[MemWrite<GlobalMemory>]>]> {
+        MemoryEffects<[MemWrite<GlobalMemory>]>,
+    Means<"Nothing">]> {
   let summary = "Makes a written descriptor object visible to the TMA unit";
   let description = "";
   let arguments = (ins TT_Ptr:$desc_ptr);

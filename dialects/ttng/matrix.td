@@ -14,7 +14,8 @@ let opDocGroup = TTNG_MatrixOps in {
 
 def TTNG_WarpGroupDotOp : TTNG_Op<"warp_group_dot", [
     InferTypeOpInterface, MemoryEffectsOpInterface, TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">,
-    Asynchronous<"Issues", "Product">
+    Asynchronous<"Issues", "Product">,
+    Means<"Product">
 ]> {
   let summary = "d = a * b + c by a group of four warps";
   let description = [{
@@ -41,7 +42,8 @@ def TTNG_WarpGroupDotOp : TTNG_Op<"warp_group_dot", [
 
 def TTNG_WarpGroupDotWaitOp : TTNG_Op<"warp_group_dot_wait", [
     InferTypeOpInterface, AllTypesMatch<["inputs", "outputs"]>,
-    Asynchronous<"Waits", "Product">
+    Asynchronous<"Waits", "Product">,
+    Means<"Shape">
 ]> {
   let summary = "Waits until at most `pendings` products are running";
   let description = [{

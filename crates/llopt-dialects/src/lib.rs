@@ -15,6 +15,7 @@
 
 pub mod amdg;
 pub mod check;
+mod generated;
 pub mod gluon;
 pub mod layout;
 pub mod meaning;

@@ -15,8 +15,8 @@ mod generated {
     use super::mnemonic;
     use crate::{
         meaning::facts::{
-            Asynchronous, Control, LayoutAnchor, OpFacts, ScratchUse, Step, Synchronization,
-            Transfer, Unit,
+            Asynchronous, Control, ElementFunction, Integers, LayoutAnchor, Meaning, OpFacts,
+            ScratchUse, Step, Synchronization, Transfer, Unit,
         },
         tables::access,
     };

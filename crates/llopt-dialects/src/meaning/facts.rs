@@ -20,6 +20,10 @@ pub struct OpFacts {
     pub synchronization: Synchronization,
     /// What its code uses scratch memory for.
     pub scratch: ScratchUse,
+    /// What it computes.
+    pub meaning: Meaning,
+    /// What is known of the integers and addresses that it computes.
+    pub integers: Integers,
 }
 
 impl OpFacts {
@@ -31,6 +35,8 @@ impl OpFacts {
         asynchronous: None,
         synchronization: Synchronization::None,
         scratch: ScratchUse::None,
+        meaning: Meaning::Unknown,
+        integers: Integers::Unknown,
     };
 }
 
@@ -195,4 +201,89 @@ pub enum ScratchUse {
     Captures,
     /// A tensor descriptor that is being made.
     TensorMap,
+}
+
+/// What an op computes, as far as a program of whole tensors can see. The reference interpreter has a room for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Nobody has said.
+    Unknown,
+    /// Nothing: what it does concerns threads and time.
+    Nothing,
+    /// Its regions say it, or it ends one, or it calls a function.
+    Control,
+    /// It makes tensors, or moves their elements.
+    Shape,
+    /// A function of the elements at each position.
+    Elementwise(ElementFunction),
+    /// What the assembly in it says.
+    Assembly,
+    /// Sums of products, and the scaling of factors.
+    Product,
+    /// It reads or writes memory, or names a part of it.
+    Memory,
+    /// It reads or writes a tensor that is described as a whole, or waits for that.
+    Descriptor,
+}
+
+/// What an elementwise op computes of the elements at each position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementFunction {
+    /// The upper half of a product of integers.
+    HighHalf,
+    /// A quotient of floats, rounded once.
+    Quotient,
+    /// A square root, rounded once.
+    Root,
+    /// A float between two bounds.
+    Clamp,
+    /// A float of another type.
+    Conversion,
+    /// The same bits.
+    Bits,
+    /// A pointer some elements on.
+    Offset,
+    /// A function of a device library.
+    Library,
+}
+
+/// What is known of the integers and addresses in the results of an op, by what is known of its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integers {
+    /// Nothing, which is always right.
+    Unknown,
+    /// They are those of the operand, at whatever places.
+    Same,
+    /// Those of the operand as other numbers or addresses of the same bits.
+    Bits,
+    /// Each element follows from the elements at the same position, and from nothing else.
+    Elementwise,
+    /// As [`Integers::Elementwise`], if the op says that it is pure.
+    IfPure,
+    /// As [`Integers::Elementwise`], unless memory may change between two reads.
+    Read,
+    /// Consecutive numbers.
+    Range,
+    /// A number that is not negative, the same in the whole program.
+    Program,
+    /// One element, everywhere.
+    Splat,
+    /// The only element.
+    Element,
+    /// The operand with one axis more, `axis`.
+    ExpandDims,
+    /// The operand, repeated along axes of extent 1.
+    Broadcast,
+    /// The operand with its axes in another order, `order`.
+    Transpose,
+    /// The operand in another shape.
+    Reshape,
+    /// The operands as halves along a new last axis.
+    Join,
+    /// The halves of the operand along its last axis.
+    Split,
+    /// One operand after the other.
+    Concatenate,
+    /// An address and an offset in elements.
+    Address,
 }

@@ -3,6 +3,7 @@
 //! [`super::elementwise`] computes these functions and [`super::bound`] says how far compiled code may be from them,
 //! so both match on [`Function`] and not on ops. The matches over `arith` and `math` here have no wildcard.
 
+use llopt_dialects::meaning::facts::{ElementFunction, Meaning, OpFacts};
 use llopt_dialects::{Op, arith, math, tt};
 
 use crate::machine::row::{IntOp, RealFunction, RealOp};
@@ -239,24 +240,29 @@ fn of_reals<'c>(op: math::Op<'c, '_>) -> Option<Function<'c>> {
     })
 }
 
-/// Of the dialect `tt`; the ops that are not elementwise are in [`super::meaning`], without a wildcard.
+/// Of an op of tile IR, which declares what it computes.
 fn of_tiles<'c>(op: tt::Op<'c, '_>) -> Option<Function<'c>> {
-    use tt::Op;
-    Some(match op {
-        Op::MulhiUI(_) => Function::Int(IntOp::MulHiU),
-        Op::PreciseDivF(_) => Function::PreciseDivide,
-        Op::PreciseSqrt(_) => Function::PreciseRoot,
-        Op::ClampF(op) => Function::Clamp {
-            keeps_nan: op.propagate_nan() == tt::PropagateNan::All,
+    let Meaning::Elementwise(function) = OpFacts::of(op.operation()).meaning else {
+        return None;
+    };
+    Some(match function {
+        ElementFunction::HighHalf => Function::Int(IntOp::MulHiU),
+        ElementFunction::Quotient => Function::PreciseDivide,
+        ElementFunction::Root => Function::PreciseRoot,
+        ElementFunction::Clamp => Function::Clamp {
+            keeps_nan: tt::ClampFOp::of(op.operation())?.propagate_nan() == tt::PropagateNan::All,
         },
-        Op::FpToFp(op) => Function::Convert(match op.rounding() {
-            Some(tt::RoundingMode::TowardZero) => Rounding::Zero,
-            Some(tt::RoundingMode::NearestEven) | None => Rounding::NearestEven,
-        }),
-        Op::Bitcast(_) | Op::PtrToInt(_) | Op::IntToPtr(_) => Function::Bits,
-        Op::AddPtr(_) => Function::Advance,
-        Op::ExternElementwise(op) => Function::Library(op.symbol()),
-        _ => return None,
+        ElementFunction::Conversion => {
+            Function::Convert(match tt::FpToFpOp::of(op.operation())?.rounding() {
+                Some(tt::RoundingMode::TowardZero) => Rounding::Zero,
+                Some(tt::RoundingMode::NearestEven) | None => Rounding::NearestEven,
+            })
+        }
+        ElementFunction::Bits => Function::Bits,
+        ElementFunction::Offset => Function::Advance,
+        ElementFunction::Library => {
+            Function::Library(tt::ExternElementwiseOp::of(op.operation())?.symbol())
+        }
     })
 }
 

@@ -1,12 +1,13 @@
 //! From ops to transfer functions: which function of [`integer`], [`shape`] or [`address`] an op
 //! is, and what its attributes say.
 //!
-//! That nothing is known of a result is always true, so an op without a function stands with those of which
-//! that is said. The matches have no wildcard: a new op is an error here until it has a place.
+//! Ops of tile IR declare it ([`Integers`]); one that declares nothing has results of which nothing is known, which
+//! is always true. MLIR's arithmetic stands here, op by op.
 
+use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::module::DIVISIBILITY;
 use llopt_dialects::tables::types::Pointer;
-use llopt_dialects::{Op, arith, gluon, tt, ttg, ub};
+use llopt_dialects::{Op, arith, ub};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, TypeLike, Value, ValueLike};
 
@@ -180,22 +181,13 @@ fn result_facts(
     };
     let facts = match Op::of(operation) {
         Some(Op::Arith(op)) => rule.arithmetic(op),
-        Some(Op::Tt(op)) => rule.tile(op),
-        Some(Op::Ttg(op)) => rule.with_layouts(op),
-        Some(Op::Gluon(gluon::Op::SetAutoLayout(_))) => rule.unary(AxisFacts::clone),
+        Some(Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_)) => {
+            rule.declared(OpFacts::of(operation).integers)
+        }
         Some(Op::Math(_)) => rule.elementwise(),
         Some(Op::Ub(ub::Op::Poison(_))) => Some(AxisFacts::poison(&result.shape, result.step())),
         // What they yield comes from memory, from other threads, or along edges of control flow.
-        Some(
-            Op::Ttng(_)
-            | Op::Amdg(_)
-            | Op::Scf(_)
-            | Op::Cf(_)
-            | Op::Gpu(_)
-            | Op::Llvm(_)
-            | Op::Rocdl(_)
-            | Op::Builtin(_),
-        )
+        Some(Op::Scf(_) | Op::Cf(_) | Op::Gpu(_) | Op::Llvm(_) | Op::Rocdl(_) | Op::Builtin(_))
         | None => None,
     };
     facts.unwrap_or_else(|| result.unknown())
@@ -353,121 +345,62 @@ impl<'c: 'a, 'a> Rule<'_, 'c, 'a> {
         }
     }
 
-    fn tile(&self, op: tt::Op<'c, 'a>) -> Option<AxisFacts> {
-        use tt::Op;
+    /// By what is declared of the op.
+    fn declared(&self, integers: Integers) -> Option<AxisFacts> {
         let result = self.result;
-        match op {
-            Op::MakeRange(op) => {
-                let length = result.shape.first().copied().unwrap_or(1);
-                Some(shape::make_range(op.start() as u32, length))
+        match integers {
+            Integers::Unknown => None,
+            Integers::Same => self.unary(AxisFacts::clone),
+            Integers::Bits => self.unary(|x| address::with_step(x, result.step())),
+            Integers::Elementwise => self.elementwise(),
+            Integers::IfPure => {
+                let pure = self.operation.attr("pure").and_then(AttributeExt::as_bool);
+                self.elementwise().filter(|_| pure == Some(true))
             }
-            Op::GetProgramId(_) | Op::GetNumPrograms(_) => Some(AxisFacts {
+            // Equal addresses under equal masks yield equal values.
+            Integers::Read => {
+                let may_change = self.operation.attr("isVolatile");
+                let may_change = may_change.and_then(AttributeExt::as_bool);
+                self.elementwise().filter(|_| may_change != Some(true))
+            }
+            Integers::Range => {
+                let start = self.operation.attr("start")?.as_i64()?;
+                let length = result.shape.first().copied().unwrap_or(1);
+                Some(shape::make_range(start as u32, length))
+            }
+            Integers::Program => Some(AxisFacts {
                 non_negative: true,
                 ..result.unknown()
             }),
-            Op::Splat(_) => self.unary(|x| shape::splat(x, &result.shape)),
-            Op::Unsplat(_) => self.unary(shape::element),
-            Op::ExpandDims(op) => {
-                let axis = usize::try_from(op.axis()).ok()?;
+            Integers::Splat => self.unary(|x| shape::splat(x, &result.shape)),
+            Integers::Element => self.unary(shape::element),
+            Integers::ExpandDims => {
+                let axis = self.operation.attr("axis")?.as_int()?;
                 self.unary(|x| shape::expand_dims(x, axis))
             }
-            Op::Broadcast(_) => {
+            Integers::Broadcast => {
                 self.of_typed(|x, from| shape::broadcast(x, &from.shape, &result.shape))
             }
-            Op::Trans(op) => {
-                let order: Option<Vec<usize>> = op
-                    .order()
+            Integers::Transpose => {
+                let order = self.operation.attr("order")?.as_integers()?;
+                let order: Option<Vec<usize>> = order
                     .into_iter()
                     .map(|dim| usize::try_from(dim).ok())
                     .collect();
                 let order = order?;
                 self.unary(|x| shape::transpose(x, &order))
             }
-            Op::Reshape(op) => self.of_typed(|x, from| {
-                if op.allow_reorder() {
+            Integers::Reshape => self.of_typed(|x, from| {
+                if self.operation.attr("allow_reorder").is_some() {
                     shape::rearranged(x, &result.shape)
                 } else {
                     shape::reshape(x, &from.shape, &result.shape)
                 }
             }),
-            Op::Join(_) => self.binary(shape::join),
-            Op::Split(_) => self.unary(shape::split),
-            Op::Cat(_) => self.binary(|x, y| shape::concatenate(x, y, &result.shape)),
-            Op::AddPtr(_) => self.binary(address::add_offset),
-            Op::Bitcast(_) | Op::IntToPtr(_) | Op::PtrToInt(_) => {
-                self.unary(|x| address::with_step(x, result.step()))
-            }
-            // Equal addresses under equal masks yield equal values.
-            Op::Load(op) if !op.is_volatile() => self.elementwise(),
-            Op::ExternElementwise(op) if op.pure() => self.elementwise(),
-            Op::FpToFp(_)
-            | Op::ClampF(_)
-            | Op::PreciseSqrt(_)
-            | Op::PreciseDivF(_)
-            | Op::MulhiUI(_) => self.elementwise(),
-            // Read from memory, brought together from several elements, or of no number.
-            Op::Load(_)
-            | Op::ExternElementwise(_)
-            | Op::ElementwiseInlineAsm(_)
-            | Op::MapElementwise(_)
-            | Op::MapElementwiseReturn(_)
-            | Op::AtomicRmw(_)
-            | Op::AtomicCas(_)
-            | Op::Gather(_)
-            | Op::Reduce(_)
-            | Op::ReduceReturn(_)
-            | Op::Scan(_)
-            | Op::ScanReturn(_)
-            | Op::Histogram(_)
-            | Op::Dot(_)
-            | Op::DotScaled(_)
-            | Op::MakeTensorPtr(_)
-            | Op::Advance(_)
-            | Op::MakeTensorDesc(_)
-            | Op::DescriptorLoad(_)
-            | Op::DescriptorStore(_)
-            | Op::DescriptorReduce(_)
-            | Op::DescriptorGather(_)
-            | Op::DescriptorScatter(_)
-            | Op::Func(_)
-            | Op::Call(_)
-            | Op::Return(_)
-            | Op::Store(_)
-            | Op::Print(_)
-            | Op::Assert(_)
-            | Op::GridDependencyWait(_)
-            | Op::GridDependencyLaunchDependents(_) => None,
-        }
-    }
-
-    fn with_layouts(&self, op: ttg::Op<'c, 'a>) -> Option<AxisFacts> {
-        use ttg::Op;
-        match op {
-            // The same elements in other registers.
-            Op::ConvertLayout(_) => self.unary(AxisFacts::clone),
-            Op::Fp4ToFp(_)
-            | Op::LocalAlloc(_)
-            | Op::LocalDealloc(_)
-            | Op::MemDescIndex(_)
-            | Op::MemDescSubslice(_)
-            | Op::MemDescTrans(_)
-            | Op::MemDescReshape(_)
-            | Op::MemDescReinterpret(_)
-            | Op::LocalLoad(_)
-            | Op::LocalStore(_)
-            | Op::LocalBarrier(_)
-            | Op::Barrier(_)
-            | Op::AsyncCopyGlobalToLocal(_)
-            | Op::AsyncCommitGroup(_)
-            | Op::AsyncWait(_)
-            | Op::GlobalScratchAlloc(_)
-            | Op::WarpSpecialize(_)
-            | Op::WarpSpecializePartitions(_)
-            | Op::WarpYield(_)
-            | Op::WarpReturn(_)
-            | Op::PredicateStage(_)
-            | Op::Mask(_)
-            | Op::MaskReturn(_) => None,
+            Integers::Join => self.binary(shape::join),
+            Integers::Split => self.unary(shape::split),
+            Integers::Concatenate => self.binary(|x, y| shape::concatenate(x, y, &result.shape)),
+            Integers::Address => self.binary(address::add_offset),
         }
     }
 }

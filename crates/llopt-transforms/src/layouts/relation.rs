@@ -10,9 +10,9 @@
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::transfer;
-use llopt_dialects::meaning::facts::{OpFacts, Transfer};
+use llopt_dialects::meaning::facts::{Integers, OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::{Op, arith, tt, ub};
+use llopt_dialects::{arith, ub};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{OperationRef, ValueLike};
 
@@ -215,14 +215,25 @@ pub(super) fn is_cheap(operation: OperationRef<'_, '_>) -> bool {
             .is_some_and(is_cheap)
     };
     tensor
-        && match Op::of(operation) {
-            Some(
-                Op::Arith(arith::Op::Constant(_))
-                | Op::Ub(ub::Op::Poison(_))
-                | Op::Tt(tt::Op::MakeRange(_) | tt::Op::Splat(_)),
-            ) => true,
-            Some(Op::Tt(tt::Op::ExpandDims(_) | tt::Op::Broadcast(_))) => of_cheap(),
-            _ => false,
+        && match OpFacts::of(operation).integers {
+            Integers::Range | Integers::Splat => true,
+            Integers::ExpandDims | Integers::Broadcast => of_cheap(),
+            Integers::Unknown
+            | Integers::Same
+            | Integers::Bits
+            | Integers::Elementwise
+            | Integers::IfPure
+            | Integers::Read
+            | Integers::Program
+            | Integers::Element
+            | Integers::Transpose
+            | Integers::Reshape
+            | Integers::Join
+            | Integers::Split
+            | Integers::Concatenate
+            | Integers::Address => {
+                arith::ConstantOp::of(operation).is_some() || ub::PoisonOp::of(operation).is_some()
+            }
         }
 }
 
