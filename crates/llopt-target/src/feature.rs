@@ -143,6 +143,10 @@ features! {
     CoherenceBits = "sc0, sc1, nt", &[On(Cdna3), On(Cdna4)], "LLVM AMDGPU usage, Memory Model gfx942";
     /// A field of an access for its coherence scope.
     ScopeField = "scope", &[On(Rdna4), On(Gfx1250)], "LLVM AMDGPU usage, Memory Model GFX12";
+    /// A counter of its own for stores; elsewhere they count with loads.
+    StoreCounter = "s_waitcnt_vscnt", &[On(Rdna3), On(Rdna4), On(Gfx1250)], "RDNA3 ISA, 4.4 Manually Inserted Wait States";
+    /// A wait of its own for each counter of accesses.
+    SeparateWaits = "s_wait_loadcnt", &[On(Rdna4), On(Gfx1250)], "RDNA4 ISA, S_WAIT_LOADCNT";
     /// Buffer and global loads that write to LDS, 32 bits per lane.
     DirectToLds = "buffer_load_lds", &[On(Cdna3), On(Cdna4)], "CDNA3 ISA, 9.1.9 Memory Buffer Load to LDS";
     /// The same, also 96 and 128 bits per lane.

@@ -341,6 +341,17 @@ pub enum Scheduling {
     Priority(i64),
 }
 
+/// Accesses to memory that a warp may have under way behind a wait; what is absent is not waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessCounts {
+    /// Loads of global memory.
+    pub loads: Option<u32>,
+    /// Stores to global memory.
+    pub stores: Option<u32>,
+    /// Accesses to shared memory.
+    pub shared: Option<u32>,
+}
+
 /// A step of programmatic dependent launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridDependency {
@@ -389,6 +400,12 @@ pub trait Hooks {
     /// Waits for all threads of the block, without order for memory.
     fn execution_barrier(&self, e: &Emitter<'_>) {
         self.barrier(e);
+    }
+
+    /// Waits until the warp has at most so many accesses under way; `false`, with nothing emitted, where the program
+    /// does not wait for accesses.
+    fn wait_for_accesses(&self, _e: &Emitter<'_>, _most: AccessCounts) -> bool {
+        false
     }
 
     /// Guides the scheduler of instructions; `false`, with nothing emitted, where it takes no such guidance.

@@ -182,8 +182,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             // What LLVM's scheduler does with a hint is its own affair, and nothing is a valid answer.
             Op::InstructionSchedHint(_) => Ok(()),
             Op::CondBarrier(op) => self.conditional_barrier(op),
+            Op::MemoryCounterWait(op) => self.wait_for_accesses(op),
             Op::MaskedLoad(_)
-            | Op::MemoryCounterWait(_)
             | Op::MaskedStore(_)
             | Op::AsyncTDMWait(_)
             | Op::InitBarrier(_)

@@ -1,11 +1,11 @@
-//! Hints to the instruction scheduler, and barriers that some threads pass by: `rocdl.sched.*`, `rocdl.s.setprio`,
-//! `amdg.cond_barrier`.
+//! Hints to the instruction scheduler, barriers that some threads pass by, and waits for accesses by their number:
+//! `rocdl.sched.*`, `rocdl.s.setprio`, `amdg.cond_barrier`, `amdg.memory_counter_wait`.
 
 use llopt_dialects::{amdg, rocdl};
 use llopt_mlir::ir::AttributeExt;
 use melior::ir::Attribute;
 
-use crate::targets::hooks::Scheduling;
+use crate::targets::hooks::{AccessCounts, Scheduling};
 use crate::walk::function::{FunctionLowering, Lowered};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -37,5 +37,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let acts = self.scalar(op.pred());
         self.only_if(Some(acts), || self.hooks().execution_barrier(self.e));
         Ok(())
+    }
+
+    /// `amdg.memory_counter_wait`.
+    pub(crate) fn wait_for_accesses(&mut self, op: amdg::MemoryCounterWaitOp<'c, 'a>) -> Lowered {
+        let count = |most: Option<i64>| most.map(|most| u32::try_from(most).unwrap_or(0));
+        let most = AccessCounts {
+            loads: count(op.load()),
+            stores: count(op.store()),
+            shared: count(op.ds()),
+        };
+        if self.hooks().wait_for_accesses(self.e, most) {
+            return Ok(());
+        }
+        Err(self.unsupported(op.operation(), None))
     }
 }

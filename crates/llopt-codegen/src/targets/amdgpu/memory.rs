@@ -7,8 +7,8 @@
 use inkwell::values::{BasicValue, InstructionValue};
 use llopt_target::{Feature, Target};
 
-use crate::llvm::emitter::{Emitter, V};
-use crate::targets::hooks::{Access, BufferAccess, Cache, Caching, Words};
+use crate::llvm::emitter::{AsmEffect, Emitter, V};
+use crate::targets::hooks::{Access, AccessCounts, BufferAccess, Cache, Caching, Words};
 
 /// Loads `access.words`.
 pub fn load<'ctx>(
@@ -201,4 +201,56 @@ pub(super) fn cache_bits(target: Target, caching: Caching, is_load: bool) -> i64
         Cache::Volatile | Cache::WriteThrough => SC0 | SC1,
         Cache::Default | Cache::All | Cache::Global | Cache::WriteBack => 0,
     }
+}
+
+/// Waits until the wave has at most so many accesses under way.
+///
+/// A counter that two kinds of access share is waited for until it suits both.
+pub fn wait(e: &Emitter<'_>, target: Target, most: AccessCounts) {
+    let AccessCounts {
+        loads,
+        stores,
+        shared,
+    } = most;
+    if target.has(Feature::SeparateWaits) {
+        let waits = [
+            ("llvm.amdgcn.s.wait.loadcnt", loads),
+            ("llvm.amdgcn.s.wait.storecnt", stores),
+            ("llvm.amdgcn.s.wait.dscnt", shared),
+        ];
+        for (wait, most) in waits {
+            if let Some(most) = most {
+                let most = e.int(16).const_int(most.min(63).into(), false);
+                e.intrinsic_call(wait, &[], &[most.into()]);
+            }
+        }
+        return;
+    }
+    let own_counter = target.has(Feature::StoreCounter);
+    let vector = match (loads, stores) {
+        (Some(loads), Some(stores)) if !own_counter => Some(loads.min(stores)),
+        (None, stores) if !own_counter => stores,
+        (loads, _) => loads,
+    };
+    if vector.is_some() || shared.is_some() {
+        let operand = counters(own_counter, vector, shared);
+        e.intrinsic_call("llvm.amdgcn.s.waitcnt", &[], &[e.i32(operand)]);
+    }
+    if let (Some(stores), true) = (stores, own_counter) {
+        let text = format!("s_waitcnt_vscnt null, {}", stores.min(63));
+        e.inline_asm(&text, "~{memory}", &[], &[], AsmEffect::Anything);
+    }
+}
+
+/// The operand of `s_waitcnt`: fields for vector memory, exports and LDS, of which each waits for nothing at its
+/// largest value. They lie as in RDNA3 (bits 10 to 15, 0 to 2, 4 to 9) where stores have a counter of their own, and
+/// as in CDNA (bits 0 to 3 with 14 and 15, 4 to 6, 8 to 11) elsewhere.
+fn counters(own_counter: bool, vector: Option<u32>, shared: Option<u32>) -> i64 {
+    let vector = vector.unwrap_or(63).min(63);
+    i64::from(if own_counter {
+        vector << 10 | 7 | shared.unwrap_or(63).min(63) << 4
+    } else {
+        let low = vector & 15 | vector >> 4 << 14;
+        low | 7 << 4 | shared.unwrap_or(15).min(15) << 8
+    })
 }

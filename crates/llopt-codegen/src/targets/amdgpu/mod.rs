@@ -17,8 +17,9 @@ use llopt_target::{Feature, Target};
 use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
-    Access, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks, Launch, Math,
-    MatrixAccess, MatrixHooks, Rounding, Scheduling, SourcePlace, Update, WarpCopies, WarpCopy,
+    Access, AccessCounts, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks,
+    Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, SourcePlace, Update, WarpCopies,
+    WarpCopy,
 };
 
 /// The hooks of AMD's architectures.
@@ -83,6 +84,11 @@ impl Hooks for Amdgpu {
 
     fn execution_barrier(&self, e: &Emitter<'_>) {
         e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
+    }
+
+    fn wait_for_accesses(&self, e: &Emitter<'_>, most: AccessCounts) -> bool {
+        memory::wait(e, self.target, most);
+        true
     }
 
     fn schedule(&self, e: &Emitter<'_>, guide: Scheduling) -> bool {
