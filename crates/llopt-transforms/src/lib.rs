@@ -17,6 +17,7 @@ mod flow;
 pub mod layouts;
 pub mod legalize;
 pub mod loops;
+pub mod pipelining;
 pub mod products;
 mod program;
 pub mod scaled_dot;
@@ -43,6 +44,7 @@ pub static PASSES: &[&PassSpec] = &[
     &layouts::ACCELERATE_MATMUL_AMD,
     &legalize::LEGALIZE,
     &loops::UNROLL,
+    &pipelining::PIPELINE,
     &scaled_dot::REWRITE,
     &products::COMPLETE,
     &warp_groups::ALLOCATE,

@@ -16,6 +16,7 @@
 //! - [`peel::first`] and [`peel::last`] take one iteration out of the loop. Whether there is one may be known only at
 //!   run time; then the copy stands in a branch.
 //! - [`rotate::rotate`] computes a part of each iteration in the one before it: the ways of a software pipeline.
+//! - [`pipeline::pipeline`] lets iterations overlap: a loop of several stages, each of another iteration.
 //! - [`unroll::unroll`] makes a few iterations one.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move what has no effect to where it runs less often.
 //!
@@ -27,12 +28,13 @@
 //! MLIR has some of these for C++, without an interface for C, and with other laws: its peeling wants constants, its
 //! unrolling of unknown bounds computes with signed numbers that may overflow.
 
-mod builder;
+pub(crate) mod builder;
 pub mod carried;
 pub mod clone;
 pub mod induction;
 pub mod motion;
 pub mod peel;
+pub mod pipeline;
 pub mod rotate;
 pub mod unroll;
 pub mod view;

@@ -12,11 +12,13 @@ use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid};
+use llopt_transforms::pipelining;
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
 
 use crate::chosen_layouts::ChosenLayouts;
+use crate::loop_schedules::{self, LoopSchedule};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
 };
@@ -72,6 +74,28 @@ pub(crate) fn assign_layouts(
     })?;
     if let Some(account) = account {
         ChosenLayouts::from(account).write(operation);
+    }
+    Ok(())
+}
+
+/// Pipelines the loops of a module that was given its layouts.
+///
+/// # Errors
+/// None so far: what cannot be pipelined stays as it was.
+pub(crate) fn pipeline_loops(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    for dialect in ["ttg", "ttng", "arith", "scf"] {
+        context.get_or_load_dialect(dialect);
+    }
+    let plans = Plans::new(options.target);
+    let operation = module.as_operation();
+    let accounts = pipelining::pipeline(operation, options.num_stages, &plans);
+    if options.keep_decisions {
+        let schedules: Vec<LoopSchedule> = accounts.into_iter().map(LoopSchedule::from).collect();
+        loop_schedules::write(&schedules, operation);
     }
     Ok(())
 }

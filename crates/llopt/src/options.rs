@@ -17,8 +17,8 @@ pub struct Options {
     /// Warps for each block. Input that carries layouts fixes it already (`ttg.num-warps`); a
     /// different number is then refused.
     pub num_warps: Option<u32>,
-    /// Depth of software pipelines. No pass reads it yet: it goes into the metadata, as Triton has it
-    /// there, and changes no code.
+    /// Stages in which loops with products are pipelined that do not say it themselves (`tt.num_stages`), in kernels
+    /// without layouts; 1 leaves them as they are.
     pub num_stages: u32,
     /// Blocks for each cluster; as with `num_warps`, input with layouts fixes it.
     pub num_ctas: Option<u32>,

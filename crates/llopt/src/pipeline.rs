@@ -22,7 +22,7 @@ use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, descriptor_to_copy, descriptor_to_pointer, f32_dot,
-    layouts, legalize, loops, products, scaled_dot, warp_groups,
+    layouts, legalize, loops, pipelining, products, scaled_dot, warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -294,6 +294,16 @@ const STEPS: &[Step] = {
             ),
         )
         .requires(&[P::Structured]),
+        Step::new(
+            Tiles,
+            "pipelining",
+            Work::Call(
+                pipelining::PIPELINE.argument,
+                pipelining::PIPELINE.description,
+                module::pipeline_loops,
+            ),
+        )
+        .requires(&[P::Structured, P::Layouts]),
         Step::new(
             Layouts,
             "check",

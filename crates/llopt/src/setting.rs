@@ -191,7 +191,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "num_stages",
-        help: "depth of software pipelines, for the metadata only: no pass reads it yet; 3 for cuda, 2 for hip by default",
+        help: "stages of loops with products, of those that do not say it themselves; 3 for cuda, 2 for hip by default",
         expected: "a positive number",
         set: |options, text| {
             let mut stages = None;

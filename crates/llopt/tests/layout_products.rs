@@ -2,7 +2,8 @@
 //! and compared with the reference interpreter.
 //!
 //! Factors hold small whole numbers, so that every sum is exact and results must be equal. They are loaded by rows or
-//! by columns, transposed or not, once or in a loop that adds up, and a product may be a factor of the next one.
+//! by columns, transposed or not, in a loop that adds up and runs a few times or not at all, and a product may be a
+//! factor of the next one. The loop is pipelined in a few stages, or not.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
@@ -19,6 +20,10 @@ struct Case {
     by_columns: [bool; 2],
     transposed: [bool; 2],
     iterations: usize,
+    /// Stages of the loop.
+    stages: u32,
+    /// Whether the product adds to the sum itself.
+    adds: bool,
     /// Whether the result is the first factor of another product with the same second one.
     chained: bool,
     warps: u32,
@@ -46,7 +51,9 @@ impl Case {
             shape,
             by_columns,
             transposed,
-            iterations: [1, 3][digit(2)],
+            iterations: [1, 3, 0, 4, 2, 5][digit(6)],
+            stages: [3, 2, 4, 1][digit(4)],
+            adds: digit(2) == 1,
             chained,
             warps: [4, 8][digit(2)],
         }
@@ -106,10 +113,16 @@ impl Case {
 
     fn text(&self) -> String {
         let [m, n, k] = self.shape;
-        let (of, to, iterations) = (self.element, self.result(), self.iterations);
+        let (of, to) = (self.element, self.result());
         let zero = if to == "i32" { "0" } else { "0.0" };
         let sum = format!("tensor<{m}x{n}x{to}>");
-        let (first, second) = (self.factor(0, "a", m * k / 2), self.factor(1, "b", 16));
+        let (first, second) = (self.factor(0, "a", m * k / 4), self.factor(1, "b", 16));
+        // What is chained begins anew.
+        let start = if self.adds && !self.chained {
+            "%acc"
+        } else {
+            "%z"
+        };
         let precision = "{maxNumImpreciseAcc = 1073741824 : i32}";
         let after = if self.chained {
             format!(
@@ -117,6 +130,8 @@ impl Case {
                  %e = tt.dot %h, %b, %z : tensor<{m}x{n}xf16> * tensor<{k}x{n}xf16> -> {sum}
                  %f = arith.addf %e, %acc : {sum}\n"
             )
+        } else if self.adds {
+            format!("%f = arith.select %always, %d, %acc : {sum}\n")
         } else if to == "i32" {
             format!("%f = arith.addi %d, %acc : {sum}\n")
         } else {
@@ -124,14 +139,14 @@ impl Case {
         };
         format!(
             "module {{
-             tt.func public @product(%from0: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %from1: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %to: !tt.ptr<{to}> {{tt.divisibility = 16 : i32}}) {{
+             tt.func public @product(%from0: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %from1: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %to: !tt.ptr<{to}> {{tt.divisibility = 16 : i32}}, %most: i32) {{
              %z = arith.constant dense<{zero}> : {sum}
              %least = arith.constant 0 : i32
              %step = arith.constant 1 : i32
-             %most = arith.constant {iterations} : i32
+             %always = arith.constant true
              %y = scf.for %i = %least to %most step %step iter_args(%acc = %z) -> ({sum}) : i32 {{
              {first}{second}
-             %d = tt.dot %a, %b, %z {precision} : tensor<{m}x{k}x{of}> * tensor<{k}x{n}x{of}> -> {sum}
+             %d = tt.dot %a, %b, {start} {precision} : tensor<{m}x{k}x{of}> * tensor<{k}x{n}x{of}> -> {sum}
              {after}
              scf.yield %f : {sum}
              }}
@@ -164,9 +179,10 @@ impl Case {
             )
         };
         vec![
-            numbers(2 * m * k),
-            numbers(k * n + 32),
+            numbers(2 * m * k + m * k / 4),
+            numbers(k * n + 80),
             Argument::Buffer(vec![0; 4 * m * n]),
+            Argument::Int(self.iterations as i64),
         ]
     }
 }
@@ -194,6 +210,7 @@ fn check(case: Case, target: &str) -> Result<bool> {
 
     let mut options = Options::new(target);
     options.num_warps = Some(case.warps);
+    options.num_stages = case.stages;
     let laid_out = Compiler::new(options.clone()).compile(&source, ArtifactKind::Ttgir)?;
     let compiled = Compiler::new(options).compile(&source, ArtifactKind::Llvm);
     let compiled = compiled.with_context(|| format!("{case:?}\n{text}"))?;

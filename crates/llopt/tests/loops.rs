@@ -6,15 +6,17 @@ use std::fmt::Write;
 use llopt::sim::reference::Limits;
 use llopt::sim::{Argument, Launch};
 use llopt::{Source, run_reference};
-use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_dialects::tt::{LoadOp, StoreOp};
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_transforms::loops::induction::Numbers;
+use llopt_transforms::loops::pipeline::Staged;
 use llopt_transforms::loops::view::For;
-use llopt_transforms::loops::{carried, motion, peel, rotate, unroll};
+use llopt_transforms::loops::{carried, motion, peel, pipeline, rotate, unroll};
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Module, OperationRef};
+use melior::ir::{Module, OperationRef, Value};
 
 /// Words of the buffer that programs read and write.
 const WORDS: usize = 64;
@@ -342,7 +344,6 @@ fn a_part_is_computed_one_iteration_ahead() {
                     && operation.is_speculatable()
                     && operation.region_refs().len() == 0
                     && operation.operand_values().all(|value| {
-                        use llopt_mlir::ir::ValueExt;
                         of.is_outside(value)
                             || value
                                 .defining_op()
@@ -406,4 +407,139 @@ fn what_one_branch_uses_sinks_into_it() {
             .filter(|&operation| motion::sink_into_branch(operation))
             .count()
     });
+}
+
+/// Puts a condition on a load or a store.
+fn mask<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    operation: OperationRef<'c, 'a>,
+    condition: Value<'c, 'a>,
+) -> OperationRef<'c, 'a> {
+    let location = operation.loc();
+    if let Some(load) = LoadOp::of(operation) {
+        let masked = LoadOp::infer(
+            location,
+            load.ptr(),
+            Some(condition),
+            load.other(),
+            &load.boundary_check(),
+            load.padding(),
+            load.cache(),
+            load.evict(),
+            load.is_volatile(),
+        );
+        return rewriter.replace_with(operation, masked.expect("a load of the same type"));
+    }
+    let store = StoreOp::of(operation).expect("only loads and stores are ahead");
+    let masked = StoreOp::build(
+        location,
+        store.ptr(),
+        store.value(),
+        Some(condition),
+        &store.boundary_check(),
+        store.cache(),
+        store.evict(),
+    );
+    rewriter.replace_with(operation, masked)
+}
+
+/// Stages for the operations of a loop: all that touch memory are in one, everything else in one that is at least
+/// that of its operands.
+fn stages<'c: 'a, 'a>(of: For<'c, 'a>, random: &mut Random, count: usize) -> Vec<Staged<'c, 'a>> {
+    let operations = of.operations();
+    let touches = |operation: &OperationRef<'c, 'a>| !operation.is_memory_effect_free();
+    let is_simple = |operation: &OperationRef<'c, 'a>| operation.region_refs().len() == 0;
+    let memory = match operations.iter().filter(|op| touches(op)).all(is_simple) {
+        true => random.below(count),
+        false => count - 1,
+    };
+    let mut staged: Vec<Staged> = Vec::new();
+    for operation in operations {
+        let mut stage = random.below(count);
+        operation.for_each_op(Walk::PreOrder, |inner| {
+            for value in inner.operand_values() {
+                let maker = staged
+                    .iter()
+                    .find(|staged| value.defining_op() == Some(staged.operation));
+                stage = stage.max(maker.map_or(0, |maker| maker.stage));
+            }
+        });
+        if touches(&operation) {
+            stage = memory;
+        }
+        staged.push(Staged { operation, stage });
+    }
+    if random.below(2) == 0 {
+        staged.sort_by_key(|staged| std::cmp::Reverse(staged.stage));
+    }
+    staged
+}
+
+#[test]
+fn iterations_overlap() {
+    for count in 1..5 {
+        let random = std::cell::RefCell::new(Random(count as u64));
+        check(PROGRAMS / 2, |rewriter, of| {
+            let mut random = random.borrow_mut();
+            for _ in 0..8 {
+                let order = stages(of, &mut random, count);
+                if pipeline::pipeline(rewriter, of, &order, count, mask).is_ok() {
+                    return 1;
+                }
+            }
+            0
+        });
+    }
+}
+
+#[test]
+fn the_last_numbers_of_a_type_overlap_too() {
+    for (lower, upper, step) in [
+        (2_147_483_527, 2_147_483_607, 40),
+        (-2_147_483_648, 2_147_483_647, 1_431_655_765),
+        (-2_147_483_648, -2_147_483_647, 1_073_741_824),
+        (5, 5, 2_147_483_647),
+        (-2_147_483_648, 1_073_741_824, 1_073_741_824),
+    ] {
+        for bounds in ["constants", "values"] {
+            let head = match bounds {
+                "constants" => format!(
+                    "%l = arith.constant {lower} : i32\n%u = arith.constant {upper} : i32\n%s = arith.constant {step} : i32\n"
+                ),
+                _ => "%z = arith.constant 0 : i32\n%l = arith.addi %a, %z : i32\n\
+                      %u = arith.addi %b, %z : i32\n%s = arith.addi %c, %z : i32\n"
+                    .to_owned(),
+            };
+            let text = format!(
+                "module {{\n  tt.func public @kernel(%memory: !tt.ptr<i32>, %a: i32, %b: i32, %c: i32) {{\n{head}\
+                 %one = arith.constant 1 : i32\n%none = arith.constant 0 : i32\n\
+                 %n = scf.for %i = %l to %u step %s iter_args(%x = %none) -> (i32) : i32 {{\n\
+                 %p = tt.addptr %memory, %x : !tt.ptr<i32>, i32\ntt.store %p, %i : !tt.ptr<i32>\n\
+                 %y = arith.addi %x, %one : i32\nscf.yield %y : i32\n}}\n\
+                 tt.store %memory, %n : !tt.ptr<i32>\ntt.return\n}}\n}}\n"
+            );
+            let context = context();
+            let module =
+                llopt_mlir::parse_module(&context, text.as_bytes(), "program").expect("valid");
+            let mut rewriter = Rewriter::new(&context);
+            for of in loops(&module) {
+                let order: Vec<Staged> = of
+                    .operations()
+                    .into_iter()
+                    .map(|operation| Staged {
+                        operation,
+                        stage: 0,
+                    })
+                    .collect();
+                assert!(pipeline::pipeline(&mut rewriter, of, &order, 4, mask).is_ok());
+            }
+            assert!(module.as_operation().verify());
+            let overlapping = module.as_operation().to_string();
+            let arguments = [lower, upper, step];
+            assert!(
+                run(&text, arguments) == run(&overlapping, arguments),
+                "{overlapping}"
+            );
+        }
+    }
 }

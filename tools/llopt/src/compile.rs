@@ -61,8 +61,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
 
-    /// Depth of software pipelines, for the metadata only: no pass pipelines loops yet
-    /// [default: 3 for cuda, 2 for hip]
+    /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
+    /// as they are [default: 3 for cuda, 2 for hip]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_stages: Option<u32>,
 

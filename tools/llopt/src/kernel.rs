@@ -25,6 +25,11 @@ pub struct Kernel {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
 
+    /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
+    /// as they are [default: 3 for cuda, 2 for hip]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    num_stages: Option<u32>,
+
     #[command(flatten)]
     plans: Plans,
 }
@@ -38,6 +43,7 @@ impl Kernel {
         let (name, contents) = input::read(&self.input)?;
         let mut options = Options::new(self.target);
         options.num_warps = self.num_warps;
+        options.num_stages = self.num_stages.unwrap_or(options.num_stages);
         self.plans.ask(&mut options);
         bounds.limit(&mut options);
         Ok((Source::new(name, contents), options))

@@ -85,6 +85,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
 
+    /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
+    /// as they are [default: 3 for cuda, 2 for hip]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    num_stages: Option<u32>,
+
     /// Bytes of dynamic shared memory [default: what the compiled kernel needs; all there is for LLVM IR]
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
@@ -580,6 +585,7 @@ fn compile(
 ) -> Result<Kernel> {
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
+    options.num_stages = arguments.num_stages.unwrap_or(options.num_stages);
     arguments.plans.ask(&mut options);
     bounds.limit(&mut options);
     options.optimize = !arguments.no_optimize;

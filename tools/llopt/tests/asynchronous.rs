@@ -58,6 +58,30 @@ fn accesses_through_descriptors_of_the_host_become_copies() {
     );
 }
 
+/// Small whole numbers in half precision, whose products add exactly.
+fn digits(shape: &[usize]) -> Vec<u8> {
+    npy("<f2", shape, |i| {
+        [0u16, 0x3c00, 0x4000, 0xc000, 0x4200][i * 7 % 5]
+            .to_le_bytes()
+            .to_vec()
+    })
+}
+
+#[test]
+fn blocks_are_copied_iterations_ahead() {
+    // None, one, fewer than there are stages, and more than there are buffers.
+    for count in 0..6 {
+        let files = [
+            ("x.npy", digits(&[64, 320])),
+            ("y.npy", digits(&[320, 64])),
+            ("o.npy", singles(&[64, 64])),
+        ];
+        let arguments = format!("desc:x.npy,desc:y.npy,desc:o.npy,{count}");
+        let kernel = data("pipelined_blocks.ttir");
+        agree(&kernel, "cuda:90", "1", &arguments, &files);
+    }
+}
+
 #[test]
 fn descriptors_made_on_the_device() {
     let files = [("x.npy", singles(&[70, 96])), ("o.npy", singles(&[70, 96]))];

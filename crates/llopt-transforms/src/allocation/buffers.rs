@@ -136,6 +136,22 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             .collect()
     }
 
+    /// The bytes that are in use at the same time as an operation and what is in it, those of some operations left out.
+    pub(crate) fn bytes_during(
+        &self,
+        of: OperationRef<'c, 'a>,
+        but: &[OperationRef<'c, 'a>],
+    ) -> u64 {
+        let points = &self.program.points;
+        let is_inside = |number: usize| points[number].operation.is_within(of);
+        self.list
+            .iter()
+            .filter(|buffer| !but.contains(&buffer.operation))
+            .filter(|buffer| buffer.live.clone().any(is_inside))
+            .map(|buffer| buffer.bytes.next_multiple_of(buffer.alignment))
+            .sum()
+    }
+
     /// The buffers that a value may be a view of.
     pub(crate) fn viewed(&self, value: Value<'_, '_>) -> impl Iterator<Item = usize> + '_ {
         self.views.get(&key(value)).into_iter().flatten().copied()

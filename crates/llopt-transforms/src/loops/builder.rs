@@ -8,12 +8,12 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Type, Value, ValueLike};
 
 /// Why an operation of `arith` or `scf` can always be made.
-pub(super) const IN_CONTEXT: &str = "the dialects arith and scf are loaded";
+pub(crate) const IN_CONTEXT: &str = "the dialects arith and scf are loaded";
 
 /// Makes operations at one location.
-pub(super) struct Arithmetic<'r, 'c, 'a> {
-    pub(super) rewriter: &'r mut Rewriter<'c, 'a>,
-    pub(super) location: Location<'c>,
+pub(crate) struct Arithmetic<'r, 'c, 'a> {
+    pub(crate) rewriter: &'r mut Rewriter<'c, 'a>,
+    pub(crate) location: Location<'c>,
 }
 
 impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
@@ -32,7 +32,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         made.result_value(0).expect("it has one result")
     }
 
-    pub(super) fn constant(&mut self, r#type: Type<'c>, value: i64) -> Value<'c, 'a> {
+    pub(crate) fn constant(&mut self, r#type: Type<'c>, value: i64) -> Value<'c, 'a> {
         let value = attr::integer(r#type, value);
         self.make(arith::ConstantOp::NAME, &[], r#type, &[("value", value)])
     }
@@ -41,24 +41,24 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.make(name, &[x, y], x.r#type(), &[])
     }
 
-    pub(super) fn add(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+    pub(crate) fn add(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::AddIOp::NAME, x, y)
     }
 
-    pub(super) fn subtract(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+    pub(crate) fn subtract(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::SubIOp::NAME, x, y)
     }
 
-    pub(super) fn multiply(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+    pub(crate) fn multiply(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::MulIOp::NAME, x, y)
     }
 
     /// The quotient of numbers without a sign.
-    pub(super) fn divide(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+    pub(crate) fn divide(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::DivUIOp::NAME, x, y)
     }
 
-    pub(super) fn select(
+    pub(crate) fn select(
         &mut self,
         condition: Value<'c, 'a>,
         x: Value<'c, 'a>,
@@ -67,8 +67,14 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.make(arith::SelectOp::NAME, &[condition, x, y], x.r#type(), &[])
     }
 
+    /// The condition that never holds.
+    pub(crate) fn never(&mut self) -> Value<'c, 'a> {
+        let truth = IntegerType::new(self.rewriter.context(), 1).into();
+        self.constant(truth, 0)
+    }
+
     /// Whether one number is below another.
-    pub(super) fn is_below(
+    pub(crate) fn is_below(
         &mut self,
         x: Value<'c, 'a>,
         y: Value<'c, 'a>,
@@ -91,7 +97,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
 }
 
 /// Ends a block.
-pub(super) fn yield_values<'c: 'a, 'a>(
+pub(crate) fn yield_values<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     location: Location<'c>,
     values: &[Value<'c, 'a>],

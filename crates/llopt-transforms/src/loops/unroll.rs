@@ -14,7 +14,7 @@ use super::view::For;
 /// How often the body of a loop is wanted in one iteration.
 const FACTOR: &str = "tt.loop_unroll_factor";
 /// In how many stages a loop is pipelined.
-const STAGES: &str = "tt.num_stages";
+pub(crate) const STAGES: &str = "tt.num_stages";
 
 /// Unrolls loops as often as they say.
 pub static UNROLL: PassSpec = PassSpec {

@@ -10,6 +10,7 @@ mod text;
 pub use plan::PlanJson;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
+pub use crate::loop_schedules::{LateLoad, LoopSchedule, Stages};
 
 use llopt_codegen::llvm::machine;
 use llopt_codegen::walk::decision::{
@@ -19,7 +20,7 @@ use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
 use crate::contain::contained_within;
-use crate::{Error, Options, Source, Timings, compiler, input, session};
+use crate::{Error, Options, Source, Timings, compiler, input, loop_schedules, session};
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,6 +37,8 @@ pub struct Explanation {
     pub shared_bytes: u32,
     /// What the layouts cost, if the kernel came without.
     pub layouts: Option<ChosenLayouts>,
+    /// What became of loops with products, if the kernel came without layouts.
+    pub loops: Vec<LoopSchedule>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -133,6 +136,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let module = input::read(&context, &source, &options)?;
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
+        let loops = loop_schedules::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
@@ -143,6 +147,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             warp_size: lowered.metadata.warp_size,
             shared_bytes: lowered.metadata.shared,
             layouts,
+            loops,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })

@@ -5,7 +5,9 @@ use std::fmt::{self, Write as _};
 use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
-use super::{Access, ChosenLayouts, End, Explained, Explanation, Kind, Op, PlanJson, Width};
+use super::{
+    Access, ChosenLayouts, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Width,
+};
 
 impl fmt::Display for Explanation {
     /// A head line, then a paragraph for each decision: the op and its line, what was decided, why it is
@@ -25,6 +27,9 @@ impl fmt::Display for Explanation {
         )?;
         if let Some(layouts) = &self.layouts {
             write!(f, "{layouts}")?;
+        }
+        for of in &self.loops {
+            write!(f, "{of}")?;
         }
         for one in &self.decisions {
             write!(f, "\n{one}")?;
@@ -55,6 +60,39 @@ impl fmt::Display for ChosenLayouts {
                 f,
                 "  converts   from {} ({}) to {} ({}) for {:.0} cycles; {removal}",
                 from.op, from.location, to.op, to.location, left.cost
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for LoopSchedule {
+    /// How the loop is pipelined or why it is not, and a line for each load that stays where it was.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let location = &self.location;
+        match (&self.pipeline, &self.reason) {
+            (Some(of), _) => {
+                write!(f, "Loop ({location}) is pipelined in {} stages", of.stages)?;
+                if of.stages < of.wanted {
+                    write!(f, " ({} do not fit into shared memory)", of.wanted)?;
+                }
+                writeln!(
+                    f,
+                    ": {} copies and {} loads through registers, {} buffers for each, {} bytes; {} products run on \
+                     into the next iteration.",
+                    of.copies, of.through_registers, of.buffers, of.bytes, of.running_products
+                )?;
+            }
+            (None, reason) => {
+                let reason = reason.as_deref().unwrap_or_default();
+                writeln!(f, "Loop ({location}) is not pipelined: {reason}.")?;
+            }
+        }
+        for late in &self.late {
+            writeln!(
+                f,
+                "  stays      the load ({}): {}",
+                late.location, late.reason
             )?;
         }
         Ok(())

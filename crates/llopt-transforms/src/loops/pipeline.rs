@@ -1,0 +1,461 @@
+//! Iterations that overlap: a body cut into stages, of which a loop runs one of each at a time.
+//!
+//! # The objects
+//!
+//! Each operation of the body has a *stage* `s` below the number of stages `S`, and a place in an order. The pipelined
+//! loop runs as often as the old one. In its iteration `i` an operation of stage `s` does what it did in iteration
+//! `i + S - 1 - s`: those of the last stage are on time, those of earlier stages are ahead by their *lead*
+//! `S - 1 - s`. Before the loop, round `p` of the prologue runs what iteration `p - s` has in stage `s`, for all
+//! stages up to `p`. There is no epilogue: what is ahead of the last iteration is *guarded*, by a condition that the
+//! caller knows how to put on an operation with effects. Operations without effects are computed for nothing.
+//!
+//! # The laws
+//!
+//! Let a value be looked up for an operation with lead `d`.
+//!
+//! - A result of an operation with lead `e` is that of this iteration if `e = d`, the operation then has to come
+//!   before; one of `e - d` iterations ago if `e > d`, and is carried for so long; and does not exist yet if `e < d`.
+//! - A carried value of the old loop is for `d > 0` what the iteration before yields: the yielded value, looked up with
+//!   lead `d - 1`. For `d = 0` it is carried on.
+//!
+//! So all that a pipelined loop carries are pairs of a value and a lead, a *slot*: what the value is in the iteration
+//! that is so far ahead. The next content of a slot is its value with one more lead. What slots have at first is
+//! known from the prologue.
+//!
+//! Whether there is an iteration that is ahead by `d` is asked as `upper - number > d * step`, without signs, where the
+//! left side is the distance between numbers of the type, the first below the second: nothing overflows there, and
+//! where the right side would, there is none.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, Type, Value, ValueLike};
+
+use super::builder::{Arithmetic, yield_values};
+use super::clone::Mapping;
+use super::induction::{self, Numbers};
+use super::view::For;
+
+/// An operation of the body, and its stage.
+#[derive(Clone, Copy)]
+pub struct Staged<'c, 'a> {
+    /// The operation.
+    pub operation: OperationRef<'c, 'a>,
+    /// Its stage.
+    pub stage: usize,
+}
+
+/// Why there is no such pipeline: an operation that uses what is not there yet.
+#[derive(Clone, Copy)]
+pub struct Early<'c, 'a> {
+    /// The operation.
+    pub operation: OperationRef<'c, 'a>,
+}
+
+/// Where a value comes from in the pipelined loop.
+#[derive(Clone, Copy, PartialEq)]
+enum Source<'c, 'a> {
+    /// It is the same everywhere.
+    Outside(Value<'c, 'a>),
+    /// The number of an iteration ahead.
+    Number(usize),
+    /// A result that was computed in this iteration of the pipelined loop.
+    Current(Value<'c, 'a>),
+    /// What a slot has: the value, and its lead.
+    Slot(Value<'c, 'a>, usize),
+}
+
+type Key = *const c_void;
+
+fn key(value: Value<'_, '_>) -> Key {
+    value.to_raw().ptr
+}
+
+/// What is known of the old loop.
+struct Plan<'p, 'c, 'a> {
+    of: For<'c, 'a>,
+    order: &'p [Staged<'c, 'a>],
+    stages: usize,
+    yielded: Vec<Value<'c, 'a>>,
+    /// Where in the order the operation of a result is.
+    places: HashMap<Key, usize>,
+}
+
+impl<'c: 'a, 'a> Plan<'_, 'c, 'a> {
+    fn lead(&self, place: usize) -> usize {
+        self.stages - 1 - self.order[place].stage
+    }
+
+    /// Which of the carried values a value is.
+    fn carried(&self, value: Value<'c, 'a>) -> Option<usize> {
+        let (block, index) = value.argument_of()?;
+        (block == self.of.body()).then_some(index)?.checked_sub(1)
+    }
+
+    /// Where a value with a lead comes from; `None` if it is not there before a place of the order.
+    fn source(&self, value: Value<'c, 'a>, lead: usize, before: usize) -> Option<Source<'c, 'a>> {
+        if self.of.is_outside(value) {
+            return Some(Source::Outside(value));
+        }
+        if value == self.of.number() {
+            return Some(Source::Number(lead));
+        }
+        if let Some(index) = self.carried(value) {
+            return match lead.checked_sub(1) {
+                Some(less) => self.source(self.yielded[index], less, before),
+                None => Some(Source::Slot(value, 0)),
+            };
+        }
+        let &place = self.places.get(&key(value))?;
+        match self.lead(place).cmp(&lead) {
+            std::cmp::Ordering::Greater => Some(Source::Slot(value, lead)),
+            std::cmp::Ordering::Equal if place < before => Some(Source::Current(value)),
+            _ => None,
+        }
+    }
+
+    /// The operands of an operation and of those in it that it does not make itself.
+    fn operands(operation: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
+        let mut operands = Vec::new();
+        operation.for_each_op(Walk::PreOrder, |inner| {
+            for value in inner.operand_values() {
+                let block = ValueExt::parent_block(value);
+                let owner = block.and_then(|block| melior::ir::BlockLike::parent_operation(&block));
+                let is_own = owner.is_some_and(|owner| owner.is_within(operation));
+                if !is_own && !operands.contains(&value) {
+                    operands.push(value);
+                }
+            }
+        });
+        operands
+    }
+
+    /// All slots: those that operations read, those that results are, and those that these take their content from.
+    fn slots(&self) -> Result<Vec<(Value<'c, 'a>, usize)>, Early<'c, 'a>> {
+        let end = self.order.len();
+        let mut slots: Vec<(Value, usize)> = Vec::new();
+        let add = |slots: &mut Vec<(Value<'c, 'a>, usize)>, source: Source<'c, 'a>| {
+            if let Source::Slot(value, lead) = source
+                && !slots.contains(&(value, lead))
+            {
+                slots.push((value, lead));
+            }
+        };
+        for (argument, result) in self.of.carried().into_iter().zip(self.of.results()) {
+            if result.has_uses() {
+                add(&mut slots, Source::Slot(argument, 0));
+            }
+        }
+        for (place, staged) in self.order.iter().enumerate() {
+            for value in Self::operands(staged.operation) {
+                let source = self.source(value, self.lead(place), place);
+                let operation = staged.operation;
+                add(&mut slots, source.ok_or(Early { operation })?);
+            }
+        }
+        let mut next = 0;
+        while let Some(&(value, lead)) = slots.get(next) {
+            let operation = value.defining_op().unwrap_or(self.of.terminator());
+            let source = self.source(value, lead + 1, end);
+            add(&mut slots, source.ok_or(Early { operation })?);
+            next += 1;
+        }
+        Ok(slots)
+    }
+}
+
+/// Values of single iterations, before the loop.
+struct Prologue<'p, 'c, 'a> {
+    plan: &'p Plan<'p, 'c, 'a>,
+    numbers: Vec<Value<'c, 'a>>,
+    results: HashMap<(Key, usize), Value<'c, 'a>>,
+}
+
+impl<'c: 'a, 'a> Prologue<'_, 'c, 'a> {
+    fn value(&self, value: Value<'c, 'a>, iteration: usize) -> Option<Value<'c, 'a>> {
+        let plan = self.plan;
+        if plan.of.is_outside(value) {
+            return Some(value);
+        }
+        if value == plan.of.number() {
+            return self.numbers.get(iteration).copied();
+        }
+        match (plan.carried(value), iteration.checked_sub(1)) {
+            (Some(index), Some(before)) => self.value(plan.yielded[index], before),
+            (Some(index), None) => Some(plan.of.initial()[index]),
+            (None, _) => self.results.get(&(key(value), iteration)).copied(),
+        }
+    }
+}
+
+/// Conditions for iterations that are ahead.
+struct Ahead<'c, 'a> {
+    /// The distance to the iteration so far ahead; `None` if the type has no such distance.
+    distances: Vec<Option<Value<'c, 'a>>>,
+    /// How many iterations there are, if that is known.
+    count: Option<u64>,
+}
+
+impl<'c: 'a, 'a> Ahead<'c, 'a> {
+    /// Computes distances up to a lead, before the loop.
+    fn new(arithmetic: &mut Arithmetic<'_, 'c, 'a>, of: For<'c, 'a>, most: usize) -> Self {
+        let (step, r#type) = (of.step(), of.step().r#type());
+        let known = induction::constant(step);
+        let mut distances = vec![Some(arithmetic.constant(r#type, 0))];
+        for lead in 1..=most {
+            let distance = match known {
+                Some(step) => {
+                    let whole = u128::from(step.unsigned_abs()) * lead as u128;
+                    let bits = bits(r#type);
+                    // As a number with a sign, of the same bits.
+                    let unused = 64 - bits;
+                    let signed = (whole as i64).wrapping_shl(unused).wrapping_shr(unused);
+                    (whole < 1 << bits).then(|| arithmetic.constant(r#type, signed))
+                }
+                None => {
+                    // The largest of all numbers stands for those beyond.
+                    let before = distances[lead - 1].expect("each has a value");
+                    let sum = arithmetic.add(before, step);
+                    let wraps = arithmetic.is_below(sum, before, true);
+                    let largest = arithmetic.constant(r#type, -1);
+                    Some(arithmetic.select(wraps, largest, sum))
+                }
+            };
+            distances.push(distance);
+        }
+        let count = Numbers::of(of).map(Numbers::count);
+        Self { distances, count }
+    }
+
+    /// Whether there is an iteration so far ahead of a number with so much left.
+    fn condition(
+        &self,
+        arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+        lead: usize,
+        left: Value<'c, 'a>,
+    ) -> Value<'c, 'a> {
+        match self.distances[lead] {
+            Some(distance) => arithmetic.is_below(distance, left, true),
+            None => arithmetic.never(),
+        }
+    }
+}
+
+fn bits(r#type: Type<'_>) -> u32 {
+    r#type.bit_width().unwrap_or(64).min(64)
+}
+
+/// Pipelines a loop by stages of its operations, given in the order in which they are to run. `guard` puts a condition
+/// on a copy of an operation with effects that may be ahead of the last iteration, and answers what stands there then.
+/// The rewriter is before the copy meanwhile.
+///
+/// Requires: each operation of the body is in the order once. One that is ahead and has effects can be guarded; one
+/// without may be executed for an iteration that there is not.
+///
+/// # Errors
+/// An operation would use what is not there yet; nothing has been done.
+pub fn pipeline<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    order: &[Staged<'c, 'a>],
+    stages: usize,
+    mut guard: impl FnMut(
+        &mut Rewriter<'c, 'a>,
+        OperationRef<'c, 'a>,
+        Value<'c, 'a>,
+    ) -> OperationRef<'c, 'a>,
+) -> Result<For<'c, 'a>, Early<'c, 'a>> {
+    let mut places = HashMap::new();
+    for (place, staged) in order.iter().enumerate() {
+        for result in staged.operation.result_values() {
+            places.insert(key(result), place);
+        }
+    }
+    let plan = Plan {
+        of,
+        order,
+        stages,
+        yielded: of.yielded(),
+        places,
+    };
+    let slots = plan.slots()?;
+    let location = of.operation().loc();
+    let (lower, upper, step) = (of.lower(), of.upper(), of.step());
+    let has_effects: Vec<bool> = order
+        .iter()
+        .map(|staged| !staged.operation.is_memory_effect_free())
+        .collect();
+
+    // The prologue.
+    rewriter.set_before(of.operation());
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let mut numbers = vec![lower];
+    for _ in 1..stages {
+        let last = numbers[numbers.len() - 1];
+        let next = match (induction::constant(last), induction::constant(step)) {
+            (Some(last), Some(step)) => {
+                arithmetic.constant(lower.r#type(), last.wrapping_add(step))
+            }
+            _ => arithmetic.add(last, step),
+        };
+        numbers.push(next);
+    }
+    let ahead = Ahead::new(&mut arithmetic, of, stages - 1);
+    let mut conditions: Vec<Option<Value>> = Vec::new();
+    if ahead.count.is_none() {
+        let runs = arithmetic.is_below(lower, upper, of.is_unsigned());
+        let all = arithmetic.subtract(upper, lower);
+        let nothing = arithmetic.constant(lower.r#type(), 0);
+        let left = arithmetic.select(runs, all, nothing);
+        conditions.push(Some(runs));
+        for lead in 1..stages {
+            conditions.push(Some(ahead.condition(&mut arithmetic, lead, left)));
+        }
+    }
+    let mut prologue = Prologue {
+        plan: &plan,
+        numbers,
+        results: HashMap::new(),
+    };
+    for round in 0..stages - 1 {
+        for (place, staged) in order.iter().enumerate() {
+            let Some(iteration) = round.checked_sub(staged.stage) else {
+                continue;
+            };
+            let operation = staged.operation;
+            let mut mapping = Mapping::new();
+            for value in Plan::operands(operation) {
+                // What the loop has, the prologue has, by the laws.
+                let known = prologue.value(value, iteration);
+                mapping.map(value, known.expect("it was computed before"));
+            }
+            let mut copy = mapping.copy(rewriter, operation);
+            if has_effects[place] {
+                let condition = match ahead.count {
+                    Some(count) if iteration as u64 >= count => {
+                        let condition = rewriter.at(|rewriter| {
+                            rewriter.set_before(copy);
+                            Arithmetic { rewriter, location }.never()
+                        });
+                        Some(condition)
+                    }
+                    Some(_) => None,
+                    None => conditions[iteration],
+                };
+                if let Some(condition) = condition {
+                    copy = guarded(rewriter, &mut guard, copy, condition);
+                }
+            }
+            for (from, to) in operation.result_values().zip(copy.result_values()) {
+                prologue.results.insert((key(from), iteration), to);
+            }
+        }
+    }
+    let initial: Vec<Value> = slots
+        .iter()
+        .map(|&(value, lead)| prologue.value(value, lead).expect("it was computed before"))
+        .collect();
+
+    // The loop.
+    let attributes = of.operation().attrs();
+    let new = For::build(
+        rewriter,
+        location,
+        [lower, upper, step],
+        &initial,
+        &attributes,
+    );
+    rewriter.set_to_end(new.body());
+    let carried = new.carried();
+    let mut current: HashMap<Key, Value> = HashMap::new();
+    let mut numbers: HashMap<usize, Value> = HashMap::from([(0, new.number())]);
+    let mut conditions: HashMap<usize, Value> = HashMap::new();
+    let mut left = None;
+    let mut value_of = |rewriter: &mut Rewriter<'c, 'a>,
+                        current: &HashMap<Key, Value<'c, 'a>>,
+                        source: Source<'c, 'a>| match source {
+        Source::Outside(value) => value,
+        Source::Current(value) => current[&key(value)],
+        Source::Slot(value, lead) => {
+            let slot = slots.iter().position(|slot| *slot == (value, lead));
+            carried[slot.expect("all slots are known")]
+        }
+        Source::Number(lead) => *numbers.entry(lead).or_insert_with(|| {
+            let mut arithmetic = Arithmetic { rewriter, location };
+            let distance = match induction::constant(step) {
+                Some(step) => {
+                    let distance = step.wrapping_mul(lead as i64);
+                    arithmetic.constant(lower.r#type(), distance)
+                }
+                None => {
+                    let count = arithmetic.constant(lower.r#type(), lead as i64);
+                    arithmetic.multiply(step, count)
+                }
+            };
+            arithmetic.add(new.number(), distance)
+        }),
+    };
+    for (place, staged) in order.iter().enumerate() {
+        let (operation, lead) = (staged.operation, plan.lead(place));
+        let mut mapping = Mapping::new();
+        for value in Plan::operands(operation) {
+            let source = plan.source(value, lead, place);
+            let source = source.expect("slots were found for all");
+            let known = value_of(rewriter, &current, source);
+            mapping.map(value, known);
+        }
+        let condition = (has_effects[place] && lead > 0).then(|| {
+            *conditions.entry(lead).or_insert_with(|| {
+                let mut arithmetic = Arithmetic { rewriter, location };
+                let left = *left.get_or_insert_with(|| arithmetic.subtract(upper, new.number()));
+                ahead.condition(&mut arithmetic, lead, left)
+            })
+        });
+        let mut copy = mapping.copy(rewriter, operation);
+        if let Some(condition) = condition {
+            copy = guarded(rewriter, &mut guard, copy, condition);
+        }
+        for (from, to) in operation.result_values().zip(copy.result_values()) {
+            current.insert(key(from), to);
+        }
+    }
+    let next: Vec<Value> = slots
+        .iter()
+        .map(|&(value, lead)| {
+            let source = plan.source(value, lead + 1, order.len());
+            value_of(
+                rewriter,
+                &current,
+                source.expect("slots were found for all"),
+            )
+        })
+        .collect();
+    yield_values(rewriter, location, &next);
+
+    for (argument, result) in of.carried().into_iter().zip(of.results()) {
+        if let Some(slot) = slots.iter().position(|slot| *slot == (argument, 0)) {
+            result.replace_all_uses(new.results()[slot]);
+        }
+    }
+    of.operation().erase();
+    rewriter.set_after(new.operation());
+    Ok(new)
+}
+
+fn guarded<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    guard: &mut impl FnMut(
+        &mut Rewriter<'c, 'a>,
+        OperationRef<'c, 'a>,
+        Value<'c, 'a>,
+    ) -> OperationRef<'c, 'a>,
+    copy: OperationRef<'c, 'a>,
+    condition: Value<'c, 'a>,
+) -> OperationRef<'c, 'a> {
+    rewriter.set_before(copy);
+    let stands = guard(rewriter, copy, condition);
+    rewriter.set_after(stands);
+    stands
+}

@@ -1,0 +1,338 @@
+//! `--tritongpu-pipeline`: loops with products, in which loads of later iterations run beside the products of earlier
+//! ones.
+//!
+//! # What a loop becomes
+//!
+//! A product waits for its factors, and these come from global memory, which takes longer than the product. So
+//! the loads of an iteration are issued `S - 1` iterations ahead (`S` is the number of *stages*) into a *ring* of
+//! buffers in shared memory, of which each iteration uses the next:
+//!
+//! ```text
+//! for i = …                          ring of A, ring of B
+//!   a = load A[i]                    copies of iterations 0 … S - 2 are issued
+//!   b = load B[i]                    for i = …
+//!   sum = dot a, b, sum                wait for the copies of i
+//!                                      sum = dot ring A[i mod n], ring B[i mod n], sum
+//!                                      issue copies of i + S - 1, if there is such an iteration
+//! ```
+//!
+//! - *Copies* go to shared memory beside the program where the target has such an instruction, in groups: all that one
+//!   operation reads first. How many younger groups a wait leaves follows from the order (`waits`).
+//! - Where it has none, or a load is too narrow for one, *registers* are loaded before the products of an iteration and
+//!   stored behind them.
+//! - A product of a group of warps that only adds to a sum *runs on* into the next iteration, which waits for it
+//!   behind its own. Then rings have one buffer more.
+//!
+//! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
+//!
+//! # What is left alone
+//!
+//! A loop stays as it was where nothing would be gained or something could go wrong, and its account says why: no
+//! product, loops inside, loads whose addresses are loaded or depend on what cannot be executed ahead, stores to
+//! what is loaded (by the parameter that both come from), no room in shared memory.
+//!
+//! # The number of stages
+//!
+//! `tt.num_stages` of a loop, or else the option of the pass. If rings of so many do not fit beside what else is in
+//! shared memory during the loop, there are fewer.
+
+mod guard;
+mod loads;
+mod rewrite;
+mod ring;
+mod slice;
+mod waits;
+
+use std::collections::HashMap;
+
+use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
+use llopt_dialects::tables::module as launch;
+use llopt_dialects::tables::types::{Pointer, TensorDesc, element_or_self};
+use llopt_dialects::tt::FuncOp;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk};
+use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::plans::Plans;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use crate::allocation::{FunctionBuffers, plans_of};
+use crate::axis::AxisAnalysis;
+use crate::loops::unroll::STAGES;
+use crate::loops::view::For;
+use loads::Load;
+use rewrite::{Design, rewrite, running};
+use slice::Slice;
+
+/// Pipelines the loops of a module.
+pub static PIPELINE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["arith", "scf", "ttg", "ttng"],
+    options: &[PassOption {
+        name: "num-stages",
+        description: "in how many stages loops are pipelined that do not say so themselves",
+        kind: OptionKind::Int,
+        default: "3",
+    }],
+    ..PassSpec::new(
+        "tritongpu-pipeline",
+        "load the factors of products in a loop iterations ahead",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
+    let stages = run.integer("num-stages");
+    let stages = u32::try_from(stages)
+        .map_err(|_| Complaint::new(format!("num-stages is {stages}, not a number of stages")))?;
+    let plans = plans_of(module, run)?;
+    pipeline(module, stages, &plans);
+    Ok(())
+}
+
+/// What became of a loop with products.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopAccount {
+    /// `file:line:col` of the loop.
+    pub location: String,
+    /// What became of it, or why it was left alone.
+    pub outcome: Result<Pipelined, String>,
+    /// Loads that stay where they were: where each is, and why.
+    pub left: Vec<(String, String)>,
+}
+
+/// How a loop is pipelined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipelined {
+    /// The stages.
+    pub stages: u32,
+    /// The stages that were asked for.
+    pub wanted: u32,
+    /// Buffers of each ring.
+    pub slots: u32,
+    /// Bytes of all rings.
+    pub bytes: u64,
+    /// Loads that are copies beside the program.
+    pub copies: u32,
+    /// Loads that go through registers.
+    pub through_registers: u32,
+    /// Products that run on into the next iteration.
+    pub running: u32,
+}
+
+/// Pipelines the loops of a module that have products, in so many stages where they do not say themselves. Answers what
+/// became of each.
+pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec<LoopAccount> {
+    let mut loops = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        loops.extend(For::of(operation).filter(|of| has_products(*of)));
+    });
+    let blocks: Option<u32> = module.attr(launch::NUM_CTAS).and_then(AttributeExt::as_int);
+    let is_alone = blocks.unwrap_or(1) == 1;
+    loops
+        .into_iter()
+        .map(|of| {
+            let location = place(of.operation());
+            let mut left = Vec::new();
+            let outcome = match is_alone {
+                true => pipeline_loop(module, of, stages, plans, &mut left),
+                false => Err("buffers of clusters are not multiplied".to_owned()),
+            };
+            LoopAccount {
+                location,
+                outcome,
+                left,
+            }
+        })
+        .collect()
+}
+
+fn place(operation: OperationRef<'_, '_>) -> String {
+    use llopt_mlir::ir::LocationExt;
+    match operation.loc().file_position() {
+        Some((file, line, column)) => format!("{file}:{line}:{column}"),
+        None => String::new(),
+    }
+}
+
+/// Whether there is a product in a loop, however deep.
+fn has_products(of: For<'_, '_>) -> bool {
+    let mut found = false;
+    of.operation().for_each_op(Walk::PreOrder, |operation| {
+        found |= loads::is_product(operation);
+    });
+    found
+}
+
+fn pipeline_loop<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    of: For<'c, 'a>,
+    default: u32,
+    plans: &Plans,
+    left: &mut Vec<(String, String)>,
+) -> Result<Pipelined, String> {
+    let wanted = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+    let wanted: u32 = wanted.unwrap_or(default);
+    if wanted < 2 {
+        return Err(format!("num_stages is {wanted}"));
+    }
+    let mut has_loop = false;
+    of.operation().for_each_op(Walk::PreOrder, |operation| {
+        has_loop |= operation != of.operation() && is_loop(operation);
+    });
+    if has_loop {
+        return Err("there is a loop in it".to_owned());
+    }
+    let products = loads::products(of);
+    if products.is_empty() {
+        return Err("its products are in branches".to_owned());
+    }
+    let facts = AxisAnalysis::of(module);
+    let stored = stored_to(of);
+    let mut chosen: Vec<Load> = Vec::new();
+    for operation in loads::of_products(of, &products) {
+        let design = Load::of(of, operation, &facts, plans).and_then(|load| {
+            Slice::of(of, load.needs(), &[])?;
+            match &stored {
+                Err(reason) => Err(reason.clone()),
+                Ok(roots) if may_meet(parameter(load.address()), roots) => {
+                    Err("the loop may store to what it loads from".to_owned())
+                }
+                Ok(_) => Ok(load),
+            }
+        });
+        match design {
+            Ok(load) => chosen.push(load),
+            Err(reason) => left.push((place(operation), reason)),
+        }
+    }
+    if chosen.is_empty() {
+        return Err("no load of it can come earlier".to_owned());
+    }
+    let running = running(of, &chosen, &products);
+    let per_slot: u64 = chosen.iter().map(|load| load.bytes).sum();
+    let replaced: Vec<OperationRef> = chosen.iter().flat_map(Load::replaced).collect();
+    let others = others(of, &replaced, plans)?;
+    let room = u64::from(plans.target().shared_memory_limit()).saturating_sub(others);
+    let more = u64::from(!running.is_empty());
+    let most = (room / per_slot.max(1) + 1).saturating_sub(more);
+    let stages = u64::from(wanted).min(most);
+    if stages < 2 {
+        return Err(format!(
+            "two stages take {} bytes of shared memory, of which {room} are free",
+            per_slot * (1 + more)
+        ));
+    }
+    let design = Design {
+        of,
+        loads: chosen,
+        running,
+        stages: stages as usize,
+    };
+    let slots = design.slots() as u32;
+    let copies = design.loads.iter().filter(|load| load.is_copied());
+    let copies = copies.count() as u32;
+    let pipelined = Pipelined {
+        stages: stages as u32,
+        wanted,
+        slots,
+        bytes: per_slot * u64::from(slots),
+        copies,
+        through_registers: design.loads.len() as u32 - copies,
+        running: design.running.len() as u32,
+    };
+    let mut rewriter = Rewriter::new(of.operation().ctx());
+    let new = rewrite(&mut rewriter, design);
+    let new = new.ok_or("a value would be used before it is there")?;
+    new.operation().remove_attr(STAGES);
+    Ok(pipelined)
+}
+
+fn is_loop(operation: OperationRef<'_, '_>) -> bool {
+    use llopt_dialects::scf::{ForOp, WhileOp};
+    ForOp::of(operation).is_some() || WhileOp::of(operation).is_some()
+}
+
+/// Bytes of shared memory that are in use during a loop beside what rings take the place of.
+fn others(
+    of: For<'_, '_>,
+    replaced: &[OperationRef<'_, '_>],
+    plans: &Plans,
+) -> Result<u64, String> {
+    let mut function = of.operation();
+    while let Some(parent) = function
+        .parent_op()
+        .filter(|parent| parent.parent_op().is_some())
+    {
+        function = parent;
+    }
+    let buffers = FunctionBuffers::of(function, plans, &HashMap::new());
+    let buffers = buffers.map_err(|complaint| complaint.to_string())?;
+    Ok(buffers.bytes_during(of.operation(), replaced))
+}
+
+/// Whether what comes from one parameter may be what comes from others: the same, or one that is not known.
+fn may_meet<'c: 'a, 'a>(loaded: Option<Value<'c, 'a>>, stored: &[Option<Value<'c, 'a>>]) -> bool {
+    let is_apart = |of: &Option<Value<'c, 'a>>| of.is_some() && loaded.is_some() && *of != loaded;
+    !stored.iter().all(is_apart)
+}
+
+/// What a loop stores to: parameters, and `None` for what is not known.
+///
+/// # Errors
+/// An operation that may store anywhere.
+fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<'c, 'a>>>, String> {
+    let mut roots = Vec::new();
+    let mut unknown = None;
+    of.operation().for_each_op(Walk::PreOrder, |operation| {
+        let has_regions = operation.region_refs().len() > 0;
+        let Some(effects) = operation.effects() else {
+            if !has_regions {
+                unknown = Some(operation.name_str());
+            }
+            return;
+        };
+        for effect in effects {
+            if effect.kind != EffectKind::Write {
+                continue;
+            }
+            match effect.resource {
+                Some(resource) if !std::ptr::eq(resource, &GLOBAL_MEMORY) => {}
+                Some(_) => roots.push(effect.value.and_then(parameter)),
+                None => unknown = Some(operation.name_str()),
+            }
+        }
+    });
+    match unknown {
+        Some(name) => Err(format!("{name} may store to what it loads from")),
+        None => Ok(roots),
+    }
+}
+
+/// The parameter that an address was computed from, if it was computed from one.
+fn parameter<'c: 'a, 'a>(address: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let is_address = |value: &Value<'c, 'a>| {
+        let r#type = value.r#type();
+        Pointer::of(element_or_self(r#type)).is_some() || TensorDesc::of(r#type).is_some()
+    };
+    let mut value = address;
+    loop {
+        if let Some((block, index)) = value.argument_of() {
+            let owner = melior::ir::BlockLike::parent_operation(&block)?;
+            match For::of(owner) {
+                Some(of) => value = of.initial()[index.checked_sub(1)?],
+                None => return FuncOp::of(owner).map(|_| value),
+            }
+            continue;
+        }
+        let operation = value.defining_op()?;
+        let mut sources = operation.operand_values().filter(is_address);
+        let source = sources.next()?;
+        let is_computed = operation.is_memory_effect_free() && operation.region_refs().len() == 0;
+        if !is_computed || sources.next().is_some() {
+            return None;
+        }
+        value = source;
+    }
+}

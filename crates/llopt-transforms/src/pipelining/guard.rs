@@ -1,0 +1,120 @@
+//! Conditions on operations that run ahead: a mask for what has one, a predicate for what has that.
+
+use llopt_dialects::arith::AndIOp;
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::{LoadOp, SplatOp};
+use llopt_dialects::ttg::AsyncCopyGlobalToLocalOp;
+use llopt_dialects::ttng::{AsyncTMACopyGlobalToLocalOp, BarrierExpectOp};
+use llopt_mlir::ir::OperationExt;
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
+
+/// Why operations of `arith` can be made.
+const IN_CONTEXT: &str = "the dialect arith is loaded";
+
+/// Puts a condition on an operation; answers what stands there then. Where a copy ahead of the last iteration does no
+/// harm, nothing is done: what it writes lies where the next iteration would have written.
+pub(super) fn guard<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    operation: OperationRef<'c, 'a>,
+    condition: Value<'c, 'a>,
+) -> OperationRef<'c, 'a> {
+    let location = operation.loc();
+    if let Some(load) = LoadOp::of(operation) {
+        let mask = both(
+            rewriter,
+            location,
+            load.ptr().r#type(),
+            condition,
+            load.mask(),
+        );
+        let masked = LoadOp::infer(
+            location,
+            load.ptr(),
+            Some(mask),
+            load.other(),
+            &load.boundary_check(),
+            load.padding(),
+            load.cache(),
+            load.evict(),
+            load.is_volatile(),
+        );
+        return match masked {
+            Some(masked) => rewriter.replace_with(operation, masked),
+            None => operation,
+        };
+    }
+    if let Some(copy) = AsyncCopyGlobalToLocalOp::of(operation) {
+        let mask = both(
+            rewriter,
+            location,
+            copy.src().r#type(),
+            condition,
+            copy.mask(),
+        );
+        let masked = AsyncCopyGlobalToLocalOp::build(
+            location,
+            copy.src(),
+            copy.result(),
+            Some(mask),
+            copy.other(),
+            copy.cache(),
+            copy.evict(),
+            copy.is_volatile(),
+            copy.contiguity(),
+        );
+        return rewriter.replace_with(operation, masked);
+    }
+    let predicate = BarrierExpectOp::of(operation)
+        .map(BarrierExpectOp::pred)
+        .or_else(|| {
+            AsyncTMACopyGlobalToLocalOp::of(operation).map(AsyncTMACopyGlobalToLocalOp::pred)
+        });
+    if let Some(predicate) = predicate {
+        let position = operation
+            .operand_values()
+            .position(|value| value == predicate);
+        let like = predicate.r#type();
+        let both = both(rewriter, location, like, condition, Some(predicate));
+        operation.set_operand_value(position.expect("it is an operand"), both);
+    }
+    operation
+}
+
+/// Whether an operation with effects may run ahead.
+pub(super) fn may_be_ahead(operation: OperationRef<'_, '_>) -> bool {
+    LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
+}
+
+/// A mask for a tensor like this one that holds where a condition and another mask do.
+fn both<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    like: Type<'c>,
+    condition: Value<'c, 'a>,
+    mask: Option<Value<'c, 'a>>,
+) -> Value<'c, 'a> {
+    let everywhere = match RankedTensor::of(like) {
+        Some(tensor) => {
+            let splat =
+                SplatOp::build(location, tensor.with_element(condition.r#type()), condition);
+            let splat = rewriter.insert(splat);
+            splat.result_value(0).expect("it has one result")
+        }
+        None => condition,
+    };
+    let Some(mask) = mask else {
+        return everywhere;
+    };
+    let types = [mask.r#type()];
+    let made = rewriter
+        .create(
+            AndIOp::NAME,
+            location,
+            &[everywhere, mask],
+            Some(&types),
+            &[],
+        )
+        .expect(IN_CONTEXT);
+    made.result_value(0).expect("it has one result")
+}

@@ -1,0 +1,370 @@
+//! The loads of a loop that its products wait for, and how each can come earlier.
+
+use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::meaning::fold;
+use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
+use llopt_dialects::tt::{DotOp, DotScaledOp, LoadOp};
+use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp};
+use llopt_dialects::ttng::{
+    AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp,
+    WarpGroupDotOp,
+};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
+use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess};
+use llopt_plan::plans::Plans;
+use llopt_target::Feature;
+use melior::ir::{OperationRef, Type, Value, ValueLike};
+
+use super::ring;
+use super::slice::{ancestor, maker};
+use crate::axis::AxisAnalysis;
+use crate::loops::view::For;
+
+/// Bytes of the narrowest asynchronous copy.
+const NARROWEST_COPY: u32 = 4;
+/// Bytes of the widest one.
+const WIDEST_COPY: u32 = 16;
+
+/// What brings a tensor from global memory.
+pub(super) enum Source<'c, 'a> {
+    /// A load, and the elements that one copy moves instead; `None` if registers are loaded and stored.
+    Load(LoadOp<'c, 'a>, Option<u32>),
+    /// A copy of a whole block, with a barrier of its own.
+    Bulk(BulkLoad<'c, 'a>),
+}
+
+/// A copy of a block, from the making of its buffer to the wait for it.
+#[derive(Clone, Copy)]
+pub(super) struct BulkLoad<'c, 'a> {
+    pub(super) copy: AsyncTMACopyGlobalToLocalOp<'c, 'a>,
+    pub(super) expect: BarrierExpectOp<'c, 'a>,
+    pub(super) wait: WaitBarrierOp<'c, 'a>,
+    /// What makes and ends the barrier.
+    pub(super) barrier: [OperationRef<'c, 'a>; 3],
+}
+
+/// How those who use a load read it.
+pub(super) enum Reads<'c, 'a> {
+    /// In memory: the buffers that it was stored to.
+    InMemory(Vec<LocalAllocOp<'c, 'a>>),
+    /// In registers of this type, into which these ops convert.
+    InRegisters(Type<'c>, Vec<ConvertLayoutOp<'c, 'a>>),
+}
+
+/// A load whose tensor goes through a ring of buffers.
+pub(super) struct Load<'c, 'a> {
+    pub(super) source: Source<'c, 'a>,
+    pub(super) reads: Reads<'c, 'a>,
+    /// One buffer.
+    pub(super) slot: MemDescParts<'c>,
+    /// Its bytes.
+    pub(super) bytes: u64,
+    /// The first operation that reads it.
+    pub(super) reader: OperationRef<'c, 'a>,
+}
+
+/// The products of a body, which are in none of its branches.
+pub(super) fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+    let all = of.operations().into_iter();
+    all.filter(|operation| is_product(*operation)).collect()
+}
+
+/// Whether an operation multiplies matrices.
+pub(super) fn is_product(operation: OperationRef<'_, '_>) -> bool {
+    WarpGroupDotOp::of(operation).is_some()
+        || DotOp::of(operation).is_some()
+        || DotScaledOp::of(operation).is_some()
+}
+
+/// What factors of products are loaded by, in the order of the program: loads of tensors, and buffers that blocks are
+/// copied to.
+pub(super) fn of_products<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    products: &[OperationRef<'c, 'a>],
+) -> Vec<OperationRef<'c, 'a>> {
+    let mut queue: Vec<Value> = Vec::new();
+    for product in products {
+        let sum = product_sum(*product);
+        queue.extend(product.operand_values().filter(|value| Some(*value) != sum));
+    }
+    let mut seen: Vec<OperationRef> = Vec::new();
+    while let Some(value) = queue.pop() {
+        let Some(operation) = maker(of, value) else {
+            continue;
+        };
+        if seen.contains(&operation) {
+            continue;
+        }
+        seen.push(operation);
+        // What a load or a product needs is another question.
+        if LoadOp::of(operation).is_none() && !is_product(operation) {
+            queue.extend(operation.operand_values());
+        }
+    }
+    let all = of.operations().into_iter();
+    let is_load = |operation: &OperationRef<'c, 'a>| {
+        let load = LoadOp::of(*operation);
+        load.is_some_and(|load| RankedTensor::of(load.result().r#type()).is_some())
+            || LocalAllocOp::of(*operation).is_some_and(|buffer| buffer.src().is_none())
+    };
+    all.filter(|operation| seen.contains(operation) && is_load(operation))
+        .collect()
+}
+
+/// The sum that a product adds to.
+fn product_sum<'c: 'a, 'a>(product: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
+    WarpGroupDotOp::of(product)
+        .map(WarpGroupDotOp::c)
+        .or_else(|| DotOp::of(product).map(DotOp::c))
+        .or_else(|| DotScaledOp::of(product).map(DotScaledOp::c))
+}
+
+impl<'c: 'a, 'a> Load<'c, 'a> {
+    /// What brings a tensor of a loop, by one of [`of_products`].
+    ///
+    /// # Errors
+    /// Why it cannot come earlier.
+    pub(super) fn of(
+        of: For<'c, 'a>,
+        operation: OperationRef<'c, 'a>,
+        facts: &AxisAnalysis,
+        plans: &Plans,
+    ) -> Result<Self, String> {
+        match (LoadOp::of(operation), LocalAllocOp::of(operation)) {
+            (Some(load), _) => Self::of_pointers(of, load, facts, plans),
+            (_, Some(buffer)) => Self::of_block(of, buffer),
+            _ => Err("it is no load".to_owned()),
+        }
+    }
+
+    /// A block that is copied to a buffer.
+    fn of_block(of: For<'c, 'a>, buffer: LocalAllocOp<'c, 'a>) -> Result<Self, String> {
+        let bulk = BulkLoad::to(of, buffer).ok_or("nothing is known of what fills its buffer")?;
+        let slot = MemDesc::of(buffer.result().r#type()).and_then(MemDesc::parts);
+        let slot = slot.ok_or("its buffer has no layout")?;
+        let reads = Reads::InMemory(vec![buffer]);
+        let filled = [bulk.copy.operation()];
+        let reader = first_reader(of, &reads, buffer.result(), &filled);
+        Ok(Self {
+            source: Source::Bulk(bulk),
+            reads,
+            bytes: bytes_of(&slot.shape, slot.element),
+            slot,
+            reader: reader.ok_or("nothing of the loop reads it")?,
+        })
+    }
+
+    /// The operation that says where it comes from.
+    pub(super) fn operation(&self) -> OperationRef<'c, 'a> {
+        match &self.source {
+            Source::Load(load, _) => load.operation(),
+            Source::Bulk(bulk) => bulk.copy.operation(),
+        }
+    }
+
+    /// What has to be known for it.
+    pub(super) fn needs(&self) -> Vec<Value<'c, 'a>> {
+        match &self.source {
+            Source::Load(load, _) => [Some(load.ptr()), load.mask(), load.other()]
+                .into_iter()
+                .flatten()
+                .collect(),
+            Source::Bulk(bulk) => {
+                let mut values = bulk.copy.coord();
+                values.extend([bulk.copy.desc(), bulk.copy.pred(), bulk.expect.pred()]);
+                values
+            }
+        }
+    }
+
+    /// The address that it comes from.
+    pub(super) fn address(&self) -> Value<'c, 'a> {
+        match &self.source {
+            Source::Load(load, _) => load.ptr(),
+            Source::Bulk(bulk) => bulk.copy.desc(),
+        }
+    }
+
+    /// Whether it is copied beside the program.
+    pub(super) fn is_copied(&self) -> bool {
+        !matches!(self.source, Source::Load(_, None))
+    }
+
+    /// A load of a loop with its way through memory.
+    fn of_pointers(
+        of: For<'c, 'a>,
+        load: LoadOp<'c, 'a>,
+        facts: &AxisAnalysis,
+        plans: &Plans,
+    ) -> Result<Self, String> {
+        let result = load.result();
+        let tensor = RankedTensor::of(result.r#type()).ok_or("it loads no tensor")?;
+        if load.is_volatile() {
+            return Err("it is volatile".to_owned());
+        }
+        let reads = reads(load);
+        let copied = copied(load, facts, plans);
+        let chosen = match &reads {
+            Reads::InMemory(allocations) => allocations.first().and_then(|alloc| {
+                let memory = MemDesc::of(alloc.result().r#type())?;
+                let at_once = ring::bytes_at_once(plans, result.r#type(), &memory.parts()?)?;
+                let is_copied = copied.is_some_and(|(_, bytes)| at_once >= bytes);
+                Some((memory.encoding()?, is_copied))
+            }),
+            Reads::InRegisters(to, _) => RankedTensor::of(*to)
+                .and_then(|to| ring::between(plans, tensor, to, copied.map(|(_, bytes)| bytes))),
+        };
+        let (encoding, is_copied) = chosen.ok_or("no layout of shared memory leads to its use")?;
+        let copied = copied.filter(|_| is_copied).map(|(width, _)| width);
+        let slot = ring::slot(tensor, encoding);
+        let bytes = bytes_of(&slot.shape, slot.element);
+        let reader = first_reader(of, &reads, result, &[]).ok_or("nothing of the loop reads it")?;
+        Ok(Self {
+            source: Source::Load(load, copied),
+            reads,
+            slot,
+            bytes,
+            reader,
+        })
+    }
+
+    /// The operations that the ring takes the place of.
+    pub(super) fn replaced(&self) -> Vec<OperationRef<'c, 'a>> {
+        match &self.reads {
+            Reads::InMemory(allocations) => allocations.iter().map(|op| op.operation()).collect(),
+            Reads::InRegisters(_, conversions) => {
+                conversions.iter().map(|op| op.operation()).collect()
+            }
+        }
+    }
+}
+
+fn bytes_of(shape: &[i64], element: Type<'_>) -> u64 {
+    let bits = u64::from(element.bit_width().unwrap_or(64).max(8));
+    shape.iter().product::<i64>().unsigned_abs() * bits / 8
+}
+
+impl<'c: 'a, 'a> BulkLoad<'c, 'a> {
+    /// The one copy that fills a buffer, if its barrier is for nothing else.
+    fn to(of: For<'c, 'a>, buffer: LocalAllocOp<'c, 'a>) -> Option<Self> {
+        let copy = buffer
+            .result()
+            .users()
+            .find_map(AsyncTMACopyGlobalToLocalOp::of)?;
+        let barrier = LocalAllocOp::defining(copy.barrier())?;
+        let users: Vec<OperationRef> = barrier.result().users().collect();
+        let expect = users.iter().copied().find_map(BarrierExpectOp::of)?;
+        let wait = users.iter().copied().find_map(WaitBarrierOp::of)?;
+        let init = users.iter().copied().find_map(InitBarrierOp::of)?;
+        let inval = users.iter().copied().find_map(InvalBarrierOp::of)?;
+        let all = [
+            buffer.operation(),
+            barrier.operation(),
+            init.operation(),
+            expect.operation(),
+            copy.operation(),
+            wait.operation(),
+            inval.operation(),
+        ];
+        let in_body = all
+            .iter()
+            .all(|operation| operation.parent_op() == Some(of.operation()));
+        let in_order = all[2..].windows(2).all(|pair| pair[0].is_before(pair[1]));
+        (in_body && in_order && users.len() == 5).then_some(Self {
+            copy,
+            expect,
+            wait,
+            barrier: [inval.operation(), init.operation(), barrier.operation()],
+        })
+    }
+}
+
+/// How a load is read.
+fn reads<'c: 'a, 'a>(load: LoadOp<'c, 'a>) -> Reads<'c, 'a> {
+    let result = load.result();
+    let users: Vec<OperationRef> = result.users().collect();
+    let same = |types: &[Type<'c>]| types.windows(2).all(|pair| pair[0] == pair[1]);
+    let allocations: Vec<LocalAllocOp> =
+        users.iter().copied().filter_map(LocalAllocOp::of).collect();
+    let types: Vec<Type> = allocations.iter().map(|op| op.result().r#type()).collect();
+    if !types.is_empty() && allocations.len() == users.len() && same(&types) {
+        return Reads::InMemory(allocations);
+    }
+    let conversions: Vec<ConvertLayoutOp> = users
+        .iter()
+        .copied()
+        .filter_map(ConvertLayoutOp::of)
+        .collect();
+    let types: Vec<Type> = conversions.iter().map(|op| op.result().r#type()).collect();
+    if !types.is_empty() && conversions.len() == users.len() && same(&types) {
+        return Reads::InRegisters(types[0], conversions);
+    }
+    Reads::InRegisters(result.r#type(), Vec::new())
+}
+
+/// The operation of the body that reads a tensor first.
+fn first_reader<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    reads: &Reads<'c, 'a>,
+    result: Value<'c, 'a>,
+    filled: &[OperationRef<'c, 'a>],
+) -> Option<OperationRef<'c, 'a>> {
+    let mut values: Vec<Value> = match reads {
+        Reads::InMemory(allocations) => allocations.iter().map(|op| op.result()).collect(),
+        Reads::InRegisters(_, conversions) if !conversions.is_empty() => {
+            conversions.iter().map(|op| op.result()).collect()
+        }
+        Reads::InRegisters(..) => vec![result],
+    };
+    let mut first: Option<OperationRef> = None;
+    while let Some(value) = values.pop() {
+        for user in value.users() {
+            if filled.contains(&user) {
+                continue;
+            }
+            // Another name of a buffer reads nothing.
+            if user
+                .result_values()
+                .any(|view| MemDesc::of(view.r#type()).is_some())
+                && user.is_memory_effect_free()
+            {
+                values.extend(user.result_values());
+                continue;
+            }
+            let user = ancestor(of, user)?;
+            if first.is_none_or(|first| user.is_before(first)) {
+                first = Some(user);
+            }
+        }
+    }
+    first
+}
+
+/// The elements that lie together and share a mask, and how many bytes of them an asynchronous copy moves at once;
+/// `None` if there is no copy instead of the load.
+fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<(u32, u32)> {
+    let target = plans.target();
+    if !target.has(Feature::AsyncCopy) {
+        return None;
+    }
+    // Where nothing is loaded, copies leave zeros.
+    let is_zero = load.other().is_none_or(|other| {
+        ConstantOp::defining(other)
+            .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
+    });
+    if !is_zero {
+        return None;
+    }
+    let tensor = ring::tensor(plans, load.result().r#type())?;
+    let pointers = facts.facts(load.ptr());
+    let mask = load.mask().map(|mask| facts.facts(mask));
+    let access = GlobalAccess {
+        tensor: &tensor,
+        addresses: Addresses::Pointers(&pointers),
+        mask: mask.as_ref(),
+        kind: AccessKind::Load,
+    };
+    let width = access.groups(target).width as u32;
+    let bytes = width * tensor.element.memory_bits() / 8;
+    (bytes >= NARROWEST_COPY).then_some((width, bytes.min(WIDEST_COPY)))
+}

@@ -1,0 +1,118 @@
+//! What has to be computed ahead, so that something else can be.
+
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, Value};
+
+use super::guard;
+use crate::loops::view::For;
+
+/// Operations of a body that are executed ahead for others, in the order of the program.
+pub(super) struct Slice<'c, 'a> {
+    pub(super) operations: Vec<OperationRef<'c, 'a>>,
+}
+
+/// The operation of a body in which a value is made.
+pub(super) fn maker<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    value: Value<'c, 'a>,
+) -> Option<OperationRef<'c, 'a>> {
+    if of.is_outside(value) {
+        return None;
+    }
+    ancestor(of, value.defining_op()?)
+}
+
+/// The operation of a body that an operation is or is in.
+pub(super) fn ancestor<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    operation: OperationRef<'c, 'a>,
+) -> Option<OperationRef<'c, 'a>> {
+    let mut inner = operation;
+    while inner.parent_op()? != of.operation() {
+        inner = inner.parent_op()?;
+    }
+    Some(inner)
+}
+
+impl<'c: 'a, 'a> Slice<'c, 'a> {
+    /// All that some values need, of the same iteration and of those before: what makes the next content of a carried
+    /// value belongs to it. What `known` operations make is there already.
+    ///
+    /// # Errors
+    /// Why the values cannot be known ahead.
+    pub(super) fn of(
+        of: For<'c, 'a>,
+        values: impl IntoIterator<Item = Value<'c, 'a>>,
+        known: &[OperationRef<'c, 'a>],
+    ) -> Result<Self, String> {
+        let (carried, yielded) = (of.carried(), of.yielded());
+        let mut needed: Vec<OperationRef> = Vec::new();
+        let mut seen = vec![false; carried.len()];
+        let mut queue: Vec<Value> = values.into_iter().collect();
+        while let Some(value) = queue.pop() {
+            if let Some(index) = carried.iter().position(|argument| *argument == value) {
+                if !std::mem::replace(&mut seen[index], true) {
+                    queue.push(yielded[index]);
+                }
+                continue;
+            }
+            let Some(operation) = maker(of, value) else {
+                continue;
+            };
+            if needed.contains(&operation) || known.contains(&operation) {
+                continue;
+            }
+            if guard::may_be_ahead(operation) {
+                return Err("where it loads from is loaded in the loop".to_owned());
+            }
+            if !operation.is_memory_effect_free() || !operation.is_speculatable() {
+                return Err(format!(
+                    "where it loads from depends on {}, which cannot be executed ahead",
+                    operation.name_str()
+                ));
+            }
+            needed.push(operation);
+            operation.for_each_op(Walk::PreOrder, |inner| queue.extend(inner.operand_values()));
+        }
+        let all = of.operations().into_iter();
+        let operations = all.filter(|operation| needed.contains(operation)).collect();
+        Ok(Self { operations })
+    }
+
+    /// Gives the slice operations of its own where others use them too: what is carried from stage to stage takes
+    /// registers, and addresses are cheap.
+    pub(super) fn split(
+        &mut self,
+        of: For<'c, 'a>,
+        rewriter: &mut Rewriter<'c, 'a>,
+        users: &[OperationRef<'c, 'a>],
+    ) {
+        let terminator = of.terminator();
+        for index in (0..self.operations.len()).rev() {
+            let operation = self.operations[index];
+            let is_ours = |user: OperationRef<'c, 'a>| {
+                let user = ancestor(of, user);
+                user.is_some_and(|user| {
+                    user == terminator || users.contains(&user) || self.operations.contains(&user)
+                })
+            };
+            let uses = || operation.result_values().flat_map(|result| result.uses());
+            let outside: Vec<_> = uses().filter(|usage| !is_ours(usage.operation)).collect();
+            if outside.is_empty() {
+                continue;
+            }
+            rewriter.set_before(operation);
+            let copy = rewriter.clone_op(operation);
+            for (from, to) in operation.result_values().zip(copy.result_values()) {
+                let of_others: Vec<_> = from
+                    .uses()
+                    .filter(|usage| !is_ours(usage.operation))
+                    .collect();
+                for usage in of_others {
+                    usage.operation.set_operand_value(usage.operand, to);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What became of the loops of a kernel that have products, on its way through the pipeline.
+
+use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
+use llopt_transforms::pipelining::LoopAccount;
+use melior::ir::OperationRef;
+use serde::{Deserialize, Serialize};
+
+/// The attribute of the module under which it travels.
+const ATTRIBUTE: &str = "llopt.loop_schedules";
+
+/// What became of a loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopSchedule {
+    /// `file:line:col`.
+    pub location: String,
+    /// How it is pipelined; `None` if it is not.
+    pub pipeline: Option<Stages>,
+    /// Why it is not.
+    pub reason: Option<String>,
+    /// Loads of its products that stay where they were.
+    pub late: Vec<LateLoad>,
+}
+
+/// How a loop is pipelined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stages {
+    /// Stages.
+    pub stages: u32,
+    /// Stages that were asked for.
+    pub wanted: u32,
+    /// Buffers for each load.
+    pub buffers: u32,
+    /// Bytes of all buffers.
+    pub bytes: u64,
+    /// Loads that are copies beside the program.
+    pub copies: u32,
+    /// Loads that go through registers.
+    pub through_registers: u32,
+    /// Products that run on into the next iteration.
+    pub running_products: u32,
+}
+
+/// A load that stays where it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateLoad {
+    /// `file:line:col`.
+    pub location: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl From<LoopAccount> for LoopSchedule {
+    fn from(account: LoopAccount) -> Self {
+        let (pipeline, reason) = match account.outcome {
+            Ok(pipelined) => (Some(pipelined), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let late = account.left.into_iter();
+        Self {
+            location: account.location,
+            pipeline: pipeline.map(|pipelined| Stages {
+                stages: pipelined.stages,
+                wanted: pipelined.wanted,
+                buffers: pipelined.slots,
+                bytes: pipelined.bytes,
+                copies: pipelined.copies,
+                through_registers: pipelined.through_registers,
+                running_products: pipelined.running,
+            }),
+            reason,
+            late: late
+                .map(|(location, reason)| LateLoad { location, reason })
+                .collect(),
+        }
+    }
+}
+
+/// Hands them to the module.
+pub(crate) fn write(schedules: &[LoopSchedule], module: OperationRef<'_, '_>) {
+    if let Ok(text) = serde_json::to_string(schedules) {
+        module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
+    }
+}
+
+/// Takes them from the module; none if it came with layouts.
+pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<LoopSchedule> {
+    let Some(text) = module
+        .discardable_attr(ATTRIBUTE)
+        .and_then(AttributeExt::as_str)
+    else {
+        return Vec::new();
+    };
+    let found = serde_json::from_str(text).unwrap_or_default();
+    module.remove_attr(ATTRIBUTE);
+    found
+}
