@@ -102,8 +102,9 @@ impl Factor {
         }
     }
 
-    /// Multiplies each group along k with its scale: a tensor of (.., outer, groups).
-    fn scale(&mut self, scales: &Tensor) -> Interpreted<()> {
+    /// Multiplies each group along k with its scale: a tensor of (.., outer, groups). Compiled code may do that in
+    /// `wide`, beyond whose range it knows nothing, and in whose denormals it rounds.
+    fn scale(&mut self, scales: &Tensor, wide: Real) -> Interpreted<()> {
         let groups = scales.shape.last().copied().unwrap_or(1).max(1);
         let group = self.depth / groups;
         if scales.data.len() * group != self.values.len() {
@@ -111,11 +112,19 @@ impl Factor {
         }
         for (at, value) in self.values.iter_mut().enumerate() {
             let index = at / group;
-            *value *= scale_value(scales.element, scales.data[index]);
-            if scales.bound_at(index) > 0.0 {
-                self.bounds.resize(scales.data.len() * group, 0.0);
-                self.bounds[at] = f64::INFINITY;
-            }
+            let scale = scale_value(scales.element, scales.data[index]);
+            let before = value.abs();
+            *value *= scale;
+            let [largest, normal, step] = range_of(wide);
+            let lost = if scales.bound_at(index) > 0.0 || scale > largest || value.abs() > largest {
+                f64::INFINITY
+            } else if scale < normal || *value != 0.0 && value.abs() < normal {
+                before * step + step
+            } else {
+                continue;
+            };
+            self.bounds.resize(scales.data.len() * group, 0.0);
+            self.bounds[at] = lost;
         }
         Ok(())
     }
@@ -203,9 +212,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         );
         let mut first = factor(&a, op.a_elem_type(), true, op.lhs_k_pack())?;
         let mut second = factor(&b, op.b_elem_type(), false, op.rhs_k_pack())?;
+        // The format in which both operands fit.
+        let halves = tt::ScaleDotElemType::Fp16;
+        let wide = match [op.a_elem_type(), op.b_elem_type()].contains(&halves) {
+            true => Real::F16,
+            false => Real::BF16,
+        };
         for (factor, scale) in [(&mut first, op.a_scale()), (&mut second, op.b_scale())] {
             if let Some(scale) = self.optional(scale)? {
-                factor.scale(&scale)?;
+                factor.scale(&scale, wide)?;
             }
         }
         multiply(&first, &second, &c, Arithmetic::default())
@@ -338,6 +353,15 @@ fn largest_of(real: Real) -> f64 {
         Real::F32 | Real::F32Flush => f64::from(f32::MAX),
         Real::F16 => 65504.0,
         Real::BF16 => LARGEST_BF16,
+    }
+}
+
+/// Of a type of 16 bits the largest number, the least that is no denormal, and how far numbers below that may be off:
+/// by the distance of denormals, or, where they are flushed to zero, by all of it.
+fn range_of(real: Real) -> [f64; 3] {
+    match real {
+        Real::F16 => [largest_of(real), 2f64.powi(-14), 2f64.powi(-24)],
+        _ => [largest_of(real), 2f64.powi(-126), 2f64.powi(-126)],
     }
 }
 
