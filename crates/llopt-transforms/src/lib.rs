@@ -10,6 +10,7 @@ pub mod allocation;
 pub mod axis;
 pub mod barrier;
 pub mod block_pointers;
+pub mod buffer_ops;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
 pub mod f32_dot;
@@ -17,9 +18,11 @@ mod flow;
 pub mod layouts;
 pub mod legalize;
 pub mod loops;
+pub mod ownership;
 pub mod pipelining;
 pub mod products;
 mod program;
+pub mod reorder;
 pub mod scaled_dot;
 mod tile_addresses;
 pub mod warp_groups;
@@ -32,6 +35,7 @@ pub static PASSES: &[&PassSpec] = &[
     &axis::PRINT_AXIS_INFO,
     &barrier::INSERT_BARRIERS,
     &block_pointers::REWRITE,
+    &buffer_ops::REWRITE,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
     &f32_dot::REWRITE,
@@ -42,8 +46,16 @@ pub static PASSES: &[&PassSpec] = &[
     &layouts::OPTIMIZE_DOT_OPERANDS,
     &layouts::ACCELERATE_MATMUL,
     &layouts::ACCELERATE_MATMUL_AMD,
+    &layouts::CONVERT,
+    &layouts::OPTIMIZE_DOT_OPERANDS_AMD,
+    &layouts::HOIST_CONVERSIONS_AMD,
+    &layouts::OPTIMIZE_EPILOGUE_AMD,
+    &layouts::REDUCE_DATA_DUPLICATION,
     &legalize::LEGALIZE,
     &loops::UNROLL,
+    &ownership::VERIFY,
+    &reorder::REORDER,
+    &reorder::REORDER_AMD,
     &pipelining::PIPELINE,
     &scaled_dot::REWRITE,
     &products::COMPLETE,

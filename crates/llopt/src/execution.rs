@@ -51,8 +51,9 @@ pub struct Outcomes {
     pub optimized: Option<Result<Outcome, llopt_sim::Error>>,
 }
 
-/// Runs the kernel of a module with layouts under the given engines, once for each list of arguments, `grid`
-/// programs (clusters of blocks, where the module has such) each, with the sanitizer on and on one thread of the host.
+/// Runs the kernel of a module under the given engines, once for each list of arguments, `grid`
+/// programs (clusters of blocks, where the module has such) each, with the sanitizer on and on one thread of the host. A
+/// module without layouts is run by the reference as it is, and by the machine in the layouts that are chosen for it.
 ///
 /// # Errors
 /// Those of a [compilation](crate::Compiler::compile). What an engine says about a run is in its outcome.
@@ -82,7 +83,9 @@ fn execute(
     let target = options.target;
     let context = session::context()?;
     let module = input::read(&context, source, options)?;
-    module::check_layouts(&module, options)?;
+    if module::has_layouts(&module) {
+        module::check_layouts(&module, options)?;
+    }
     let mut all: Vec<Outcomes> = launches.iter().map(|_| Outcomes::default()).collect();
 
     if engines.reference {
@@ -102,6 +105,7 @@ fn execute(
     let llvm = inkwell::context::Context::create();
     let machine = machine::Machine::of(target)?;
     let mut time = Timings::default();
+    compiler::to_layouts(&context, &module, options, &mut time)?;
     let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, options, &mut time)?;
     let metadata = Metadata::of(&lowered.metadata, options);
     let kernel = Kernel {

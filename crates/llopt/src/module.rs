@@ -47,8 +47,10 @@ pub(crate) fn assign_layouts(
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    // Its attributes are about to appear in a module that has none of them.
-    context.get_or_load_dialect("ttg");
+    // Their attributes and ops are about to appear in a module that has none of them.
+    for dialect in layouts::ASSIGN_LAYOUTS.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
     let grid = Grid {
         num_warps: options.num_warps.unwrap_or(4),
         threads_per_warp: options.target.warp_size(),
@@ -133,6 +135,19 @@ pub(crate) fn decompose_scaled_products(
         &format!("decompose-scaled-dot{{target={}}}", options.target),
         &Rc::new(Plans::new(options.target)),
     )
+}
+
+/// Checks that each thread holds what it computes with, but for ops that regroup elements themselves.
+///
+/// # Errors
+/// Of class invalid input, with the op.
+pub(crate) fn verify_written_layouts(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let plans = Rc::new(Plans::new(options.target));
+    run_passes(context, module, "verify-layouts{regrouping=true}", &plans)
 }
 
 /// Checks that the layouts of a module are for the warps, blocks and the GPU of the options.

@@ -65,6 +65,9 @@ pub struct Options {
     /// How elements are gathered, instead of the cheapest way; a gather for which it is not possible is
     /// refused.
     pub gather_plan: Option<GatherRequest>,
+    /// Whether layouts are checked after each pass that changes some. By default they are where llopt itself was built
+    /// with debug assertions.
+    pub verify_layouts: bool,
     /// What the compilation may cost at most.
     pub budget: Budget,
     /// Whether lowering keeps its decisions, for [`explain`](crate::explain()).
@@ -119,6 +122,7 @@ impl Options {
             optimize: true,
             conversion_plan: None,
             gather_plan: None,
+            verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),
             keep_decisions: false,
             keep_print_calls: false,

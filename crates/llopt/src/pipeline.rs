@@ -21,8 +21,8 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, block_pointers, descriptor_to_copy, descriptor_to_pointer, f32_dot,
-    layouts, legalize, loops, pipelining, products, scaled_dot, warp_groups,
+    accumulators, barrier, block_pointers, buffer_ops, descriptor_to_copy, descriptor_to_pointer,
+    f32_dot, layouts, legalize, loops, ownership, pipelining, products, scaled_dot, warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -131,6 +131,8 @@ enum Condition {
     Has(Feature),
     /// A block is alone: clusters are of one block.
     NoClusters,
+    /// Layouts are checked.
+    VerifiesLayouts,
 }
 
 impl Condition {
@@ -138,6 +140,7 @@ impl Condition {
         match self {
             Self::Has(feature) => options.target.has(feature),
             Self::NoClusters => options.num_ctas.unwrap_or(1) == 1,
+            Self::VerifiesLayouts => options.verify_layouts,
         }
     }
 
@@ -145,6 +148,7 @@ impl Condition {
         match self {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::NoClusters => "one block per cluster".to_owned(),
+            Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
         }
     }
 }
@@ -283,6 +287,9 @@ const STEPS: &[Step] = {
         )
         .requires(&[P::Structured, P::Inlined])
         .ensures(&[P::Layouts]),
+        Step::new(Tiles, "layouts", Work::Pass(&ownership::VERIFY))
+            .when(&[Condition::VerifiesLayouts])
+            .requires(&[P::Layouts]),
         Step::new(Tiles, "simplify", CANONICALIZE),
         Step::new(Tiles, "simplify", CSE),
         Step::new(
@@ -304,6 +311,11 @@ const STEPS: &[Step] = {
             ),
         )
         .requires(&[P::Structured, P::Layouts]),
+        // What loads the factors of products is recognised by its pointers, so this goes behind pipelining.
+        Step::new(Tiles, "buffers", Work::Pass(&buffer_ops::REWRITE))
+            .when(&[Condition::Has(Feature::BufferOps)])
+            .requires(&[P::Layouts]),
+        Step::new(Tiles, "buffers", CSE).when(&[Condition::Has(Feature::BufferOps)]),
         Step::new(
             Layouts,
             "check",
@@ -348,6 +360,17 @@ const STEPS: &[Step] = {
         Step::new(Memory, "shared memory", Work::Pass(&legalize::LEGALIZE))
             .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
             .ensures(&[P::Legal]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Call(
+                ownership::VERIFY.argument,
+                ownership::VERIFY.description,
+                module::verify_written_layouts,
+            ),
+        )
+        .when(&[Condition::VerifiesLayouts])
+        .requires(&[P::Legal]),
         Step::new(Memory, "shared memory", Work::Pass(&allocation::ALLOCATE))
             .requires(&[P::Legal, P::NamesTarget])
             .ensures(&[P::SharedMemoryPlaced]),

@@ -247,6 +247,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.target.to_string(),
     },
     Setting {
+        name: "verify_layouts",
+        help: "check layouts after each pass that changes some; false by default, true where llopt has debug assertions",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.verify_layouts),
+        get: |options| options.verify_layouts.to_string(),
+    },
+    Setting {
         name: "waves_per_eu",
         help: "warps for each execution unit to aim for (AMD); 0, the default, leaves it to LLVM",
         expected: "a number",
@@ -405,6 +412,7 @@ mod tests {
             waves_per_eu: _,
             line_info: _,
             optimize: _,
+            verify_layouts: _,
             keep_print_calls: _,
             check_indices: _,
             keep: _,
@@ -420,7 +428,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 26);
+        assert_eq!(SETTINGS.len(), 27);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
 use llopt::{ArtifactKind, Compiler, Options, Source, Target, run_reference};
 use llopt_sim::{Argument, Launch, Machine};
+use melior::Context as MlirContext;
+use melior::dialect::DialectRegistry;
 
 const TARGETS: [&str; 3] = ["cuda:90", "hip:gfx942", "hip:gfx1200"];
 /// Words of each buffer.
@@ -354,6 +356,56 @@ fn programs_are_laid_out_alike_each_time() -> Result<()> {
         let source = Source::new("program.ttir", text.as_str());
         let laid_out = || Compiler::new(Options::new(target)).compile(&source, ArtifactKind::Ttgir);
         assert_eq!(laid_out()?.artifact.bytes(), laid_out()?.artifact.bytes());
+    }
+    Ok(())
+}
+
+/// Passes of Triton's names that choose layouts anew around what each keeps.
+const PASSES: [&str; 6] = [
+    "tritongpu-coalesce",
+    "tritongpu-remove-layout-conversions",
+    "tritongpu-optimize-thread-locality",
+    "tritongpu-reduce-data-duplication",
+    "tritonamdgpu-optimize-epilogue",
+    "tritongpu-reorder-instructions",
+];
+
+#[test]
+fn what_a_pass_has_chosen_it_leaves_alone() -> Result<()> {
+    for seed in 200..209 {
+        let target = Target::parse(TARGETS[seed as usize % TARGETS.len()])?;
+        let text = Program::new(seed).text();
+        let source = Source::new("program.ttir", text.as_str());
+        let chosen = Compiler::new(Options::new(target)).compile(&source, ArtifactKind::Ttgir)?;
+        let chosen = chosen
+            .artifact
+            .text()
+            .context("layouts are text")?
+            .to_owned();
+        let registry = DialectRegistry::new();
+        llopt_mlir::register_upstream_dialects(&registry);
+        llopt_dialects::register(&registry)?;
+        let context = MlirContext::new();
+        context.append_dialect_registry(&registry);
+        let run = |text: &str, pass: &str| -> Result<String> {
+            let module = llopt_mlir::parse_module(&context, text.as_bytes(), "program.ttgir")
+                .ok()
+                .context("what was printed can be read")?;
+            let pipeline = format!("{pass},verify-layouts,canonicalize,cse");
+            llopt_mlir::pass::run_pipeline(module.as_operation(), &pipeline, true)?;
+            Ok(module.as_operation().to_string())
+        };
+        let conversions = |text: &str| text.matches("ttg.convert_layout").count();
+        for pass in PASSES {
+            let once = run(&chosen, pass)?;
+            let twice = run(&once, pass)?;
+            assert_eq!(once, twice, "seed {seed}, {target}, {pass}");
+            let (before, after) = (conversions(&chosen), conversions(&once));
+            assert!(
+                after <= before,
+                "seed {seed}, {target}, {pass}: {after} for {before}"
+            );
+        }
     }
     Ok(())
 }

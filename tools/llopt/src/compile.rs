@@ -100,6 +100,10 @@ pub struct Arguments {
     #[arg(long)]
     no_line_info: bool,
 
+    /// Check the layouts of all values after each pass that changes some
+    #[arg(long)]
+    verify_layouts: bool,
+
     #[command(flatten)]
     plans: Plans,
 }
@@ -138,6 +142,7 @@ pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
     options.lld = arguments.lld;
     options.max_registers = arguments.maxnreg;
     options.line_info = !arguments.no_line_info;
+    options.verify_layouts |= arguments.verify_layouts;
     arguments.plans.ask(&mut options);
     bounds.limit(&mut options);
 

@@ -126,14 +126,29 @@ pub fn of_instruction(
     Some(encoding)
 }
 
+/// The encoding of a product by an instruction where the blocks of a cluster share the result like this; `None` for
+/// one of threads.
+pub fn over_cluster(mut encoding: Encoding, blocks: &CgaLayout) -> Option<Encoding> {
+    let place = match &mut encoding {
+        Encoding::NvidiaMma(mma) => &mut mma.cga_layout,
+        Encoding::AmdMfma(mfma) => &mut mfma.cga_layout,
+        Encoding::AmdWmma(wmma) => &mut wmma.cga_layout,
+        _ => return None,
+    };
+    *place = blocks.clone();
+    encoding.verify().ok()?;
+    Some(encoding)
+}
+
 /// How an operand of a product lies in shared memory that the instruction reads there: rows of the contiguous
-/// dimension, which is that of k or the other one, under the widest swizzle that they fill. `None` if a row is
-/// shorter than what the instruction takes together.
+/// dimension, which is that of k or the other one, under the widest swizzle that they fill. `shape` is that of the part
+/// which one block has of it, as `blocks` says. `None` if a row is shorter than what the instruction takes together.
 pub fn in_memory(
     op_idx: usize,
     shape: [u64; 2],
     element_bits: u32,
     k_contiguous: bool,
+    blocks: CgaLayout,
 ) -> Option<Encoding> {
     // Of the first operand k is the last dimension, of the second the first one.
     let transposed = k_contiguous == (op_idx == 1);
@@ -148,7 +163,7 @@ pub fn in_memory(
         transposed,
         element_bit_width: element_bits,
         fp4_padded: false,
-        cga_layout: CgaLayout::single(2),
+        cga_layout: blocks,
     }))
 }
 

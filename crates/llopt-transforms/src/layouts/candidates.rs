@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use llopt_dialects::layout::encoding::{Blocked, Encoding};
+use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_plan::global_access::AccessKind;
@@ -155,7 +155,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The layouts that ops ask for by themselves, the first choice of each before all second ones.
     fn proposals(&self) -> Vec<(usize, LayoutId)> {
-        let mut accesses = Vec::new();
+        let (mut accesses, mut reduced) = (Vec::new(), Vec::new());
         let mut proposals: Vec<(usize, usize, LayoutId)> = Vec::new();
         for (index, node) in self.graph.nodes.iter().enumerate() {
             let NodeKind::Op(operation, relation, _) = &node.kind else {
@@ -164,6 +164,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             // What it had is proposed after what it asks for.
             if let Some(label) = self.pins.of(*operation).and_then(|pin| pin.label.clone()) {
                 proposals.push((2, index, self.catalog.layout(label, node.shape)));
+            }
+            if let Relation::Reduce { axis } = relation {
+                reduced.extend(u32::try_from(*axis).map(|axis| (index, axis)));
             }
             if let Some(access) = self.access(*operation) {
                 accesses.push((index, access));
@@ -187,11 +190,21 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .iter()
             .map(|used| (used.consumer, used.producer))
             .collect();
+        // How blocks of a cluster share factors: whoever loads one may load each block's part of it.
+        let mut shares: Vec<CgaLayout> = Vec::new();
         for factor in &self.graph.factors {
             let product = self.graph.nodes[factor.product].operation();
             let Some(product) = product.and_then(|operation| self.product(operation)) else {
                 continue;
             };
+            if self.grid.num_ctas > 1 {
+                let wanted = product.shares_of_factor(factor.operand).into_iter();
+                shares.extend(
+                    wanted
+                        .filter(|blocks| !shares.contains(blocks))
+                        .collect::<Vec<_>>(),
+                );
+            }
             let shape = self.graph.nodes[factor.node].shape;
             for (rank, encoding) in product.in_memory(factor.operand).into_iter().enumerate() {
                 proposals.push((rank, factor.node, self.catalog.layout(encoding, shape)));
@@ -214,17 +227,41 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         for ((index, access), described) in accesses.iter().zip(&described) {
             let node = &self.graph.nodes[*index];
-            let cga = self.default_blocked(&access.shape).cga_layout;
-            let encodings = described.encodings(
-                &kinds,
-                self.grid.num_warps,
-                self.grid.threads_per_warp,
-                &cga,
-                self.costs.target,
-            );
-            for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
-                let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
-                proposals.push((rank, *index, layout));
+            let own = self.default_blocked(&access.shape).cga_layout;
+            let others = shares
+                .iter()
+                .filter(|blocks| blocks.rank() == own.rank() && **blocks != own);
+            for cga in std::iter::once(&own).chain(others) {
+                let encodings = described.encodings(
+                    &kinds,
+                    self.grid.num_warps,
+                    self.grid.threads_per_warp,
+                    cga,
+                    self.costs.target,
+                );
+                for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
+                    let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
+                    proposals.push((rank, *index, layout));
+                }
+            }
+        }
+        for (index, axis) in reduced {
+            let node = &self.graph.nodes[index];
+            let shape = transfer::extents(&self.catalog.extents(node.shape));
+            let cga = self.default_blocked(&shape).cga_layout;
+            for access in kinds.iter().filter(|access| access.shape == shape) {
+                let encodings = access.encodings_away_from(
+                    axis,
+                    &kinds,
+                    self.grid.num_warps,
+                    self.grid.threads_per_warp,
+                    &cga,
+                    self.costs.target,
+                );
+                let first = encodings.unwrap_or_default().into_iter().next();
+                let layout = first
+                    .map(|encoding| self.catalog.layout(Encoding::Blocked(encoding), node.shape));
+                proposals.extend(layout.map(|layout| (1, index, layout)));
             }
         }
         proposals.sort_by_key(|(rank, index, _)| (*rank, *index));

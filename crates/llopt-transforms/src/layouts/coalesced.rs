@@ -115,39 +115,81 @@ impl GlobalAccess<'_> {
         cga_layout: &CgaLayout,
         target: Target,
     ) -> Result<Vec<Blocked>, EncodingError> {
+        let mut encodings = Vec::new();
+        for order in self.orders() {
+            let grid = (num_warps, threads_per_warp, cga_layout);
+            for encoding in self.in_order(&order, others, grid, target)? {
+                if !encodings.contains(&encoding) {
+                    encodings.push(encoding);
+                }
+            }
+        }
+        Ok(encodings)
+    }
+
+    /// The layouts for this access in which threads lie along an axis last: what is combined along it then has the
+    /// fewest threads to come from. None if that is the axis of its vectors.
+    ///
+    /// # Errors
+    /// When a number of warps, threads or a size is no power of two.
+    pub fn encodings_away_from(
+        &self,
+        axis: u32,
+        others: &[GlobalAccess<'_>],
+        num_warps: u32,
+        threads_per_warp: u32,
+        cga_layout: &CgaLayout,
+        target: Target,
+    ) -> Result<Vec<Blocked>, EncodingError> {
+        let mut order = self.order();
+        if order.first() == Some(&axis) || order.last() == Some(&axis) {
+            return Ok(Vec::new());
+        }
+        order.retain(|&dim| dim != axis);
+        order.push(axis);
+        let grid = (num_warps, threads_per_warp, cga_layout);
+        self.in_order(&order, others, grid, target)
+    }
+
+    /// The layouts with dimensions in this order, by the width of their vectors.
+    fn in_order(
+        &self,
+        order: &[u32],
+        others: &[GlobalAccess<'_>],
+        (num_warps, threads_per_warp, cga_layout): (u32, u32, &CgaLayout),
+        target: Target,
+    ) -> Result<Vec<Blocked>, EncodingError> {
         let elements: u64 = self.shape.iter().product();
         let threads = u64::from(num_warps) * u64::from(threads_per_warp);
         let most = (elements / threads).max(1);
         let mut encodings = Vec::new();
-        for order in self.orders() {
-            let Some(&fastest) = order.first() else {
-                continue;
-            };
-            let own = self.vector_along(fastest as usize, target);
-            let alike = others
-                .iter()
-                .filter(|other| other.shape == self.shape && other.order() == order);
-            let widest = alike
-                .map(|other| other.vector_along(fastest as usize, target))
-                .fold(own, u64::max);
-            let first = match self.kind {
-                AccessKind::Load => widest,
-                AccessKind::Store | AccessKind::Atomic { .. } => own,
-            };
-            for vector in [first, own, widest, own / 2] {
-                let mut size_per_thread = vec![1; self.shape.len()];
-                size_per_thread[fastest as usize] = vector.clamp(1, most) as u32;
-                let encoding = Blocked::spread(
-                    self.shape,
-                    &size_per_thread,
-                    &order,
-                    num_warps,
-                    threads_per_warp,
-                    cga_layout.clone(),
-                )?;
-                if !encodings.contains(&encoding) {
-                    encodings.push(encoding);
-                }
+        let Some(&fastest) = order.first() else {
+            return Ok(encodings);
+        };
+        let own = self.vector_along(fastest as usize, target);
+        let alike = others
+            .iter()
+            .filter(|other| other.shape == self.shape && other.order().first() == Some(&fastest));
+        let widest = alike
+            .map(|other| other.vector_along(fastest as usize, target))
+            .fold(own, u64::max);
+        let first = match self.kind {
+            AccessKind::Load => widest,
+            AccessKind::Store | AccessKind::Atomic { .. } => own,
+        };
+        for vector in [first, own, widest, own / 2] {
+            let mut size_per_thread = vec![1; self.shape.len()];
+            size_per_thread[fastest as usize] = vector.clamp(1, most) as u32;
+            let encoding = Blocked::spread(
+                self.shape,
+                &size_per_thread,
+                order,
+                num_warps,
+                threads_per_warp,
+                cga_layout.clone(),
+            )?;
+            if !encodings.contains(&encoding) {
+                encodings.push(encoding);
             }
         }
         Ok(encodings)

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use llopt_layout::banks::Access;
+use llopt_layout::f2::Echelon;
 use llopt_layout::plan::{self, Machine, Movement};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::element::Element;
@@ -130,9 +131,12 @@ impl Costs {
             element,
             max_bits: u32::MAX,
         };
-        let tensor = tensor_type(element, shape, &catalog.linear(registers));
-        let access = tensor.and_then(|tensor| {
-            shared_access::access(&tensor, &buffer, direction, None, 1, self.target).ok()
+        let registers = catalog.linear(registers);
+        let blocks = registers.in_dim_size(Dim::BLOCK) as u32;
+        let tensor = tensor_type(element, shape, &registers);
+        let stays = direction == Access::Load || fills(&registers, buffer.layout);
+        let access = tensor.filter(|_| stays).and_then(|tensor| {
+            shared_access::access(&tensor, &buffer, direction, None, blocks, self.target).ok()
         });
         let cost = access.map_or(f32::INFINITY, |access| {
             shared_access::price(&access, self.target) + CONVERSION
@@ -146,6 +150,31 @@ impl Costs {
         let words = bits.div_ceil(32) as f32;
         self.machine().costs.issue * (registers(layout) as f32 * words)
     }
+}
+
+/// Whether the threads of each block hold all that the block's memory is for.
+fn fills(registers: &LinearLayout, memory: &LinearLayout) -> bool {
+    let element = |layout: &LinearLayout, dim: Dim, bit: u32| {
+        if bit >= layout.in_dim_size_log2(dim) {
+            return 0;
+        }
+        registers.out_dims().iter().fold(0, |number, axis| {
+            number << registers.out_dim_size_log2(*axis) | layout.basis_entry(dim, bit, *axis)
+        })
+    };
+    let bits = |layout: &LinearLayout, dim: Dim| 0..layout.in_dim_size_log2(dim);
+    let held: Vec<u32> = [Dim::REGISTER, Dim::LANE, Dim::WARP]
+        .into_iter()
+        .flat_map(|dim| bits(registers, dim).map(move |bit| element(registers, dim, bit)))
+        .collect();
+    let held = Echelon::of(&held);
+    let blocks = 0..bits(registers, Dim::BLOCK)
+        .end
+        .max(bits(memory, Dim::BLOCK).end);
+    let stored = bits(memory, Dim::OFFSET).map(|bit| element(memory, Dim::OFFSET, bit));
+    let apart =
+        blocks.map(|bit| element(registers, Dim::BLOCK, bit) ^ element(memory, Dim::BLOCK, bit));
+    stored.chain(apart).all(|element| held.contains(element))
 }
 
 /// Registers that hold an element which no lower register of the thread holds: no code is emitted

@@ -9,7 +9,7 @@ use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::ScanOp;
 use llopt_dialects::ttg::LocalLoadOp;
-use llopt_layout::LinearLayout;
+use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
 use llopt_plan::element::Element;
 use llopt_plan::global_access::{self, AccessKind, Addresses};
@@ -177,9 +177,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             };
             let stores = self.catalog.is_in_memory(wanted) && !self.catalog.is_in_memory(given);
             if stores && stored.insert((used.value.to_raw().ptr as usize, wanted)) {
-                let elements: u64 = transfer::extents(&self.catalog.extents(used.shape))
-                    .iter()
-                    .product();
+                let memory = self.catalog.map(wanted).map(|map| self.catalog.linear(map));
+                let elements = memory.map_or(0, |memory| memory.in_dim_size(Dim::OFFSET));
                 let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
                 bytes += elements * u64::from(bits) / 8;
             }

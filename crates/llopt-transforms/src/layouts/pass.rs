@@ -12,34 +12,65 @@ use super::assign::choose;
 use super::pins::Keep;
 use super::{Grid, Unrelated, assign};
 
+const TARGET: PassOption = PassOption {
+    name: "target",
+    description: "the GPU to choose for, such as cuda:90 or hip:gfx942",
+    kind: OptionKind::Text,
+    default: "cuda:90",
+};
+const NUM_WARPS: PassOption = PassOption {
+    name: "num-warps",
+    description: "warps for each block",
+    kind: OptionKind::Int,
+    default: "4",
+};
+const NUM_CTAS: PassOption = PassOption {
+    name: "num-ctas",
+    description: "blocks for each cluster",
+    kind: OptionKind::Int,
+    default: "1",
+};
+
 /// Chooses a layout for every tensor.
 pub static ASSIGN_LAYOUTS: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["ttg", "ttng"],
-    options: &[
-        PassOption {
-            name: "target",
-            description: "the GPU to choose for, such as cuda:90 or hip:gfx942",
-            kind: OptionKind::Text,
-            default: "cuda:90",
-        },
-        PassOption {
-            name: "num-warps",
-            description: "warps for each block",
-            kind: OptionKind::Int,
-            default: "4",
-        },
-        PassOption {
-            name: "num-ctas",
-            description: "blocks for each cluster",
-            kind: OptionKind::Int,
-            default: "1",
-        },
-    ],
+    options: &[TARGET, NUM_WARPS, NUM_CTAS],
     ..PassSpec::new(
         "assign-layouts",
         "give every tensor the layout with which the program costs least",
         run,
+    )
+};
+
+/// Chooses a layout for every tensor, under Triton's name for the pass that gives tensors layouts.
+pub static CONVERT: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttg", "ttng"],
+    options: &[
+        TARGET,
+        NUM_WARPS,
+        PassOption {
+            name: "threads-per-warp",
+            description: "lanes of a warp: those of the target",
+            kind: OptionKind::Int,
+            default: "32",
+        },
+        NUM_CTAS,
+    ],
+    ..PassSpec::new(
+        "convert-triton-to-tritongpu",
+        "give every tensor the layout with which the program costs least",
+        |module, run| {
+            let (written, target) = (run.integer("threads-per-warp"), target(run)?);
+            if i64::from(target.warp_size()) != written {
+                return Err(Complaint::new(format!(
+                    "threads-per-warp is {written}; {target} has {} lanes in a warp",
+                    target.warp_size()
+                )));
+            }
+            self::run(module, run)
+        },
     )
 };
 
@@ -82,6 +113,30 @@ improves!(
     "choose anew how factors of matrix products come from memory"
 );
 improves!(
+    OPTIMIZE_DOT_OPERANDS_AMD,
+    "tritonamdgpu-optimize-dot-operands",
+    Anchors,
+    "choose anew how factors of matrix products come from memory"
+);
+improves!(
+    REDUCE_DATA_DUPLICATION,
+    "tritongpu-reduce-data-duplication",
+    Anchors,
+    "bring tensors that many threads need to them by way of buffers, where that costs less"
+);
+improves!(
+    HOIST_CONVERSIONS_AMD,
+    "tritonamdgpu-hoist-layout-conversions",
+    Anchors,
+    "convert outside of loops what does not change in them"
+);
+improves!(
+    OPTIMIZE_EPILOGUE_AMD,
+    "tritonamdgpu-optimize-epilogue",
+    Loads,
+    "choose anew in which layouts results are stored"
+);
+improves!(
     ACCELERATE_MATMUL,
     "tritongpu-accelerate-matmul",
     Accesses,
@@ -115,9 +170,12 @@ fn located(chosen: Result<(), Unrelated<'_, '_>>) -> Result<(), Complaint> {
     })
 }
 
+fn target(run: &PassRun) -> Result<Target, Complaint> {
+    Target::parse(run.text("target")).map_err(|error| Complaint::new(error.to_string()))
+}
+
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
-    let name = run.text("target");
-    let target = Target::parse(name).map_err(|error| Complaint::new(error.to_string()))?;
+    let target = target(run)?;
     let count = |option: &str| {
         let number = run.integer(option);
         u32::try_from(number)

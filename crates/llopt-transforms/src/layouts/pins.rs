@@ -29,18 +29,18 @@ pub(super) enum Keep {
     Accesses,
     /// Matrix products.
     Products,
+    /// Loads from global memory, and matrix products.
+    Loads,
 }
 
 impl Keep {
     fn keeps(self, operation: OperationRef<'_, '_>) -> bool {
         let facts = OpFacts::of(operation);
         let accesses = match facts.anchor {
-            Some(
-                LayoutAnchor::Load
-                | LayoutAnchor::Store
-                | LayoutAnchor::Update
-                | LayoutAnchor::CompareAndSwap,
-            ) => self != Self::Products,
+            Some(LayoutAnchor::Load) => self != Self::Products,
+            Some(LayoutAnchor::Store | LayoutAnchor::Update | LayoutAnchor::CompareAndSwap) => {
+                matches!(self, Self::Anchors | Self::Accesses)
+            }
             Some(LayoutAnchor::Buffer) | None => false,
         };
         let chosen = ReshapeOp::of(operation).is_some_and(ReshapeOp::efficient_layout)

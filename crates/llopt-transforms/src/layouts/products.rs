@@ -12,11 +12,14 @@
 //! ([`llopt_plan::group_operand`]), so any encoding that answers it well will do; which buffers are
 //! proposed says [`Product::in_memory`].
 //!
+//! The blocks of a cluster divide rows and columns of the result among them, and each has the parts of the factors that
+//! it multiplies: blocks beside each other the same rows of the first one.
+//!
 //! A way costs what keeps the unit busy: the instructions that a warp executes, repeated work of
 //! warps beyond the edge of the result included; and what it takes to read factors in shared memory, as far as
 //! that is longer.
 
-use llopt_dialects::layout::encoding::{Blocked, Encoding};
+use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::{product, transfer};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
@@ -157,16 +160,61 @@ impl Product {
         units.chain(self.by_threads())
     }
 
-    fn find_units(&self) -> Vec<(Encoding, &'static MatrixInstruction)> {
+    /// How the blocks of a cluster may share the result: each has all rows, all columns, or neither, those with
+    /// the most square parts first. No two blocks add up one element.
+    fn shares(&self) -> Vec<CgaLayout> {
         let [batches @ .., rows, columns] = &self.shape[..] else {
             return Vec::new();
         };
-        if self.grid.num_ctas > 1 {
-            return Vec::new();
+        let blocks = self.grid.num_ctas;
+        let mut ways: Vec<[u32; 2]> = (0..=blocks.ilog2())
+            .map(|bit| [blocks >> bit, 1 << bit])
+            .filter(|way| u64::from(way[0]) <= *rows && u64::from(way[1]) <= *columns)
+            .collect();
+        ways.sort_by_key(|way| {
+            let part = [rows / u64::from(way[0]), columns / u64::from(way[1])];
+            (part[0].ilog2().abs_diff(part[1].ilog2()), *way)
+        });
+        let order: Vec<u32> = (0..self.shape.len() as u32).rev().collect();
+        let shares = ways.into_iter().filter_map(|way| {
+            let split: Vec<u32> = batches.iter().map(|_| 1).chain(way).collect();
+            CgaLayout::from_split(&split, &split, &order).ok()
+        });
+        shares.collect()
+    }
+
+    /// The part of a tensor that one block of a cluster has.
+    fn part(shape: &[u64], blocks: &CgaLayout) -> Option<Vec<u64>> {
+        let pieces = blocks.split().ok()?;
+        let parts = shape.iter().zip(pieces);
+        Some(
+            parts
+                .map(|(&extent, pieces)| extent / u64::from(pieces))
+                .collect(),
+        )
+    }
+
+    fn find_units(&self) -> Vec<(Encoding, &'static MatrixInstruction)> {
+        let mut ways = Vec::new();
+        for blocks in self.shares() {
+            let Some(part) = Self::part(&self.shape, &blocks) else {
+                continue;
+            };
+            for (way, row) in self.units_of_block(&part) {
+                ways.extend(product::over_cluster(way, &blocks).map(|way| (way, row)));
+            }
         }
+        ways
+    }
+
+    /// The ways in which one block computes its part of the result.
+    fn units_of_block(&self, part: &[u64]) -> Vec<(Encoding, &'static MatrixInstruction)> {
+        let [batches @ .., rows, columns] = part else {
+            return Vec::new();
+        };
         let mut ways = Vec::new();
         for &elements in &self.elements {
-            ways.extend(self.find_groups(elements));
+            ways.extend(self.find_groups(part, elements));
             let [a, b, c] = elements;
             // Of instructions with one tile, the one with the most k that there is.
             let mut rows_of_table: Vec<&MatrixInstruction> = instructions_for(self.target, a, b, c)
@@ -202,9 +250,10 @@ impl Product {
     /// widest instruction that fits.
     fn find_groups(
         &self,
+        part: &[u64],
         [a, b, c]: [MatrixElement; 3],
     ) -> Vec<(Encoding, &'static MatrixInstruction)> {
-        let [rows, columns] = self.shape[..] else {
+        let &[rows, columns] = part else {
             return Vec::new();
         };
         if !self.by_groups {
@@ -236,24 +285,49 @@ impl Product {
     /// The buffers in shared memory that a factor may be read from: k contiguous or the other dimension, as the
     /// instruction likes. None if no instruction reads it there.
     pub(super) fn in_memory(&self, operand: usize) -> Vec<Encoding> {
-        let Some((_, row)) = self
-            .by_units
-            .iter()
-            .find(|(_, row)| operand_of(row, operand).place.takes_shared())
-        else {
-            return Vec::new();
-        };
-        let (Some(&[rows, columns]), bits) = (
-            self.shape.first_chunk(),
-            operand_of(row, operand).element.bits(),
-        ) else {
+        let Some(&[rows, columns]) = self.shape.first_chunk() else {
             return Vec::new();
         };
         let shape = [[rows, self.depth], [self.depth, columns]][operand];
-        let orders = [true, false].into_iter();
-        orders
-            .filter_map(|k_contiguous| product::in_memory(operand, shape, bits, k_contiguous))
-            .collect()
+        let mut known: Vec<CgaLayout> = Vec::new();
+        let mut buffers = Vec::new();
+        for (way, row) in &self.by_units {
+            let factor = operand_of(row, operand);
+            // Blocks with different parts of the result may have the same part of a factor.
+            let blocks = way.cga_layout().shared_along(1 - operand);
+            if !factor.place.takes_shared() || known.contains(&blocks) {
+                continue;
+            }
+            let part = Self::part(&shape, &blocks);
+            let Some(&[rows, columns]) = part.as_deref().and_then(<[u64]>::first_chunk) else {
+                continue;
+            };
+            for k_contiguous in [true, false] {
+                buffers.extend(product::in_memory(
+                    operand,
+                    [rows, columns],
+                    factor.element.bits(),
+                    k_contiguous,
+                    blocks.clone(),
+                ));
+            }
+            known.push(blocks);
+        }
+        buffers
+    }
+
+    /// How the blocks of a cluster may share a factor.
+    pub(super) fn shares_of_factor(&self, operand: usize) -> Vec<CgaLayout> {
+        let mut shares: Vec<CgaLayout> = Vec::new();
+        if let Some(other) = self.shape.len().checked_sub(1 + operand) {
+            for blocks in self.shares() {
+                let blocks = blocks.shared_along(other);
+                if !shares.contains(&blocks) {
+                    shares.push(blocks);
+                }
+            }
+        }
+        shares
     }
 
     /// What it costs a warp, beside [`Product::cost`], that a factor is in shared memory, in this layout; `None`
@@ -278,12 +352,29 @@ impl Product {
             bits,
             extent,
         };
+        // Each block has what it multiplies.
+        let blocks = 0..memory
+            .in_dim_size_log2(Dim::BLOCK)
+            .max(result.in_dim_size_log2(Dim::BLOCK));
+        let shares = |bit: u32| {
+            let at =
+                |layout: &LinearLayout, dim: Dim| match bit < layout.in_dim_size_log2(Dim::BLOCK) {
+                    true => layout.basis_entry(Dim::BLOCK, bit, dim),
+                    false => 0,
+                };
+            at(memory, outer) == at(result, outer) && at(memory, depth) == 0
+        };
+        if !blocks.into_iter().all(shares) {
+            return None;
+        }
+        let pieces = encoding.cga_layout().shared_along(1 - operand).num_pieces();
+        let part = memory.out_dim_size(outer) / u64::from(pieces);
         let how = GroupOperand::derive(memory, &wanted).ok()?;
-        let begins =
-            |dim: Dim, step: u32| (0..memory.out_dim_size(dim) as u32).step_by(step as usize);
-        let bytes = memory.out_dim_size(outer) * memory.out_dim_size(depth) * u64::from(bits / 8);
-        let fits = begins(outer, extent).all(|outer| {
-            begins(depth, row.k).all(|depth| how.may_begin_at(how.place(outer, depth).bytes))
+        let begins = |extent: u64, step: u32| (0..extent as u32).step_by(step as usize);
+        let bytes = part * memory.out_dim_size(depth) * u64::from(bits / 8);
+        let fits = begins(part, extent).all(|outer| {
+            begins(memory.out_dim_size(depth), row.k)
+                .all(|depth| how.may_begin_at(how.place(outer, depth).bytes))
         });
         // Both factors have to fit.
         if !fits || bytes > u64::from(self.target.shared_memory_limit()) / 2 {

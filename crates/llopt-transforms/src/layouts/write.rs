@@ -50,6 +50,22 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
             NodeKind::Factor => {}
         }
     }
+    // A factor in registers lies as the product's own layout is spelled, of all that are equal.
+    let mut spelled: HashMap<usize, LayoutId> = HashMap::new();
+    for factor in &engine.graph.factors {
+        let (node, product) = (
+            &engine.graph.nodes[factor.node],
+            &engine.graph.nodes[factor.product],
+        );
+        if let NodeKind::Op(_, _, relation) = product.kind
+            && node.pinned.is_none()
+            && !catalog.is_in_memory(labels[factor.node])
+            && let Some(layout) =
+                catalog.operand(relation, labels[factor.product], factor.operand, node.shape)
+        {
+            spelled.insert(factor.node, layout);
+        }
+    }
     let mut converted: HashMap<(usize, LayoutId, usize), Value<'c, 'a>> = HashMap::new();
     for used in &engine.graph.uses {
         let Some(tensor) = RankedTensor::of(used.value.r#type()) else {
@@ -59,6 +75,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
         let Some(wanted) = engine.wanted(consumer, used, labels[used.consumer]) else {
             continue;
         };
+        let wanted = spelled.get(&used.consumer).copied().unwrap_or(wanted);
         let encoding = catalog.encoding(wanted).to_attribute(used.operation.ctx());
         if tensor.encoding() == Some(encoding) {
             continue;

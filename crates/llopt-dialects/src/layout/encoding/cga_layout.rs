@@ -88,6 +88,16 @@ impl CgaLayout {
         1 << self.bases.len().min(31)
     }
 
+    /// The number of pieces that are different.
+    #[must_use]
+    pub fn num_pieces(&self) -> u32 {
+        let pieces = self
+            .bases
+            .iter()
+            .filter(|basis| basis.iter().any(|&entry| entry != 0));
+        1 << pieces.count().min(31)
+    }
+
     /// The number of pieces along each dimension.
     ///
     /// # Errors

@@ -1,0 +1,511 @@
+//! `--tritonamdgpu-convert-buffer-ops`: accesses through tensors of pointers as accesses of a buffer by 32-bit offsets.
+//!
+//! # What is gained
+//!
+//! A buffer access has its base in scalar registers and adds a 32-bit offset for each lane, where a pointer takes
+//! two registers and two additions for each; and a lane whose mask is false is given an offset out of range, where
+//! a masked access through pointers branches. Two kinds of accesses gain nothing and are left alone: those whose pointers
+//! something else needs, and those without a mask whose offsets are known to be small, which pointers with a common base are
+//! added to in the same way.
+//!
+//! # When it is right
+//!
+//! The buffer is 2^31 bytes from the base on, and the offset counts bytes without a sign. Pointers are taken apart
+//! into one scalar base and a tensor of offsets `o`, in elements, which is computed modulo 2^32. That is right if
+//! every access that is made has `0 <= o·bytes < 2^31`. There are two ways to know it:
+//!
+//! - The base is an argument whose `tt.pointer_range` is 32: the caller promises that the tensor behind it is that
+//!   small, and an access outside of it has no meaning. The offset must be the one from the argument, so scalars that were
+//!   added to the argument become part of the offset, unless neither they nor the rest can be negative.
+//! - Ranges of what the offset is computed from ([`Range`]) say so, whatever the base is.
+
+use std::collections::HashMap;
+
+use llopt_dialects::tables::module as launch;
+use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_dialects::ttg::ConvertLayoutOp;
+use llopt_dialects::{Op, amdg, arith, tt};
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::pass::PassSpec;
+use llopt_mlir::rewrite::Rewriter;
+use llopt_target::{Feature, Target};
+use melior::ir::r#type::IntegerType;
+use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, Value, ValueLike};
+
+use crate::axis::AxisAnalysis;
+
+/// The attribute of a function's argument with the bits in which offsets from it fit.
+const POINTER_RANGE: &str = "tt.pointer_range";
+/// How many ops are followed back from an offset.
+const MOST_DEPTH: u32 = 64;
+/// Bytes that a buffer has.
+const BUFFER_BYTES: i128 = 1 << 31;
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["tt", "ttg", "amdg", "arith"],
+    ..PassSpec::new(
+        "tritonamdgpu-convert-buffer-ops",
+        "access global memory by offsets into buffers where they fit into 32 bits",
+        |module, _run| run(module),
+    )
+};
+
+fn run(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
+    let named = launch::target(module).and_then(|name| Target::parse(name).ok());
+    if named.is_some_and(|target| !target.has(Feature::BufferOps)) {
+        return Ok(());
+    }
+    let facts = AxisAnalysis::of(module);
+    let mut accesses = Vec::new();
+    module.for_each_op(Walk::PreOrder, |operation| {
+        accesses.extend(Access::of(operation))
+    });
+    let mut ranges = HashMap::new();
+    let found: Vec<(Access, Parts)> = accesses
+        .into_iter()
+        .filter(|access| {
+            access
+                .pointers
+                .users()
+                .all(|user| Access::of(user).is_some())
+        })
+        .filter_map(|access| {
+            let parts = Parts::of(access.pointers)?;
+            parts
+                .fits(&access, &facts, &mut ranges)
+                .map(|parts| (access, parts))
+        })
+        .collect();
+    let mut writer = Writer {
+        rewriter: Rewriter::new(module.ctx()),
+        location: module.loc(),
+        written: HashMap::new(),
+    };
+    for (access, parts) in found {
+        access.rewrite(&parts, &mut writer);
+    }
+    Ok(())
+}
+
+/// A load or a store of a tensor through pointers.
+struct Access<'c, 'a> {
+    operation: OperationRef<'c, 'a>,
+    pointers: Value<'c, 'a>,
+    /// Bytes of an element.
+    bytes: i128,
+    is_masked: bool,
+}
+
+impl<'c: 'a, 'a> Access<'c, 'a> {
+    fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        let (pointers, mask) = if let Some(load) = tt::LoadOp::of(operation) {
+            (!load.is_volatile()).then(|| (load.ptr(), load.mask()))?
+        } else {
+            let store = tt::StoreOp::of(operation)?;
+            (store.ptr(), store.mask())
+        };
+        let element = RankedTensor::of(pointers.r#type())?.element();
+        let bits = match Pointer::of(element)?.pointee() {
+            pointee if Pointer::of(pointee).is_some() => 64,
+            pointee => pointee.bit_width()?,
+        };
+        (bits % 8 == 0).then_some(Self {
+            operation,
+            pointers,
+            bytes: i128::from(bits / 8),
+            is_masked: mask.is_some(),
+        })
+    }
+
+    fn rewrite(&self, parts: &Parts<'c, 'a>, writer: &mut Writer<'c, 'a>) {
+        let Some(offsets) = writer.offsets(self.pointers, parts) else {
+            return;
+        };
+        let location = self.operation.loc();
+        writer.rewriter.set_before(self.operation);
+        if let Some(load) = tt::LoadOp::of(self.operation) {
+            let loaded = writer.put(amdg::BufferLoadOp::build(
+                location,
+                load.result().r#type(),
+                parts.base,
+                offsets,
+                None,
+                load.cache(),
+                load.mask(),
+                load.other(),
+                1,
+            ));
+            if let Some(loaded) = loaded {
+                load.result().replace_all_uses(loaded);
+            }
+        } else if let Some(store) = tt::StoreOp::of(self.operation) {
+            writer.rewriter.insert(amdg::BufferStoreOp::build(
+                location,
+                store.value(),
+                parts.base,
+                offsets,
+                None,
+                store.cache(),
+                store.mask(),
+                1,
+            ));
+        }
+        self.operation.erase();
+    }
+}
+
+/// What a tensor of pointers is made of.
+struct Parts<'c, 'a> {
+    /// The pointer that all elements begin with.
+    base: Value<'c, 'a>,
+    /// Scalars that are part of the offset.
+    scalars: Vec<Value<'c, 'a>>,
+    /// Tensors whose sum is the rest of it.
+    tensors: Vec<Value<'c, 'a>>,
+}
+
+impl<'c: 'a, 'a> Parts<'c, 'a> {
+    fn of(pointers: Value<'c, 'a>) -> Option<Self> {
+        let mut tensors = Vec::new();
+        let mut value = pointers;
+        loop {
+            let made = value.defining_op()?;
+            if let Some(add) = tt::AddPtrOp::of(made) {
+                tensors.push(add.offset());
+                value = add.ptr();
+            } else if let Some(source) = moved(made) {
+                value = source;
+            } else {
+                let base = tt::SplatOp::of(made)?.src();
+                let scalars = Vec::new();
+                return Some(Self {
+                    base,
+                    scalars,
+                    tensors,
+                });
+            }
+        }
+    }
+
+    /// The parts between which the offset is known to fit, if a buffer access gains anything.
+    fn fits(
+        mut self,
+        access: &Access<'c, 'a>,
+        facts: &AxisAnalysis,
+        ranges: &mut HashMap<usize, Range>,
+    ) -> Option<Self> {
+        let sum = self
+            .tensors
+            .iter()
+            .try_fold(Range::of_one(0), |sum, &tensor| {
+                sum.plus(Range::of(tensor, ranges, MOST_DEPTH))
+            });
+        let most = BUFFER_BYTES / access.bytes;
+        if sum.is_some_and(|sum| sum.least >= 0 && sum.most < most) {
+            return access.is_masked.then_some(self);
+        }
+        // From the argument on.
+        let (mut root, mut scalars) = (self.base, Vec::new());
+        while let Some(add) = tt::AddPtrOp::defining(root) {
+            scalars.push(add.offset());
+            root = add.ptr();
+        }
+        if !is_small(root) {
+            return None;
+        }
+        let counts_up = |value: &Value<'c, 'a>| facts.facts(*value).non_negative;
+        if !(scalars.iter().all(counts_up) && self.tensors.iter().all(counts_up)) {
+            self.base = root;
+            self.scalars = scalars;
+        }
+        Some(self)
+    }
+}
+
+/// What an op that only moves the elements of a tensor moves.
+fn moved<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let moves = tt::BroadcastOp::of(operation).is_some()
+        || tt::ExpandDimsOp::of(operation).is_some()
+        || ConvertLayoutOp::of(operation).is_some();
+    moves.then(|| operation.operand_value(0))?
+}
+
+/// Whether a pointer is an argument whose tensor is promised to be small.
+fn is_small(pointer: Value<'_, '_>) -> bool {
+    let Some((block, index)) = pointer.argument_of().filter(|(block, _)| block.is_entry()) else {
+        return false;
+    };
+    let promises = block
+        .parent_operation()
+        .and_then(|function| function.attr("arg_attrs"))
+        .and_then(AttributeExt::as_array);
+    let bits = promises.and_then(|all| all.get(index)?.get(POINTER_RANGE)?.as_i64());
+    bits.is_some_and(|bits| bits <= 32)
+}
+
+/// Writes offsets, each where the pointer is computed whose offset it is.
+struct Writer<'c, 'a> {
+    rewriter: Rewriter<'c, 'a>,
+    location: Location<'c>,
+    /// The offsets of pointers from a base.
+    written: HashMap<(usize, usize), Value<'c, 'a>>,
+}
+
+fn key(value: Value<'_, '_>) -> usize {
+    value.to_raw().ptr as usize
+}
+
+impl<'c: 'a, 'a> Writer<'c, 'a> {
+    fn put(&mut self, operation: Operation<'c>) -> Option<Value<'c, 'a>> {
+        self.rewriter.insert(operation).result_value(0)
+    }
+
+    /// The offsets of pointers from the base, as 32-bit numbers that lie as the pointers do.
+    fn offsets(&mut self, pointers: Value<'c, 'a>, parts: &Parts<'c, 'a>) -> Option<Value<'c, 'a>> {
+        let mut chain = vec![pointers];
+        while let Some(made) = chain.last().and_then(|last| last.defining_op()) {
+            match (tt::AddPtrOp::of(made), moved(made)) {
+                (Some(add), _) => chain.push(add.ptr()),
+                (None, Some(source)) => chain.push(source),
+                (None, None) => break,
+            }
+        }
+        let mut offsets = None;
+        for &pointers in chain.iter().rev() {
+            let place = (key(pointers), key(parts.base));
+            let known = self.written.get(&place).copied();
+            let next = match (known, offsets) {
+                (Some(known), _) => known,
+                (None, None) => self.first(pointers, parts)?,
+                (None, Some(before)) => self.next(pointers, before)?,
+            };
+            self.written.insert(place, next);
+            offsets = Some(next);
+        }
+        offsets
+    }
+
+    /// Those of pointers that are all the same.
+    fn first(&mut self, pointers: Value<'c, 'a>, parts: &Parts<'c, 'a>) -> Option<Value<'c, 'a>> {
+        let made = pointers.defining_op()?;
+        self.rewriter.set_after(made);
+        self.location = made.loc();
+        let mut sum = self.number(0)?;
+        for &scalar in &parts.scalars {
+            let scalar = self.narrow(scalar)?;
+            sum = self.put(melior::dialect::arith::addi(sum, scalar, self.location))?;
+        }
+        let to = self.like(pointers)?;
+        self.put(tt::SplatOp::build(self.location, to, sum))
+    }
+
+    /// Those of pointers that are computed from others, by the offsets of these.
+    fn next(&mut self, pointers: Value<'c, 'a>, before: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+        let made = pointers.defining_op()?;
+        self.rewriter.set_after(made);
+        self.location = made.loc();
+        let (location, to) = (self.location, self.like(pointers)?);
+        let next = if let Some(add) = tt::AddPtrOp::of(made) {
+            let own = self.narrow(add.offset())?;
+            melior::dialect::arith::addi(before, own, location)
+        } else if let Some(expand) = tt::ExpandDimsOp::of(made) {
+            tt::ExpandDimsOp::build(location, to, before, expand.axis())
+        } else if tt::BroadcastOp::of(made).is_some() {
+            tt::BroadcastOp::build(location, to, before)
+        } else {
+            ConvertLayoutOp::build(location, to, before)
+        };
+        self.put(next)
+    }
+
+    fn i32(&self) -> Type<'c> {
+        IntegerType::new(self.rewriter.context(), 32).into()
+    }
+
+    /// The type of 32-bit numbers that lie as these pointers do.
+    fn like(&self, pointers: Value<'c, 'a>) -> Option<Type<'c>> {
+        Some(RankedTensor::of(pointers.r#type())?.with_element(self.i32()))
+    }
+
+    fn number(&mut self, number: i64) -> Option<Value<'c, 'a>> {
+        let attribute = melior::ir::attribute::IntegerAttribute::new(self.i32(), number);
+        let context = self.rewriter.context();
+        self.put(melior::dialect::arith::constant(
+            context,
+            attribute.into(),
+            self.location,
+        ))
+    }
+
+    /// A number, or a tensor of them, modulo 2^32.
+    fn narrow(&mut self, value: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+        let element = value.r#type().element_or_self();
+        let to = match RankedTensor::of(value.r#type()) {
+            Some(tensor) => tensor.with_element(self.i32()),
+            None => self.i32(),
+        };
+        let location = self.location;
+        match element.bit_width()? {
+            32 => Some(value),
+            64.. => {
+                // What was only widened for the pointer is there already.
+                let widened = value.defining_op().and_then(arith::ExtSIOp::of);
+                if let Some(source) = widened.map(arith::ExtSIOp::r#in)
+                    && source.r#type() == to
+                {
+                    return Some(source);
+                }
+                self.put(melior::dialect::arith::trunci(value, to, location))
+            }
+            _ => self.put(melior::dialect::arith::extsi(value, to, location)),
+        }
+    }
+}
+
+/// Between which numbers an integer, or each element of a tensor of them, is known to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    least: i128,
+    most: i128,
+}
+
+impl Range {
+    fn of_one(number: i128) -> Self {
+        Self {
+            least: number,
+            most: number,
+        }
+    }
+
+    /// All numbers of a type.
+    fn whole(r#type: Type<'_>) -> Self {
+        let bits = r#type
+            .element_or_self()
+            .bit_width()
+            .unwrap_or(64)
+            .clamp(1, 64);
+        Self {
+            least: -(1 << (bits - 1)),
+            most: (1 << (bits - 1)) - 1,
+        }
+    }
+
+    fn of(value: Value<'_, '_>, known: &mut HashMap<usize, Self>, depth: u32) -> Self {
+        let whole = Self::whole(value.r#type());
+        if depth == 0 {
+            return whole;
+        }
+        if let Some(&range) = known.get(&key(value)) {
+            return range;
+        }
+        let made = value.defining_op();
+        let found = made.and_then(|made| Self::made(made, known, depth - 1));
+        // What leaves the type has wrapped, and may be anything.
+        let range = found.filter(|range| whole.least <= range.least && range.most <= whole.most);
+        let range = range.unwrap_or(whole);
+        known.insert(key(value), range);
+        range
+    }
+
+    /// The range of what an op makes from those of its operands, before it wraps.
+    fn made(
+        operation: OperationRef<'_, '_>,
+        known: &mut HashMap<usize, Self>,
+        depth: u32,
+    ) -> Option<Self> {
+        let mut operand = |index| Some(Self::of(operation.operand_value(index)?, known, depth));
+        let up_to = |most: i128| Self { least: 0, most };
+        match Op::of(operation)? {
+            Op::Arith(op) => match op {
+                arith::Op::Constant(constant) => {
+                    let value = constant.operation().attr("value")?;
+                    let result = constant.operation().result_value(0)?;
+                    let bits = result.r#type().element_or_self().bit_width()?;
+                    let number = value.splat_bits().or_else(|| value.as_bits())?;
+                    let number = (number << (64 - bits.clamp(1, 64))).cast_signed();
+                    Some(Self::of_one(i128::from(number >> (64 - bits.clamp(1, 64)))))
+                }
+                arith::Op::AddI(_) => operand(0)?.plus(operand(1)?),
+                arith::Op::MulI(_) => operand(0)?.times(operand(1)?),
+                arith::Op::RemSI(_) | arith::Op::RemUI(_) => {
+                    let (of, by) = (operand(0)?, operand(1)?);
+                    let is_counted = of.least >= 0 && by.least > 0;
+                    is_counted.then(|| up_to(of.most.min(by.most - 1)))
+                }
+                arith::Op::DivSI(_) | arith::Op::DivUI(_) => {
+                    let (of, by) = (operand(0)?, operand(1)?);
+                    let is_counted = of.least >= 0 && by.least > 0;
+                    is_counted.then(|| up_to(of.most / by.least))
+                }
+                arith::Op::AndI(_) => {
+                    let counted = [operand(0)?, operand(1)?].into_iter();
+                    let counted = counted.filter(|range| range.least >= 0);
+                    counted.map(|range| range.most).min().map(up_to)
+                }
+                arith::Op::ExtSI(_) => operand(0),
+                arith::Op::ExtUI(_) => operand(0).filter(|range| range.least >= 0),
+                _ => None,
+            },
+            Op::Tt(op) => match op {
+                tt::Op::MakeRange(range) => Some(Self {
+                    least: range.start().into(),
+                    most: i128::from(range.end()) - 1,
+                }),
+                tt::Op::Splat(_) | tt::Op::Broadcast(_) | tt::Op::ExpandDims(_) => operand(0),
+                tt::Op::GetProgramId(_) | tt::Op::GetNumPrograms(_) => Some(up_to(i32::MAX.into())),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn plus(self, other: Self) -> Option<Self> {
+        Some(Self {
+            least: self.least.checked_add(other.least)?,
+            most: self.most.checked_add(other.most)?,
+        })
+    }
+
+    fn times(self, other: Self) -> Option<Self> {
+        let mut products = Vec::new();
+        for one in [self.least, self.most] {
+            for two in [other.least, other.most] {
+                products.push(one.checked_mul(two)?);
+            }
+        }
+        Some(Self {
+            least: *products.iter().min()?,
+            most: *products.iter().max()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_all_pairs_of_numbers() {
+        let ranges: Vec<Range> = (-3..4)
+            .flat_map(|least| (least..4).map(move |most| Range { least, most }))
+            .collect();
+        for one in &ranges {
+            for two in &ranges {
+                let all = |f: fn(i128, i128) -> i128| {
+                    let pairs = (one.least..=one.most)
+                        .flat_map(|x| (two.least..=two.most).map(move |y| f(x, y)));
+                    let all: Vec<i128> = pairs.collect();
+                    Some(Range {
+                        least: *all.iter().min().unwrap(),
+                        most: *all.iter().max().unwrap(),
+                    })
+                };
+                assert_eq!(one.plus(*two), all(|x, y| x + y));
+                assert_eq!(one.times(*two), all(|x, y| x * y));
+            }
+        }
+    }
+}
