@@ -1,10 +1,12 @@
 //! A program with its inputs, as a file that runs again.
 //!
-//! The file is a module in tile IR below comment lines that say what the module does not: the target, and for
-//! each parameter of the kernel the type of its elements, their number, and what they are at first.
+//! The file is a module in tile IR below comment lines that say what the module does not: the target, for
+//! each parameter of the kernel the type of its elements, their number, and what they are at first, and of a module
+//! without layouts the warps of a block and the blocks of a cluster that they are to be chosen for.
 //!
 //! ```text
 //! // target: cuda:90
+//! // layouts are chosen for: 4 1
 //! // buffer: i32 64 bits 1234567
 //! // buffer: f16 64 small 3 7654321
 //! // buffer: f16 128 zero
@@ -18,11 +20,16 @@ use llopt_target::Target;
 use crate::element::{Data, Number};
 use crate::program::{Buffer, Program, Speller};
 
+/// What the line begins with that says for how many warps and blocks layouts are chosen.
+const GRID: &str = "layouts are chosen for: ";
+
 /// A kernel and what it is called with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The GPU it is for.
     pub target: Target,
+    /// Warps of a block and blocks of a cluster, of a module that does not say them.
+    pub grid: Option<[u32; 2]>,
     /// What its parameters point at.
     pub buffers: Vec<Buffer>,
     /// The module.
@@ -36,6 +43,7 @@ impl Case {
         let (text, buffers) = program.text(speller);
         Self {
             target: program.target,
+            grid: (!program.has_layouts).then_some([program.warps, program.blocks]),
             buffers,
             text,
         }
@@ -47,6 +55,7 @@ impl Case {
     /// A head line that is not as above, or none with the target.
     pub fn parse(contents: &str) -> Result<Self> {
         let mut target = None;
+        let mut grid = None;
         let mut buffers = Vec::new();
         for line in contents.lines() {
             let Some(comment) = line.strip_prefix("// ") else {
@@ -54,12 +63,19 @@ impl Case {
             };
             if let Some(name) = comment.strip_prefix("target: ") {
                 target = Some(Target::parse(name.trim())?);
+            } else if let Some(numbers) = comment.strip_prefix(GRID) {
+                let (warps, blocks) = numbers
+                    .trim()
+                    .split_once(' ')
+                    .context("layouts are chosen for warps and blocks")?;
+                grid = Some([warps.parse()?, blocks.parse()?]);
             } else if let Some(words) = comment.strip_prefix("buffer: ") {
                 buffers.push(buffer(words).with_context(|| format!("in '{line}'"))?);
             }
         }
         Ok(Self {
             target: target.context("no line says what the target is")?,
+            grid,
             buffers,
             text: contents.to_owned(),
         })
@@ -73,6 +89,9 @@ impl Case {
             let _ = writeln!(text, "// {line}");
         }
         let _ = writeln!(text, "// target: {}", self.target);
+        if let Some([warps, blocks]) = self.grid {
+            let _ = writeln!(text, "// {GRID}{warps} {blocks}");
+        }
         for buffer in &self.buffers {
             let data = match buffer.data {
                 Data::Zero => "zero".to_owned(),
@@ -121,6 +140,7 @@ mod tests {
         };
         let case = Case {
             target: Target::parse("hip:gfx942").unwrap(),
+            grid: Some([4, 1]),
             buffers: vec![
                 buffer(Number::F16, Data::Zero),
                 buffer(Number::I64, Data::Bits(7)),
@@ -129,7 +149,10 @@ mod tests {
             text: "module {}\n".to_owned(),
         };
         let read = Case::parse(&case.file("about it")).unwrap();
-        assert_eq!((read.target, read.buffers), (case.target, case.buffers));
+        assert_eq!(
+            (read.target, read.grid, read.buffers),
+            (case.target, case.grid, case.buffers)
+        );
         assert!(Case::parse("// buffer: f12 8 zero").is_err());
         assert!(Case::parse("module {}").is_err());
     }

@@ -118,6 +118,11 @@ pub fn check(case: &Case) -> Verdict {
     options.fp_fusion = false;
     options.line_info = false;
     options.reproducer_directory = None;
+    options.verify_layouts = true;
+    if let Some([warps, blocks]) = case.grid {
+        options.num_warps = Some(warps);
+        options.num_ctas = Some(blocks);
+    }
     let arguments: Vec<Argument> = case
         .buffers
         .iter()

@@ -9,9 +9,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use llopt_fuzz::Program;
 use llopt_fuzz::case::Case;
 use llopt_fuzz::check::{Failure, Verdict, check};
-use llopt_fuzz::generate::generate;
+use llopt_fuzz::generate::{generate, generate_without_layouts};
 use llopt_fuzz::mutate::{Answer, answer, mutate};
 use llopt_fuzz::program::Speller;
 use llopt_fuzz::shrink::shrink;
@@ -66,6 +67,10 @@ struct Arguments {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     mutate: Vec<PathBuf>,
 
+    /// Make programs without layouts, which the layout engine then chooses
+    #[arg(long)]
+    without_layouts: bool,
+
     /// Write programs to standard output instead of running them
     #[arg(long)]
     print: bool,
@@ -99,7 +104,7 @@ fn main() -> Result<()> {
         let speller = Speller::new()?;
         for seed in arguments.seed..arguments.seed + arguments.cases {
             for &target in &targets {
-                let case = Case::of(&generate(target, seed), &speller);
+                let case = Case::of(&made(&arguments, target, seed), &speller);
                 print!("{}", case.file(&format!("seed {seed}")));
             }
         }
@@ -205,6 +210,14 @@ fn apart(work: impl FnOnce() -> i32) -> End {
     }
 }
 
+/// The program of a seed.
+fn made(arguments: &Arguments, target: Target, seed: u64) -> Program {
+    match arguments.without_layouts {
+        true => generate_without_layouts(target, seed),
+        false => generate(target, seed),
+    }
+}
+
 fn replay(files: &[PathBuf]) -> Result<()> {
     let mut failed = 0;
     for path in files {
@@ -247,7 +260,7 @@ fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
             }
             let target = targets[(index % targets.len() as u64) as usize];
             let seed = arguments.seed + index / targets.len() as u64;
-            let program = generate(target, seed);
+            let program = made(arguments, target, seed);
             let verdict = check(&Case::of(&program, &speller));
             let kept = match &verdict {
                 Verdict::Failed(failure) => {
@@ -322,7 +335,7 @@ fn too_many(tally: &Mutex<Tally>, most: usize) -> bool {
 /// Writes a failing program, made small if it is the first few of its kind.
 fn keep(
     arguments: &Arguments,
-    program: &llopt_fuzz::Program,
+    program: &Program,
     seed: u64,
     failure: &Failure,
     speller: &Speller,
@@ -345,8 +358,12 @@ fn keep(
     };
     std::fs::create_dir_all(&arguments.keep)
         .with_context(|| format!("cannot create '{}'", arguments.keep.display()))?;
+    let form = match program.has_layouts {
+        true => "ttgir",
+        false => "ttir",
+    };
     let name = format!(
-        "{}-{seed}.ttgir",
+        "{}-{seed}.{form}",
         program.target.to_string().replace(':', "-")
     );
     let path = arguments.keep.join(name);

@@ -145,6 +145,8 @@ pub struct Program {
     pub warps: u32,
     /// Blocks of the cluster.
     pub blocks: u32,
+    /// Whether it is written with its layouts. Without, conversions are left out: a compiler chooses.
+    pub has_layouts: bool,
     /// Types of all values.
     pub types: Vec<Type>,
     /// Arguments.
@@ -152,6 +154,9 @@ pub struct Program {
     /// What it does.
     pub body: Vec<Node>,
 }
+
+/// How a template begins that only changes the layout.
+pub const CONVERSION: &str = "$r = ttg.convert_layout $0";
 
 /// Writes layouts as the IR does.
 pub struct Speller {
@@ -191,6 +196,7 @@ impl Program {
             speller,
             names: HashMap::new(),
             aliases: Vec::new(),
+            converted: HashMap::new(),
             buffers: &used,
             unique: 0,
         };
@@ -208,16 +214,22 @@ impl Program {
         for (i, alias) in printer.aliases.iter().enumerate() {
             let _ = writeln!(text, "#l{i} = {alias}");
         }
-        let _ = write!(
-            text,
-            "#smem = #ttg.shared_memory\n\
-             module attributes {{\"ttg.num-ctas\" = {} : i32, \"ttg.num-warps\" = {} : i32, \
-             ttg.target = \"{}\", \"ttg.threads-per-warp\" = {} : i32}} {{\n  \
-             tt.func public @kernel({}) {{\n{body}    tt.return\n  }}\n}}\n",
+        let attributes = format!(
+            " attributes {{\"ttg.num-ctas\" = {} : i32, \"ttg.num-warps\" = {} : i32, \
+             ttg.target = \"{}\", \"ttg.threads-per-warp\" = {} : i32}}",
             self.blocks,
             self.warps,
             self.target,
             self.target.warp_size(),
+        );
+        let (memory, attributes) = match self.has_layouts {
+            true => ("#smem = #ttg.shared_memory\n", attributes.as_str()),
+            false => ("", ""),
+        };
+        let _ = write!(
+            text,
+            "{memory}module{attributes} {{\n  \
+             tt.func public @kernel({}) {{\n{body}    tt.return\n  }}\n}}\n",
             parameters.join(", "),
         );
         (text, used.iter().map(|&i| self.buffers[i]).collect())
@@ -247,6 +259,8 @@ struct Printer<'a> {
     speller: &'a Speller,
     names: HashMap<Rc<Encoding>, usize>,
     aliases: Vec<String>,
+    /// Where layouts are not written: what each conversion is of.
+    converted: HashMap<Value, Value>,
     buffers: &'a [usize],
     unique: usize,
 }
@@ -268,6 +282,9 @@ impl Printer<'_> {
             |shape: &[u32]| -> String { shape.iter().map(|extent| format!("{extent}x")).collect() };
         match &program.types[value] {
             Type::Scalar(element) => element.name(),
+            Type::Tensor { shape, element, .. } if !program.has_layouts => {
+                format!("tensor<{}{}>", extents(shape), element.name())
+            }
             Type::Tensor {
                 shape,
                 element,
@@ -310,8 +327,26 @@ impl Printer<'_> {
 
     fn nodes(&mut self, nodes: &[Node], out: &mut String, indent: usize) {
         for node in nodes {
-            self.node(node, out, indent);
+            let converts = node.template.starts_with(CONVERSION) && !self.program.has_layouts;
+            match (&node.results[..], &node.operands[..]) {
+                (&[result], &[operand]) if converts => {
+                    self.converted.insert(result, operand);
+                }
+                _ => self.node(node, out, indent),
+            }
         }
+    }
+
+    fn name(&self, mut value: Value) -> String {
+        while let Some(&same) = self.converted.get(&value) {
+            value = same;
+        }
+        format!("%v{value}")
+    }
+
+    fn list(&self, values: &[Value]) -> String {
+        let names: Vec<String> = values.iter().map(|&value| self.name(value)).collect();
+        names.join(", ")
     }
 
     fn node(&mut self, node: &Node, out: &mut String, indent: usize) {
@@ -335,10 +370,14 @@ impl Printer<'_> {
                 (0usize, after)
             };
             match kind {
-                ' ' => text.push_str(&name(node.operands[number])),
-                'r' => text.push_str(&list(&node.results)),
+                ' ' => text.push_str(&self.name(node.operands[number])),
+                'r' => text.push_str(&self.list(&node.results)),
                 't' => text.push_str(&self.of_type(node.operands[number])),
                 'T' => text.push_str(&self.of_type(node.results[number])),
+                // The type ends at its element.
+                'L' if !self.program.has_layouts => {
+                    text.truncate(text.trim_end_matches(", ").len())
+                }
                 'L' => {
                     if let Some(layout) = self.program.types[number].layout().cloned() {
                         text.push_str(&self.layout(&layout));
@@ -359,11 +398,11 @@ impl Printer<'_> {
                     self.nodes(&node.regions[number].body, &mut body, indent + 2);
                     text.push_str(body.trim_end());
                 }
-                'A' => text.push_str(&list(&node.regions[number].arguments)),
+                'A' => text.push_str(&self.list(&node.regions[number].arguments)),
                 'Y' => {
                     let yields = &node.regions[number].yields;
                     let types = self.types(yields);
-                    let _ = write!(text, "{} : {types}", list(yields));
+                    let _ = write!(text, "{} : {types}", self.list(yields));
                 }
                 other => text.push(other),
             }
@@ -376,13 +415,4 @@ impl Printer<'_> {
             let _ = writeln!(out, "{:pad$}{line}", "");
         }
     }
-}
-
-fn name(value: Value) -> String {
-    format!("%v{value}")
-}
-
-fn list(values: &[Value]) -> String {
-    let names: Vec<String> = values.iter().map(|&value| name(value)).collect();
-    names.join(", ")
 }

@@ -22,11 +22,21 @@ use llopt_target::{Feature, Target, Vendor};
 use crate::element::{Data, Element, Number};
 use crate::facts::Facts;
 use crate::layouts::{self, Machine};
-use crate::program::{Buffer, Node, Program, Region, Type, Value};
+use crate::program::{Buffer, CONVERSION, Node, Program, Region, Type, Value};
 
 /// A random program for a target; the same for the same seed.
 #[must_use]
 pub fn generate(target: Target, seed: u64) -> Program {
+    program(target, seed, true)
+}
+
+/// A random program without layouts: what it computes leaves them to a compiler.
+#[must_use]
+pub fn generate_without_layouts(target: Target, seed: u64) -> Program {
+    program(target, seed, false)
+}
+
+fn program(target: Target, seed: u64, has_layouts: bool) -> Program {
     let mut rng = Rng::with_seed(seed);
     let warps = [1, 1, 2, 4, 4, 8][rng.usize(0..6)];
     // By numbers of its own, so that the programs for one block are the same on all targets.
@@ -46,6 +56,7 @@ pub fn generate(target: Target, seed: u64) -> Program {
             target,
             warps,
             blocks,
+            has_layouts,
             types: Vec::new(),
             buffers: Vec::new(),
             body: Vec::new(),
@@ -121,6 +132,8 @@ impl Generator {
             27 => self.expand_and_broadcast(),
             28 => self.cat(),
             29 => self.histogram(),
+            // Buffers are of those who choose layouts.
+            30..34 | 39 | 40 if !self.program.has_layouts => self.expand_and_broadcast(),
             30..34 => self.through_shared_memory(),
             34 => self.atomic(),
             35 => self.pointers(),
@@ -128,7 +141,7 @@ impl Generator {
             37 | 38 => self.repeat(),
             39 | 40 => self.copied_to_shared_memory(),
             42..45 => self.product(),
-            45..48 if self.machine.blocks == 1 => self.dot(),
+            45..48 if self.machine.blocks == 1 || !self.program.has_layouts => self.dot(),
             _ => self.branch(),
         }
     }
@@ -280,12 +293,7 @@ impl Generator {
         }
         let of = self.tensor(&self.shape_of(value), self.element_of(value), layout);
         let facts = self.facts[value];
-        self.add(
-            "$r = ttg.convert_layout $0 : $t0 -> $T0",
-            &[value],
-            of,
-            facts,
-        )
+        self.add(&format!("{CONVERSION} : $t0 -> $T0"), &[value], of, facts)
     }
 
     fn convert_any(&mut self) -> Option<()> {
@@ -391,7 +399,8 @@ impl Generator {
         number: Number,
     ) -> String {
         let is_narrow = number.bits() < 8;
-        if self.machine.target.vendor() == Vendor::Amdgpu && !is_narrow && self.once_in(4) {
+        let may_offset = self.machine.target.vendor() == Vendor::Amdgpu && self.program.has_layouts;
+        if may_offset && !is_narrow && self.once_in(4) {
             return "[".to_owned();
         }
         let (layout, extents) = (self.spell(layout), extents(shape));
