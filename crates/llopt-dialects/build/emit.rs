@@ -153,52 +153,9 @@ fn operation_tables(
         &mut slots,
     )?;
 
-    let mut traits = String::new();
-    let mut own_traits = String::new();
-    for name in &operation.traits {
-        if let Some((_, bridge)) = MLIR_TRAITS.iter().find(|(known, _)| known == name) {
-            let _ = write!(traits, "Trait::{bridge}, ");
-        } else if !CONSUMED_TRAITS.contains(&name.as_str()) {
-            let _ = write!(own_traits, "OpTrait::{name}, ");
-        }
-    }
-    let mut relations = String::new();
-    for relation in &operation.relations {
-        let reference = |name: &str| value_ref(operation, name);
-        let _ = write!(
-            relations,
-            "Relation {{ summary: {:?}, from: {}, to: {}, transform: crate::check::relation::{} }}, ",
-            relation.summary,
-            reference(&relation.from)?,
-            reference(&relation.to)?,
-            relation.transform
-        );
-    }
-    let mut effects = String::new();
-    let mut add_effect = |on: &str, (kind, resource): &(String, String)| {
-        let resource = if resource == "DefaultResource" {
-            "None".to_owned()
-        } else {
-            format!("Some(&crate::meaning::resource::{})", screaming(resource))
-        };
-        let _ = write!(
-            effects,
-            "Effect {{ kind: EffectKind::{kind}, on: {on}, resource: {resource} }}, "
-        );
-    };
-    for effect in operation.effects.iter().flatten() {
-        add_effect("None", effect);
-    }
-    for (fields, side) in [
-        (&operation.operands, "Operand"),
-        (&operation.results, "Result"),
-    ] {
-        for (position, field) in fields.iter().enumerate() {
-            for effect in &field.effects {
-                add_effect(&format!("Some(ValueRef::{side}({position}))"), effect);
-            }
-        }
-    }
+    let (traits, own_traits) = traits_of(operation);
+    let relations = relations_of(operation)?;
+    let effects = effects_of(operation);
     let verify = if has_hook("hasVerifier") {
         format!(
             "Some(|operation| {}(crate::{}::{}(operation)))",
@@ -237,6 +194,83 @@ fn operation_tables(
         format_text = operation.format.as_deref().map(squeeze).unwrap_or_default(),
     );
 
+    let spec = spec(dialect, index, operation, &slots, &traits, format.is_some());
+    Ok((definition, spec))
+}
+
+/// The traits that MLIR checks, and those of ours.
+fn traits_of(operation: &Operation) -> (String, String) {
+    let mut traits = String::new();
+    let mut own_traits = String::new();
+    for name in &operation.traits {
+        if let Some((_, bridge)) = MLIR_TRAITS.iter().find(|(known, _)| known == name) {
+            let _ = write!(traits, "Trait::{bridge}, ");
+        } else if !CONSUMED_TRAITS.contains(&name.as_str()) {
+            let _ = write!(own_traits, "OpTrait::{name}, ");
+        }
+    }
+    (traits, own_traits)
+}
+
+/// How types follow from each other.
+fn relations_of(operation: &Operation) -> Result<String, String> {
+    let mut relations = String::new();
+    for relation in &operation.relations {
+        let reference = |name: &str| value_ref(operation, name);
+        let _ = write!(
+            relations,
+            "Relation {{ summary: {:?}, from: {}, to: {}, transform: crate::check::relation::{} }}, ",
+            relation.summary,
+            reference(&relation.from)?,
+            reference(&relation.to)?,
+            relation.transform
+        );
+    }
+    Ok(relations)
+}
+
+/// The effects that are listed, on the operation as a whole and on its values.
+fn effects_of(operation: &Operation) -> String {
+    let mut effects = String::new();
+    let mut add_effect = |on: &str, (kind, resource): &(String, String)| {
+        let resource = if resource == "DefaultResource" {
+            "None".to_owned()
+        } else {
+            format!("Some(&crate::meaning::resource::{})", screaming(resource))
+        };
+        let _ = write!(
+            effects,
+            "Effect {{ kind: EffectKind::{kind}, on: {on}, resource: {resource} }}, "
+        );
+    };
+    for effect in operation.effects.iter().flatten() {
+        add_effect("None", effect);
+    }
+    for (fields, side) in [
+        (&operation.operands, "Operand"),
+        (&operation.results, "Result"),
+    ] {
+        for (position, field) in fields.iter().enumerate() {
+            for effect in &field.effects {
+                add_effect(&format!("Some(ValueRef::{side}({position}))"), effect);
+            }
+        }
+    }
+    effects
+}
+
+/// The operation as MLIR sees it.
+fn spec(
+    dialect: &Dialect,
+    index: usize,
+    operation: &Operation,
+    slots: &[&str],
+    traits: &str,
+    has_format: bool,
+) -> String {
+    let function = function_name(&operation.mnemonic);
+    let hook = |module: &str| format!("crate::{}::{module}::{function}", dialect.name);
+    let has_hook = |name: &str| operation.hooks.contains(&name);
     let mut spec = format!(
         "OpSpec {{ data: Some(&DEFINITIONS[{index}]), attributes: &{slots:?}, traits: &[{traits}], \
          operands: {}, results: {}, regions: {}, parents: &{:?}, verify: Some(crate::check::verify::operation), ",
@@ -252,7 +286,7 @@ fn operation_tables(
              print: Some(|_, operation, printer| crate::{0}::{function}::print(operation, printer)), ",
             dialect.name
         );
-    } else if format.is_some() {
+    } else if has_format {
         spec.push_str(
             "parse: Some(crate::text::format::parse), print: Some(crate::text::format::print), ",
         );
@@ -290,12 +324,24 @@ fn operation_tables(
             screaming(&function)
         );
     }
-    let effects_code = if operation.has_trait("MemoryEffectsOpInterface") {
+    let effects = effects_hook(&hook("effects"), dialect, operation);
+    let speculation = speculation_hook(&hook("speculation"), dialect, operation);
+    let _ = write!(spec, "effects: {effects}, speculation: {speculation}, ");
+    interfaces(&mut spec, &function, dialect, operation);
+    let _ = write!(
+        spec,
+        "..OpSpec::new({:?}) }}",
+        format!("{}.{}", dialect.name, operation.mnemonic)
+    );
+    spec
+}
+
+/// Who says which memory an operation touches.
+fn effects_hook(hook: &str, dialect: &Dialect, operation: &Operation) -> String {
+    if operation.has_trait("MemoryEffectsOpInterface") {
         format!(
             "Effects::Computed(|_, operation, effects| {}(crate::{}::{}(operation), effects))",
-            hook("effects"),
-            dialect.name,
-            operation.class
+            hook, dialect.name, operation.class
         )
     } else if operation.has_trait("NoMemoryEffect")
         || operation.effects.as_ref().is_some_and(|list| {
@@ -312,30 +358,32 @@ fn operation_tables(
         "Effects::Computed(crate::meaning::effects::listed)".to_owned()
     } else {
         "Effects::Unknown".to_owned()
-    };
-    let speculation = if operation.has_trait("AlwaysSpeculatableImplTrait") {
+    }
+}
+
+/// Whether an operation may run where it did not stand.
+fn speculation_hook(hook: &str, dialect: &Dialect, operation: &Operation) -> String {
+    if operation.has_trait("AlwaysSpeculatableImplTrait") {
         "Speculation::Always".to_owned()
     } else if operation.has_trait("RecursivelySpeculatableImplTrait") {
         "Speculation::Recursive".to_owned()
     } else if operation.has_trait("ConditionallySpeculatable") {
         format!(
             "Speculation::Computed(|_, operation| {}(crate::{}::{}(operation)))",
-            hook("speculation"),
-            dialect.name,
-            operation.class
+            hook, dialect.name, operation.class
         )
     } else {
         "Speculation::Unknown".to_owned()
-    };
-    let _ = write!(
-        spec,
-        "effects: {effects_code}, speculation: {speculation}, "
-    );
+    }
+}
+
+/// What the operation's interfaces answer.
+fn interfaces(spec: &mut String, function: &str, dialect: &Dialect, operation: &Operation) {
     if operation.has_trait("InferTypeOpInterface") {
         let _ = write!(
             spec,
             "infer: Some(|spec, input| {}(spec, input)), ",
-            hook("infer")
+            format_args!("crate::{}::infer::{function}", dialect.name)
         );
         if operation.has_trait("InferUpToLayoutEquality") {
             spec.push_str("compatible: Some(|_, inferred, given| crate::check::infer::equal_up_to_layout(inferred, given)), ");
@@ -352,7 +400,7 @@ fn operation_tables(
             spec,
             "region_branch: Some(&crate::{}::control_flow::{}), ",
             dialect.name,
-            screaming(&function)
+            screaming(function)
         );
     }
     if operation.has_trait("RegionBranchTerminatorOpInterface") {
@@ -361,8 +409,6 @@ fn operation_tables(
     if operation.results.len() > 1 {
         spec.push_str("result_names: Some(crate::text::names::results), ");
     }
-    let _ = write!(spec, "..OpSpec::new({full_name:?}) }}");
-    Ok((definition, spec))
 }
 
 /// A mnemonic as the name of a Rust function.
