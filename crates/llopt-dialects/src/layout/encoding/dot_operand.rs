@@ -233,7 +233,7 @@ impl<P: ProductParent> Kind for DotOperand<P> {
     fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
         Ok(Self {
             op_idx: fields.number("opIdx"),
-            parent: fields.parent()?,
+            parent: fields.parent("parent")?,
             k_width: fields.number("kWidth"),
         })
     }
@@ -241,7 +241,7 @@ impl<P: ProductParent> Kind for DotOperand<P> {
     fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
         vec![
             ("opIdx", write.number(self.op_idx)),
-            write.parent(&*self.parent),
+            ("parent", write.parent(&*self.parent)),
             ("kWidth", write.number(self.k_width)),
         ]
     }

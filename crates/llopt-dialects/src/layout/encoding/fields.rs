@@ -75,8 +75,8 @@ impl<'c> Fields<'c> {
         Ok((numbers, order, cga_layout))
     }
 
-    pub(super) fn parent<P: Parent>(&self) -> Result<Box<P>, EncodingError> {
-        match self.get("parent") {
+    pub(super) fn parent<P: Parent>(&self, name: &str) -> Result<Box<P>, EncodingError> {
+        match self.get(name) {
             Some(parent) => Ok(Box::new(P::from_attribute(parent)?)),
             None => Err(EncodingError::NotAnEncoding {
                 attribute: "an absent parent".to_owned(),
@@ -144,8 +144,8 @@ impl<'c> Writer<'c> {
         self.bases(&vectors)
     }
 
-    pub(super) fn parent<P: Parent>(&self, parent: &P) -> Field<'c> {
-        ("parent", Some(parent.to_attribute(self.context)))
+    pub(super) fn parent(&self, parent: &impl Parent) -> Option<Attribute<'c>> {
+        Some(parent.to_attribute(self.context))
     }
 
     pub(super) fn cga(&self, cga_layout: &CgaLayout) -> Field<'c> {

@@ -227,6 +227,18 @@ impl Parent for Encoding {
         self.cga_layout()
     }
 
+    fn pads(&self) -> &[(u32, u32)] {
+        self.pads()
+    }
+
+    fn elements_in_memory(&self, elements: u64) -> u64 {
+        self.elements_in_memory(elements)
+    }
+
+    fn memory_alignment(&self) -> Option<u32> {
+        self.memory_alignment()
+    }
+
     fn threads(&self) -> Option<Threads> {
         self.threads()
     }

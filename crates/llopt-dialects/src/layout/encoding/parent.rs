@@ -29,6 +29,15 @@ pub trait Parent: Sized {
     /// How the blocks of a cluster share the tensor.
     fn cga_layout(&self) -> CgaLayout;
 
+    /// Elements that are left out in memory: after each `.0` elements, `.1`.
+    fn pads(&self) -> &[(u32, u32)];
+
+    /// Elements of memory that so many of a tensor take, with those that are left out between them.
+    fn elements_in_memory(&self, elements: u64) -> u64;
+
+    /// The bytes to which memory with this layout has to be aligned, if the layout asks for that.
+    fn memory_alignment(&self) -> Option<u32>;
+
     /// The threads that it spreads a tensor over.
     fn threads(&self) -> Option<Threads>;
 

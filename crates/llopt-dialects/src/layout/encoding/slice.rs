@@ -84,12 +84,12 @@ impl<P: Parent> Kind for Slice<P> {
     fn read(fields: &Fields<'_>) -> Result<Self, EncodingError> {
         Ok(Self {
             dim: fields.number("dim"),
-            parent: fields.parent()?,
+            parent: fields.parent("parent")?,
         })
     }
 
     fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
-        vec![("dim", write.number(self.dim)), write.parent(&*self.parent)]
+        vec![("dim", write.number(self.dim)), ("parent", write.parent(&*self.parent))]
     }
 
     fn threads(&self) -> Option<Threads> {
