@@ -215,6 +215,23 @@ def TTG_SharedLinearEncodingAttr
   let hasCustomAssemblyFormat = 1;
 }
 
+def TTG_PartitionedSharedEncodingAttr
+    : TTG_SharedEncoding<"PartitionedShared", "partitioned_shared"> {
+  let summary = "Pieces of a tensor, dealt to partitions of the memory in turn";
+  let description = [{
+    The tensor is cut along `partitionDim` into `numPartitions` times
+    `numGroups` pieces, each with the layout `partitionLayout`. Piece `i` is in
+    partition `i mod numPartitions`. Triton 3.6 has no such encoding, later
+    versions have.
+  }];
+  let parameters = (ins
+    UIntParam<"Partitions of the memory">:$numPartitions,
+    UIntParam<"Pieces in each partition">:$numGroups,
+    UIntParam<"Dimension that is cut">:$partitionDim,
+    AttributeParam<"Encoding of a piece">:$partitionLayout
+  );
+}
+
 def TTG_NVMMASharedEncodingAttr
     : TTG_SharedEncoding<"NVMMAShared", "nvmma_shared"> {
   let summary = "What wgmma, tcgen05 and the TMA unit expect in shared memory";

@@ -111,3 +111,21 @@ tt.func private @columns(!ttg.memdesc<128x1024xf32, #tmem, #ttng.tensor_memory, 
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
 // expected-error @+1 {{dim0 has size 64 in one block; the encoding needs at least 128}}
 tt.func private @rows(!ttg.memdesc<64x64xf32, #tmem, #ttng.tensor_memory, mutable>)
+
+// -----
+
+#flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+// expected-error @+1 {{`numPartitions` is 3, which is not a power of two}}
+#shared = #ttg.partitioned_shared<{numPartitions = 3, numGroups = 4, partitionDim = 0, partitionLayout = #flat}>
+
+// -----
+
+#flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+// expected-error @+1 {{`partitionDim` is 2; it must be a dimension of the layout of a piece}}
+#shared = #ttg.partitioned_shared<{numPartitions = 2, numGroups = 4, partitionDim = 2, partitionLayout = #flat}>
+
+// -----
+
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// expected-error @+1 {{`ttg.partitioned_shared` cannot have the parent `ttg.blocked`; it must be an encoding of shared memory of a single block}}
+#shared = #ttg.partitioned_shared<{numPartitions = 2, numGroups = 4, partitionDim = 0, partitionLayout = #blocked}>

@@ -64,8 +64,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 #shared8 = #ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0], [2, 0]]}, alignment = 16>
 #shared9 = #ttg.shared_linear<{offset = [[0, 1], [1, 0]], block = [[2, 0]]}, alignment = 128>
 #smem = #ttg.shared_memory
+#shared10 = #ttg.partitioned_shared<{numPartitions = 2, numGroups = 4, partitionDim = 0, partitionLayout = #shared}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32} {
-  tt.func @memory(%arg0: !ttg.memdesc<64x64xf16, #shared, #smem>, %arg1: !ttg.memdesc<64x64xf16, #shared1, #smem, mutable>, %arg2: !ttg.memdesc<64x64xf16, #shared2, #smem>, %arg3: !ttg.memdesc<3x64x64xf16, #shared3, #smem, mutable>, %arg4: !ttg.memdesc<64x64xi8, #shared4, #smem>, %arg5: !ttg.memdesc<2x8x64xf32, #shared5, #smem>, %arg6: !ttg.memdesc<16x64xf32, #shared6, #smem>, %arg7: !ttg.memdesc<2x4xf32, #shared7, #smem>, %arg8: !ttg.memdesc<4x4xf32, #shared8, #smem>, %arg9: !ttg.memdesc<4x2xf32, #shared9, #smem>, %arg10: !ttg.memdesc<32x64xf16, #shared, #smem, mutable, 3x64x64>, %arg11: !ttg.memdesc<4x4x!tt.ptr<f32>, #shared8, #smem>) {
+  tt.func @memory(%arg0: !ttg.memdesc<64x64xf16, #shared, #smem>, %arg1: !ttg.memdesc<64x64xf16, #shared1, #smem, mutable>, %arg2: !ttg.memdesc<64x64xf16, #shared2, #smem>, %arg3: !ttg.memdesc<3x64x64xf16, #shared3, #smem, mutable>, %arg4: !ttg.memdesc<64x64xi8, #shared4, #smem>, %arg5: !ttg.memdesc<2x8x64xf32, #shared5, #smem>, %arg6: !ttg.memdesc<16x64xf32, #shared6, #smem>, %arg7: !ttg.memdesc<2x4xf32, #shared7, #smem>, %arg8: !ttg.memdesc<4x4xf32, #shared8, #smem>, %arg9: !ttg.memdesc<4x2xf32, #shared9, #smem>, %arg10: !ttg.memdesc<32x64xf16, #shared, #smem, mutable, 3x64x64>, %arg11: !ttg.memdesc<4x4x!tt.ptr<f32>, #shared8, #smem>, %arg12: !ttg.memdesc<128x64xf16, #shared10, #smem>) {
     tt.return
   }
 }

@@ -65,6 +65,7 @@ pub(super) mod nvidia_mma;
 mod nvmma_shared;
 mod padded_shared;
 mod parent;
+mod partitioned_shared;
 mod product;
 mod shared_linear;
 mod slice;
@@ -102,6 +103,9 @@ pub type Slice = slice::Slice<Encoding>;
 
 /// `#ttg.dot_op` of any encoding.
 pub type DotOperand = dot_operand::DotOperand<Encoding>;
+
+/// `#ttg.partitioned_shared` with pieces of any encoding.
+pub type PartitionedShared = partitioned_shared::PartitionedShared<Encoding>;
 
 include!(concat!(env!("OUT_DIR"), "/encodings.rs"));
 

@@ -89,7 +89,10 @@ impl<P: Parent> Kind for Slice<P> {
     }
 
     fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>> {
-        vec![("dim", write.number(self.dim)), ("parent", write.parent(&*self.parent))]
+        vec![
+            ("dim", write.number(self.dim)),
+            ("parent", write.parent(&*self.parent)),
+        ]
     }
 
     fn threads(&self) -> Option<Threads> {
