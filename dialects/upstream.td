@@ -63,6 +63,8 @@ def : Takes<LLVM_AssumeOp>;
 def : Takes<ROCDL_SchedBarrier>;
 def : Takes<ROCDL_SchedGroupBarrier>;
 def : Takes<ROCDL_SetPrioOp>;
+def : Takes<ROCDL_ThreadIdXOp>;
+def : Takes<ROCDL_SBarrierOp>;
 
 //===----------------------------------------------------------------------===//
 // Of MLIR itself

@@ -180,7 +180,7 @@ def AMDG_BufferStoreOp : AMDG_Op<"buffer_store", [
 }
 
 def AMDG_LocalLoadPackedTransposedOp
-    : AMDG_Op<"local_load_packed_tranposed"> {
+    : AMDG_Op<"local_load_packed_tranposed", [Means<"Memory">]> {
   let summary = "Reads packed 4-bit elements from shared memory, transposed";
   let description = [{
     The buffer is packed and contiguous along M or N, the result along K: its

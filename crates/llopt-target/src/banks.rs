@@ -388,6 +388,15 @@ impl Target {
         }
     }
 
+    /// The load of 64 bits for each lane that transposes halves of bytes: each of 16 lanes reads a row of 16, and
+    /// receives a column (CDNA4 ISA, `DS_READ_B64_TR_B4`). It stands apart from
+    /// [`Target::matrix_accesses`], which move whole bytes.
+    #[must_use]
+    pub fn transposed_halves(self) -> Option<&'static str> {
+        (self.has(Feature::LdsTransposeLoad) && self.warp_size() == 64)
+            .then_some("ds_read_b64_tr_b4")
+    }
+
     /// What moving data costs.
     #[must_use]
     pub fn movement_costs(self) -> Costs {

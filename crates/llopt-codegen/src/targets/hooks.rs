@@ -557,6 +557,21 @@ pub trait Hooks {
         values: &[V<'ctx>],
     ) -> Option<Vec<V<'ctx>>>;
 
+    /// Whether `bf16`s are added and multiplied as `f32`s, and [`Hooks::narrowed_to_bf16`] is shorter than LLVM's way.
+    fn computes_bf16_as_singles(&self) -> bool {
+        false
+    }
+
+    /// What one operation made of two `bf16`s, rounded to the nearest one; `is_exact` promises that it is one.
+    fn narrowed_to_bf16<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        single: V<'ctx>,
+        _is_exact: bool,
+    ) -> V<'ctx> {
+        e.fptrunc(single, e.context.bf16_type().into())
+    }
+
     /// The eight 4-bit floats of a word of 32 bits, the lowest first, as `f16` or `bf16`, if there is an instruction that
     /// looks up bytes.
     fn widen_fp4<'ctx>(

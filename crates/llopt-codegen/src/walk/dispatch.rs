@@ -183,6 +183,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::InstructionSchedHint(_) => Ok(()),
             Op::CondBarrier(op) => self.conditional_barrier(op),
             Op::MemoryCounterWait(op) => self.wait_for_accesses(op),
+            Op::LocalLoadPackedTransposed(op) => self.local_load_packed(op),
             Op::MaskedLoad(_)
             | Op::MaskedStore(_)
             | Op::AsyncTDMWait(_)
@@ -190,7 +191,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             | Op::WaitBarrier(_)
             | Op::ArriveBarrier(_)
             | Op::AsyncCopyMbarrierArrive(_)
-            | Op::LocalLoadPackedTransposed(_)
             | Op::AsyncTDMCopyGlobalToLocal(_)
             | Op::AsyncTDMCopyLocalToGlobal(_) => Err(self.unsupported(operation, None)),
         }

@@ -2,7 +2,7 @@
 //! to the interpreter, and its execution is an error that names it.
 
 use llopt_dialects::meaning::facts::{Meaning, OpFacts};
-use llopt_dialects::{Op, arith, cf, scf};
+use llopt_dialects::{Op, arith, cf, rocdl, scf};
 
 /// Where the meaning of an op is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,7 @@ pub(super) fn room(op: Op<'_, '_>) -> Room {
             cf::Op::Branch(_) | cf::Op::CondBranch(_) => Room::Control,
             cf::Op::Switch(_) | cf::Op::Assert(_) => Room::Unknown,
         },
+        Op::Rocdl(rocdl::Op::ThreadIdX(_)) => Room::Shape,
         Op::Gpu(_) | Op::Llvm(_) | Op::Rocdl(_) => Room::Nothing,
         Op::Builtin(_) => Room::Unknown,
         Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_) => {

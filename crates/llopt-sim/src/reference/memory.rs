@@ -136,6 +136,31 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let view = view(self)?;
                 vec![Value::Tensor(self.read_view(&view))]
             }
+            Op::Amdg(amdg::Op::LocalLoadPackedTransposed(_)) => {
+                let packed = self.read_view(&view(self)?);
+                let (k, outer) = match (0..result.len()).find(|&i| packed.shape[i] > result[i]) {
+                    Some(k) if result.len() > 1 => (k, 2 * result.len() - 3 - k),
+                    _ => return unknown("a packing that stays where it is"),
+                };
+                vec![Value::Tensor(Tensor::generate(
+                    &result,
+                    packed.element,
+                    |place| {
+                        let half = |i: usize| {
+                            let mut from = place.to_vec();
+                            from[k] = 2 * place[k] + i;
+                            from[outer] /= 2;
+                            let byte = packed.at(&from);
+                            (byte.bits >> (4 * (place[outer] % 2)) & 15, byte.bound)
+                        };
+                        let (low, high) = (half(0), half(1));
+                        Entry {
+                            bits: low.0 | high.0 << 4,
+                            bound: low.1.max(high.1),
+                        }
+                    },
+                ))]
+            }
             Op::Ttg(ttg::Op::LocalStore(_)) => {
                 let Some(target) = op.operand_value(1) else {
                     return unknown("this number of operands");

@@ -365,6 +365,15 @@ fn range_of(real: Real) -> [f64; 3] {
     }
 }
 
+/// The smallest normal number of a type.
+fn smallest_of(real: Real) -> f64 {
+    match real {
+        Real::F64 => f64::MIN_POSITIVE,
+        Real::F32 | Real::F32Flush | Real::BF16 => f64::from(f32::MIN_POSITIVE),
+        Real::F16 => 2f64.powi(-14),
+    }
+}
+
 /// The largest bfloat16.
 const LARGEST_BF16: f64 = f32::from_bits(0x7f7f_0000) as f64;
 
@@ -447,8 +456,14 @@ fn multiply(a: &Factor, b: &Factor, c: &Tensor, arithmetic: Arithmetic) -> Inter
         }
         // Where terms leave the range of the accumulator, what comes out depends on their order.
         let ordered = (size + carried) * (1.0 + unit) < largest_of(real);
+        // Below the normal numbers a rounding is as large as at the smallest of them.
+        let rounded = if size > 0.0 {
+            size.max(smallest_of(real))
+        } else {
+            0.0
+        };
         let bound = if ordered {
-            unit * size + carried
+            unit * rounded + carried
         } else {
             f64::INFINITY
         };

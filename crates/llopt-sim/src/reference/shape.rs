@@ -1,6 +1,6 @@
 //! Operations that make, move and combine elements without computing on them one by one.
 
-use llopt_dialects::{Op, amdg, arith, tt, ttg, ttng, ub};
+use llopt_dialects::{Op, amdg, arith, rocdl, tt, ttg, ttng, ub};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use melior::ir::{self, OperationRef, ValueLike};
 
@@ -61,6 +61,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                     self.grid
                 };
                 one(Tensor::scalar(Element::Int(32), u64::from(from[axis])))
+            }
+            Op::Rocdl(rocdl::Op::ThreadIdX(_)) => {
+                // A program of whole tensors has no threads: barriers that some pass by say nothing here, and
+                // whatever else depends on the number is not known.
+                let number = Tensor::scalar(need(element)?, 0);
+                one(Tensor {
+                    bound: vec![f64::INFINITY],
+                    ..number
+                })
             }
             Op::Tt(tt::Op::MakeRange(_)) => {
                 let start = op.attr("start").and_then(|a| a.as_i64()).unwrap_or(0);

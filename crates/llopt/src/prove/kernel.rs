@@ -4,18 +4,17 @@ use std::fmt::Write as _;
 
 use llopt_dialects::tables::module::{NUM_CTAS, NUM_WARPS};
 use llopt_dialects::tables::types::{MemDesc, RankedTensor};
-use llopt_dialects::{tt, ttg};
+use llopt_dialects::{amdg, arith, tt, ttg, ttng};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
 use llopt_target::Target;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
+use super::fill::{FINGERPRINT_BITS, Fill, contents};
+use super::product::Product;
 use super::tensor::{Element, Kind, Tensor, extents};
 
-/// Bits of random tags that fingerprints are made of, for each element.
-const FINGERPRINT_BITS: u32 = 128;
-
-/// Whether an op moves elements, in registers or in shared memory.
+/// Whether an op moves elements, in registers or in shared memory, or multiplies matrices of them.
 pub(super) fn moves_data(op: OperationRef<'_, '_>) -> bool {
     ttg::ConvertLayoutOp::of(op).is_some()
         || tt::ReshapeOp::of(op).is_some_and(|reshape| !reshape.allow_reorder())
@@ -28,17 +27,10 @@ pub(super) fn moves_data(op: OperationRef<'_, '_>) -> bool {
         || ttg::LocalLoadOp::of(op).is_some()
         || ttg::LocalStoreOp::of(op).is_some()
         || ttg::LocalAllocOp::of(op).is_some_and(|alloc| alloc.src().is_some())
-}
-
-/// What a buffer of inputs holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fill {
-    /// The elements' numbers, or digits of them.
-    Tags,
-    /// Random bits.
-    Random,
-    /// Indices below an extent.
-    Indices(u64),
+        || amdg::LocalLoadPackedTransposedOp::of(op).is_some()
+        || tt::DotOp::of(op).is_some()
+        || tt::DotScaledOp::of(op).is_some()
+        || ttng::WarpGroupDotOp::of(op).is_some()
 }
 
 /// The kernels for one op and what they run on.
@@ -70,6 +62,7 @@ impl Kernel {
                 .max(1),
             Fill::Random => FINGERPRINT_BITS.div_ceil(bits),
             Fill::Indices(end) => end.next_power_of_two().trailing_zeros() + 4,
+            Fill::Numbers { runs, .. } | Fill::Codes { runs, .. } => runs,
         });
         // Digits of tags and patterns of indices go together in all pairs.
         let of = |is: fn(Fill) -> bool| {
@@ -104,46 +97,6 @@ impl Kernel {
             |&(bits, count): &(u32, u64)| vec![0; (count * u64::from(bits.max(8) / 8)) as usize];
         self.outputs.iter().map(bytes).collect()
     }
-}
-
-fn contents(bits: u32, count: u64, fill: Fill, digit: u32, pattern: u32, salt: u64) -> Vec<u8> {
-    let mask = u64::MAX >> (64 - bits);
-    let bytes = (bits.max(8) / 8) as usize;
-    (0..count)
-        .flat_map(|number| {
-            let value = match fill {
-                // Several operands have tags of their own as far as they are wide enough.
-                Fill::Tags => {
-                    let all = number + salt * count;
-                    all.checked_shr(digit * bits).unwrap_or(0)
-                }
-                Fill::Random => random(number, u64::from(digit) << 8 | salt),
-                Fill::Indices(end) => index(number, end, pattern),
-            };
-            (value & mask).to_le_bytes().into_iter().take(bytes)
-        })
-        .collect()
-}
-
-/// Pattern 0: all zero; then each bit; then all bits; then two random patterns.
-fn index(number: u64, end: u64, pattern: u32) -> u64 {
-    let bits = end.next_power_of_two().trailing_zeros();
-    match pattern {
-        0 => 0,
-        bit if bit <= bits => 1 << (bit - 1),
-        all if all == bits + 1 => end - 1,
-        other => random(number, other.into()) % end,
-    }
-}
-
-/// Bits that look random: SplitMix64.
-fn random(number: u64, seed: u64) -> u64 {
-    let mut z = (number + 1)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .wrapping_add(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 /// A kernel being written.
@@ -228,14 +181,33 @@ impl Maker {
                 .get(usize::try_from(gather.axis()).ok()?)
                 .copied()
         });
-        let token = ttg::LocalLoadOp::of(op).and_then(|load| load.token());
+        let token = ttg::LocalLoadOp::of(op)
+            .and_then(|load| load.token())
+            .or_else(|| amdg::LocalLoadPackedTransposedOp::of(op).and_then(|load| load.token()));
+        let product = Product::of(op).transpose()?;
+        let group_product = ttng::WarpGroupDotOp::of(op);
         let mut operands = Vec::new();
         let mut types = Vec::new();
         for (i, value) in op.operand_values().enumerate() {
+            let of_product = product.as_ref().and_then(|product| product.fill(i));
             if MemDesc::of(value.r#type()).is_some() {
-                let (buffer, text) = self.filled(value)?;
+                let (buffer, text) = self.views(value, Some(of_product.unwrap_or(Fill::Tags)))?;
                 operands.push(buffer);
                 types.push(text);
+                continue;
+            }
+            // Whether the product adds: as the kernel knows it, or else it does.
+            if group_product.and_then(|dot| dot.use_c()) == Some(value) {
+                let known = arith::ConstantOp::defining(value);
+                let adds = known.is_none_or(|constant| {
+                    constant
+                        .operation()
+                        .attr("value")
+                        .and_then(AttributeExt::as_bits)
+                        != Some(0)
+                });
+                operands.push(self.make(&format!("arith.constant {adds}")));
+                types.push("i1".to_owned());
                 continue;
             }
             // A token says that a copy has ended; here the buffer was stored to.
@@ -249,10 +221,14 @@ impl Maker {
             let fill = match (is_fold, axis_extent) {
                 (true, _) => Fill::Random,
                 (false, Some(extent)) if i == 1 => Fill::Indices(extent),
-                _ => Fill::Tags,
+                _ => of_product.unwrap_or(Fill::Tags),
             };
             operands.push(self.load(&tensor, fill));
             types.push(tensor.text());
+        }
+        if group_product.is_some() {
+            // What threads have stored the unit reads by another way.
+            self.line("ttng.fence_async_shared {bCluster = false}");
         }
         let mut results = Vec::new();
         for of in op.result_types() {
@@ -274,7 +250,10 @@ impl Maker {
         let attributes: Vec<String> = op
             .attrs()
             .into_iter()
-            .filter(|(name, _)| !name.contains('.') && *name != "operandSegmentSizes")
+            .filter(|(name, _)| {
+                !name.contains('.')
+                    && (*name != "operandSegmentSizes" || tt::DotScaledOp::of(op).is_some())
+            })
             .map(|(name, value)| format!("{name} = {value}"))
             .collect();
         let region = if is_fold {
@@ -298,6 +277,14 @@ impl Maker {
             shown.join(", ")
         );
         self.line(&line);
+        if group_product.is_some_and(|dot| dot.is_async()) {
+            for (name, tensor) in &mut results {
+                let of = tensor.text();
+                *name = self.make(&format!(
+                    "ttng.warp_group_dot_wait {name} {{pendings = 0 : i32}} : {of}"
+                ));
+            }
+        }
         self.results = results;
         Ok(())
     }
@@ -333,11 +320,6 @@ impl Maker {
 
     fn plain(&self, buffer: Type<'_>) -> Result<Tensor, String> {
         Tensor::plain(buffer, self.target, self.warps, self.blocks)
-    }
-
-    /// A buffer full of tags, seen as `of`.
-    fn filled(&mut self, of: Value<'_, '_>) -> Result<(String, String), String> {
-        self.views(of, Some(Fill::Tags))
     }
 
     /// The view that a value is, of a buffer of its own, which is filled first if so wished.

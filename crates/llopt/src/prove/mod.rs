@@ -16,12 +16,17 @@
 //! - **Gathers:** the place that an element comes from is a linear function over F2 of the reader's place and
 //!   the index. Agreement at index 0, at each single bit of the index, and at their sum is agreement
 //!   everywhere; indices that differ from element to element are run besides.
+//! - **Products:** random whole numbers, for which all sums are exact, in as many runs as tell two different
+//!   bilinear forms apart ([`product`]): each register and each place in shared memory that an instruction reads
+//!   holds the element that the instruction takes from there.
 //! - **Reductions and scans:** the region becomes an addition of integers as wide as the elements, which tells
 //!   how often each element was combined: the sum of random tags is a fingerprint of the multiset. With
 //!   128 bits of tags for each element, a wrong multiset passes with a chance below 2^-100. That each
 //!   combination is by the region's own code is a matter of ordinary tests.
 
+mod fill;
 mod kernel;
+mod product;
 mod tensor;
 
 use std::collections::HashMap;
@@ -318,6 +323,83 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.targ
         assert_eq!(proof.obligations.len(), 2);
         assert_eq!(proof.diagnostics(), [], "{proof:?}");
         assert_eq!(proof.obligations[0].location, "k.ttgir:6:10");
+    }
+
+    /// A product on a matrix unit of either vendor, whose operands stand in registers.
+    fn product(target: &str, mma: &str, width: u32, lanes: u32) -> (Source, Options) {
+        let text = format!(
+            r#"
+#mma = {mma}
+#a = #ttg.dot_op<{{opIdx = 0, parent = #mma, kWidth = {width}}}>
+#b = #ttg.dot_op<{{opIdx = 1, parent = #mma, kWidth = {width}}}>
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.target = "{target}", "ttg.threads-per-warp" = {lanes} : i32}} {{
+  tt.func public @k(%x: tensor<32x32xf16, #a>, %y: tensor<32x32xf16, #b>, %z: tensor<32x32xf32, #mma>) {{
+    %0 = tt.dot %x, %y, %z : tensor<32x32xf16, #a> * tensor<32x32xf16, #b> -> tensor<32x32xf32, #mma>
+    tt.return
+  }}
+}}
+"#
+        );
+        let options = Options::new(Target::parse(target).unwrap());
+        (Source::new("k.ttgir", text), options)
+    }
+
+    const WARP_PRODUCT: &str = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 1], instrShape = [16, 8]}>";
+    const MFMA: &str = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 1], instrShape = [16, 16, 16], isTransposed = true}>";
+
+    #[test]
+    fn products_are_proven() {
+        for (target, mma, width, lanes) in [
+            ("cuda:80", WARP_PRODUCT, 2, 32),
+            ("hip:gfx942", MFMA, 4, 64),
+        ] {
+            let (source, options) = product(target, mma, width, lanes);
+            let proof = prove(&source, &options).unwrap();
+            assert_eq!(proof.diagnostics(), [], "{proof:?}");
+            assert_eq!(proof.proven(), 1);
+        }
+    }
+
+    #[test]
+    fn factors_that_are_exchanged_are_found() {
+        let (source, options) = product("cuda:80", WARP_PRODUCT, 2, 32);
+        let found = contained({
+            let options = options.clone();
+            move || collect(&source, &options)
+        })
+        .unwrap();
+        let kernel = found[0].3.as_ref().unwrap();
+        let runs = kernel.inputs();
+        // What must come out of operands of which two neighbours along k are exchanged, in one row alone.
+        let telling = Source::new("proof.ttgir", kernel.telling.as_bytes());
+        let exchanged: Vec<Vec<Argument>> = runs
+            .iter()
+            .cloned()
+            .map(|mut inputs| {
+                let row = &mut inputs[0][64 * 5..64 * 6];
+                (0..2).for_each(|byte| row.swap(byte, 2 + byte));
+                let all = inputs.into_iter().chain(kernel.empty_outputs());
+                all.map(Argument::Buffer).collect()
+            })
+            .collect();
+        let reference = Engines {
+            reference: true,
+            ..Engines::default()
+        };
+        let told = run_everywhere(&telling, &options, [1; 3], exchanged, reference).unwrap();
+        let checked = runs.iter().zip(told).map(|(inputs, outcomes)| {
+            let result = outcomes
+                .reference
+                .unwrap()
+                .unwrap()
+                .arguments
+                .pop()
+                .unwrap();
+            let inputs = inputs.iter().cloned().map(Argument::Buffer);
+            inputs.chain([result]).collect()
+        });
+        let verdict = judge(&kernel.checking, &options, checked.collect());
+        assert!(matches!(verdict, Verdict::Wrong { .. }), "{verdict:?}");
     }
 
     #[test]

@@ -2,3 +2,4 @@
 
 mod partitions;
 mod products;
+mod ptx_registers;

@@ -4,6 +4,8 @@
 use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 
+use crate::ptx_registers::hazards;
+
 /// A product, and how its operands lie in memory.
 #[derive(Clone, Copy, Debug)]
 struct Product {
@@ -184,9 +186,15 @@ module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {warps} : i3
         let mut options = Options::new(Target::parse("cuda:90").unwrap());
         options.optimize = optimize;
         let source = Source::new("kernel.ttgir", self.module());
-        let compiled = Compiler::new(options)
-            .compile(&source, ArtifactKind::Llvm)
-            .unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        let compile = |kind| {
+            Compiler::new(options.clone())
+                .compile(&source, kind)
+                .unwrap_or_else(|error| panic!("{self:?}: {error}"))
+        };
+        let ptx = compile(ArtifactKind::Ptx);
+        let found = hazards(ptx.artifact.text().unwrap());
+        assert!(found.is_empty(), "{self:?}: {found:#?}");
+        let compiled = compile(ArtifactKind::Llvm);
         (
             compiled.artifact.text().unwrap().to_owned(),
             compiled.metadata.shared,

@@ -1,5 +1,6 @@
-//! Hints to the instruction scheduler, barriers that some threads pass by, and waits for accesses by their number:
-//! `rocdl.sched.*`, `rocdl.s.setprio`, `amdg.cond_barrier`, `amdg.memory_counter_wait`.
+//! Hints to the instruction scheduler, barriers that some threads pass by with the number of a thread that tells them
+//! apart, and waits for accesses by their number: `rocdl.sched.*`, `rocdl.s.setprio`, `rocdl.s.barrier`,
+//! `amdg.cond_barrier`, `amdg.memory_counter_wait`.
 
 use llopt_dialects::{amdg, rocdl};
 use llopt_mlir::ir::AttributeExt;
@@ -9,7 +10,14 @@ use crate::targets::hooks::{AccessCounts, Scheduling};
 use crate::walk::function::{FunctionLowering, Lowered};
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// An operation of the `rocdl` dialect that guides the scheduler.
+    /// `rocdl.workitem.id.x`: the number of the thread in its block, by which some threads pass a barrier by.
+    fn thread_number(&mut self, op: rocdl::ThreadIdXOp<'c, 'a>) -> Lowered {
+        let number = self.hooks().thread_in_block(self.e);
+        self.bind_result(op.operation(), vec![number]);
+        Ok(())
+    }
+
+    /// An operation of the `rocdl` dialect.
     pub(crate) fn schedule(&mut self, op: rocdl::Op<'c, 'a>) -> Lowered {
         let number = |attribute: Option<Attribute<'c>>| {
             attribute.and_then(AttributeExt::as_i64).unwrap_or(0)
@@ -24,6 +32,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 pipeline: number(op.group_id()),
             },
             rocdl::Op::SetPrio(op) => Scheduling::Priority(number(op.priority())),
+            rocdl::Op::SBarrier(_) => {
+                // Only threads meet there; what they have stored is a matter of other barriers.
+                self.hooks().execution_barrier(self.e);
+                return Ok(());
+            }
+            rocdl::Op::ThreadIdX(op) => return self.thread_number(op),
         };
         let op = op.operation();
         if self.hooks().schedule(self.e, guide) {

@@ -112,9 +112,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::ShLI(_) => self.binary(operation, |e, a, b| e.shl(a, b)),
             Op::ShRSI(_) => self.binary(operation, |e, a, b| e.ashr(a, b)),
             Op::ShRUI(_) => self.binary(operation, |e, a, b| e.lshr(a, b)),
-            Op::AddF(_) => self.binary(operation, |e, a, b| e.fadd(a, b)),
-            Op::SubF(_) => self.binary(operation, |e, a, b| e.fsub(a, b)),
-            Op::MulF(_) => self.binary(operation, |e, a, b| e.fmul(a, b)),
+            Op::AddF(_) => self.float_operation(operation, |e, a, b| e.fadd(a, b)),
+            Op::SubF(_) => self.float_operation(operation, |e, a, b| e.fsub(a, b)),
+            Op::MulF(_) => self.float_operation(operation, |e, a, b| e.fmul(a, b)),
             Op::RemF(_) => self.binary(operation, |e, a, b| e.frem(a, b)),
             Op::DivF(_) => {
                 let of = self.result_type(operation)?.element();
@@ -167,7 +167,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// A function of the registers at each place.
-    fn each(
+    pub(crate) fn each(
         &mut self,
         op: OperationRef<'c, 'a>,
         function: impl FnMut(&Emitter<'ctx>, &[V<'ctx>]) -> V<'ctx>,

@@ -4,4 +4,5 @@ pub(crate) mod atomic;
 pub(crate) mod cluster;
 pub(crate) mod global;
 pub(crate) mod local;
+pub(crate) mod packed;
 pub(crate) mod shared;

@@ -267,6 +267,17 @@ fn widen<'ctx>(
     Some(results)
 }
 
+/// An `f32` rounded to the nearest `bf16`, ties to even; a NaN has to have an empty lower half.
+pub fn narrowed_to_bf16<'ctx>(e: &Emitter<'ctx>, single: V<'ctx>, is_exact: bool) -> V<'ctx> {
+    if is_exact {
+        return upper_half(e, single);
+    }
+    let bits = e.bitcast(single, e.int(32).into());
+    let odd = e.and(e.lshr(bits, e.i32(16)), e.i32(1));
+    let rounded = e.add(e.add(odd, bits), e.i32(0x7fff));
+    upper_half(e, e.bitcast(rounded, single.get_type()))
+}
+
 /// The upper 16 bits of an `f32` as a `bf16`.
 fn upper_half<'ctx>(e: &Emitter<'ctx>, single: V<'ctx>) -> V<'ctx> {
     let bits = e.bitcast(single, e.int(32).into());

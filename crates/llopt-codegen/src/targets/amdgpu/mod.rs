@@ -253,6 +253,19 @@ impl Hooks for Amdgpu {
         elementwise::convert_floats(e, self.target, from, to, rounding, values)
     }
 
+    fn computes_bf16_as_singles(&self) -> bool {
+        !self.target.has(Feature::PackedBf16Convert)
+    }
+
+    fn narrowed_to_bf16<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        single: V<'ctx>,
+        is_exact: bool,
+    ) -> V<'ctx> {
+        elementwise::narrowed_to_bf16(e, single, is_exact)
+    }
+
     fn widen_fp4<'ctx>(
         &self,
         e: &Emitter<'ctx>,

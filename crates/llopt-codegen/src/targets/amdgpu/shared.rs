@@ -137,6 +137,7 @@ pub fn load_matrix<'ctx>(
             e.vector(e.int(16).into(), 4),
         ),
         "ds_read_b64_tr_b8" => ("llvm.amdgcn.ds.read.tr8.b64", e.vector(i32, 2)),
+        "ds_read_b64_tr_b4" => ("llvm.amdgcn.ds.read.tr4.b64", e.vector(i32, 2)),
         "ds_load_tr16_b128" => (
             "llvm.amdgcn.ds.load.tr16.b128",
             e.vector(e.int(16).into(), 8),

@@ -1,0 +1,101 @@
+//! Sums, differences and products of `bf16` where the target computes them as `f32`.
+//!
+//! LLVM rounds an `f32` of which it knows nothing: it looks for numbers that are none, and puts another in their place.
+//! What one operation makes of two `bf16`s is never a NaN with bits in its lower half, so that rounding cannot carry
+//! out of it. And a product is often exact: an element of four bits has two bits of mantissa, a scale that is a power
+//! of two has one, and a `bf16` has eight.
+
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::{Op, arith, tt, ttg};
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
+use llopt_plan::element::Element;
+use llopt_plan::types;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use crate::llvm::emitter::{Emitter, V};
+use crate::values::element::LlvmType;
+use crate::walk::function::{FunctionLowering, Lowered, operand};
+
+/// Bits of the mantissa of a `bf16`, with the leading one.
+const MANTISSA: u32 = 8;
+/// The exponent of the smallest `bf16`.
+const LEAST: i32 = -133;
+/// How far back a value is followed to what made it.
+const FAR: u32 = 16;
+
+/// What is known of the numbers in a tensor: from the first one in a number to the last there are at most so many
+/// bits, and none stands for less than a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digits {
+    count: u32,
+    least: i32,
+}
+
+/// What is known of the numbers that a value holds.
+fn digits(value: Value<'_, '_>, far: u32) -> Option<Digits> {
+    let op = value.defining_op().filter(|_| far > 0)?;
+    let first = || op.operand_value(0);
+    match Op::of(op)? {
+        Op::Ttg(ttg::Op::Fp4ToFp(_)) => Some(Digits {
+            count: 2,
+            least: -1,
+        }),
+        Op::Ttg(ttg::Op::ConvertLayout(_))
+        | Op::Tt(
+            tt::Op::Broadcast(_)
+            | tt::Op::ExpandDims(_)
+            | tt::Op::Reshape(_)
+            | tt::Op::Trans(_)
+            | tt::Op::Splat(_),
+        ) => digits(first()?, far - 1),
+        Op::Tt(tt::Op::Bitcast(_)) => power_of_two(first()?),
+        _ => None,
+    }
+}
+
+/// Of a byte in the place of the exponent: a power of two, zero or infinite.
+fn power_of_two(bits: Value<'_, '_>) -> Option<Digits> {
+    let shift = arith::ShLIOp::defining(bits)?;
+    let distance = arith::ConstantOp::defining(shift.rhs())?;
+    let by = distance
+        .operation()
+        .attr("value")
+        .and_then(AttributeExt::splat_bits)?;
+    let byte = arith::ExtUIOp::defining(shift.lhs())?;
+    let is_byte = RankedTensor::of(byte.r#in().r#type())
+        .is_some_and(|tensor| types::element(tensor.element()) == Some(Element::Int(8)));
+    (by == u64::from(MANTISSA - 1) && is_byte).then_some(Digits {
+        count: 1,
+        least: -126,
+    })
+}
+
+/// Whether no product of elements of the operands is rounded.
+fn is_exact(op: OperationRef<'_, '_>) -> bool {
+    let known = |i| op.operand_value(i).and_then(|value| digits(value, FAR));
+    let (Some(a), Some(b)) = (known(0), known(1)) else {
+        return false;
+    };
+    a.count + b.count <= MANTISSA && a.least + b.least >= LEAST
+}
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// A sum, a difference or a product of floats.
+    pub(crate) fn float_operation(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        function: fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>,
+    ) -> Lowered {
+        let element = self.type_of(operand(op, 0))?.element();
+        let hooks = self.hooks();
+        let is_exact = arith::MulFOp::of(op).is_some() && is_exact(op);
+        let single = Element::F32.llvm(self.e.context);
+        self.each(op, |e, v| {
+            if element == Element::Bf16 && hooks.computes_bf16_as_singles() {
+                let wide = [v[0], v[1]].map(|value| e.fpext(value, single));
+                return hooks.narrowed_to_bf16(e, function(e, wide[0], wide[1]), is_exact);
+            }
+            function(e, v[0], v[1])
+        })
+    }
+}
