@@ -164,6 +164,63 @@ fn reductions_along_both_axes_meet_again() -> Result<()> {
     Ok(())
 }
 
+const ROWS: &str = r#"
+tt.func public @rows(%from: !tt.ptr<i32> {tt.divisibility = 16 : i32},
+                     %to: !tt.ptr<i32> {tt.divisibility = 16 : i32},
+                     %taken: !tt.ptr<i32>, %given: !tt.ptr<i32>) {
+  %one = arith.constant 1 : i64
+  %width = arith.constant 64 : i64
+  %extent = arith.constant 64 : i32
+  %left = arith.constant 0 : i32
+  %right = arith.constant 32 : i32
+  %source = tt.make_tensor_descriptor %from, [%extent, %extent], [%width, %one] : <i32>, <tensor<1x32xi32>>
+  %target = tt.make_tensor_descriptor %to, [%extent, %extent], [%width, %one] : <i32>, <tensor<1x32xi32>>
+  %r = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
+  %t = tt.splat %taken : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+  %tp = tt.addptr %t, %r : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+  %takes = tt.load %tp : tensor<16x!tt.ptr<i32>>
+  %g = tt.splat %given : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+  %gp = tt.addptr %g, %r : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+  %gives = tt.load %gp : tensor<16x!tt.ptr<i32>>
+  %x = tt.descriptor_gather %source[%takes, %right] : (!tt.tensordesc<tensor<1x32xi32>>, tensor<16xi32>, i32) -> tensor<16x32xi32>
+  %y = arith.addi %x, %x : tensor<16x32xi32>
+  tt.descriptor_scatter %target[%gives, %left], %y : !tt.tensordesc<tensor<1x32xi32>>, tensor<16xi32>, i32, tensor<16x32xi32>
+  tt.return
+}
+"#;
+
+#[test]
+fn rows_are_gathered_and_scattered_by_descriptors() -> Result<()> {
+    let input: Vec<u32> = (0..64 * 64).map(|i| i * 3 + 5).collect();
+    // One row is beyond the matrix and reads as zeros; one goes beyond it and nowhere.
+    let taken: Vec<u32> = (0..16)
+        .map(|i| if i == 3 { 64 } else { i * 7 % 64 })
+        .collect();
+    let given: Vec<u32> = (0..16)
+        .map(|i| if i == 9 { 70 } else { i * 5 % 64 })
+        .collect();
+    let mut expected = vec![0; 64 * 64];
+    for (&from, &to) in taken.iter().zip(&given) {
+        for column in 0..32 {
+            if to < 64 {
+                let place = (from * 64 + 32 + column) as usize;
+                let value = if from < 64 { 2 * input[place] } else { 0 };
+                expected[(to * 64 + column) as usize] = value;
+            }
+        }
+    }
+    for target in TARGETS {
+        let buffers = [
+            input.clone(),
+            vec![0; 64 * 64],
+            taken.clone(),
+            given.clone(),
+        ];
+        assert_eq!(run(ROWS, target, 4, &buffers)?[1], expected, "{target}");
+    }
+    Ok(())
+}
+
 #[test]
 fn several_threads_compile_at_once_and_alike() -> Result<()> {
     let target = Target::parse("cuda:90")?;
