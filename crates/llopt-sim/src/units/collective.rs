@@ -62,50 +62,84 @@ impl<const W: usize> Block<'_, W> {
 
 /// Performs the exchange; answers a lane that read from a stranger, where that is an error.
 fn exchange<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) -> Option<usize> {
+    match what {
+        Collective::Shuffle { .. } => return shuffle(rows, what, mask),
+        Collective::Vote { .. }
+        | Collective::Match { .. }
+        | Collective::Reduce { .. }
+        | Collective::Elect { .. } => agree(rows, what, mask),
+        Collective::Meet | Collective::Matrix(_) => {}
+        Collective::Dpp { .. }
+        | Collective::Dpp8 { .. }
+        | Collective::PermuteBackward { .. }
+        | Collective::PermuteForward { .. }
+        | Collective::Swizzle { .. }
+        | Collective::PermuteLane16 { .. }
+        | Collective::SwapLanes { .. }
+        | Collective::PermuteLane64 { .. } => permute(rows, what, mask),
+        Collective::ReadLane { .. }
+        | Collective::ReadFirstLane { .. }
+        | Collective::WriteLane { .. } => of_one_lane(rows, what, mask),
+    }
+    None
+}
+
+/// PTX's `shfl`.
+fn shuffle<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) -> Option<usize> {
+    let Collective::Shuffle {
+        mode,
+        dst,
+        in_range,
+        value,
+        lane,
+        clamp,
+    } = *what
+    else {
+        return None;
+    };
+    let active = |lane: usize| mask >> lane & 1 == 1;
+    let (values, selectors, clamps) = (
+        rows[value as usize],
+        rows[lane as usize],
+        rows[clamp as usize],
+    );
+    let (mut result, mut flags) = ([0; W], [0; W]);
+    let mut stranger = None;
+    for me in lanes(mask) {
+        let segment = clamps[me] >> 8 & 0x1f;
+        let bound = clamps[me] & 0x1f;
+        let by = selectors[me] & 0x1f;
+        let own = me as u64;
+        let max = own & segment | bound & !segment;
+        let min = own & segment;
+        let (source, inside) = match mode {
+            ShuffleMode::Up => (own.wrapping_sub(by), own as i64 - by as i64 >= max as i64),
+            ShuffleMode::Down => (own + by, own + by <= max),
+            ShuffleMode::Butterfly => (own ^ by, own ^ by <= max),
+            ShuffleMode::Index => {
+                let source = min | by & !segment;
+                (source, source <= max)
+            }
+        };
+        let source = if inside { source as usize % W } else { me };
+        if !active(source) {
+            stranger = Some(me);
+        }
+        result[me] = values[source];
+        flags[me] = u64::from(inside);
+    }
+    blend(&mut rows[dst as usize], &result, mask);
+    if let Some(flag) = in_range {
+        blend(&mut rows[flag as usize], &flags, mask);
+    }
+    stranger
+}
+
+/// What all lanes find out together: votes, matches, combinations, a leader.
+fn agree<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
     let get = |rows: &[Row<W>], slot: Slot| rows[slot as usize];
     let first = mask.trailing_zeros() as usize % W;
-    let active = |lane: usize| mask >> lane & 1 == 1;
     match *what {
-        Collective::Shuffle {
-            mode,
-            dst,
-            in_range,
-            value,
-            lane,
-            clamp,
-        } => {
-            let (values, selectors, clamps) = (get(rows, value), get(rows, lane), get(rows, clamp));
-            let (mut result, mut flags) = ([0; W], [0; W]);
-            let mut stranger = None;
-            for me in lanes(mask) {
-                let segment = clamps[me] >> 8 & 0x1f;
-                let bound = clamps[me] & 0x1f;
-                let by = selectors[me] & 0x1f;
-                let own = me as u64;
-                let max = own & segment | bound & !segment;
-                let min = own & segment;
-                let (source, inside) = match mode {
-                    ShuffleMode::Up => (own.wrapping_sub(by), own as i64 - by as i64 >= max as i64),
-                    ShuffleMode::Down => (own + by, own + by <= max),
-                    ShuffleMode::Butterfly => (own ^ by, own ^ by <= max),
-                    ShuffleMode::Index => {
-                        let source = min | by & !segment;
-                        (source, source <= max)
-                    }
-                };
-                let source = if inside { source as usize % W } else { me };
-                if !active(source) {
-                    stranger = Some(me);
-                }
-                result[me] = values[source];
-                flags[me] = u64::from(inside);
-            }
-            blend(&mut rows[dst as usize], &result, mask);
-            if let Some(flag) = in_range {
-                blend(&mut rows[flag as usize], &flags, mask);
-            }
-            return stranger;
-        }
         Collective::Vote {
             vote,
             dst,
@@ -160,7 +194,17 @@ fn exchange<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) -
             blend(&mut rows[leader as usize], &[first as u64; W], mask);
             blend(&mut rows[chosen as usize], &is_leader, mask);
         }
-        Collective::Meet | Collective::Matrix(_) => {}
+        // [`exchange`] hands on no other.
+        _ => {}
+    }
+}
+
+/// Permutations of the lanes, in which an absent lane gives nothing.
+fn permute<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
+    let get = |rows: &[Row<W>], slot: Slot| rows[slot as usize];
+    let first = mask.trailing_zeros() as usize % W;
+    let active = |lane: usize| mask >> lane & 1 == 1;
+    match *what {
         Collective::Dpp {
             dst,
             old,
@@ -234,26 +278,6 @@ fn exchange<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) -
             }
             blend(&mut rows[dst as usize], &result, mask);
         }
-        Collective::ReadLane { dst, value, lane } => {
-            let source = rows[lane as usize][first] as usize % W;
-            let value = [rows[value as usize][source]; W];
-            blend(&mut rows[dst as usize], &value, mask);
-        }
-        Collective::ReadFirstLane { dst, value } => {
-            let value = [rows[value as usize][first]; W];
-            blend(&mut rows[dst as usize], &value, mask);
-        }
-        Collective::WriteLane {
-            dst,
-            value,
-            lane,
-            old,
-        } => {
-            let target = rows[lane as usize][first] as usize % W;
-            let mut result = get(rows, old);
-            result[target] = rows[value as usize][first];
-            blend(&mut rows[dst as usize], &result, mask);
-        }
         Collective::PermuteLane16 {
             dst,
             old,
@@ -308,8 +332,38 @@ fn exchange<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) -
             }
             blend(&mut rows[dst as usize], &result, mask);
         }
+        // [`exchange`] hands on no other.
+        _ => {}
     }
-    None
+}
+
+/// Reads and writes of one lane, whose number is the same for all.
+fn of_one_lane<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
+    let first = mask.trailing_zeros() as usize % W;
+    match *what {
+        Collective::ReadLane { dst, value, lane } => {
+            let source = rows[lane as usize][first] as usize % W;
+            let value = [rows[value as usize][source]; W];
+            blend(&mut rows[dst as usize], &value, mask);
+        }
+        Collective::ReadFirstLane { dst, value } => {
+            let value = [rows[value as usize][first]; W];
+            blend(&mut rows[dst as usize], &value, mask);
+        }
+        Collective::WriteLane {
+            dst,
+            value,
+            lane,
+            old,
+        } => {
+            let target = rows[lane as usize][first] as usize % W;
+            let mut result = rows[old as usize];
+            result[target] = rows[value as usize][first];
+            blend(&mut rows[dst as usize], &result, mask);
+        }
+        // [`exchange`] hands on no other.
+        _ => {}
+    }
 }
 
 /// Source lane of a DPP control word; `None` outside of the row or wave.
