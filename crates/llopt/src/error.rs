@@ -88,7 +88,14 @@ impl Error {
     /// An error that LLVM reports: about inline assembly, or about something else that we asked for.
     /// Assembly is the kernel's, or it is ours; [`Error::blame_assembly`] knows which.
     pub(crate) fn from_llvm(message: &str) -> Self {
-        let about_assembly = ["asm", "constraint", "Copy one register into another"];
+        let about_assembly = [
+            "asm",
+            "assembly",
+            "constraint",
+            "Copy one register into another",
+            // What each lane has of its own does not fit into a register that all lanes share.
+            "illegal VGPR to SGPR copy",
+        ];
         if about_assembly.iter().any(|word| message.contains(word)) {
             return Self::refused_assembly(message);
         }

@@ -37,10 +37,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         values: Vec<crate::llvm::emitter::V<'ctx>>,
     ) -> Lowered<Vec<crate::llvm::emitter::V<'ctx>>> {
         let e = self.e;
-        // No hardware goes from doubles, or from one eight-bit format, to another one at once.
+        // No hardware goes between doubles and eight-bit floats, or between two eight-bit formats, at once.
         let is_far = matches!(
             (from, to),
             (Element::F64 | Element::Float8(_), Element::Float8(_))
+                | (Element::Float8(_), Element::F64)
         );
         if !is_far
             && let Some(converted) = self.hooks().convert_floats(e, from, to, rounding, &values)
