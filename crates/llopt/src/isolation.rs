@@ -7,8 +7,8 @@
 //! has more than its [budget](crate::Budget).
 //!
 //! What the parent needs for that, the child leaves in a page and a file in memory that both share: the phase it is in,
-//! the kernel's place, and the source. A split costs a fork of a process that has touched nothing yet, well below a
-//! millisecond.
+//! the kernel's place, and the source. A split costs a fork of a process that has touched nothing yet, and the end of
+//! another one: a few milliseconds.
 //!
 //! A library cannot do that to the process of its user: [`split`] is for programs, at their start.
 
@@ -73,6 +73,25 @@ pub fn end_at_once(status: u8) -> ! {
 /// The phase without limits.
 const LIFTED: &str = "run";
 
+/// What a process has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of memory that it has for itself alone.
+    pub memory: u64,
+    /// Milliseconds of processor time, of all its threads.
+    pub time: u64,
+}
+
+/// What another process has used until now; nothing where the system does not say.
+pub fn usage(process: u32) -> Usage {
+    platform::usage(process)
+}
+
+/// Ends another process, which is the caller's child that nobody has waited for, so that the number is its own.
+pub fn end_process(process: u32) {
+    platform::end_process(process);
+}
+
 /// Writes a source to a new file, below a comment that says what happened.
 pub(crate) fn write_reproducer(
     directory: &std::path::Path,
@@ -119,6 +138,12 @@ mod platform {
 
     pub(super) fn split(_: &'static str, _: Budget) -> Side {
         Side::Work
+    }
+
+    pub(super) fn end_process(_: u32) {}
+
+    pub(super) fn usage(_: u32) -> super::Usage {
+        super::Usage::default()
     }
 }
 
@@ -347,6 +372,31 @@ mod platform {
         }
     }
 
+    pub(super) fn end_process(process: u32) {
+        if let Ok(process) = libc::pid_t::try_from(process) {
+            // SAFETY: a signal to a process, which the caller names.
+            unsafe { libc::kill(process, libc::SIGKILL) };
+        }
+    }
+
+    pub(super) fn usage(process: u32) -> super::Usage {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // The name in parentheses may have anything in it. Behind it, user and system time are words 12 and 13.
+        let words = stat.rsplit(')').next().unwrap_or_default();
+        let ticks: u64 = words
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|number| number.parse().unwrap_or(0))
+            .sum();
+        // SAFETY: asks for a constant of the system.
+        let each = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        super::Usage {
+            memory: resident(format!("/proc/{process}/statm").as_ref()),
+            time: ticks * 1000 / u64::try_from(each).unwrap_or(100).max(1),
+        }
+    }
+
     /// Bytes of memory that a process has for itself alone.
     fn resident(statm: &std::path::Path) -> u64 {
         let text = std::fs::read_to_string(statm).unwrap_or_default();
@@ -393,6 +443,18 @@ mod platform {
             let block = vec![1u8; 64 << 20];
             assert!(resident(own) >= before + (60 << 20));
             drop(block);
+        }
+
+        #[test]
+        fn a_process_takes_time() {
+            let own = std::process::id();
+            let begin = std::time::Instant::now();
+            let before = usage(own).time;
+            while begin.elapsed().as_secs() < 60 && usage(own).time < before + 50 {
+                std::hint::spin_loop();
+            }
+            assert!(usage(own).time >= before + 50);
+            assert!(usage(own).memory > 0);
         }
     }
 }

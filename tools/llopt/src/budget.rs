@@ -47,7 +47,13 @@ pub struct Bounds {
     max_time: Option<u64>,
 
     /// Do everything in this process: a crash of LLVM or MLIR then ends it without a word
-    #[arg(long, global = true, env = "LLOPT_NO_ISOLATION", hide_env = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "LLOPT_NO_ISOLATION",
+        hide_env = true,
+        value_parser = clap::builder::FalseyValueParser::new()
+    )]
     no_isolation: bool,
 }
 

@@ -31,8 +31,14 @@ struct Client {
 
 impl Client {
     fn start() -> Self {
+        Self::with(&["--log=error"], &[])
+    }
+
+    /// Without options there are two processes; a child is the server.
+    fn with(options: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut server = Command::new(SERVER)
-            .arg("--log=error")
+            .args(options)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -282,5 +288,59 @@ fn nothing_that_is_opened_ends_the_server() {
         let found = client.open(&format!("file:///{number}.ttgir"), text);
         assert!(!found.is_empty(), "text {number} has no error");
     }
+    client.end();
+}
+
+/// The process that does the work of an isolated server.
+#[cfg(target_os = "linux")]
+fn child_of(server: &Child) -> String {
+    // Threads have children, not processes; any may have started this one.
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.id())).expect("it runs");
+    tasks
+        .map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).unwrap())
+        .find_map(|children| Some(children.split_whitespace().next()?.to_owned()))
+        .expect("it has a child")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_ends_the_server_is_left_out() {
+    let mut client = Client::with(&[], &[]);
+    let (good, bad) = ("file:///good.ttgir", "file:///bad.ttgir");
+    assert_eq!(client.open(good, KERNEL), Vec::<Value>::new());
+    assert_eq!(client.open(bad, KERNEL), Vec::<Value>::new());
+    let killed = Command::new("kill")
+        .args(["-KILL", &child_of(&client.server)])
+        .status();
+    assert!(killed.expect("kill is there").success());
+    let found = client.diagnostics(bad);
+    let said = found[0]["message"].as_str().expect("is text");
+    assert!(said.starts_with("bug in llopt: this file ends"), "{said}");
+    // The other file is opened again by the new child, which says so.
+    assert_eq!(client.diagnostics(good), Vec::<Value>::new());
+    assert!(
+        client
+            .hover(good, "%index =", "tt.make_range")
+            .contains("tt.make_range")
+    );
+    client.end();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_takes_too_long_is_left_out() {
+    let mut client = Client::with(&[], &[("LLOPT_MAX_TIME", "300")]);
+    let (good, bad) = ("file:///good.ttgir", "file:///bad.ttgir");
+    assert_eq!(client.open(good, KERNEL), Vec::<Value>::new());
+    let lines: String = (0..400_000)
+        .map(|i| format!("%c{i} = arith.constant dense<{i}> : tensor<64xi32>\n"))
+        .collect();
+    let found = client.open(bad, &lines);
+    let said = found[0]["message"].as_str().expect("is text");
+    assert!(
+        said.starts_with("this file takes more than 0.3 s"),
+        "{said}"
+    );
+    assert_eq!(client.diagnostics(good), Vec::<Value>::new());
     client.end();
 }

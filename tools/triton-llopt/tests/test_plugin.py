@@ -5,12 +5,15 @@
 Needed: the package, triton==3.6.0, NumPy.
 """
 
+import operator
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
+import unittest.mock
 import warnings
 from pathlib import Path
 
@@ -23,7 +26,7 @@ import triton_llopt
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_llopt import Array
+from triton_llopt import Array, isolation
 
 HERE = Path(__file__).parent
 CUDA, HIP = GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)
@@ -111,6 +114,39 @@ class Compilation(Switched):
             [sys.executable, "-c", code], cwd=HERE, env=environment, capture_output=True, text=True
         )
         self.assertIn("source='ttir', fallback=True", done.stdout, done.stderr)
+
+
+class Isolation(Switched):
+    def test_the_code_is_the_same(self):
+        with triton_llopt.enabled():
+            ours = compiled().asm
+        with triton_llopt.enabled(isolated=True), tempfile.TemporaryDirectory() as cache:
+            with triton.knobs.cache.scope():
+                triton.knobs.cache.dir = cache
+                self.assertEqual(compiled().asm["ptx"], ours["ptx"])
+
+    def test_a_compilation_that_dies_is_an_error(self):
+        with self.assertRaisesRegex(triton_llopt.InternalError, "ended by SIGABRT"):
+            isolation.run(os.abort)
+        self.assertEqual(isolation.run(divmod, 7, 2), (3, 1))
+
+    def test_what_is_raised_is_raised_here(self):
+        with self.assertRaisesRegex(triton_llopt.InvalidKernelError, "kernel.ttgir:1:1"):
+            isolation.compile(b"nonsense", "kernel.ttgir", "cuda:90", ["ptx"])
+        with self.assertRaises(triton_llopt.UnknownTargetError):
+            isolation.compile(b"", "kernel.ttgir", "cuda:1", ["ptx"])
+
+    def test_memory_has_a_budget(self):
+        with unittest.mock.patch.dict(os.environ, LLOPT_MAX_MEMORY="64"):
+            with self.assertRaisesRegex(triton_llopt.InvalidKernelError, "more than 64 MiB"):
+                isolation.run(operator.mul, b"x", 1 << 29)
+
+    def test_a_process_costs_little(self):
+        isolation.run(divmod, 1, 1)
+        begin = time.perf_counter()
+        for _ in range(20):
+            isolation.run(divmod, 1, 1)
+        self.assertLess((time.perf_counter() - begin) / 20, 0.010)
 
 
 class Errors(Switched):

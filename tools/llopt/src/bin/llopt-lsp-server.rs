@@ -4,19 +4,26 @@
 //! While a file is edited, it is damaged most of the time, and MLIR's parser has bugs. So two processes share the work:
 //! this one passes messages on, and a child is the server. If the child dies, another one takes its place: it is told
 //! what the first was told when it began and which files are open, all but the one whose text ended the first; that
-//! file shows what happened, and requests that nobody will answer any more are answered with an error.
+//! file shows what happened, and requests that nobody will answer any more are answered with an error. A child that
+//! computes for longer than the budget without a word to anybody, or that needs more memory, is ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
+use llopt::{Budget, isolation};
 use serde_json::{Value, json};
 
 /// Set for the child.
 const IN_CHILD: &str = "LLOPT_LSP_CHILD";
+
+/// How often the child's time and memory are looked at.
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Deaths after which there is no other child.
 const MOST_DEATHS: u32 = 20;
@@ -70,6 +77,51 @@ struct Session {
     waiting: BTreeMap<String, Value>,
     /// Answers that the client has had from an earlier child.
     known: BTreeSet<String>,
+    /// How many messages the child has sent.
+    heard: u64,
+    /// Why the child was ended, if it was.
+    excess: Option<String>,
+}
+
+/// The bounds that the environment sets.
+fn budget() -> Budget {
+    let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
+    let mut budget = Budget::default();
+    budget.memory = number("LLOPT_MAX_MEMORY").unwrap_or(budget.memory);
+    budget.time = number("LLOPT_MAX_TIME").unwrap_or(budget.time);
+    budget
+}
+
+/// Looks at a child until it is gone, and ends it when it has more memory than the budget, or has computed for longer
+/// without a pause or a word.
+fn watch(child: u32, session: &Mutex<Session>, gone: &AtomicBool) {
+    let budget = budget();
+    let (mut heard, mut begun, mut before) = (0, 0, 0);
+    while !gone.load(Ordering::Acquire) {
+        thread::sleep(INTERVAL);
+        let used = isolation::usage(child);
+        let mut session = locked(session);
+        if heard != session.heard || before == used.time {
+            (heard, begun) = (session.heard, used.time);
+        }
+        before = used.time;
+        let excess = if used.memory > budget.memory << 20 {
+            format!("needs more than {} MiB of memory", budget.memory)
+        } else if used.time > begun + budget.time {
+            format!(
+                "takes more than {} s",
+                Duration::from_millis(budget.time).as_secs_f64()
+            )
+        } else {
+            continue;
+        };
+        if session.excess.is_none() {
+            session.excess = Some(excess);
+        }
+        if !gone.load(Ordering::Acquire) {
+            isolation::end_process(child);
+        }
+    }
 }
 
 /// Passes messages on until the client ends, or no child lives.
@@ -88,6 +140,9 @@ fn supervise() -> io::Result<ExitCode> {
     });
     let mut deaths = 0;
     loop {
+        let gone = Arc::new(AtomicBool::new(false));
+        let (process, of_child, is_gone) = (child.id(), session.clone(), gone.clone());
+        let watcher = thread::spawn(move || watch(process, &of_child, &is_gone));
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::new(output);
             while let Ok(Some(message)) = read(&mut output) {
@@ -97,6 +152,9 @@ fn supervise() -> io::Result<ExitCode> {
                 }
             }
         }
+        // The child's number is its own until somebody waits for it.
+        gone.store(true, Ordering::Release);
+        let _ = watcher.join();
         let status = child.wait()?;
         if let Some(code) = status.code() {
             return Ok(ExitCode::from(code as u8));
@@ -173,6 +231,7 @@ impl Session {
 
     /// Whether a message of a child is news to the client.
     fn answered(&mut self, message: &Value) -> bool {
+        self.heard += 1;
         let Some(id) = message
             .get("id")
             .filter(|_| message.get("method").is_none())
@@ -186,14 +245,18 @@ impl Session {
 
     /// What to tell the client when a child has died.
     fn mourn(&mut self) -> Vec<Value> {
-        const SAID: &str = "bug in llopt: this file ends the language server; it is left out until it is opened again";
+        let happened = match self.excess.take() {
+            Some(excess) => format!("this file {excess}, the budget of the language server"),
+            None => "bug in llopt: this file ends the language server".to_owned(),
+        };
+        let said = format!("{happened}; it is left out until it is opened again");
         let mut messages = Vec::new();
         if let Some(uri) = self.last_file.take() {
             self.files.remove(&uri);
             let start = json!({"line": 0, "character": 0});
             let range = json!({"start": start, "end": start});
             let diagnostic =
-                json!({"range": range, "severity": 1, "source": "llopt", "message": SAID});
+                json!({"range": range, "severity": 1, "source": "llopt", "message": said});
             messages.push(json!({
                 "jsonrpc": "2.0",
                 "method": "textDocument/publishDiagnostics",
@@ -275,6 +338,8 @@ mod tests {
             (&json!("b"), &json!(2))
         );
         assert_eq!(session.files.keys().collect::<Vec<_>>(), ["a"]);
+        let text = &said[0]["params"]["diagnostics"][0]["message"];
+        assert!(text.as_str().unwrap().starts_with("bug in llopt: "));
         // The greeting is said again, and its answer is no news.
         assert_eq!(session.greeting.len(), 1);
         assert!(!session.answered(&json!({"id": 1, "result": {}})));

@@ -4,7 +4,7 @@ Triton's backend for a vendor is a class with three things that matter here:
 
 - ``add_stages`` fills the ordered table of stages ``ttir, ttgir, llir, ptx, cubin`` (AMD: ``..., amdgcn,
   hsaco``). The stages from TTGIR (or TTIR) to assembly are replaced by llopt's, all made by one
-  compilation in this process; the last stage, ``ptxas`` or AMD's linker, stays Triton's, with all
+  compilation, in this process or in one of its own; the last stage, ``ptxas`` or AMD's linker, stays Triton's, with all
   its options.
 - ``hash`` is part of the key of the cache on disk. llopt's version, the digest of its library and the
   configuration are added, so that one cache directory serves Triton and llopt.
@@ -121,7 +121,7 @@ class _Stages:
             keywords = {name: getattr(self.options, name, None) for name in options}
         text = str(source)
         try:
-            compiled = _llopt.compile(
+            compiled = self.compiler()(
                 text.encode(),
                 f"<{form}>",
                 self.target,
@@ -154,6 +154,14 @@ class _Stages:
         self.texts = {form: compiled.text(form) for form in forms}
         self.compiled = True
         return True
+
+    def compiler(self):
+        """The function that compiles."""
+        if not self.configuration.isolated:
+            return _llopt.compile
+        from triton_llopt import isolation
+
+        return isolation.compile
 
     def library_options(self):
         """Device libraries, where Triton has them, and the user's own."""

@@ -5,7 +5,7 @@ One process-wide state, :class:`Configuration`, says how kernels are compiled an
 
 import contextlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 SOURCES = ("ttgir", "ttir")
 SANITIZE = ("error", "warn", "off")
@@ -21,9 +21,11 @@ class Configuration:
     fallback: bool = False
     # Whether the binary is for the simulated machine.
     simulated: bool = False
+    # Whether each compilation has a process of its own; what it yields is the same.
+    isolated: bool = field(default=False, repr=False, compare=False)
 
 
-def enable(source=None, *, fallback=False, **keywords):
+def enable(source=None, *, fallback=False, isolated=False, **keywords):
     """Compile every kernel of this process with llopt.
 
     ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or
@@ -31,7 +33,8 @@ def enable(source=None, *, fallback=False, **keywords):
     passes; ``"ttir"`` before them, so that llopt chooses the layouts. Gluon kernels carry their
     layouts and always go over as TTGIR. With ``fallback=True`` Triton compiles what llopt does not
     support, with one warning that names op and kernel; otherwise that raises
-    :class:`~triton_llopt.UnsupportedError`.
+    :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in a process
+    of its own, under a budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` gives
     them back. Triton's cache on disk keeps both apart.
@@ -51,7 +54,7 @@ def enable(source=None, *, fallback=False, **keywords):
     from triton_llopt import routing
 
     simulated = routing.configuration is not None and routing.configuration.simulated
-    routing.install(Configuration(chosen, fallback, simulated))
+    routing.install(Configuration(chosen, fallback, simulated, isolated))
 
 
 def disable():
@@ -104,7 +107,8 @@ def simulate(target="cuda:90", *, sanitize="error", instruction_limit=None):
 def obey_environment():
     """Do as the environment variables say; called when Triton first looks for a backend.
 
-    ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback.
+    ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
+    ``TRITON_LLOPT_ISOLATED=1`` in processes of their own.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -114,4 +118,5 @@ def obey_environment():
     from triton_llopt import routing
 
     if routing.configuration is None:
-        enable(source, fallback=os.environ.get("TRITON_LLOPT_FALLBACK", "0") not in ("", "0"))
+        asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
+        enable(source, fallback=asked("FALLBACK"), isolated=asked("ISOLATED"))
