@@ -56,6 +56,11 @@ fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)>
             _ => origin(e, same),
         };
     }
+    if let Some([Some(wide), _]) = made_by(element, InstructionOpcode::Trunc) {
+        let (word, at) = half_of(e, wide)?;
+        let whole = bits % 8 == 0 && u32::from(at) * 8 + bits <= 32;
+        return whole.then_some((word, at));
+    }
     let [vector, index] = made_by(element, InstructionOpcode::ExtractElement)?;
     let index = u32::try_from(e.constant_int(index?)?).ok()?;
     let mut of = vector?;
@@ -73,6 +78,24 @@ fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)>
     let whole = of_bits % 32 == 0 && bits % 8 == 0 && at * 8 + bits <= 32;
     let words = of_bits / 32;
     whole.then_some((Word { of, words, index }, at as u8))
+}
+
+/// The word that a truncated value was, and at which byte it began: one word, or its upper half.
+fn half_of<'ctx>(e: &Emitter<'ctx>, wide: V<'ctx>) -> Option<(Word<'ctx>, u8)> {
+    let whole = |of: V<'ctx>| (bit_width(of.get_type()) == 32).then_some(of);
+    let (of, at) = match made_by(wide, InstructionOpcode::LShr) {
+        Some([word, distance]) => match e.constant_int(distance?)? {
+            16 => (whole(word?)?, 2),
+            _ => return None,
+        },
+        None => (whole(wide)?, 0),
+    };
+    let word = Word {
+        of,
+        words: 1,
+        index: 0,
+    };
+    Some((word, at))
 }
 
 /// A word as an integer.
@@ -117,6 +140,32 @@ pub(crate) fn packed<'ctx>(
                 let bits = bit_width(chunk[0].get_type()) * chunk.len() as u32;
                 let word = e.bitcast(e.pack(chunk), e.int(bits).into());
                 e.zext(word, e.int(32).into())
+            }
+        })
+        .collect()
+}
+
+/// Integers of 32 bits with two bytes each, one in either half; what is above a byte in its half may be anything.
+pub(crate) fn halves<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    bytes: &[V<'ctx>],
+) -> Vec<V<'ctx>> {
+    let i32 = e.int(32).into();
+    let wide = |byte: V<'ctx>| e.zext(e.bitcast(byte, e.int(8).into()), i32);
+    bytes
+        .chunks(2)
+        .map(|pair| {
+            let origins = [origin(e, pair[0]), origin(e, pair[pair.len() - 1])];
+            match origins {
+                // The bytes are where they should be.
+                [Some((low, 0)), Some((high, 2))] if low == high => value_of(e, low),
+                [Some((low, at)), Some((high, above))] => {
+                    let (low, high) = (value_of(e, low), value_of(e, high));
+                    let above = above + BYTES as u8;
+                    hooks.permute_bytes(e, low, high, [at, at, above, above])
+                }
+                _ => e.or(wide(pair[0]), e.shl(wide(pair[pair.len() - 1]), e.i32(16))),
             }
         })
         .collect()

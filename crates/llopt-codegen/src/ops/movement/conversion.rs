@@ -152,7 +152,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The words that travel: each has the next `slots` elements, and 32 bits or one wider element.
+    ///
+    /// Two bytes lie in the halves of their word. LLVM computes with them there, where it would take bytes that are
+    /// neighbours apart first.
     fn shuffled_words(&self, element: Element, elements: &[V<'ctx>], slots: usize) -> Vec<V<'ctx>> {
+        if moved_bits(element) == 8 && slots == 2 {
+            return words::halves(self.e, self.hooks(), elements);
+        }
         if moved_bits(element) < 32 {
             return words::packed(self.e, self.hooks(), elements, slots);
         }
@@ -164,6 +170,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let bits = moved_bits(element);
         if bits >= 32 {
             return vec![word];
+        }
+        if bits == 8 && slots == 2 {
+            let high = self.e.lshr(word, self.e.i32(16));
+            let of = self.memory_type(element);
+            return [word, high]
+                .map(|half| words::as_type(self.e, half, of))
+                .to_vec();
         }
         let of = self.e.vector(self.memory_type(element), 32 / bits).into();
         let mut elements = self.e.unpack(self.e.bitcast(word, of));
