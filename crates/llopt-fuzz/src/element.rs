@@ -165,6 +165,16 @@ impl Number {
                 let bits = (double as f32).to_bits();
                 u64::from(((bits >> 23) - 127 + 15) << 10 | (bits >> 13 & 0x3ff))
             }
+            Self::F8E5M2 | Self::F8E4M3 if value == 0 => 0,
+            // Two or three bits of mantissa hold numbers up to 7.
+            Self::F8E5M2 => {
+                let bits = (double as f32).to_bits();
+                u64::from(((bits >> 23) - 127 + 15) << 2 | (bits >> 21 & 0x3))
+            }
+            Self::F8E4M3 => {
+                let bits = (double as f32).to_bits();
+                u64::from(((bits >> 23) - 127 + 7) << 3 | (bits >> 20 & 0x7))
+            }
             _ => u64::from(value),
         }
     }
@@ -264,6 +274,9 @@ mod tests {
         assert_eq!(Number::F16.integer(3), 0x4200);
         assert_eq!(Number::BF16.integer(1), 0x3f80);
         assert_eq!(Number::F32.integer(2), 0x4000_0000);
+        assert_eq!(Number::F8E5M2.integer(7), 0x47);
+        assert_eq!(Number::F8E4M3.integer(5), 0x4a);
+        assert_eq!(Number::F8E4M3.integer(0), 0);
         assert_eq!(Number::I8.integer(7), 7);
     }
 
