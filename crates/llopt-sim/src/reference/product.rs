@@ -159,12 +159,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             let precision = op.attr("inputPrecision").and_then(|p| p.as_i64());
             let operand = matrices[0].element.bits();
             let arithmetic = Arithmetic {
-                // 0 is tf32: ten bits of mantissa for each factor. Warp groups know no other of 32 bits. 3 is a sum of
-                // two bf16, sixteen bits for each factor, of which the product of the lower ones is left out.
+                // 0 is tf32: ten bits of mantissa for each of both factors, whose other bits units cut off. Warp groups
+                // know no other of 32 bits. 3 is a sum of two bf16, sixteen bits for each factor, of which the product
+                // of the lower ones is left out.
                 lost: match precision {
                     _ if operand != 32 => 0.0,
-                    _ if group.is_some() => 2f64.powi(-10),
-                    Some(0) => 2f64.powi(-10),
+                    _ if group.is_some() => 2f64.powi(-9),
+                    Some(0) => 2f64.powi(-9),
                     Some(3) => 2f64.powi(-15),
                     _ => 0.0,
                 },
