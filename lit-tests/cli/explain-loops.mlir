@@ -3,16 +3,21 @@
 // RUN: llopt explain %s --target cuda:90 --num-stages 4 | FileCheck %s
 // RUN: llopt explain %s --target cuda:90 --num-stages 1 | FileCheck %s --check-prefix=ONE
 // RUN: llopt explain %s --target hip:gfx942 | FileCheck %s --check-prefix=AMD
+// RUN: llopt explain %s --target cuda:90 --num-stages 0 | FileCheck %s --check-prefix=AUTO
 // RUN: llopt explain %s --target cuda:90 --json | FileCheck %s --check-prefix=JSON
 
 // The first loop copies both factors; the second knows where to load from only when it has loaded.
-// CHECK: Loop ({{.*}}:35:14) is pipelined in 4 stages: 2 copies and 0 loads through registers, 4 buffers for each, 65536 bytes; 1 products run on into the next iteration.
-// CHECK-NEXT: Loop ({{.*}}:47:15) is pipelined in 4 stages: 1 copies
-// CHECK-NEXT: stays the load ({{.*}}:52:12): where it loads from is loaded in the loop
-// ONE: Loop ({{.*}}:35:14) is not pipelined: num_stages is 1.
-// AMD: Loop ({{.*}}:35:14) is pipelined in 2 stages: 0 copies and 2 loads through registers, 1 buffers for each, 16384 bytes; 0 products
+// CHECK: Loop ({{.*}}:40:14) is pipelined in 4 stages: 2 copies and 0 loads through registers, 4 buffers for each, 65536 bytes; 1 products run on into the next iteration.
+// CHECK-NEXT: interval {{[0-9]+}} cycles, at least {{[0-9]+}} for {{.*}}; {{[0-9]+}} stages hide the latency of its loads
+// CHECK-NEXT: Loop ({{.*}}:52:15) is pipelined in 4 stages: 1 copies
+// CHECK: stays the load ({{.*}}:57:12): where it loads from is loaded in the loop
+// ONE: Loop ({{.*}}:40:14) is not pipelined: num_stages is 1.
+// AMD: Loop ({{.*}}:40:14) is pipelined in 2 stages: 0 copies and 2 loads through registers, 1 buffers for each, 16384 bytes; 0 products
+// The schedule asks for as many stages as there are then.
+// AUTO: Loop ({{.*}}) is pipelined in [[STAGES:[0-9]+]] stages
+// AUTO: [[STAGES]] stages hide the latency
 // JSON: "loops": [
-// JSON: "location": "{{.*}}:35:14"
+// JSON: "location": "{{.*}}:40:14"
 // JSON: "stages": 3
 // JSON: "late": [
 // JSON: "reason": "where it loads from is loaded in the loop"

@@ -44,6 +44,7 @@ pub mod reduction;
 pub mod regroup;
 pub mod request;
 pub mod scan;
+pub mod schedule;
 pub mod scratch;
 pub mod shared_access;
 pub mod tensor;

@@ -26,6 +26,10 @@ pub struct GlobalCosts {
     /// A sector that the same access of the block stores to once more: nothing collects stores before
     /// the second cache.
     pub stored_again: f32,
+    /// Cycles until what a load asks for is there, from beyond the caches.
+    pub latency: u32,
+    /// Bytes that reach a multiprocessor each cycle from the cache that all share.
+    pub shared_cache_bytes: u32,
 }
 
 /// On an H200, kernels that are bound by the load-store unit take about two cycles for an instruction.
@@ -39,6 +43,9 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     sector: 3.0,
     again: 0.5,
     stored_again: 1.5,
+    // HBM on an H100, measured by arXiv 2402.13499; 64 bytes for each cycle between the second cache and an SM.
+    latency: 570,
+    shared_cache_bytes: 64,
 };
 
 /// A wave of 64 sends its addresses in four cycles. A compute unit's share of the memory is some eight
@@ -51,6 +58,9 @@ const AMD_COSTS: GlobalCosts = GlobalCosts {
     sector: 8.0,
     again: 1.0,
     stored_again: 4.0,
+    // `global_load` on gfx950 as measured for the schedules of a fork of Triton; 64 bytes for a compute unit.
+    latency: 790,
+    shared_cache_bytes: 64,
 };
 
 impl Target {

@@ -40,3 +40,4 @@ pub use pass::{
     OPTIMIZE_THREAD_LOCALITY, REDUCE_DATA_DUPLICATION, REMOVE_LAYOUT_CONVERSIONS,
 };
 pub use products::unit_layout;
+pub(crate) use products::{UNITS, elements_of};

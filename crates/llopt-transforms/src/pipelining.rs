@@ -33,9 +33,11 @@
 //!
 //! # The number of stages
 //!
-//! `tt.num_stages` of a loop, or else the option of the pass. If rings of so many do not fit beside what else is in
-//! shared memory during the loop, there are fewer.
+//! `tt.num_stages` of a loop, or else the option of the pass. Where both leave it open (zero), the schedule graph of
+//! the loop ([`llopt_plan::schedule`]) says how far ahead loads have to be for their latency to be hidden. If rings of so
+//! many do not fit beside what else is in shared memory during the loop, there are fewer.
 
+mod graph;
 mod guard;
 mod loads;
 mod rewrite;
@@ -71,7 +73,7 @@ pub static PIPELINE: PassSpec = PassSpec {
     dependencies: &["arith", "scf", "ttg", "ttng"],
     options: &[PassOption {
         name: "num-stages",
-        description: "in how many stages loops are pipelined that do not say so themselves",
+        description: "in how many stages loops are pipelined that do not say so themselves; 0: as many as hide latencies",
         kind: OptionKind::Int,
         default: "3",
     }],
@@ -109,6 +111,14 @@ pub struct Pipelined {
     pub stages: u32,
     /// The stages that were asked for.
     pub wanted: u32,
+    /// The stages in which latencies are hidden.
+    pub needed: u32,
+    /// Cycles from one iteration to the next, if nothing else were in the way.
+    pub interval: u32,
+    /// Cycles that no schedule is below, and why.
+    pub bound: u32,
+    /// The pipe that is busy for so long; `None` if it is latencies around a circle.
+    pub limit: Option<String>,
     /// Buffers of each ring.
     pub slots: u32,
     /// Bytes of all rings.
@@ -173,9 +183,9 @@ fn pipeline_loop<'c: 'a, 'a>(
     left: &mut Vec<(String, String)>,
 ) -> Result<Pipelined, String> {
     let wanted = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
-    let wanted: u32 = wanted.unwrap_or(default);
-    if wanted < 2 {
-        return Err(format!("num_stages is {wanted}"));
+    let asked: u32 = wanted.unwrap_or(default);
+    if asked == 1 {
+        return Err(format!("num_stages is {asked}"));
     }
     let mut has_loop = false;
     of.operation().for_each_op(Walk::PreOrder, |operation| {
@@ -211,6 +221,14 @@ fn pipeline_loop<'c: 'a, 'a>(
         return Err("no load of it can come earlier".to_owned());
     }
     let running = running(of, &chosen, &products);
+    let warps: Option<u32> = module
+        .attr(launch::NUM_WARPS)
+        .and_then(AttributeExt::as_int);
+    let scheduled = graph::schedule(of, &chosen, plans, warps.unwrap_or(4));
+    let wanted = match asked {
+        0 => scheduled.stages.max(2),
+        _ => asked,
+    };
     let per_slot: u64 = chosen.iter().map(|load| load.bytes).sum();
     let replaced: Vec<OperationRef> = chosen.iter().flat_map(Load::replaced).collect();
     let others = others(of, &replaced, plans)?;
@@ -236,6 +254,10 @@ fn pipeline_loop<'c: 'a, 'a>(
     let pipelined = Pipelined {
         stages: stages as u32,
         wanted,
+        needed: scheduled.stages,
+        interval: scheduled.schedule.interval,
+        bound: scheduled.schedule.bound.interval,
+        limit: scheduled.schedule.bound.pipe.map(|pipe| pipe.to_string()),
         slots,
         bytes: per_slot * u64::from(slots),
         copies,

@@ -28,6 +28,14 @@ pub struct Stages {
     pub stages: u32,
     /// Stages that were asked for.
     pub wanted: u32,
+    /// Stages in which the latency of loads is hidden.
+    pub needed: u32,
+    /// Cycles from one iteration to the next.
+    pub interval: u32,
+    /// Cycles that no schedule is below.
+    pub bound: u32,
+    /// What is busy for so long; `None` if it is the latencies of results that the next iteration needs.
+    pub limit: Option<String>,
     /// Buffers for each load.
     pub buffers: u32,
     /// Bytes of all buffers.
@@ -61,6 +69,10 @@ impl From<LoopAccount> for LoopSchedule {
             pipeline: pipeline.map(|pipelined| Stages {
                 stages: pipelined.stages,
                 wanted: pipelined.wanted,
+                needed: pipelined.needed,
+                interval: pipelined.interval,
+                bound: pipelined.bound,
+                limit: pipelined.limit,
                 buffers: pipelined.slots,
                 bytes: pipelined.bytes,
                 copies: pipelined.copies,

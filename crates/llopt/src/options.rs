@@ -18,7 +18,7 @@ pub struct Options {
     /// different number is then refused.
     pub num_warps: Option<u32>,
     /// Stages in which loops with products are pipelined that do not say it themselves (`tt.num_stages`), in kernels
-    /// without layouts; 1 leaves them as they are.
+    /// without layouts; 1 leaves them as they are, 0 has as many as hide the latency of loads.
     pub num_stages: u32,
     /// Blocks for each cluster; as with `num_warps`, input with layouts fixes it.
     pub num_ctas: Option<u32>,

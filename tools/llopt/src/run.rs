@@ -86,8 +86,8 @@ pub struct Arguments {
     num_warps: Option<u32>,
 
     /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
-    /// as they are [default: 3 for cuda, 2 for hip]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// as they are, 0 has as many as hide latencies [default: 3 for cuda, 2 for hip]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_stages: Option<u32>,
 
     /// Bytes of dynamic shared memory [default: what the compiled kernel needs; all there is for LLVM IR]

@@ -34,7 +34,7 @@ use super::cost::registers;
 use super::grid::Grid;
 
 /// Parts of a multiprocessor that have a matrix unit each, which one warp uses.
-const UNITS: f32 = 4.0;
+pub(crate) const UNITS: f32 = 4.0;
 /// Columns of one instruction of a group of warps at most.
 const MOST_COLUMNS: u64 = 256;
 /// Products of eight-bit floats that the unit of a group of warps adds up by itself at least.
@@ -57,7 +57,7 @@ pub(super) struct Product {
 }
 
 /// The types in which a matrix unit may take an element. `rounds` says whether singles may lose bits.
-fn elements_of(element: Type<'_>, rounds: bool) -> &'static [MatrixElement] {
+pub(crate) fn elements_of(element: Type<'_>, rounds: bool) -> &'static [MatrixElement] {
     match element.to_string().as_str() {
         "f16" => &[MatrixElement::F16],
         "bf16" => &[MatrixElement::Bf16],

@@ -10,7 +10,7 @@ use llopt_dialects::ttng::{
     WarpGroupDotOp,
 };
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
-use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess};
+use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess, Groups};
 use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
@@ -22,8 +22,6 @@ use crate::loops::view::For;
 
 /// Bytes of the narrowest asynchronous copy.
 const NARROWEST_COPY: u32 = 4;
-/// Bytes of the widest one.
-const WIDEST_COPY: u32 = 16;
 
 /// What brings a tensor from global memory.
 pub(super) enum Source<'c, 'a> {
@@ -207,15 +205,17 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         let chosen = match &reads {
             Reads::InMemory(allocations) => allocations.first().and_then(|alloc| {
                 let memory = MemDesc::of(alloc.result().r#type())?;
-                let at_once = ring::bytes_at_once(plans, result.r#type(), &memory.parts()?)?;
-                let is_copied = copied.is_some_and(|(_, bytes)| at_once >= bytes);
-                Some((memory.encoding()?, is_copied))
+                let parts = memory.parts()?;
+                let fits = |groups| ring::takes_copies(plans, result.r#type(), &parts, groups);
+                let is_copied = copied.as_ref().and_then(fits).unwrap_or(false);
+                Some((parts.encoding, is_copied))
             }),
             Reads::InRegisters(to, _) => RankedTensor::of(*to)
-                .and_then(|to| ring::between(plans, tensor, to, copied.map(|(_, bytes)| bytes))),
+                .and_then(|to| ring::between(plans, tensor, to, copied.as_ref())),
         };
         let (encoding, is_copied) = chosen.ok_or("no layout of shared memory leads to its use")?;
-        let copied = copied.filter(|_| is_copied).map(|(width, _)| width);
+        let copied = copied.filter(|_| is_copied);
+        let copied = copied.map(|groups| groups.width as u32);
         let slot = ring::slot(tensor, encoding);
         let bytes = bytes_of(&slot.shape, slot.element);
         let reader = first_reader(of, &reads, result, &[]).ok_or("nothing of the loop reads it")?;
@@ -340,9 +340,9 @@ fn first_reader<'c: 'a, 'a>(
     first
 }
 
-/// The elements that lie together and share a mask, and how many bytes of them an asynchronous copy moves at once;
-/// `None` if there is no copy instead of the load.
-fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<(u32, u32)> {
+/// The groups of registers that lie together and share a mask, so that an asynchronous copy may move each; `None` if
+/// there is no copy instead of the load.
+fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<Groups> {
     let target = plans.target();
     if !target.has(Feature::AsyncCopy) {
         return None;
@@ -364,7 +364,7 @@ fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<(
         mask: mask.as_ref(),
         kind: AccessKind::Load,
     };
-    let width = access.groups(target).width as u32;
-    let bytes = width * tensor.element.memory_bits() / 8;
-    (bytes >= NARROWEST_COPY).then_some((width, bytes.min(WIDEST_COPY)))
+    let groups = access.groups(target);
+    let bytes = groups.width as u32 * tensor.element.memory_bits() / 8;
+    (bytes >= NARROWEST_COPY).then_some(groups)
 }

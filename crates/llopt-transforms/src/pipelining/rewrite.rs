@@ -16,7 +16,7 @@ use melior::ir::{Operation, OperationRef, Value, ValueLike};
 use super::guard::guard;
 use super::loads::{Load, Reads, Source};
 use super::ring;
-use super::slice::Slice;
+use super::slice::{Slice, ancestor};
 use super::waits::{self, Event};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
@@ -29,7 +29,7 @@ pub(super) struct Design<'c, 'a> {
     /// The loads that come earlier.
     pub(super) loads: Vec<Load<'c, 'a>>,
     /// Products that run on into the next iteration.
-    pub(super) running: Vec<WarpGroupDotOp<'c, 'a>>,
+    pub(super) running: Vec<Running<'c, 'a>>,
     /// Stages, of which loads are in the first and everything else in the last.
     pub(super) stages: usize,
 }
@@ -41,13 +41,28 @@ impl<'c: 'a, 'a> Design<'c, 'a> {
     }
 }
 
-/// Products that need not be complete before the next iteration: nobody but themselves adds to their sum or looks at it
-/// in the loop, and what they read stays as it is meanwhile, since it is in rings or comes from outside.
+/// A product that runs on into the next iteration.
+#[derive(Clone, Copy)]
+pub(super) struct Running<'c, 'a> {
+    pub(super) product: WarpGroupDotOp<'c, 'a>,
+    /// Which of the carried values its result becomes.
+    index: usize,
+    /// The product of the next iteration that it runs beside, and behind which it is waited for; `None` if that is
+    /// itself, which adds to the same sum.
+    beside: Option<WarpGroupDotOp<'c, 'a>>,
+}
+
+/// Products that need not be complete before the next iteration, as far as what they read stays as it is meanwhile:
+/// it is in rings or comes from outside, or is in registers.
+///
+/// - Where all products of a loop add to sums that nobody looks at in the loop, each runs beside its successor.
+/// - Otherwise the result may be wanted later in the next iteration than another product is waited for (the sum of
+///   attention, which is scaled when the scores are known). It runs beside that one.
 pub(super) fn running<'c: 'a, 'a>(
     of: For<'c, 'a>,
     loads: &[Load<'c, 'a>],
     products: &[OperationRef<'c, 'a>],
-) -> Vec<WarpGroupDotOp<'c, 'a>> {
+) -> Vec<Running<'c, 'a>> {
     let (carried, yielded) = (of.carried(), of.yielded());
     let stays = |value: Value<'c, 'a>| {
         if MemDesc::of(value.r#type()).is_none() {
@@ -71,22 +86,54 @@ pub(super) fn running<'c: 'a, 'a>(
                 Reads::InRegisters(..) => false,
             })
     };
-    let runs_on = |product: &WarpGroupDotOp<'c, 'a>| {
-        let index = carried.iter().position(|argument| *argument == product.c());
-        let is_sum = index.is_some_and(|index| yielded[index] == product.d());
-        is_sum
-            && product.c().has_one_use()
-            && product.d().has_one_use()
-            && stays(product.a())
-            && stays(product.b())
+    // Which carried value a result becomes, if that is all that becomes of it.
+    let becomes = |product: WarpGroupDotOp<'c, 'a>| {
+        let index = yielded.iter().position(|value| *value == product.d())?;
+        product.d().has_one_use().then_some(index)
     };
-    let products = products.iter().copied().filter_map(WarpGroupDotOp::of);
-    let all: Vec<WarpGroupDotOp> = products.collect();
-    // A product that is waited for would wait for those before it as well.
-    match all.iter().all(runs_on) {
-        true => all,
-        false => Vec::new(),
+    let groups = products.iter().copied().map(WarpGroupDotOp::of);
+    let Some(all) = groups.collect::<Option<Vec<WarpGroupDotOp>>>() else {
+        return Vec::new();
+    };
+    let alone = all.iter().map(|&product| {
+        let index = becomes(product)?;
+        let is_sum = carried[index] == product.c() && product.c().has_one_use();
+        let reads = stays(product.a()) && stays(product.b());
+        (is_sum && reads).then_some(Running {
+            product,
+            index,
+            beside: None,
+        })
+    });
+    if let Some(alone) = alone.collect::<Option<Vec<Running>>>() {
+        return alone;
     }
+    let Some(&last) = all.last() else {
+        return Vec::new();
+    };
+    let beside = || {
+        let index = becomes(last)?;
+        let in_registers = MemDesc::of(last.a().r#type()).is_none();
+        let wanted = carried[index]
+            .users()
+            .filter_map(|user| ancestor(of, user))
+            .reduce(|one, other| if other.is_before(one) { other } else { one })?;
+        let others = all.iter().rev().skip(1);
+        let beside = others
+            .copied()
+            .find(|other| other.operation().is_before(wanted))?;
+        let is_read = beside
+            .operation()
+            .operand_values()
+            .any(|value| value == carried[index]);
+        let reads = (in_registers || stays(last.a())) && stays(last.b());
+        (reads && !is_read).then_some(Running {
+            product: last,
+            index,
+            beside: Some(beside),
+        })
+    };
+    beside().into_iter().collect()
 }
 
 /// Numbers of slots: where the next tensor goes, and where the next one is read.
@@ -247,15 +294,11 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     let copies = loads
         .iter()
         .any(|load| matches!(load.source, Source::Load(_, Some(_))));
-    if !running.is_empty() {
-        let yielded = of.yielded();
-        for product in &running {
-            let index = yielded.iter().position(|value| *value == product.d())?;
-            let sum = of.results()[index];
-            let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
-            let complete = rewriter.insert(complete);
-            sum.replace_uses_except(complete.result_value(0)?, &[complete]);
-        }
+    for running in &running {
+        let sum = of.results()[running.index];
+        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
+        let complete = rewriter.insert(complete);
+        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
     }
     if copies {
         rewriter.insert(AsyncWaitOp::build(location, &[], 0));
@@ -270,13 +313,23 @@ pub(super) fn rewrite<'c: 'a, 'a>(
         ahead: Vec::new(),
         first: Vec::new(),
     };
-    // Loads that are read first at the same place are one group.
+    // Loads that are read first at the same place are one group. What is copied two iterations ahead or more has
+    // arrived, and one wait for all takes one barrier.
     let mut groups: Vec<(OperationRef, Vec<usize>)> = Vec::new();
     for (index, load) in loads.iter().enumerate() {
-        let group = groups.iter_mut().find(|(reader, _)| *reader == load.reader);
+        let group = groups
+            .iter_mut()
+            .find(|(reader, _)| stages > 2 || *reader == load.reader);
         match group {
             Some((_, members)) => members.push(index),
             None => groups.push((load.reader, vec![index])),
+        }
+    }
+    for (reader, members) in &mut groups {
+        for &member in members.iter() {
+            if loads[member].reader.is_before(*reader) {
+                *reader = loads[member].reader;
+            }
         }
     }
     let mut tokens: Vec<Option<Value>> = vec![None; loads.len()];
@@ -398,7 +451,7 @@ pub(super) fn rewrite<'c: 'a, 'a>(
                     }
                 }
                 Reads::InRegisters(to, conversions) => {
-                    body.rewriter.set_before(*reader);
+                    body.rewriter.set_before(load.reader);
                     let at = load.operation();
                     let view = body.slot(&load.slot, true, ring, body.indices.read, at);
                     let tensor = body.put(LocalLoadOp::build(at.loc(), *to, view, None));
@@ -421,22 +474,34 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     }
 
     // Products that run on are waited for in the next iteration.
-    if let Some(last) = running.last() {
-        let mut inputs: Vec<Value> = Vec::new();
-        for product in &running {
-            product.set_is_async(true);
-            inputs.push(product.d());
-        }
-        for product in &running {
+    for running in &running {
+        running.product.set_is_async(true);
+        let Some(beside) = running.beside else {
+            continue;
+        };
+        let sum = of.carried()[running.index];
+        body.rewriter.set_after(beside.operation());
+        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
+        let complete = body.rewriter.insert(complete);
+        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
+    }
+    let alone: Vec<WarpGroupDotOp> = running
+        .iter()
+        .filter(|running| running.beside.is_none())
+        .map(|running| running.product)
+        .collect();
+    if let Some(last) = alone.last() {
+        let mut inputs: Vec<Value> = alone.iter().map(|product| product.d()).collect();
+        for product in &alone {
             inputs.extend([product.a(), product.b()]);
         }
         let types: Vec<_> = inputs.iter().map(|input| input.r#type()).collect();
         let at = last.operation();
         body.rewriter.set_after(at);
-        let count = running.len() as i64;
+        let count = alone.len() as i64;
         let wait = WarpGroupDotWaitOp::build(at.loc(), &types, &inputs, count);
         let wait = body.rewriter.insert(wait);
-        for (index, product) in running.iter().enumerate() {
+        for (index, product) in alone.iter().enumerate() {
             let complete = wait.result_value(index)?;
             product.d().replace_uses_except(complete, &[wait]);
         }

@@ -9,6 +9,7 @@ use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{SwizzleRequest, synthesize};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::conversion::moved_bits;
+use llopt_plan::global_access::Groups;
 use llopt_plan::plans::Plans;
 use llopt_plan::shared_access::{self, Buffer};
 use llopt_plan::tensor::{TensorType, ValueType};
@@ -16,6 +17,8 @@ use melior::ir::{Attribute, Type};
 
 /// Bytes that the begin of a buffer is a multiple of: a row of all banks.
 const ROW: u32 = 128;
+/// Bytes of the widest asynchronous copy.
+const WIDEST_COPY: u32 = 16;
 
 /// The tensor that a type is.
 pub(super) fn tensor(plans: &Plans, of: Type<'_>) -> Option<std::rc::Rc<TensorType>> {
@@ -28,22 +31,22 @@ pub(super) fn tensor(plans: &Plans, of: Type<'_>) -> Option<std::rc::Rc<TensorTy
 /// A layout of shared memory that a tensor may go through.
 struct Candidate<'c> {
     encoding: Attribute<'c>,
-    /// The bytes that a thread can put there at once.
-    at_once: u32,
+    /// Whether copies can bring it there.
+    is_copied: bool,
     /// What it costs a warp to store registers there, and to load them from there.
     store: f32,
     load: f32,
 }
 
 /// The layout in shared memory through which a tensor goes from one layout to another for the least, and whether
-/// copies that move so many bytes at once can bring it there; `None` if nothing fits.
+/// copies of groups of registers can bring it there; `None` if nothing fits.
 ///
 /// Copies need no instruction for their way into shared memory, but all bytes of one have to lie together there.
 pub(super) fn between<'c>(
     plans: &Plans,
     from: RankedTensor<'c>,
     to: RankedTensor<'c>,
-    copied: Option<u32>,
+    copied: Option<&Groups>,
 ) -> Option<(Attribute<'c>, bool)> {
     let (stored, loaded) = (tensor(plans, from.r#type())?, tensor(plans, to.r#type())?);
     let vector = Some(InstructionKind::Vector);
@@ -78,24 +81,22 @@ pub(super) fn between<'c>(
         let store =
             shared_access::access(&stored, &buffer, Access::Store, vector, 1, target).ok()?;
         let load = shared_access::access(&loaded, &buffer, Access::Load, None, 1, target).ok()?;
-        let elements = 1 << store.instruction.registers_log2();
-        let at_once = elements * moved_bits(stored.element) / 8;
+        let is_copied = copied.is_some_and(|groups| copies_fit(plans, &stored, &memory, groups));
         let prices = [&store, &load].map(|access| shared_access::price(access, target));
         let encoding = SharedLinear::new(memory, ROW).ok()?;
         Some(Candidate {
             encoding: Encoding::SharedLinear(encoding).to_attribute(context_of(from.r#type())),
-            at_once,
+            is_copied,
             store: prices[0],
             load: prices[1],
         })
     });
     let priced = candidates.map(|candidate| {
-        let is_copied = copied.is_some_and(|bytes| candidate.at_once >= bytes);
-        let cost = match is_copied {
+        let cost = match candidate.is_copied {
             true => candidate.load,
             false => candidate.load + candidate.store,
         };
-        (cost, candidate.encoding, is_copied)
+        (cost, candidate.encoding, candidate.is_copied)
     });
     let best = priced.min_by(|one, other| one.0.total_cmp(&other.0))?;
     Some((best.1, best.2))
@@ -127,21 +128,48 @@ pub(super) fn of_slots<'c>(slot: &MemDescParts<'c>, count: usize) -> Type<'c> {
     })
 }
 
-/// The bytes that a thread which holds a tensor of this type can put into a buffer at once.
-pub(super) fn bytes_at_once(plans: &Plans, from: Type<'_>, slot: &MemDescParts<'_>) -> Option<u32> {
+/// Whether copies bring a tensor of this type to a buffer.
+pub(super) fn takes_copies(
+    plans: &Plans,
+    from: Type<'_>,
+    slot: &MemDescParts<'_>,
+    groups: &Groups,
+) -> Option<bool> {
     let tensor = tensor(plans, from)?;
     let encoding = Encoding::from_attribute(slot.encoding).ok()?;
     let layout = encoding
         .linear_layout(&transfer::extents(&slot.shape))
         .ok()?;
+    Some(copies_fit(plans, &tensor, &layout, groups))
+}
+
+/// Whether copies bring a tensor to memory: what each of them moves lies together there as it does where it comes from,
+/// where groups of registers lie together.
+fn copies_fit(plans: &Plans, tensor: &TensorType, memory: &LinearLayout, groups: &Groups) -> bool {
+    let bits = moved_bits(tensor.element);
+    let bytes = (groups.width as u32 * bits / 8).min(WIDEST_COPY);
     let buffer = Buffer {
-        layout: &layout,
+        layout: memory,
         element: tensor.element,
-        max_bits: u32::MAX,
+        max_bits: bytes * 8,
     };
-    let kind = Some(InstructionKind::Vector);
+    let vector = Some(InstructionKind::Vector);
     let target = plans.target();
-    let access = shared_access::access(&tensor, &buffer, Access::Store, kind, 1, target).ok()?;
-    let elements = 1 << access.instruction.registers_log2();
-    Some(elements * moved_bits(tensor.element) / 8)
+    let Ok(access) = shared_access::access(tensor, &buffer, Access::Store, vector, 1, target)
+    else {
+        return false;
+    };
+    let slots = 1u32 << access.instruction.registers_log2();
+    let moves_all = slots * bits / 8 == bytes;
+    moves_all
+        && (0..access.instructions).all(|repeat| {
+            let piece: Vec<usize> = (0..slots)
+                .map(|slot| access.register(repeat, slot) as usize)
+                .collect();
+            let mut parts = groups
+                .groups
+                .iter()
+                .flat_map(|group| group.windows(piece.len()));
+            parts.any(|part| part == piece)
+        })
 }

@@ -82,6 +82,15 @@ impl fmt::Display for LoopSchedule {
                      into the next iteration.",
                     of.copies, of.through_registers, of.buffers, of.bytes, of.running_products
                 )?;
+                let limit = of.limit.as_deref();
+                writeln!(
+                    f,
+                    "  interval   {} cycles, at least {} for {}; {} stages hide the latency of its loads",
+                    of.interval,
+                    of.bound,
+                    limit.unwrap_or("results that the next iteration needs"),
+                    of.needed
+                )?;
             }
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or_default();

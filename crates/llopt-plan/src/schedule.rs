@@ -1,0 +1,457 @@
+//! Schedules of loops: when the parts of an iteration begin, while others are under execution.
+//!
+//! # The objects
+//!
+//! A body is a graph. Its nodes are *units* of issue, each with the *pipe* that executes it, the cycles for which it
+//! keeps that pipe busy (its *occupancy*), and the cycles after which its result is there (its *latency*). An edge is a
+//! *dependence*: a unit needs the result of another one, of the same iteration or of one that was so many before (its
+//! *distance*). What is asynchronous is two units: one that issues, and a pipe that works beside the program.
+//!
+//! A *schedule* with the *interval* `I` begins iteration `i` at `i * I`, and in it each unit `u` at `t(u)` after that.
+//! It is right if for each dependence
+//!
+//! ```text
+//! t(from) + latency(from) <= t(to) + distance * I
+//! ```
+//!
+//! and if no pipe has two units at a time, modulo `I`. The *stage* of a unit is the quotient of `t(u)` and `I`.
+//!
+//! # The bound
+//!
+//! No interval is shorter than what a pipe has to do in an iteration (the *resource* bound), nor than latencies around
+//! a circle of dependences divided by its distances (the *recurrence* bound). The larger one is the *bound*, and the
+//! difference to the interval that was found the *gap*.
+//!
+//! # The search
+//!
+//! Units are placed one after the other, those on the longest way to the end first, each as early as the placed ones
+//! and its pipe allow. Where it finds no place, it takes one and drives others out, for so many times as the budget
+//! has; then the interval grows. So an answer comes within the budget, and says whether it met it
+//! ([`Schedule::exhausted`]).
+//!
+//! # Road not taken
+//!
+//! A solver for integers finds the best interval if given half a minute. Loops have a dozen units that matter, and their
+//! busiest pipe nearly always lets them reach the bound.
+
+use std::fmt;
+
+/// What executes a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pipe {
+    /// Threads: arithmetic and whatever has no pipe of its own.
+    Threads,
+    /// Matrix units.
+    Matrix,
+    /// Accesses to shared memory.
+    Shared,
+    /// Accesses to global memory.
+    Global,
+}
+
+impl Pipe {
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Threads, Self::Matrix, Self::Shared, Self::Global];
+}
+
+impl fmt::Display for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Threads => "threads",
+            Self::Matrix => "matrix units",
+            Self::Shared => "shared memory",
+            Self::Global => "global memory",
+        })
+    }
+}
+
+/// A part of an iteration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// What it is, for readers.
+    pub name: String,
+    /// What executes it.
+    pub pipe: Pipe,
+    /// For how many cycles it keeps that busy.
+    pub occupancy: u32,
+    /// After how many cycles its result is there.
+    pub latency: u32,
+}
+
+/// That a unit needs the result of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependence {
+    /// Whose result it is.
+    pub from: usize,
+    /// Who needs it.
+    pub to: usize,
+    /// How many iterations later.
+    pub distance: u32,
+}
+
+/// The body of a loop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// Its parts.
+    pub units: Vec<Unit>,
+    /// Who needs what.
+    pub dependences: Vec<Dependence>,
+}
+
+/// What no interval is below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Cycles.
+    pub interval: u32,
+    /// The pipe that is busy for so long; `None` if it is latencies around a circle.
+    pub pipe: Option<Pipe>,
+}
+
+/// When units begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Cycles from one iteration to the next.
+    pub interval: u32,
+    /// What it is not below.
+    pub bound: Bound,
+    /// When each unit begins, in cycles from the begin of its iteration.
+    pub starts: Vec<u32>,
+    /// Whether the search ended at its budget for an interval that might have been possible.
+    pub exhausted: bool,
+}
+
+/// Placements that a search tries for each unit and each interval.
+const TRIES: usize = 64;
+/// Intervals that are tried.
+const INTERVALS: u32 = 64;
+
+impl Graph {
+    /// Adds a unit; answers its number.
+    pub fn add(&mut self, unit: Unit) -> usize {
+        self.units.push(unit);
+        self.units.len() - 1
+    }
+
+    /// Adds a dependence.
+    pub fn depend(&mut self, from: usize, to: usize, distance: u32) {
+        let dependence = Dependence { from, to, distance };
+        if !self.dependences.contains(&dependence) {
+            self.dependences.push(dependence);
+        }
+    }
+
+    /// The cycles for which an iteration keeps a pipe busy.
+    #[must_use]
+    pub fn busy(&self, pipe: Pipe) -> u32 {
+        let own = self.units.iter().filter(|unit| unit.pipe == pipe);
+        own.map(|unit| unit.occupancy).sum()
+    }
+
+    /// What no interval is below.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        let busiest = Pipe::ALL.into_iter().max_by_key(|pipe| self.busy(*pipe));
+        let resource = busiest.map_or(0, |pipe| self.busy(pipe)).max(1);
+        // The least interval with which no circle takes longer than its iterations.
+        let (mut low, mut high) = (resource, resource);
+        while self.longest(high).is_none() {
+            low = high + 1;
+            high = high.saturating_mul(2);
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.longest(middle) {
+                Some(_) => high = middle,
+                None => low = middle + 1,
+            }
+        }
+        Bound {
+            interval: low,
+            pipe: busiest.filter(|_| low == resource),
+        }
+    }
+
+    /// The longest way from each unit to the end of an iteration, if circles allow this interval.
+    fn longest(&self, interval: u32) -> Option<Vec<i64>> {
+        let latency = |unit: usize| i64::from(self.units[unit].latency);
+        let mut longest: Vec<i64> = (0..self.units.len()).map(latency).collect();
+        for _ in 0..=self.units.len() {
+            let mut changed = false;
+            for edge in &self.dependences {
+                let length = latency(edge.from) - i64::from(edge.distance) * i64::from(interval)
+                    + longest[edge.to];
+                if length > longest[edge.from] {
+                    longest[edge.from] = length;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return Some(longest);
+            }
+        }
+        None
+    }
+
+    /// A schedule.
+    #[must_use]
+    pub fn schedule(&self) -> Schedule {
+        let bound = self.bound();
+        let mut exhausted = false;
+        for interval in (bound.interval..).take(INTERVALS as usize) {
+            if let Some(starts) = self.place(interval) {
+                return Schedule {
+                    interval,
+                    bound,
+                    starts,
+                    exhausted,
+                };
+            }
+            exhausted = true;
+        }
+        // One unit after the other is always right.
+        let mut starts = Vec::new();
+        let mut interval = 0;
+        for unit in &self.units {
+            starts.push(interval);
+            interval += unit.latency.max(unit.occupancy);
+        }
+        Schedule {
+            interval,
+            bound,
+            starts,
+            exhausted,
+        }
+    }
+
+    /// Begins of all units with this interval, if they are found within the budget.
+    fn place(&self, interval: u32) -> Option<Vec<u32>> {
+        let count = self.units.len();
+        let longest = self.longest(interval)?;
+        let mut starts: Vec<Option<u32>> = vec![None; count];
+        let mut before: Vec<Option<u32>> = vec![None; count];
+        for _ in 0..TRIES * count.max(1) {
+            let waiting = (0..count).filter(|unit| starts[*unit].is_none());
+            let Some(unit) = waiting.max_by_key(|unit| (longest[*unit], count - unit)) else {
+                return starts.into_iter().collect();
+            };
+            let earliest = self.earliest(unit, interval, &starts);
+            let free = self
+                .gaps(unit, earliest, interval, &starts)
+                .into_iter()
+                .find(|start| self.in_the_way(unit, *start, interval, &starts).is_empty());
+            // Where there is no place, one that it did not have before.
+            let start = free.unwrap_or_else(|| match before[unit] {
+                Some(before) => earliest.max(before + 1),
+                None => earliest,
+            });
+            for other in self.in_the_way(unit, start, interval, &starts) {
+                starts[other] = None;
+            }
+            starts[unit] = Some(start);
+            before[unit] = Some(start);
+            // Those that would begin too early now are placed again.
+            for edge in &self.dependences {
+                if edge.from == unit
+                    && edge.to != unit
+                    && let Some(to) = starts[edge.to]
+                    && to + edge.distance * interval < start + self.units[unit].latency
+                {
+                    starts[edge.to] = None;
+                }
+            }
+        }
+        None
+    }
+
+    /// When a unit may begin after those that have been placed.
+    fn earliest(&self, unit: usize, interval: u32, starts: &[Option<u32>]) -> u32 {
+        let edges = self.dependences.iter().filter(|edge| edge.to == unit);
+        edges
+            .filter_map(|edge| {
+                let ready = starts[edge.from]? + self.units[edge.from].latency;
+                Some(ready.saturating_sub(edge.distance * interval))
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Where a gap on the pipe of a unit may begin within an interval: at the earliest, and behind what is placed.
+    fn gaps(&self, unit: usize, earliest: u32, interval: u32, starts: &[Option<u32>]) -> Vec<u32> {
+        let mut gaps = vec![earliest];
+        for (other, start) in self.units.iter().zip(starts) {
+            if let Some(start) = start.filter(|_| other.pipe == self.units[unit].pipe) {
+                let end = (start + other.occupancy) % interval;
+                let after = (end + interval - earliest % interval) % interval;
+                gaps.push(earliest + after);
+            }
+        }
+        gaps.sort_unstable();
+        gaps
+    }
+
+    /// The units that keep the pipe of a unit busy when it would.
+    fn in_the_way(
+        &self,
+        unit: usize,
+        start: u32,
+        interval: u32,
+        starts: &[Option<u32>],
+    ) -> Vec<usize> {
+        let own = &self.units[unit];
+        (0..self.units.len())
+            .filter(|&other| {
+                let unit_of = &self.units[other];
+                let Some(begin) =
+                    starts[other].filter(|_| other != unit && unit_of.pipe == own.pipe)
+                else {
+                    return false;
+                };
+                // From the begin of one to that of the other, around the interval, both ways.
+                let to_other = (begin % interval + interval - start % interval) % interval;
+                let to_own = (start % interval + interval - begin % interval) % interval;
+                to_other < own.occupancy && own.occupancy > 0 && unit_of.occupancy > 0
+                    || to_own < unit_of.occupancy && own.occupancy > 0
+            })
+            .collect()
+    }
+}
+
+impl Schedule {
+    /// How many iterations a unit is behind the begin of its own.
+    #[must_use]
+    pub fn stage(&self, unit: usize) -> u32 {
+        self.starts[unit] / self.interval.max(1)
+    }
+
+    /// How many iterations are executed at the same time.
+    #[must_use]
+    pub fn stages(&self) -> u32 {
+        (0..self.starts.len())
+            .map(|unit| self.stage(unit) + 1)
+            .max()
+            .unwrap_or(1)
+    }
+
+    /// How far the interval is from the bound, as a share of the bound.
+    #[must_use]
+    pub fn gap(&self) -> f64 {
+        f64::from(self.interval) / f64::from(self.bound.interval.max(1)) - 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn unit(pipe: Pipe, occupancy: u32, latency: u32) -> Unit {
+        Unit {
+            name: format!("{pipe} {occupancy}"),
+            pipe,
+            occupancy,
+            latency,
+        }
+    }
+
+    /// Two copies and a product that adds to the one before.
+    fn product(copy: [u32; 2], multiply: u32) -> Graph {
+        let mut graph = Graph::default();
+        let copies = [0, 1].map(|_| graph.add(unit(Pipe::Global, copy[0], copy[1])));
+        let product = graph.add(unit(Pipe::Matrix, multiply, multiply));
+        for copy in copies {
+            graph.depend(copy, product, 0);
+        }
+        graph.depend(product, product, 1);
+        graph
+    }
+
+    #[test]
+    fn a_product_is_bound_by_its_unit_and_has_stages_for_the_latency() {
+        let schedule = product([300, 1000], 1024).schedule();
+        assert_eq!(schedule.interval, 1024);
+        assert_eq!(schedule.bound.pipe, Some(Pipe::Matrix));
+        // The second copy comes 1300 cycles after the first begins.
+        assert_eq!(schedule.stages(), 2);
+        assert_eq!(product([50, 1000], 256).schedule().stages(), 5);
+    }
+
+    #[test]
+    fn copies_that_take_longer_bind_instead() {
+        let schedule = product([400, 1000], 512).schedule();
+        assert_eq!(
+            (schedule.interval, schedule.bound.pipe),
+            (800, Some(Pipe::Global))
+        );
+    }
+
+    #[test]
+    fn a_circle_of_dependences_binds() {
+        let mut graph = Graph::default();
+        let a = graph.add(unit(Pipe::Threads, 10, 40));
+        let b = graph.add(unit(Pipe::Matrix, 10, 30));
+        graph.depend(a, b, 0);
+        graph.depend(b, a, 1);
+        assert_eq!(
+            graph.bound(),
+            Bound {
+                interval: 70,
+                pipe: None
+            }
+        );
+        assert_eq!(graph.schedule().interval, 70);
+        // Over two iterations it is half as much.
+        graph.dependences[1].distance = 2;
+        assert_eq!(graph.bound().interval, 35);
+    }
+
+    fn graphs() -> impl Strategy<Value = Graph> {
+        let units = prop::collection::vec((0..4usize, 1..9u32, 0..30u32), 1..7);
+        let edges = prop::collection::vec((0..6usize, 0..6usize, 0..3u32), 0..9);
+        (units, edges).prop_map(|(units, edges)| {
+            let mut graph = Graph::default();
+            for (pipe, occupancy, more) in units {
+                graph.add(unit(Pipe::ALL[pipe], occupancy, occupancy + more));
+            }
+            let count = graph.units.len();
+            for (from, to, distance) in edges {
+                let (from, to) = (from % count, to % count);
+                // In an iteration results are needed later.
+                graph.depend(from, to, if from < to { distance } else { distance.max(1) });
+            }
+            graph
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn schedules_are_right(graph in graphs()) {
+            let schedule = graph.schedule();
+            let interval = schedule.interval;
+            prop_assert!(interval >= schedule.bound.interval);
+            for edge in &graph.dependences {
+                let ready = schedule.starts[edge.from] + graph.units[edge.from].latency;
+                prop_assert!(ready <= schedule.starts[edge.to] + edge.distance * interval);
+            }
+            // Cycle by cycle, no pipe has two units.
+            for pipe in Pipe::ALL {
+                let mut taken = vec![false; interval as usize];
+                for (unit, start) in graph.units.iter().zip(&schedule.starts) {
+                    for cycle in 0..if unit.pipe == pipe { unit.occupancy } else { 0 } {
+                        let cycle = ((start + cycle) % interval) as usize;
+                        prop_assert!(!std::mem::replace(&mut taken[cycle], true));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn no_interval_is_below_the_bound(graph in graphs()) {
+            // With one cycle less a circle takes too long, or a pipe has too much to do.
+            let bound = graph.bound();
+            let less = bound.interval - 1;
+            let busy = Pipe::ALL.into_iter().any(|pipe| graph.busy(pipe) > less);
+            prop_assert!(less == 0 || busy || graph.longest(less).is_none());
+        }
+    }
+}

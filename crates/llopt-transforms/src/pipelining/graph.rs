@@ -1,0 +1,142 @@
+//! The schedule graph of a loop: what its operations keep busy, and for how long.
+//!
+//! Each operation of the body is a unit. A load keeps the way from the cache that all share busy, and what it loads is
+//! there after the latency of memory; a product keeps the matrix units busy, by the instruction that has the fewest
+//! cycles for its elements; everything else is instructions of threads, one for each register of what it makes.
+//! What is carried is needed one iteration later. One block is taken to have its multiprocessor for itself.
+
+use llopt_dialects::tables::types::{MemDesc, RankedTensor};
+use llopt_dialects::tt::{DotOp, DotScaledOp};
+use llopt_dialects::ttng::WarpGroupDotOp;
+use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_plan::plans::Plans;
+use llopt_plan::schedule::{Graph, Pipe, Schedule, Unit};
+use llopt_target::matrix::instructions_for;
+use melior::ir::{OperationRef, Type, Value, ValueLike};
+
+use super::loads::Load;
+use super::ring;
+use super::slice::maker;
+use crate::layouts::{UNITS, elements_of};
+use crate::loops::view::For;
+
+/// Parts of a multiprocessor that issue an instruction each cycle.
+const ISSUERS: u32 = 4;
+/// Cycles until the result of an instruction of a thread can be read.
+const LATENCY: u32 = 4;
+
+/// The schedule of a loop, and the stages in which its loads hide their latency.
+pub(super) struct Scheduled {
+    pub(super) schedule: Schedule,
+    pub(super) stages: u32,
+}
+
+/// Schedules a loop with loads that may come earlier, for blocks of so many warps.
+pub(super) fn schedule<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    loads: &[Load<'c, 'a>],
+    plans: &Plans,
+    warps: u32,
+) -> Scheduled {
+    let memory = plans.target().global_costs();
+    let operations = of.operations();
+    let mut graph = Graph::default();
+    for &operation in &operations {
+        let load = loads.iter().find(|load| load.operation() == operation);
+        let (pipe, occupancy, latency) = match (load, cycles(operation, plans)) {
+            (Some(load), _) => {
+                let bytes = load.bytes.div_ceil(u64::from(memory.shared_cache_bytes));
+                let busy = u32::try_from(bytes).unwrap_or(u32::MAX / 4);
+                (Pipe::Global, busy, busy + memory.latency)
+            }
+            (None, Some(cycles)) => (Pipe::Matrix, cycles, cycles),
+            (None, None) => {
+                let registers: u32 = operation
+                    .result_values()
+                    .filter_map(|result| ring::tensor(plans, result.r#type()))
+                    .map(|tensor| tensor.registers() as u32)
+                    .sum();
+                let busy = (registers * warps).div_ceil(ISSUERS);
+                let latency = if busy > 0 { busy + LATENCY } else { 0 };
+                (Pipe::Threads, busy, latency)
+            }
+        };
+        graph.add(Unit {
+            name: operation.name_str().to_owned(),
+            pipe,
+            occupancy,
+            latency,
+        });
+    }
+    let number =
+        |operation: OperationRef<'c, 'a>| operations.iter().position(|own| *own == operation);
+    let (carried, yielded) = (of.carried(), of.yielded());
+    for (to, operation) in operations.iter().enumerate() {
+        let mut values: Vec<Value> = Vec::new();
+        operation.for_each_op(Walk::PreOrder, |inner| {
+            values.extend(inner.operand_values())
+        });
+        for value in values {
+            let index = carried.iter().position(|argument| *argument == value);
+            let (value, distance) = match index {
+                Some(index) => (yielded[index], 1),
+                None => (value, 0),
+            };
+            let from = maker(of, value).and_then(number);
+            if let Some(from) = from.filter(|from| distance > 0 || *from < to) {
+                graph.depend(from, to, distance);
+            }
+        }
+    }
+    // What a copy fills is read without its result.
+    for load in loads {
+        if let (Some(from), Some(to)) = (number(load.operation()), number(load.reader)) {
+            graph.depend(from, to, 0);
+        }
+    }
+    let schedule = graph.schedule();
+    let stages = loads.iter().filter_map(|load| {
+        let (from, to) = (number(load.operation())?, number(load.reader)?);
+        let ahead = schedule.starts[to].saturating_sub(schedule.starts[from]);
+        Some(1 + ahead.div_ceil(schedule.interval.max(1)))
+    });
+    let stages = stages.max().unwrap_or(1);
+    Scheduled { schedule, stages }
+}
+
+/// The cycles for which a product keeps the matrix units of a multiprocessor busy; `None` if it is none, or no unit
+/// multiplies its elements.
+fn cycles(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<u32> {
+    let [a, b, d] = WarpGroupDotOp::of(operation)
+        .map(|dot| [dot.a(), dot.b(), dot.d()])
+        .or_else(|| DotOp::of(operation).map(|dot| [dot.a(), dot.b(), dot.d()]))
+        .or_else(|| DotScaledOp::of(operation).map(|dot| [dot.a(), dot.b(), dot.d()]))?;
+    let (shape, element) = matrix(a.r#type())?;
+    let (_, of_b) = matrix(b.r#type())?;
+    let (result, of_d) = matrix(d.r#type())?;
+    let count: i64 = result.iter().product::<i64>() * shape.last()?;
+    let mut least: Option<f32> = None;
+    for &a in elements_of(element, true) {
+        for &b in elements_of(of_b, true) {
+            for &c in elements_of(of_d, false) {
+                let rows = instructions_for(plans.target(), a, b, c);
+                for row in rows.filter(|row| row.scale.is_none()) {
+                    let one = (row.m * row.n * row.k) as f32;
+                    let busy = row.issue_cycles as f32 * row.warps as f32 / UNITS;
+                    let whole = count as f32 / one * busy;
+                    least = Some(least.map_or(whole, |known| known.min(whole)));
+                }
+            }
+        }
+    }
+    least.map(|cycles| cycles.ceil() as u32)
+}
+
+/// The extents and the element of a matrix in registers or in memory.
+fn matrix(of: Type<'_>) -> Option<(Vec<i64>, Type<'_>)> {
+    if let Some(tensor) = RankedTensor::of(of) {
+        return Some((tensor.shape(), tensor.element()));
+    }
+    let memory = MemDesc::of(of)?;
+    Some((memory.shape(), memory.element()))
+}
