@@ -109,8 +109,17 @@ pub(crate) fn of_f32(value: f32) -> u64 {
     }
 }
 
-/// What arithmetic in single precision gives where there is no number.
+/// What arithmetic in single precision gives on NVIDIA's GPUs where there is no number.
 pub(crate) const NAN_F32: u64 = 0x7fff_ffff;
+/// As [`of_f32`], where what is no number becomes the quiet NaN whose payload is empty.
+#[inline]
+pub(crate) fn of_quiet_f32(value: f32) -> u64 {
+    if value.is_nan() {
+        0x7fc0_0000
+    } else {
+        u64::from(value.to_bits())
+    }
+}
 /// Replaces a subnormal single by a zero of its sign.
 #[inline]
 pub(crate) fn flush(value: f32) -> f32 {
@@ -277,6 +286,8 @@ pub(crate) enum Real {
     F32,
     /// `float` with subnormals flushed to zero on the way in and out.
     F32Flush,
+    /// `float` whose results that are no numbers are quiet NaNs with an empty payload, as AMD's units make them.
+    F32Quiet,
     /// `double`.
     F64,
 }
@@ -286,7 +297,7 @@ impl Real {
     pub(crate) const fn bits(self) -> u32 {
         match self {
             Real::F16 | Real::BF16 => 16,
-            Real::F32 | Real::F32Flush => 32,
+            Real::F32 | Real::F32Flush | Real::F32Quiet => 32,
             Real::F64 => 64,
         }
     }
@@ -297,7 +308,7 @@ impl Real {
         match self {
             Real::F16 => f64::from(half_to_f32(bits)),
             Real::BF16 => f64::from(bf16_to_f32(bits)),
-            Real::F32 => f64::from(f32_of(bits)),
+            Real::F32 | Real::F32Quiet => f64::from(f32_of(bits)),
             Real::F32Flush => f64::from(flush(f32_of(bits))),
             Real::F64 => f64::from_bits(bits),
         }
@@ -312,6 +323,7 @@ impl Real {
             Real::F32 => of_f32(value as f32),
             Real::F32Flush if is_tiny(value) => of_f32(0f32.copysign(value as f32)),
             Real::F32Flush => of_f32(value as f32),
+            Real::F32Quiet => of_quiet_f32(value as f32),
             Real::F64 => value.to_bits(),
         }
     }
@@ -402,6 +414,10 @@ macro_rules! arithmetic {
                 let ($a, $b) = (Real::F32Flush.decode(x), Real::F32Flush.decode(y));
                 Real::F32Flush.encode($odd)
             }),
+            Real::F32Quiet => row2!(|x, y| {
+                let ($a, $b) = (f32_of(x), f32_of(y));
+                of_quiet_f32($e)
+            }),
             Real::F64 => row2!(|x, y| {
                 let ($a, $b) = (f64::from_bits(x), f64::from_bits(y));
                 ($e).to_bits()
@@ -429,6 +445,10 @@ macro_rules! selection {
             Real::F32Flush => row2!(|x, y| {
                 let ($a, $b) = (Real::F32Flush.decode(x), Real::F32Flush.decode(y));
                 Real::F32Flush.encode($e)
+            }),
+            Real::F32Quiet => row2!(|x, y| {
+                let ($a, $b) = (Real::F32Quiet.decode(x), Real::F32Quiet.decode(y));
+                Real::F32Quiet.encode($e)
             }),
             Real::F64 => row2!(|x, y| {
                 let ($a, $b) = (f64::from_bits(x), f64::from_bits(y));
@@ -494,6 +514,9 @@ pub(crate) fn real_fma(real: Real) -> Row3 {
             let [x, y, z] = [a, b, c].map(|bits| Real::F32Flush.decode(bits));
             Real::F32Flush.encode(fma_odd(x, y, z))
         }),
+        Real::F32Quiet => {
+            row3!(|a, b, c| of_quiet_f32(f32_of(a).mul_add(f32_of(b), f32_of(c))))
+        }
         Real::F64 => row3!(|a, b, c| {
             f64::from_bits(a)
                 .mul_add(f64::from_bits(b), f64::from_bits(c))
@@ -515,7 +538,7 @@ pub(crate) fn real_compare(predicate: RealPredicate, real: Real) -> Row2 {
                     let ($a, $b) = (bf16_to_f32(x), bf16_to_f32(y));
                     u64::from($e)
                 }),
-                Real::F32 => row2!(|x, y| {
+                Real::F32 | Real::F32Quiet => row2!(|x, y| {
                     let ($a, $b) = (f32_of(x), f32_of(y));
                     u64::from($e)
                 }),
@@ -622,6 +645,10 @@ pub(crate) fn real_function(function: RealFunction, real: Real) -> Row1 {
                     let $a = Real::F32Flush.decode(x);
                     Real::F32Flush.encode($e)
                 }),
+                Real::F32Quiet => row1!(|x| {
+                    let $a = Real::F32Quiet.decode(x);
+                    Real::F32Quiet.encode($e)
+                }),
                 Real::F64 => row1!(|x| {
                     let $a = f64::from_bits(x);
                     ($e).to_bits()
@@ -666,8 +693,9 @@ pub(crate) fn real_convert(from: Real, to: Real) -> Row1 {
         ($($f:ident $t:ident),+) => {
             match (from, to) {
                 $((Real::$f, Real::$t) => row1!(|a| Real::$t.encode(Real::$f.decode(a))),)+
-                (Real::F32Flush, t) => real_convert(Real::F32, t),
-                (f, Real::F32Flush) => real_convert(f, Real::F32),
+                (Real::F32Flush | Real::F32Quiet, t) => real_convert(Real::F32, t),
+                (Real::F16, Real::F32Quiet) => row1!(|a| of_quiet_f32(half_to_f32(a))),
+                (f, Real::F32Flush | Real::F32Quiet) => real_convert(f, Real::F32),
                 (Real::F16, Real::F32) => row1!(|a| of_f32(half_to_f32(a))),
                 (Real::BF16, Real::F32) => row1!(|a| (a & 0xffff) << 16),
                 (Real::F32, Real::F16) => row1!(|a| f32_to_half(f32_of(a))),
@@ -691,7 +719,7 @@ pub(crate) fn int_to_real(signed: bool, real: Real) -> Row1 {
                 // 64-bit integers are not exact in f64, so they round to odd on the way to a narrower type.
                 Real::F16 => row1!(|$a| F16.nearest(odd_from($value))),
                 Real::BF16 => row1!(|$a| BF16.nearest(odd_from($value))),
-                Real::F32 | Real::F32Flush => row1!(|$a| of_f32(($value) as f32)),
+                Real::F32 | Real::F32Flush | Real::F32Quiet => row1!(|$a| of_f32(($value) as f32)),
                 Real::F64 => row1!(|$a| (($value) as f64).to_bits()),
             }
         };
@@ -742,7 +770,7 @@ pub(crate) fn real_to_int(real: Real, signed: bool, rounding: Rounding) -> Row3 
     match real {
         Real::F16 => by_rounding!(Real::F16),
         Real::BF16 => by_rounding!(Real::BF16),
-        Real::F32 => by_rounding!(Real::F32),
+        Real::F32 | Real::F32Quiet => by_rounding!(Real::F32),
         Real::F32Flush => by_rounding!(Real::F32Flush),
         Real::F64 => by_rounding!(Real::F64),
     }

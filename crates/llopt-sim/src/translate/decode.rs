@@ -302,7 +302,11 @@ impl<'m> Decoder<'m> {
         let flushes = function
             .function_attribute("denormal-fp-math-f32")
             .is_some_and(|mode| mode.starts_with("preserve-sign"));
-        let single = if flushes { Real::F32Flush } else { Real::F32 };
+        let single = match self.target.vendor() {
+            _ if flushes => Real::F32Flush,
+            Vendor::Nvptx => Real::F32,
+            Vendor::Amdgpu => Real::F32Quiet,
+        };
         let mut tables = std::mem::take(&mut self.tables);
         let mut emitter = Emitter::new(self.target, &mut tables, &function.name(), single);
         emitter.slots(signature.parameters.len() + signature.results.len());
