@@ -17,7 +17,7 @@
 //! - The base is an argument whose `tt.pointer_range` is 32: the caller promises that the tensor behind it is that
 //!   small, and an access outside of it has no meaning. The offset must be the one from the argument, so scalars that were
 //!   added to the argument become part of the offset, unless neither they nor the rest can be negative.
-//! - Ranges of what the offset is computed from ([`Range`]) say so, whatever the base is.
+//! - Ranges of what the offset is computed from (`Range`) say so, whatever the base is.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! Device libraries: bitcode with the functions the hardware has no instruction for.
 //!
 //! NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc` and `ockl.bc` come with their toolkits (and with
-//! Triton); they are found at run time, by name or where those packages put them ([`library_search`](super::library_search)).
+//! Triton); they are found at run time, by name or where those packages put them (`library_search`).
 //! A library is opened lazily, and all its functions are marked as discardable before linking, so that LLVM's linker
 //! reads and copies the bodies of those functions only that the kernel reaches. What it copied is made internal, so
 //! that the optimiser may inline and drop it.

@@ -153,7 +153,7 @@ pub enum CustomArgument {
     Type(TypeArgument),
 }
 
-/// A directive written in Rust ([`crate::text::syntax`]).
+/// A directive written in Rust (`crate::text::syntax`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directive {
     /// `0, 16`.

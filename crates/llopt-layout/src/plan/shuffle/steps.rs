@@ -52,7 +52,7 @@ pub struct ShuffleStep {
     pub slot_xor: u32,
 }
 
-/// A conversion inside warps; [`shuffle`](super) tells the stages.
+/// A conversion inside warps; the module `shuffle` tells the stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShufflePlan {
     /// The elements that travel in one word, as log2. A word has 32 bits, or one element if that is
