@@ -162,8 +162,11 @@ class Product:
         return found
 
 
-def tutorial(file):
-    """What a tutorial defines, which comes first in each of them, up to the first statement that runs something."""
+def tutorial(file, whole=False):
+    """What a tutorial defines, which comes first in each of them, up to the first statement that runs something.
+
+    Of the configurations that it tries two are kept, unless the `whole` list is asked for.
+    """
     tree = ast.parse(file.read_text())
 
     def runs(node):
@@ -179,7 +182,7 @@ def tutorial(file):
     sys.modules[module.__name__] = module
     exec(compile(tree, str(file), "exec"), module.__dict__)
     for value in vars(module).values():
-        if isinstance(getattr(value, "configs", None), list):
+        if not whole and isinstance(getattr(value, "configs", None), list):
             value.configs = value.configs[:2]
     return module
 
