@@ -18,6 +18,7 @@
 //! | loads, stores, atomics | [`global_access`], [`atomic`] |
 //! | accesses to shared memory | [`shared_access`] |
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
+//! | asynchronous copies | [`copy_sectors`] |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
 //! [`plans`] keeps those of a compilation. [`scratch`] says of any op how much shared memory it takes and who reads
@@ -30,6 +31,7 @@ pub mod atomic;
 pub mod cluster;
 pub mod conversion;
 pub mod copy_count;
+pub mod copy_sectors;
 pub mod element;
 pub mod facts;
 pub mod gather;

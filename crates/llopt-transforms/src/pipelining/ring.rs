@@ -9,6 +9,7 @@ use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{SwizzleRequest, synthesize};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::conversion::moved_bits;
+use llopt_plan::copy_sectors::Copies;
 use llopt_plan::global_access::Groups;
 use llopt_plan::plans::Plans;
 use llopt_plan::shared_access::{self, Buffer};
@@ -33,7 +34,9 @@ struct Candidate<'c> {
     encoding: Attribute<'c>,
     /// Whether copies can bring it there.
     is_copied: bool,
-    /// What it costs a warp to store registers there, and to load them from there.
+    /// What it costs a warp that copies ask for sectors more than once, to store registers there, and to load them from
+    /// there.
+    copy: f32,
     store: f32,
     load: f32,
 }
@@ -55,6 +58,7 @@ pub(super) fn between<'c>(
         Some(InstructionKind::Matrix),
         Some(InstructionKind::MatrixTransposed),
     ];
+    let outs: Vec<Dim> = (0..from.rank()).map(Dim::tensor).collect();
     let mut plans_of_memory: Vec<LinearLayout> = Vec::new();
     // As the loads like it, and as it comes.
     let ways = kinds.map(|load| (&loaded, load));
@@ -66,34 +70,53 @@ pub(super) fn between<'c>(
         let bits = moved_bits(stored.element);
         let machine = plans.target().machine();
         let plan = synthesize(stored.layout(), to.layout(), bits, &machine, request);
-        let memory = plan.ok().filter(|plan| plan.rounds.is_empty());
-        plans_of_memory.extend(memory.map(|plan| plan.memory));
+        let plan = plan.ok().filter(|plan| plan.rounds.is_empty());
+        plans_of_memory.extend(plan.and_then(|plan| plan.memory.transpose_outs(&outs).ok()));
     }
-    let outs: Vec<Dim> = (0..from.rank()).map(Dim::tensor).collect();
-    let candidates = plans_of_memory.into_iter().filter_map(|memory| {
-        let memory = memory.transpose_outs(&outs).ok()?;
-        let buffer = Buffer {
-            layout: &memory,
-            element: stored.element,
-            max_bits: u32::MAX,
-        };
-        let target = plans.target();
-        let store =
-            shared_access::access(&stored, &buffer, Access::Store, vector, 1, target).ok()?;
-        let load = shared_access::access(&loaded, &buffer, Access::Load, None, 1, target).ok()?;
-        let is_copied = copied.is_some_and(|groups| copies_fit(plans, &stored, &memory, groups));
-        let prices = [&store, &load].map(|access| shared_access::price(access, target));
-        let encoding = SharedLinear::new(memory, ROW).ok()?;
-        Some(Candidate {
-            encoding: Encoding::SharedLinear(encoding).to_attribute(context_of(from.r#type())),
-            is_copied,
-            store: prices[0],
-            load: prices[1],
-        })
+    // What conflicts does not depend on what lies in a line, but how often copies ask for a sector does.
+    let copies = copied.map(|groups| Copies {
+        tensor: &stored,
+        groups,
+        line: ROW,
     });
+    let lined: Vec<LinearLayout> = copies
+        .iter()
+        .flat_map(|copies| {
+            plans_of_memory
+                .iter()
+                .map(|memory| copies.with_lines(memory))
+        })
+        .collect();
+    let candidates = lined
+        .into_iter()
+        .chain(plans_of_memory)
+        .filter_map(|memory| {
+            let buffer = Buffer {
+                layout: &memory,
+                element: stored.element,
+                max_bits: u32::MAX,
+            };
+            let target = plans.target();
+            let store =
+                shared_access::access(&stored, &buffer, Access::Store, vector, 1, target).ok()?;
+            let load =
+                shared_access::access(&loaded, &buffer, Access::Load, None, 1, target).ok()?;
+            let is_copied =
+                copied.is_some_and(|groups| copies_fit(plans, &stored, &memory, groups));
+            let prices = [&store, &load].map(|access| shared_access::price(access, target));
+            let again = copies.map_or(0, |copies| copies.asked_again(&memory, target));
+            let encoding = SharedLinear::new(memory, ROW).ok()?;
+            Some(Candidate {
+                encoding: Encoding::SharedLinear(encoding).to_attribute(context_of(from.r#type())),
+                is_copied,
+                copy: again as f32 * target.global_costs().sector,
+                store: prices[0],
+                load: prices[1],
+            })
+        });
     let priced = candidates.map(|candidate| {
         let cost = match candidate.is_copied {
-            true => candidate.load,
+            true => candidate.load + candidate.copy,
             false => candidate.load + candidate.store,
         };
         (cost, candidate.encoding, candidate.is_copied)
