@@ -165,6 +165,7 @@ fn vector_swizzles_are_never_worse_than_tritons() {
         let ours = row.ours(SwizzleRequest {
             store: Some(Vector),
             load: Some(Vector),
+            ..SwizzleRequest::default()
         });
         // Where the vectors of both sides are equally wide and cover a bank, no layout does better.
         let chunk = |side: &SharedAccess| side.instruction.chunk_bytes_log2();

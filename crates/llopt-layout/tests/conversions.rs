@@ -53,6 +53,7 @@ fn no_more_passes_and_instructions_than_tritons_swizzle() {
         let request = SwizzleRequest {
             store: Some(InstructionKind::Vector),
             load: Some(InstructionKind::Vector),
+            ..SwizzleRequest::default()
         };
         let own = synthesize(from, to, bits, &machine, request).expect("feasible");
         // Triton's layout with the best vectors that it allows, counted exactly.

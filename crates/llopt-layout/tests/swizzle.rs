@@ -201,6 +201,7 @@ fn request(store: InstructionKind, load: InstructionKind) -> SwizzleRequest {
     SwizzleRequest {
         store: Some(store),
         load: Some(load),
+        ..SwizzleRequest::default()
     }
 }
 

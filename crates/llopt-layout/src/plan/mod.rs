@@ -47,7 +47,7 @@ pub use machine::{Costs, Machine};
 pub use movement::{Movement, Plan};
 pub use padding::{PaddedMemory, Padding, pad};
 pub use request::{NoSuchRequest, Request, plan_as};
-pub use shared::{RoundBit, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
+pub use shared::{Chunk, RoundBit, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
 pub use shuffle::{Condition, Exchange, ShufflePlan, ShuffleStep};
 
 /// All feasible plans from `from` to `to`, cheapest first.

@@ -72,6 +72,7 @@ impl FromStr for Request {
                 Ok(Request::Shared(SwizzleRequest {
                     store: kind(store)?,
                     load: kind(load)?,
+                    ..SwizzleRequest::default()
                 }))
             }
         }

@@ -6,7 +6,7 @@ use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor, context
 use llopt_dialects::ttg;
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
-use llopt_layout::plan::{SwizzleRequest, synthesize};
+use llopt_layout::plan::{Chunk, SwizzleRequest, synthesize};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::copy_sectors::Copies;
@@ -60,14 +60,25 @@ pub(super) fn between<'c>(
     ];
     let outs: Vec<Dim> = (0..from.rank()).map(Dim::tensor).collect();
     let mut plans_of_memory: Vec<LinearLayout> = Vec::new();
-    // As the loads like it, and as it comes.
-    let ways = kinds.map(|load| (&loaded, load));
-    for (to, load) in ways.into_iter().chain([(&stored, vector)]) {
+    let bits = moved_bits(stored.element);
+    // As the loads like it, as copies can bring it, and as it comes.
+    let free = Chunk::default();
+    let as_loaded = kinds.map(|load| (&loaded, load, free));
+    let chunk = copied.and_then(|groups| {
+        let group = groups.groups.first()?;
+        let first = stored.element_in(*group.first()?);
+        let widest = (WIDEST_COPY * 8 / bits).min(group.len() as u32).ilog2();
+        let vectors = (0..widest).map(|bit| stored.element_in(group[1 << bit]) ^ first);
+        Some(vectors.collect::<Chunk>())
+    });
+    let as_copied = chunk.map(|chunk| kinds.map(|load| (&loaded, load, chunk)));
+    let ways = as_loaded.into_iter().chain(as_copied.into_iter().flatten());
+    for (to, load, store_chunk) in ways.chain([(&stored, vector, free)]) {
         let request = SwizzleRequest {
             store: vector,
             load,
+            store_chunk,
         };
-        let bits = moved_bits(stored.element);
         let machine = plans.target().machine();
         let plan = synthesize(stored.layout(), to.layout(), bits, &machine, request);
         let plan = plan.ok().filter(|plan| plan.rounds.is_empty());
@@ -114,10 +125,14 @@ pub(super) fn between<'c>(
                 load: prices[1],
             })
         });
+    // What comes through registers is waited for once more.
+    let waited = copied.map_or(0.0, |groups| {
+        groups.groups.len() as f32 * plans.target().global_costs().wait
+    });
     let priced = candidates.map(|candidate| {
         let cost = match candidate.is_copied {
             true => candidate.load + candidate.copy,
-            false => candidate.load + candidate.store,
+            false => candidate.load + candidate.store + waited,
         };
         (cost, candidate.encoding, candidate.is_copied)
     });

@@ -69,6 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let request = SwizzleRequest {
         store: arguments.store.map(Into::into),
         load: arguments.load.map(Into::into),
+        ..SwizzleRequest::default()
     };
     if let Some(memory) = &arguments.pad {
         let memory = memory.read(&ends.on).context("--pad")?;

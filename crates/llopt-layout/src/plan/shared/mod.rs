@@ -53,7 +53,7 @@ pub use access::SharedAccess;
 pub use space::RoundBit;
 use space::{End, Space, split_round};
 use swizzle::Problem;
-pub use swizzle::SwizzleRequest;
+pub use swizzle::{Chunk, SwizzleRequest};
 
 /// A conversion through shared memory.
 ///

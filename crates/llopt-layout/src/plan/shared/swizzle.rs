@@ -18,6 +18,9 @@ pub struct SwizzleRequest {
     pub store: Option<InstructionKind>,
     /// The kind of the loads.
     pub load: Option<InstructionKind>,
+    /// The vectors of what each store moves for a lane; none leave the choice to the cost. Asynchronous copies move what
+    /// lies together where they read.
+    pub store_chunk: Chunk,
 }
 
 pub(super) struct Problem<'a> {
@@ -46,8 +49,8 @@ impl Candidate {
     }
 }
 
-/// The vectors of a chunk.
-type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
+/// The vectors of a chunk, numbers of elements as the layout that is stored from has them.
+pub type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
 
 impl Problem<'_> {
     /// The candidate without conflicts, or of all if all have some, that has the fewest wavefronts, and of equals
@@ -55,7 +58,9 @@ impl Problem<'_> {
     /// order of what they take at least, and no further than to where that is more than what has been found.
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
         let spans = (self.store.span(), self.load.span());
-        let stores = options(&self.store, self.element_bits, self.machine, request.store);
+        let mut stores = options(&self.store, self.element_bits, self.machine, request.store);
+        let given = &request.store_chunk;
+        stores.retain(|store| given.is_empty() || given.len() == store.chunk.len());
         let mut loads = options(&self.load, self.element_bits, self.machine, request.load);
         // Matrix instructions reach the memory of their own block only.
         loads.retain(|load| scope != Scope::Cluster || load.kind == InstructionKind::Vector);
@@ -100,7 +105,7 @@ impl Problem<'_> {
                 break;
             }
             let (store, load) = (&stores[usize::from(i)], &loads[usize::from(j)]);
-            let Some(mut candidate) = self.evaluate(store, load, &spans) else {
+            let Some(mut candidate) = self.evaluate(store, load, given, &spans) else {
                 continue;
             };
             let of = |side: &Assignment, wavefront: f32| {
@@ -142,9 +147,10 @@ impl Problem<'_> {
         &self,
         store: &Instruction,
         load: &Instruction,
+        given: &Chunk,
         spans: &(Echelon, Echelon),
     ) -> Option<Candidate> {
-        let chunk = self.chunk(store, load, spans)?;
+        let chunk = self.chunk(store, load, given, spans)?;
         let forms = self.forms(store, load, &chunk)?;
         let vectors = &chunk;
         // What all forms map to zero: the space of the other offset bits.
@@ -259,24 +265,25 @@ impl Problem<'_> {
         Some(candidate)
     }
 
-    /// The vectors of the chunk that suit both instructions.
+    /// The vectors of the chunk that suit both instructions, those of the store as given.
     fn chunk(
         &self,
         store: &Instruction,
         load: &Instruction,
+        given: &Chunk,
         spans: &(Echelon, Echelon),
     ) -> Option<Chunk> {
         let len = store.chunk.len().max(load.chunk.len());
         let mut vectors = InlineList::new();
         let mut used = Subspace::ZERO;
-        // Bits that a lane determines.
+        // Bits that a lane determines, and those that are given.
         for j in 0..len {
             let fixed = |end: &End, bit: Option<&Bit>| match bit {
                 Some(Bit::Lane(lane)) => end.lanes.get(usize::from(*lane)).copied(),
                 _ => None,
             };
             let (a, b) = (
-                fixed(&self.store, store.chunk.get(j)),
+                fixed(&self.store, store.chunk.get(j)).or(given.get(j).map(|v| (*v, 0))),
                 fixed(&self.load, load.chunk.get(j)),
             );
             let lane = match (a, b) {
