@@ -5,9 +5,8 @@
 //! the buffer; a store the other way round, with a fence between the program and the copy unit. Each access
 //! waits for itself: what runs beside what is for later passes to arrange.
 //!
-//! Only descriptors that are parameters of the kernel are taken: those exist before the kernel runs. One that
-//! the kernel makes itself would have to be written to memory first, which costs more than the addresses it
-//! saves ([`crate::descriptor_to_pointer`]).
+//! Only descriptors that are objects in memory are taken: parameters of the kernel, those that
+//! [`crate::descriptor_objects`] wrote there, and what control flow makes of them.
 
 use llopt_dialects::layout::tensor_descriptor::{DescriptorFields, default_encoding};
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor, TensorDesc};
@@ -27,7 +26,7 @@ pub static REWRITE: PassSpec = PassSpec {
     dependencies: &["ttg", "ttng", "arith"],
     ..PassSpec::new(
         "triton-nvidia-tma-lowering",
-        "access blocks of tensors that parameters describe by copies through shared memory",
+        "access blocks of tensors through descriptors in memory by copies through shared memory",
         run,
     )
 };
@@ -37,7 +36,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     Ok(())
 }
 
-/// Rewrites every access through a descriptor that is a parameter.
+/// Rewrites every access through a descriptor that is an object in memory.
 pub fn rewrite(module: OperationRef<'_, '_>) {
     let mut accesses = Vec::new();
     module.for_each_op(Walk::PreOrder, |op| {
@@ -45,7 +44,7 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
             || tt::DescriptorStoreOp::of(op).is_some()
             || tt::DescriptorReduceOp::of(op).is_some();
         let descriptor = op.operand_value(0).filter(|_| is_access);
-        if descriptor.is_some_and(|value| value.defining_op().is_none()) {
+        if descriptor.is_some_and(|value| tt::MakeTensorDescOp::defining(value).is_none()) {
             accesses.push(op);
         }
     });

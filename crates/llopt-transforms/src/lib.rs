@@ -11,6 +11,7 @@ pub mod axis;
 pub mod barrier;
 pub mod block_pointers;
 pub mod buffer_ops;
+pub mod descriptor_objects;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
 pub mod f32_dot;
@@ -36,6 +37,7 @@ pub static PASSES: &[&PassSpec] = &[
     &barrier::INSERT_BARRIERS,
     &block_pointers::REWRITE,
     &buffer_ops::REWRITE,
+    &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
     &f32_dot::REWRITE,

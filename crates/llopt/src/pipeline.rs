@@ -21,8 +21,9 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, block_pointers, buffer_ops, descriptor_to_copy, descriptor_to_pointer,
-    f32_dot, layouts, legalize, loops, ownership, pipelining, products, scaled_dot, warp_groups,
+    accumulators, barrier, block_pointers, buffer_ops, descriptor_objects, descriptor_to_copy,
+    descriptor_to_pointer, f32_dot, layouts, legalize, loops, ownership, pipelining, products,
+    scaled_dot, warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -249,6 +250,13 @@ const STEPS: &[Step] = {
             Work::Upstream("symbol-dce", "drop functions that are no longer called"),
         )
         .requires(&[P::Inlined]),
+        // A buffer of a cluster would have to say which block has which part.
+        Step::new(Tiles, "simplify", Work::Pass(&descriptor_objects::REWRITE))
+            .when(&[
+                Condition::Has(Feature::BulkTensorCopy),
+                Condition::NoClusters,
+            ])
+            .requires(&[P::Inlined]),
         Step::new(
             Tiles,
             "simplify",

@@ -1,0 +1,187 @@
+//! `--triton-nvidia-tma-objects`: tensor descriptors that a kernel makes as objects of the bulk copy unit (TMA), for
+//! targets with one.
+//!
+//! An object is 128 bytes of global memory that hold the address, the extents, the strides and the box of a tensor; the
+//! unit reads it with each copy. A kernel that makes a descriptor itself has to write one first, to scratch memory of its
+//! own, and to order that before the unit's reads. That takes hundreds of cycles, once; the addresses and masks of
+//! an access by pointers take a few for each element, each time. So objects are for descriptors
+//!
+//! - that a loop accesses, while they are made outside of it: what is spent once is saved in each iteration;
+//! - that control flow chooses or hands on: nothing else says later where their tensor is.
+//!
+//! All others become pointers ([`crate::descriptor_to_pointer`]), which know the tensor from the op that makes the
+//! descriptor. Accesses through objects become copies in [`crate::descriptor_to_copy`].
+//!
+//! What the hardware asks of addresses and strides, a multiple of 16 bytes and a last stride of one, is what
+//! `tt.make_tensor_descriptor` promises.
+
+use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
+use llopt_dialects::tables::types::{Pointer, TensorDesc};
+use llopt_dialects::{tt, ttg, ttng};
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::dialect::arith;
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
+
+use crate::loops::view::For;
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["ttg", "ttng", "arith"],
+    ..PassSpec::new(
+        "triton-nvidia-tma-objects",
+        "make tensor descriptors that loops access, or control flow hands on, in memory",
+        run,
+    )
+};
+
+/// Bytes of an object, and what its address is a multiple of (PTX ISA, "Tensor-map").
+const OBJECT: i64 = 128;
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    rewrite(module);
+    Ok(())
+}
+
+/// Makes objects of the descriptors that are worth one.
+pub fn rewrite(module: OperationRef<'_, '_>) {
+    let mut made = Vec::new();
+    module.for_each_op(Walk::PreOrder, |op| {
+        if let Some(maker) = tt::MakeTensorDescOp::of(op)
+            && is_worth_it(maker)
+        {
+            made.push(maker);
+        }
+    });
+    for maker in made {
+        // What the unit does not know stays as it is.
+        let _ = Making::of(maker).and_then(Making::rewrite);
+    }
+}
+
+/// How a descriptor is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// The unit has a copy for it, in the same iteration of all loops as what makes the descriptor.
+    Once,
+    /// The unit has a copy for it, in a loop that what makes the descriptor is outside of.
+    Often,
+    /// Pointers alone can do it.
+    Pointers,
+    /// The descriptor is handed on.
+    HandedOn,
+}
+
+fn use_of(user: OperationRef<'_, '_>, maker: OperationRef<'_, '_>) -> Use {
+    if tt::DescriptorGatherOp::of(user).is_some() || tt::DescriptorScatterOp::of(user).is_some() {
+        return Use::Pointers;
+    }
+    let is_copy = tt::DescriptorLoadOp::of(user).is_some()
+        || tt::DescriptorStoreOp::of(user).is_some()
+        || tt::DescriptorReduceOp::of(user).is_some();
+    if !is_copy {
+        return Use::HandedOn;
+    }
+    let mut around = user.parent_op();
+    while let Some(op) = around.filter(|op| Some(*op) != maker.parent_op()) {
+        if For::of(op).is_some() {
+            return Use::Often;
+        }
+        around = op.parent_op();
+    }
+    Use::Once
+}
+
+fn is_worth_it(maker: tt::MakeTensorDescOp<'_, '_>) -> bool {
+    let uses: Vec<Use> = maker
+        .result()
+        .users()
+        .map(|user| use_of(user, maker.operation()))
+        .collect();
+    let has = |wanted: Use| uses.contains(&wanted);
+    !has(Use::Pointers) && (has(Use::Often) || has(Use::HandedOn))
+}
+
+/// A descriptor that becomes an object: new ops come before what made it.
+struct Making<'c, 'a> {
+    maker: tt::MakeTensorDescOp<'c, 'a>,
+    fields: DescriptorFields,
+    location: Location<'c>,
+    rewriter: Rewriter<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> Making<'c, 'a> {
+    fn of(maker: tt::MakeTensorDescOp<'c, 'a>) -> Option<Self> {
+        let descriptor = TensorDesc::of(maker.result().r#type())?;
+        let fields = DescriptorFields::of(descriptor).ok()?;
+        let mut rewriter = Rewriter::new(maker.operation().ctx());
+        rewriter.set_before(maker.operation());
+        let rank = maker.shape().len();
+        (rank > 1 && fields.box_shape.len() == rank).then(|| Self {
+            location: maker.operation().loc(),
+            maker,
+            fields,
+            rewriter,
+        })
+    }
+
+    fn rewrite(mut self) -> Option<()> {
+        let (maker, location) = (self.maker, self.location);
+        let bytes = Pointer::get(IntegerType::new(maker.operation().ctx(), 8).into(), 1);
+        let scratch = ttg::GlobalScratchAllocOp::build(location, bytes, OBJECT, OBJECT);
+        let object = self.put(scratch)?;
+        // The unit counts dimensions from the one that lies together.
+        let mut boxes = Vec::new();
+        let mut steps = Vec::new();
+        for extent in self.fields.box_shape.clone().into_iter().rev() {
+            boxes.push(self.constant(32, i64::from(extent))?);
+            steps.push(self.constant(32, 1)?);
+        }
+        let extents: Vec<Value> = maker.shape().into_iter().rev().collect();
+        let element = self.constant(64, i64::from(self.fields.element_bytes))?;
+        let mut strides = Vec::new();
+        for stride in maker.strides().into_iter().rev().skip(1) {
+            strides.push(self.put(arith::muli(stride, element, location))?);
+        }
+        let fill = i64::from(maker.padding() == tt::PaddingOption::Nan);
+        self.rewriter.insert(ttng::TensormapCreateOp::build(
+            location,
+            object,
+            maker.base(),
+            &boxes,
+            &extents,
+            &strides,
+            &steps,
+            i64::from(self.fields.element_type),
+            0,
+            i64::from(self.fields.swizzle_mode),
+            fill,
+        ));
+        self.rewriter
+            .insert(ttng::TensormapFenceproxyAcquireOp::build(location, object));
+        let result = maker.result().r#type();
+        let made = self.put(ttng::ReinterpretTensorDescOp::build(
+            location, result, object,
+        ))?;
+        maker.result().replace_all_uses(made);
+        maker.operation().erase();
+        Some(())
+    }
+
+    fn constant(&mut self, bits: u32, value: i64) -> Option<Value<'c, 'a>> {
+        let context = self.maker.operation().ctx();
+        let of = IntegerType::new(context, bits).into();
+        let attribute = IntegerAttribute::new(of, value).into();
+        self.put(arith::constant(context, attribute, self.location))
+    }
+
+    /// Inserts an op before what made the descriptor; answers its result.
+    fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
+        self.rewriter.insert(op).result_value(0)
+    }
+}
