@@ -14,8 +14,7 @@ use inkwell::values::{BasicValue, InstructionOpcode};
 use llopt_layout::words::{BYTES, Byte, Wanted, gather};
 
 use crate::llvm::emitter::{Emitter, V, bit_width};
-use crate::targets::hooks::{Hooks, Words};
-use crate::walk::function::FunctionLowering;
+use crate::targets::hooks::Hooks;
 
 /// A word: the value of `words` words that it is a part of, and which of these it is.
 #[derive(Clone, Copy, PartialEq)]
@@ -111,7 +110,7 @@ fn value_of<'ctx>(e: &Emitter<'ctx>, word: Word<'ctx>) -> V<'ctx> {
 }
 
 /// The order in which elements lie in the words that they are parts of: first those of words that are full of them,
-/// then the others as they come. `None` if an element is a part of no word.
+/// then the parts of others. `None` if an element is a part of no word.
 pub(crate) fn order_in_words<'ctx>(e: &Emitter<'ctx>, elements: &[V<'ctx>]) -> Option<Vec<usize>> {
     let mut words: Vec<Word<'ctx>> = Vec::new();
     let mut parts: Vec<Vec<(u8, usize)>> = Vec::new();
@@ -139,7 +138,6 @@ pub(crate) fn order_in_words<'ctx>(e: &Emitter<'ctx>, elements: &[V<'ctx>]) -> O
             others.extend(places);
         }
     }
-    others.sort_unstable();
     order.extend(others);
     Some(order)
 }
@@ -236,21 +234,4 @@ fn wanted_of<'ctx>(
         }
     }
     Some(wanted)
-}
-
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// Memory-typed values as words.
-    pub(crate) fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
-        let e = self.e;
-        let word = e.int(words.bits).into();
-        let per_word = values.len() / words.count as usize;
-        if per_word == 1 || words.bits > 32 {
-            let alone = values.chunks(per_word);
-            return alone.map(|chunk| e.bitcast(e.pack(chunk), word)).collect();
-        }
-        packed(e, self.hooks(), values, per_word)
-            .into_iter()
-            .map(|packed| e.trunc(packed, word))
-            .collect()
-    }
 }
