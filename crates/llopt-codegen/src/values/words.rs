@@ -14,8 +14,7 @@ use inkwell::values::{BasicValue, InstructionOpcode};
 use llopt_layout::words::{BYTES, Byte, Wanted, gather};
 
 use crate::llvm::emitter::{Emitter, V, bit_width};
-use crate::targets::hooks::{Hooks, Words};
-use crate::walk::function::FunctionLowering;
+use crate::targets::hooks::Hooks;
 
 /// A word: the value of `words` words that it is a part of, and which of these it is.
 #[derive(Clone, Copy, PartialEq)]
@@ -110,6 +109,39 @@ fn value_of<'ctx>(e: &Emitter<'ctx>, word: Word<'ctx>) -> V<'ctx> {
     }
 }
 
+/// The order in which elements lie in the words that they are parts of: first those of words that are full of them,
+/// then the parts of others. `None` if an element is a part of no word.
+pub(crate) fn order_in_words<'ctx>(e: &Emitter<'ctx>, elements: &[V<'ctx>]) -> Option<Vec<usize>> {
+    let mut words: Vec<Word<'ctx>> = Vec::new();
+    let mut parts: Vec<Vec<(u8, usize)>> = Vec::new();
+    for (place, element) in elements.iter().enumerate() {
+        let (word, byte) = origin(e, *element)?;
+        let index = words.iter().position(|known| *known == word);
+        let index = index.unwrap_or_else(|| {
+            words.push(word);
+            parts.push(Vec::new());
+            words.len() - 1
+        });
+        parts[index].push((byte, place));
+    }
+    let bytes = |element: &V<'ctx>| (bit_width(element.get_type()) / 8) as usize;
+    let full = BYTES / elements.first().map_or(BYTES, bytes).clamp(1, BYTES);
+    let mut order = Vec::with_capacity(elements.len());
+    let mut others = Vec::new();
+    for mut part in parts {
+        part.sort_unstable();
+        let places = part.iter().map(|(_, place)| *place);
+        let distinct = part.windows(2).all(|two| two[0].0 != two[1].0);
+        if part.len() == full && distinct {
+            order.extend(places);
+        } else {
+            others.extend(places);
+        }
+    }
+    order.extend(others);
+    Some(order)
+}
+
 /// Integers of 32 bits, each with the next `per_word` elements from its lowest byte on; what is above them may
 /// be anything.
 pub(crate) fn packed<'ctx>(
@@ -202,21 +234,4 @@ fn wanted_of<'ctx>(
         }
     }
     Some(wanted)
-}
-
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// Memory-typed values as words.
-    pub(crate) fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
-        let e = self.e;
-        let word = e.int(words.bits).into();
-        let per_word = values.len() / words.count as usize;
-        if per_word == 1 || words.bits > 32 {
-            let alone = values.chunks(per_word);
-            return alone.map(|chunk| e.bitcast(e.pack(chunk), word)).collect();
-        }
-        packed(e, self.hooks(), values, per_word)
-            .into_iter()
-            .map(|packed| e.trunc(packed, word))
-            .collect()
-    }
 }

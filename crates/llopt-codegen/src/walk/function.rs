@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::debug_info::DISubprogram;
-use inkwell::values::PhiValue;
 use llopt_plan::facts::ValueFacts;
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::{TensorType, ValueType};
@@ -22,6 +21,7 @@ use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
 use crate::values::threads::Threads;
+use crate::walk::carried::Carried;
 use crate::walk::context::ExecutionContext;
 use crate::walk::copy_log::CopyLog;
 use crate::walk::decision::{Choice, Journal};
@@ -102,7 +102,7 @@ pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
 #[derive(Clone)]
 struct Block<'ctx> {
     llvm: BasicBlock<'ctx>,
-    phis: Vec<Vec<PhiValue<'ctx>>>,
+    carried: Vec<Carried<'ctx>>,
 }
 
 /// Where the terminators of an inlined region lead.
@@ -376,7 +376,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             block_key(first),
             Block {
                 llvm: start,
-                phis: Vec::new(),
+                carried: Vec::new(),
             },
         );
         self.walk_blocks(first, true)?;
@@ -409,25 +409,28 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    /// Makes the LLVM block of a source block, with one phi per register of each argument.
+    /// Makes the LLVM block of a source block, with the phis of its arguments.
     fn open_block(&mut self, block: BlockRef<'c, 'a>) -> Lowered {
         let llvm = self.e.new_block(self.e.function());
         self.e.enter(llvm);
         self.set_location(None);
-        let mut phis = Vec::with_capacity(block.argument_count());
+        let mut carried = Vec::with_capacity(block.argument_count());
         for i in 0..block.argument_count() {
             let value = argument(block, i);
             let of = self.type_of(value)?;
             let element = of.element().llvm(self.e.context);
-            let all: Vec<PhiValue<'ctx>> = self
-                .distinct_registers(&of)
-                .map(|_| self.e.phi(element))
-                .collect();
-            let distinct: Vec<V<'ctx>> = all.iter().map(|phi| phi.as_basic_value()).collect();
-            self.bind(value, self.spread(&of, &distinct));
-            phis.push(all);
+            let count = self.distinct_registers(&of).count();
+            carried.push(Carried::new(self.e, value, element, count));
         }
-        self.blocks.insert(block_key(block), Block { llvm, phis });
+        // All phis stand before what takes their words apart.
+        for (i, carried) in carried.iter().enumerate() {
+            let value = argument(block, i);
+            let of = self.type_of(value)?;
+            let distinct = carried.registers(self.e);
+            self.bind(value, self.spread(&of, &distinct));
+        }
+        self.blocks
+            .insert(block_key(block), Block { llvm, carried });
         Ok(())
     }
 
@@ -471,12 +474,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         self.copies.branch(to, arguments);
         let from = self.e.block();
         let target = self.blocks[&block_key(to)].clone();
-        for (phis, value) in target.phis.iter().zip(arguments) {
+        for (carried, value) in target.carried.iter().zip(arguments) {
             let of = self.type_of(*value)?;
             let registers = self.registers(*value);
-            for (phi, register) in phis.iter().zip(self.distinct_registers(&of)) {
-                phi.add_incoming(&[(&registers[register], from)]);
-            }
+            let distinct: Vec<V<'ctx>> = self
+                .distinct_registers(&of)
+                .map(|register| registers[register])
+                .collect();
+            carried.flow(self.e, self.hooks(), &distinct, from);
         }
         Ok(target.llvm)
     }
@@ -517,7 +522,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             block_key(first),
             Block {
                 llvm: start,
-                phis: Vec::new(),
+                carried: Vec::new(),
             },
         );
         self.exits.push(Exit {

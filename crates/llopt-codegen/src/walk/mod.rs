@@ -1,5 +1,6 @@
 //! The walk from a module over its functions, blocks and operations; places and decisions are kept on the way.
 
+pub(crate) mod carried;
 pub(crate) mod context;
 pub(crate) mod control_flow;
 pub(crate) mod copy_log;

@@ -4,6 +4,7 @@ pub(crate) mod arithmetic;
 pub(crate) mod assembly_constraints;
 pub(crate) mod assembly_text;
 pub(crate) mod brief_floats;
+pub(crate) mod bytes;
 pub(crate) mod casts;
 pub(crate) mod constants;
 pub(crate) mod debug;

@@ -16,6 +16,7 @@ use melior::ir::{OperationRef, Value};
 use crate::llvm::emitter::V;
 use crate::targets::hooks::{Access, BufferAccess, BufferHooks, Cache, Caching, Eviction, Words};
 use crate::values::element::LlvmType;
+use crate::values::words::packed;
 use crate::walk::decision::Choice;
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
 
@@ -489,6 +490,21 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Element::Pointer { .. } => self.e.int(element.bits()).into(),
             other => other.llvm(self.e.context),
         }
+    }
+
+    /// Memory-typed values as words.
+    pub(crate) fn memory_words(&self, words: Words, values: &[V<'ctx>]) -> Vec<V<'ctx>> {
+        let e = self.e;
+        let word = e.int(words.bits).into();
+        let per_word = values.len() / words.count as usize;
+        if per_word == 1 || words.bits > 32 {
+            let alone = values.chunks(per_word);
+            return alone.map(|chunk| e.bitcast(e.pack(chunk), word)).collect();
+        }
+        packed(e, self.hooks(), values, per_word)
+            .into_iter()
+            .map(|packed| e.trunc(packed, word))
+            .collect()
     }
 
     /// An element as memory holds it: whole bytes, and truth values as all ones or zero.
