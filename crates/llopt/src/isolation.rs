@@ -7,13 +7,13 @@
 //! has more than its [budget](crate::Budget).
 //!
 //! What the parent needs for that, the child leaves in a page and a file in memory that both share: the phase it is in,
-//! the kernel's place, and the source. A split costs a fork of a process that has touched nothing yet, and the end of
-//! another one: a few milliseconds.
+//! the kernel's place, and the source. A split costs a fork of a process that has touched nothing yet, and the copies of
+//! pages that the child writes to. The end costs nothing if both end [at once](end_at_once): otherwise each takes down
+//! the thousands of options that LLVM and MLIR made before `main`, and so copies the pages that these lie in.
 //!
 //! A library cannot do that to the process of its user: [`split`] is for programs, at their start.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use crate::{Budget, Source};
@@ -24,7 +24,7 @@ pub enum Side {
     /// The one that does the work: the child, or the only process there is.
     Work,
     /// The parent, after the child's end, with the status to end with.
-    Done(ExitCode),
+    Done(u8),
 }
 
 static SHARED: OnceLock<platform::Shared> = OnceLock::new();
@@ -152,7 +152,6 @@ mod platform {
     use std::fs::File;
     use std::io::{Read, Seek, Write};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-    use std::process::ExitCode;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
@@ -161,6 +160,9 @@ mod platform {
 
     /// Milliseconds between two looks at the child's memory.
     const INTERVAL: i32 = 20;
+
+    /// The status of a command that failed.
+    const FAILURE: u8 = 1;
 
     /// Bytes of a text that is shared; longer ones are cut.
     const TEXT: usize = 1000;
@@ -292,10 +294,10 @@ mod platform {
     }
 
     /// Waits for the child's end, and says what there is to say.
-    fn wait(program: &str, child: libc::pid_t, budget: Budget, shared: &Shared) -> ExitCode {
+    fn wait(program: &str, child: libc::pid_t, budget: Budget, shared: &Shared) -> u8 {
         let (status, too_large) = watch(child, budget, shared);
         if libc::WIFEXITED(status) {
-            return ExitCode::from(libc::WEXITSTATUS(status) as u8);
+            return libc::WEXITSTATUS(status) as u8;
         }
         let (phase, place) = (shared.page.phase.get(), shared.page.place.get());
         let within = match phase.as_str() {
@@ -308,12 +310,12 @@ mod platform {
                 "{place}{colon}error: the compilation needs more than {} MiB of memory, its budget{within} (max_memory)",
                 budget.memory
             );
-            return ExitCode::FAILURE;
+            return FAILURE;
         }
         let signal = libc::WTERMSIG(status);
         if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE].contains(&signal) {
             // Somebody wants it so. This is the status that shells show.
-            return ExitCode::from(128 + signal as u8);
+            return 128 + signal as u8;
         }
         let mut contents = Vec::new();
         let mut file = shared.source();
@@ -332,7 +334,7 @@ mod platform {
             Some(path) => eprintln!("; it was written to {}", path.display()),
             None => eprintln!(),
         }
-        ExitCode::FAILURE
+        FAILURE
     }
 
     /// The child's status in the end, and whether it was ended because of its memory.

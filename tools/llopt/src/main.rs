@@ -125,8 +125,11 @@ fn main() -> ExitCode {
     if bounds.isolated()
         && let Side::Done(status) = isolation::split("llopt", bounds.budget())
     {
-        return status;
+        // The parent has made nothing that has to be taken down; LLVM's options alone are thousands of objects.
+        isolation::end_at_once(status);
     }
+    // MLIR's driver writes to streams of its own, which are flushed when they are taken down.
+    let ends_itself = matches!(arguments.command, Command::Opt(_));
     let result = match arguments.command {
         Command::Opt(arguments) => opt::run(&arguments.rest),
         Command::Compile(arguments) => compile::run(*arguments, bounds),
@@ -136,8 +139,9 @@ fn main() -> ExitCode {
         Command::Layout(arguments) => layout::run(arguments),
     };
     let status = status(result);
-    if llopt::is_overrunning() {
-        // The compilation that was given up still uses what the end of the process would take down.
+    // A compilation that was given up still uses what the end of the process would take down, and after others that
+    // takes time for nothing.
+    if !ends_itself || llopt::is_overrunning() {
         let _ = io::stdout().flush();
         isolation::end_at_once(status);
     }
