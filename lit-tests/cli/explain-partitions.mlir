@@ -7,11 +7,11 @@
 
 // The first loop loads by pointers, which takes more threads than a warp has. The second one copies whole blocks, for
 // all iterations of the loop around it.
-// CHECK: Loop ({{.*}}:65:14) is pipelined in 3 stages
+// CHECK: Loop ({{.*}}:66:14) is pipelined in 3 stages
 // CHECK: partitions none, though the program asks for them: a factor is loaded by pointers, by many threads
-// CHECK: Loop ({{.*}}:75:14) is pipelined in 3 stages: 2 copies
+// CHECK: Loop ({{.*}}:76:14) is pipelined in 3 stages: 2 copies
 // CHECK: partitions 1 warp issues the copies of 2 loops; registers are the same for all
-// CHECK: Loop ({{.*}}:73:5) is not pipelined: a loop in it is divided among partitions.
+// CHECK: Loop ({{.*}}:74:5) is not pipelined: a loop in it is divided among partitions.
 // JSON: "producer": {
 // JSON-NEXT: "warps": 1,
 // JSON-NEXT: "loops": 2,
@@ -39,6 +39,7 @@
 // IR: ttg.warp_return
 
 // From the wait to the arrival no two warps meet.
+// PTX: mbarrier.init.shared::cta.b64 {{.*}}, 4;
 // PTX: mbarrier.try_wait.parity
 // PTX: wgmma.mma_async
 // PTX-NOT: bar.sync
