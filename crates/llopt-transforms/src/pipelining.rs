@@ -371,13 +371,21 @@ fn divide<'c: 'a, 'a>(
     let others = others(root, &replaced, plans)?;
     let room = u64::from(target.shared_memory_limit()).saturating_sub(others + HANDED_OVER);
     let slots = (room / per_slot.max(1)).min(u64::from(request.wanted.max(2)));
-    let carried = of.carried().into_iter();
-    let carried: u32 = carried
+    // What is carried is live beside the results of products.
+    let products = loads::products(of);
+    let results = products.iter().flat_map(|product| product.result_values());
+    let results = results.filter(|result| !of.yielded().contains(result));
+    let live: u32 = of
+        .carried()
+        .into_iter()
+        .chain(results)
         .filter_map(|value| ring::tensor(plans, value.r#type()))
         .map(|tensor| tensor.registers() as u32)
         .sum();
-    let threads = (request.warps + partitions::PRODUCER_WARPS) * target.warp_size();
-    let gives = carried + REGISTERS_BESIDE > target.registers_per_block() / threads;
+    // A quarter of the register file is dealt out to every fourth warp.
+    let warps = (request.warps + partitions::PRODUCER_WARPS).next_multiple_of(4);
+    let each = target.registers_per_block() / (warps * target.warp_size());
+    let gives = live + REGISTERS_BESIDE > each;
     let registers = gives.then_some(PRODUCER_REGISTERS);
     let loops = request.nest.len() as u32;
     let division = partitions::Division::of(request.nest, request.loads, request.running, slots)?;
