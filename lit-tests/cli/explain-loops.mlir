@@ -7,17 +7,19 @@
 // RUN: llopt explain %s --target cuda:90 --json | FileCheck %s --check-prefix=JSON
 
 // The first loop copies both factors; the second knows where to load from only when it has loaded.
-// CHECK: Loop ({{.*}}:40:14) is pipelined in 4 stages: 2 copies and 0 loads through registers, 4 buffers for each, 65536 bytes; 1 products run on into the next iteration.
+// CHECK: Loop ({{.*}}:42:14) is pipelined in 4 stages: 2 copies and 0 loads through registers, 4 buffers for each, 65536 bytes; 1 products run on into the next iteration.
 // CHECK-NEXT: interval {{[0-9]+}} cycles, at least {{[0-9]+}} for {{.*}}; {{[0-9]+}} stages hide the latency of its loads
-// CHECK-NEXT: Loop ({{.*}}:52:15) is pipelined in 4 stages: 1 copies
-// CHECK: stays the load ({{.*}}:57:12): where it loads from is loaded in the loop
-// ONE: Loop ({{.*}}:40:14) is not pipelined: num_stages is 1.
-// AMD: Loop ({{.*}}:40:14) is pipelined in 2 stages: 0 copies and 2 loads through registers, 1 buffers for each, 16384 bytes; 0 products
+// CHECK-NEXT: partitions none, though the program asks for them: a factor is loaded by pointers, by many threads
+// CHECK-NEXT: Loop ({{.*}}:54:15) is pipelined in 4 stages: 1 copies
+// CHECK: stays the load ({{.*}}:59:12): where it loads from is loaded in the loop
+// ONE: Loop ({{.*}}:42:14) is not pipelined: num_stages is 1.
+// AMD: Loop ({{.*}}:42:14) is pipelined in 2 stages: 0 copies and 2 loads through registers, 1 buffers for each, 16384 bytes; 0 products
+// AMD: partitions none, though the program asks for them: hip:gfx942 has no copies that arrive at barriers
 // The schedule asks for as many stages as there are then.
 // AUTO: Loop ({{.*}}) is pipelined in [[STAGES:[0-9]+]] stages
 // AUTO: [[STAGES]] stages hide the latency
 // JSON: "loops": [
-// JSON: "location": "{{.*}}:40:14"
+// JSON: "location": "{{.*}}:42:14"
 // JSON: "stages": 3
 // JSON: "late": [
 // JSON: "reason": "where it loads from is loaded in the loop"
@@ -48,7 +50,7 @@ module {
       %d = tt.dot %a, %b, %acc : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
       %next = tt.addptr %p, %step : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
       scf.yield %next, %d : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xf32>
-    }
+    } {tt.warp_specialize}
     %last:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %pointers, %acc = %sum#1) -> (tensor<64x64x!tt.ptr<f16>>, tensor<64x64xf32>) : i32 {
       %at = tt.addptr %indices, %i : !tt.ptr<i32>, i32
       %index = tt.load %at : !tt.ptr<i32>

@@ -25,6 +25,9 @@
 //!
 //! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
 //!
+//! Where the program asks for partitions (`tt.warp_specialize` on the loop or on one around it) and its factors are
+//! copied as whole blocks, a warp of its own issues the copies ([`partitions`]).
+//!
 //! # What is left alone
 //!
 //! A loop stays as it was where nothing would be gained or something could go wrong, and its account says why: no
@@ -40,6 +43,7 @@
 mod graph;
 mod guard;
 mod loads;
+mod partitions;
 mod rewrite;
 mod ring;
 mod slice;
@@ -47,6 +51,7 @@ mod waits;
 
 use std::collections::HashMap;
 
+use llopt_dialects::meaning::facts::{OpFacts, Step, Synchronization};
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::types::{Pointer, TensorDesc, element_or_self};
@@ -57,6 +62,7 @@ use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
+use llopt_target::Feature;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::allocation::{FunctionBuffers, plans_of};
@@ -66,6 +72,9 @@ use crate::loops::view::For;
 use loads::Load;
 use rewrite::{Design, rewrite, running};
 use slice::Slice;
+
+/// Bytes of shared memory that are left free for barriers and for what is handed to partitions.
+const HANDED_OVER: u64 = 1024;
 
 /// Pipelines the loops of a module.
 pub static PIPELINE: PassSpec = PassSpec {
@@ -102,6 +111,8 @@ pub struct LoopAccount {
     pub outcome: Result<Pipelined, String>,
     /// Loads that stay where they were: where each is, and why.
     pub left: Vec<(String, String)>,
+    /// Why no warp of its own issues the copies, where the program asks for one.
+    pub undivided: Option<String>,
 }
 
 /// How a loop is pipelined.
@@ -129,6 +140,19 @@ pub struct Pipelined {
     pub through_registers: u32,
     /// Products that run on into the next iteration.
     pub running: u32,
+    /// The warps that issue the copies, if they do nothing else.
+    pub producer: Option<Producer>,
+}
+
+/// Warps that issue the copies of a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Producer {
+    /// How many.
+    pub warps: u32,
+    /// The loops that they execute, with those around the one with the products.
+    pub loops: u32,
+    /// Registers that each of their threads keeps, if the others get the rest.
+    pub registers: Option<u32>,
 }
 
 /// Pipelines the loops of a module that have products, in so many stages where they do not say themselves. Answers what
@@ -138,24 +162,32 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
     module.for_each_op(Walk::PostOrder, |operation| {
         loops.extend(For::of(operation).filter(|of| has_products(*of)));
     });
+    let loops: Vec<(For, String)> = loops
+        .into_iter()
+        .map(|of| (of, place(of.operation())))
+        .collect();
     let blocks: Option<u32> = module.attr(launch::NUM_CTAS).and_then(AttributeExt::as_int);
     let is_alone = blocks.unwrap_or(1) == 1;
-    loops
-        .into_iter()
-        .map(|of| {
-            let location = place(of.operation());
-            let mut left = Vec::new();
+    // Loops that are no longer there, since another one took their place.
+    let mut gone: Vec<OperationRef> = Vec::new();
+    let mut accounts = Vec::new();
+    for (of, location) in loops {
+        let mut account = LoopAccount {
+            location,
+            outcome: Err("a loop in it is divided among partitions".to_owned()),
+            left: Vec::new(),
+            undivided: None,
+        };
+        if !gone.contains(&of.operation()) {
             let outcome = match is_alone {
-                true => pipeline_loop(module, of, stages, plans, &mut left),
+                true => pipeline_loop(module, of, stages, plans, &mut account, &mut gone),
                 false => Err("buffers of clusters are not multiplied".to_owned()),
             };
-            LoopAccount {
-                location,
-                outcome,
-                left,
-            }
-        })
-        .collect()
+            account.outcome = outcome;
+        }
+        accounts.push(account);
+    }
+    accounts
 }
 
 fn place(operation: OperationRef<'_, '_>) -> String {
@@ -180,7 +212,8 @@ fn pipeline_loop<'c: 'a, 'a>(
     of: For<'c, 'a>,
     default: u32,
     plans: &Plans,
-    left: &mut Vec<(String, String)>,
+    account: &mut LoopAccount,
+    gone: &mut Vec<OperationRef<'c, 'a>>,
 ) -> Result<Pipelined, String> {
     let wanted = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
     let asked: u32 = wanted.unwrap_or(default);
@@ -214,7 +247,7 @@ fn pipeline_loop<'c: 'a, 'a>(
         });
         match design {
             Ok(load) => chosen.push(load),
-            Err(reason) => left.push((place(operation), reason)),
+            Err(reason) => account.left.push((place(operation), reason)),
         }
     }
     if chosen.is_empty() {
@@ -230,6 +263,26 @@ fn pipeline_loop<'c: 'a, 'a>(
         _ => asked,
     };
     let per_slot: u64 = chosen.iter().map(|load| load.bytes).sum();
+    if let Some(nest) = partitions::asking(of) {
+        let outer: Vec<OperationRef> = nest.iter().flatten().map(|of| of.operation()).collect();
+        let divided = nest.and_then(|nest| {
+            let request = Request {
+                nest,
+                loads: chosen.clone(),
+                running: running.clone(),
+                wanted,
+                warps: warps.unwrap_or(4),
+            };
+            divide(request, &scheduled, plans)
+        });
+        match divided {
+            Ok(pipelined) => {
+                gone.extend(outer);
+                return Ok(pipelined);
+            }
+            Err(reason) => account.undivided = Some(reason),
+        }
+    }
     let replaced: Vec<OperationRef> = chosen.iter().flat_map(Load::replaced).collect();
     let others = others(of, &replaced, plans)?;
     let room = u64::from(plans.target().shared_memory_limit()).saturating_sub(others);
@@ -263,11 +316,101 @@ fn pipeline_loop<'c: 'a, 'a>(
         copies,
         through_registers: design.loads.len() as u32 - copies,
         running: design.running.len() as u32,
+        producer: None,
     };
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let new = rewrite(&mut rewriter, design);
     let new = new.ok_or("a value would be used before it is there")?;
     new.operation().remove_attr(STAGES);
+    Ok(pipelined)
+}
+
+/// Loops that ask for partitions.
+struct Request<'c, 'a> {
+    nest: Vec<For<'c, 'a>>,
+    loads: Vec<Load<'c, 'a>>,
+    running: Vec<rewrite::Running<'c, 'a>>,
+    /// Buffers for each load, if they fit.
+    wanted: u32,
+    /// The kernel's warps.
+    warps: u32,
+}
+
+/// Registers of a thread beside what a loop carries.
+const REGISTERS_BESIDE: u32 = 64;
+/// Registers that each thread of a producer keeps.
+const PRODUCER_REGISTERS: u32 = 24;
+
+/// Has a warp of its own issue the copies of a loop.
+///
+/// # Errors
+/// Why none can.
+fn divide<'c: 'a, 'a>(
+    request: Request<'c, 'a>,
+    scheduled: &graph::Scheduled,
+    plans: &Plans,
+) -> Result<Pipelined, String> {
+    let target = plans.target();
+    if !target.has(Feature::TransactionBarrier) || !target.has(Feature::BulkTensorCopy) {
+        return Err(format!("{target} has no copies that arrive at barriers"));
+    }
+    let (Some(&root), Some(&of)) = (request.nest.first(), request.nest.last()) else {
+        return Err("there is no loop".to_owned());
+    };
+    // The copies of later iterations run beside all of the loops.
+    let roots = stored_to(root)?;
+    if request
+        .loads
+        .iter()
+        .any(|load| may_meet(parameter(load.address()), &roots))
+    {
+        return Err("a loop around it may store to what it loads from".to_owned());
+    }
+    let per_slot: u64 = request.loads.iter().map(|load| load.bytes).sum();
+    let replaced: Vec<OperationRef> = request.loads.iter().flat_map(Load::replaced).collect();
+    let others = others(root, &replaced, plans)?;
+    let room = u64::from(target.shared_memory_limit()).saturating_sub(others + HANDED_OVER);
+    let slots = (room / per_slot.max(1)).min(u64::from(request.wanted.max(2)));
+    // What is carried is live beside the results of products.
+    let products = loads::products(of);
+    let results = products.iter().flat_map(|product| product.result_values());
+    let results = results.filter(|result| !of.yielded().contains(result));
+    let live: u32 = of
+        .carried()
+        .into_iter()
+        .chain(results)
+        .filter_map(|value| ring::tensor(plans, value.r#type()))
+        .map(|tensor| tensor.registers() as u32)
+        .sum();
+    // A quarter of the register file is dealt out to every fourth warp.
+    let warps = (request.warps + partitions::PRODUCER_WARPS).next_multiple_of(4);
+    let each = target.registers_per_block() / (warps * target.warp_size());
+    let gives = live + REGISTERS_BESIDE > each;
+    let registers = gives.then_some(PRODUCER_REGISTERS);
+    let loops = request.nest.len() as u32;
+    let division = partitions::Division::of(request.nest, request.loads, request.running, slots)?;
+    let pipelined = Pipelined {
+        stages: division.slots(),
+        wanted: request.wanted,
+        needed: scheduled.stages,
+        interval: scheduled.schedule.interval,
+        bound: scheduled.schedule.bound.interval,
+        limit: scheduled.schedule.bound.pipe.map(|pipe| pipe.to_string()),
+        slots: division.slots(),
+        bytes: per_slot * u64::from(division.slots()),
+        copies: division.loads().len() as u32,
+        through_registers: 0,
+        running: division.running().len() as u32,
+        producer: Some(Producer {
+            warps: partitions::PRODUCER_WARPS,
+            loops,
+            registers,
+        }),
+    };
+    let mut rewriter = Rewriter::new(root.operation().ctx());
+    let registers = registers.map(u32::cast_signed);
+    let done = partitions::divide(&mut rewriter, &division, request.warps, registers);
+    done.ok_or("a value would be used before it is there")?;
     Ok(pipelined)
 }
 
@@ -309,8 +452,18 @@ fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<'c, 'a>>>, 
     let mut unknown = None;
     of.operation().for_each_op(Walk::PreOrder, |operation| {
         let has_regions = operation.region_refs().len() > 0;
+        let facts = OpFacts::of(operation);
+        // The copies that it waits for say themselves where they go.
+        if facts
+            .asynchronous
+            .is_some_and(|asynchronous| asynchronous.step == Step::Waits)
+        {
+            return;
+        }
         let Some(effects) = operation.effects() else {
-            if !has_regions {
+            // A fence orders accesses, and makes none.
+            let orders = facts.synchronization != Synchronization::None;
+            if !has_regions && !orders {
                 unknown = Some(operation.name_str());
             }
             return;

@@ -19,6 +19,8 @@ pub struct LoopSchedule {
     pub reason: Option<String>,
     /// Loads of its products that stay where they were.
     pub late: Vec<LateLoad>,
+    /// Why no warp of its own issues the copies, where the program asks for one.
+    pub undivided: Option<String>,
 }
 
 /// How a loop is pipelined.
@@ -46,6 +48,19 @@ pub struct Stages {
     pub through_registers: u32,
     /// Products that run on into the next iteration.
     pub running_products: u32,
+    /// The warps that issue the copies, if they do nothing else.
+    pub producer: Option<Producer>,
+}
+
+/// Warps that issue the copies of a loop and do nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Producer {
+    /// How many.
+    pub warps: u32,
+    /// The loops that they execute, with those around the one with the products.
+    pub loops: u32,
+    /// Registers that each of their threads keeps, if the others get the rest.
+    pub registers: Option<u32>,
 }
 
 /// A load that stays where it was.
@@ -78,8 +93,14 @@ impl From<LoopAccount> for LoopSchedule {
                 copies: pipelined.copies,
                 through_registers: pipelined.through_registers,
                 running_products: pipelined.running,
+                producer: pipelined.producer.map(|producer| Producer {
+                    warps: producer.warps,
+                    loops: producer.loops,
+                    registers: producer.registers,
+                }),
             }),
             reason,
+            undivided: account.undivided,
             late: late
                 .map(|(location, reason)| LateLoad { location, reason })
                 .collect(),

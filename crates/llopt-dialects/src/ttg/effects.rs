@@ -12,6 +12,10 @@ pub const ALLOCATION_OFFSET: &str = "allocation.offset";
 /// any more: the blocks have met.
 pub const CLUSTER_HAS_MET: &str = "allocation.cluster_has_met";
 
+/// The attribute of an arrival at a barrier in memory for which warps need not meet: each arrives for itself, for its
+/// share of the count.
+pub const ARRIVES_BY_WARP: &str = "barrier.by_warp";
+
 /// An allocation; with an initial value also a write. A buffer that is never written again has
 /// no effect until it has an address, so that equal ones can be merged and unused ones dropped.
 pub fn local_alloc<'c, 'a>(operation: LocalAllocOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {

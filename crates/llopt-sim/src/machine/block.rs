@@ -218,7 +218,7 @@ impl<'a, const W: usize> Block<'a, W> {
                 let Some(mut warp) = self.warps[index].take() else {
                     continue;
                 };
-                let asked = self.polls.count(index);
+                let (asked, events) = (self.polls.count(index), self.polls.events);
                 let progress = self.run_warp(&mut warp);
                 self.warps[index] = Some(warp);
                 match progress? {
@@ -232,6 +232,8 @@ impl<'a, const W: usize> Block<'a, W> {
                     }
                     Progress::Waiting => {}
                 }
+                // Warps that asked in vain before it may have an answer now, even if this one asks in vain itself.
+                can_go_on |= self.polls.events != events;
                 can_go_on |= self.release_barriers(false);
             }
             if self.finished.iter().all(|&f| f) {

@@ -34,7 +34,6 @@ use crate::machine::row::{Real, sext};
 use crate::machine::warp::{Warp, lanes};
 use crate::memory::access::combine;
 use crate::memory::global::{GlobalMemory, SHARED_WINDOW};
-use crate::memory::transaction_barrier::Polls;
 
 /// Bytes of a descriptor object.
 pub(crate) const DESCRIPTOR_BYTES: usize = 128;
@@ -387,7 +386,7 @@ impl<const W: usize> Block<'_, W> {
                     let arrived = self.clocks.latest_copy();
                     self.transaction_barrier(warp.index, get(barrier), copy.site)?
                         .deliver(total, &arrived);
-                    self.polls = Polls::default();
+                    self.polls.begin_anew();
                 }
                 Direction::Out { .. } => {
                     for piece in &pieces {

@@ -73,9 +73,17 @@ pub(crate) struct Poll {
 pub(crate) struct Polls {
     /// By the number of the warp.
     by_warp: BTreeMap<usize, Poll>,
+    /// How often something has happened.
+    pub(crate) events: u64,
 }
 
 impl Polls {
+    /// Something has happened at a transaction barrier: who asked in vain may have an answer now.
+    pub(crate) fn begin_anew(&mut self) {
+        self.by_warp.clear();
+        self.events += 1;
+    }
+
     pub(crate) fn in_vain(&mut self, warp: usize, lane: usize, place: u64, site: SiteId) {
         let poll = self.by_warp.entry(warp).or_default();
         *poll = Poll {

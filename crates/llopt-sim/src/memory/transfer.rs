@@ -12,7 +12,7 @@ use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Path, PendingCopy, Row, State, Warp, lanes};
 use crate::memory::global::SHARED_WINDOW;
 use crate::memory::shadow::Kind;
-use crate::memory::transaction_barrier::{Polls, TransactionBarrier};
+use crate::memory::transaction_barrier::TransactionBarrier;
 
 impl<const W: usize> Block<'_, W> {
     /// Reports the warps that ask for the end of a phase that cannot end; answers what to tell of them.
@@ -197,7 +197,7 @@ impl<const W: usize> Block<'_, W> {
                     self.write_barrier_word(warp.index, lane, at, site);
                     self.transaction_barriers
                         .insert(at, TransactionBarrier::new(counts[lane]));
-                    self.polls = Polls::default();
+                    self.polls.begin_anew();
                 }
             }
             Async::BarrierInvalidate { address } => {
@@ -228,7 +228,7 @@ impl<const W: usize> Block<'_, W> {
                         barrier.pending -= counts.map_or(1, |c| c[lane] as u32 as i64);
                     }
                     barrier.settle();
-                    self.polls = Polls::default();
+                    self.polls.begin_anew();
                     if let Some(state) = state {
                         warp.frames[frame].rows[state as usize][lane] = phase;
                     }
@@ -277,7 +277,7 @@ impl<const W: usize> Block<'_, W> {
                         barrier.pending -= 1;
                     }
                     barrier.settle();
-                    self.polls = Polls::default();
+                    self.polls.begin_anew();
                 }
                 self.clocks.advance(warp.index);
             }

@@ -6,6 +6,7 @@ use llopt_dialects::meaning::facts::{Asynchronous, Control, OpFacts, Step, Synch
 use llopt_dialects::meaning::resource::{
     BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER,
 };
+use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
@@ -246,6 +247,8 @@ fn effects(
                     accesses.push(Access::new(kind, bytes(buffers, buffer)?));
                 }
             }
+            // Each warp says of itself alone what it has done.
+            None if kind == AccessKind::Read && operation.attr(ARRIVES_BY_WARP).is_some() => {}
             None if is(&SHARED_MEMORY) && kind == AccessKind::Read => {
                 accesses.push(Access::new(AccessKind::Publish, EVERYTHING));
             }

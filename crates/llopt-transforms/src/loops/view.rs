@@ -12,7 +12,7 @@ use melior::ir::{
 use super::builder::IN_CONTEXT;
 
 /// Operands of a loop before those that are carried: lower bound, upper bound, step.
-pub(super) const BOUNDS: usize = 3;
+pub(crate) const BOUNDS: usize = 3;
 
 /// An `scf.for`.
 #[derive(Clone, Copy)]
@@ -72,7 +72,7 @@ impl<'c: 'a, 'a> For<'c, 'a> {
     }
 
     /// Sets what the carried values are at first.
-    pub(super) fn set_initial(self, values: &[Value<'c, 'a>]) {
+    pub(crate) fn set_initial(self, values: &[Value<'c, 'a>]) {
         for (index, &value) in values.iter().enumerate() {
             self.operation.set_operand_value(BOUNDS + index, value);
         }
@@ -124,7 +124,7 @@ impl<'c: 'a, 'a> For<'c, 'a> {
     }
 
     /// Inserts a loop with an empty body, which has no terminator yet.
-    pub(super) fn build(
+    pub(crate) fn build(
         rewriter: &mut Rewriter<'c, 'a>,
         location: Location<'c>,
         bounds: [Value<'c, 'a>; BOUNDS],

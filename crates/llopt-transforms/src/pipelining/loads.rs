@@ -24,6 +24,7 @@ use crate::loops::view::For;
 const NARROWEST_COPY: u32 = 4;
 
 /// What brings a tensor from global memory.
+#[derive(Clone)]
 pub(super) enum Source<'c, 'a> {
     /// A load, and the elements that one copy moves instead; `None` if registers are loaded and stored.
     Load(LoadOp<'c, 'a>, Option<u32>),
@@ -42,6 +43,7 @@ pub(super) struct BulkLoad<'c, 'a> {
 }
 
 /// How those who use a load read it.
+#[derive(Clone)]
 pub(super) enum Reads<'c, 'a> {
     /// In memory: the buffers that it was stored to.
     InMemory(Vec<LocalAllocOp<'c, 'a>>),
@@ -50,6 +52,7 @@ pub(super) enum Reads<'c, 'a> {
 }
 
 /// A load whose tensor goes through a ring of buffers.
+#[derive(Clone)]
 pub(super) struct Load<'c, 'a> {
     pub(super) source: Source<'c, 'a>,
     pub(super) reads: Reads<'c, 'a>,

@@ -11,7 +11,7 @@ use llopt_dialects::ttng::{
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Operation, OperationRef, Value, ValueLike};
+use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
 
 use super::guard::guard;
 use super::loads::{Load, Reads, Source};
@@ -46,10 +46,10 @@ impl<'c: 'a, 'a> Design<'c, 'a> {
 pub(super) struct Running<'c, 'a> {
     pub(super) product: WarpGroupDotOp<'c, 'a>,
     /// Which of the carried values its result becomes.
-    index: usize,
+    pub(super) index: usize,
     /// The product of the next iteration that it runs beside, and behind which it is waited for; `None` if that is
     /// itself, which adds to the same sum.
-    beside: Option<WarpGroupDotOp<'c, 'a>>,
+    pub(super) beside: Option<WarpGroupDotOp<'c, 'a>>,
 }
 
 /// Products that need not be complete before the next iteration, as far as what they read stays as it is meanwhile:
@@ -155,21 +155,20 @@ fn barriers<'c: 'a, 'a>(
     rewriter.set_before(of.operation());
     let ring = LocalAllocOp::build(location, ring::of_slots(slot, slots), None, None);
     let ring = rewriter.insert(ring).result_value(0)?;
-    for barrier in each(rewriter, of, slot, slots, ring) {
+    for barrier in each(rewriter, location, slot, slots, ring) {
         rewriter.insert(InitBarrierOp::build(location, barrier, 1));
     }
     Some(ring)
 }
 
 /// All slots of a ring.
-fn each<'c: 'a, 'a>(
+pub(super) fn each<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
-    of: For<'c, 'a>,
+    location: Location<'c>,
     slot: &MemDescParts<'c>,
     slots: usize,
     ring: Value<'c, 'a>,
 ) -> Vec<Value<'c, 'a>> {
-    let location = of.operation().loc();
     let number = IntegerType::new(rewriter.context(), 32).into();
     let all = (0..slots).filter_map(|index| {
         let index = Arithmetic { rewriter, location }.constant(number, index as i64);
@@ -179,7 +178,7 @@ fn each<'c: 'a, 'a>(
     all.collect()
 }
 
-fn view_of<'c>(slot: &MemDescParts<'c>, mutable: bool) -> melior::ir::Type<'c> {
+pub(super) fn view_of<'c>(slot: &MemDescParts<'c>, mutable: bool) -> melior::ir::Type<'c> {
     MemDesc::get(&MemDescParts {
         alloc_shape: slot.alloc_shape.clone(),
         shape: slot.shape.clone(),
@@ -218,6 +217,71 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         let view = view_of(slot, mutable);
         self.put(MemDescIndexOp::build(at.loc(), view, ring, index))
     }
+}
+
+/// Waits behind a loop for the products that run on; answers the last wait.
+pub(super) fn complete_behind<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    running: &[Running<'c, 'a>],
+) -> Option<Option<OperationRef<'c, 'a>>> {
+    let location = of.operation().loc();
+    let mut last = None;
+    rewriter.set_after(of.operation());
+    for running in running {
+        let sum = of.results()[running.index];
+        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
+        let complete = rewriter.insert(complete);
+        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
+        last = Some(complete);
+    }
+    Some(last)
+}
+
+/// Lets products run on, and waits in the next iteration for them; answers the wait behind which those of the
+/// iteration before are complete.
+pub(super) fn keep_running<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    running: &[Running<'c, 'a>],
+) -> Option<Option<OperationRef<'c, 'a>>> {
+    let location = of.operation().loc();
+    let mut behind = None;
+    for running in running {
+        running.product.set_is_async(true);
+        let Some(beside) = running.beside else {
+            continue;
+        };
+        let sum = of.carried()[running.index];
+        rewriter.set_after(beside.operation());
+        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
+        let complete = rewriter.insert(complete);
+        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
+        behind = Some(complete);
+    }
+    let alone: Vec<WarpGroupDotOp> = running
+        .iter()
+        .filter(|running| running.beside.is_none())
+        .map(|running| running.product)
+        .collect();
+    if let Some(last) = alone.last() {
+        let mut inputs: Vec<Value> = alone.iter().map(|product| product.d()).collect();
+        for product in &alone {
+            inputs.extend([product.a(), product.b()]);
+        }
+        let types: Vec<_> = inputs.iter().map(|input| input.r#type()).collect();
+        let at = last.operation();
+        rewriter.set_after(at);
+        let count = alone.len() as i64;
+        let wait = WarpGroupDotWaitOp::build(at.loc(), &types, &inputs, count);
+        let wait = rewriter.insert(wait);
+        for (index, product) in alone.iter().enumerate() {
+            let complete = wait.result_value(index)?;
+            product.d().replace_uses_except(complete, &[wait]);
+        }
+        behind = Some(wait);
+    }
+    Some(behind)
 }
 
 /// Pipelines a loop. The loop that was there is gone, unless there is an error, which is a bug of the design.
@@ -290,16 +354,11 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     };
 
     // Behind the loop nothing is left running.
-    rewriter.set_after(of.operation());
+    let behind = complete_behind(rewriter, of, &running)?;
+    rewriter.set_after(behind.unwrap_or(of.operation()));
     let copies = loads
         .iter()
         .any(|load| matches!(load.source, Source::Load(_, Some(_))));
-    for running in &running {
-        let sum = of.results()[running.index];
-        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
-        let complete = rewriter.insert(complete);
-        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
-    }
     if copies {
         rewriter.insert(AsyncWaitOp::build(location, &[], 0));
     }
@@ -396,7 +455,7 @@ pub(super) fn rewrite<'c: 'a, 'a>(
             if barrier.is_none() {
                 let ring = barriers(body.rewriter, of, &slot, slots)?;
                 body.rewriter.set_after(of.operation());
-                for one in each(body.rewriter, of, &slot, slots, ring) {
+                for one in each(body.rewriter, location, &slot, slots, ring) {
                     body.rewriter.insert(InvalBarrierOp::build(location, one));
                 }
                 body.rewriter.insert(LocalDeallocOp::build(location, ring));
@@ -473,39 +532,7 @@ pub(super) fn rewrite<'c: 'a, 'a>(
         }
     }
 
-    // Products that run on are waited for in the next iteration.
-    for running in &running {
-        running.product.set_is_async(true);
-        let Some(beside) = running.beside else {
-            continue;
-        };
-        let sum = of.carried()[running.index];
-        body.rewriter.set_after(beside.operation());
-        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
-        let complete = body.rewriter.insert(complete);
-        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
-    }
-    let alone: Vec<WarpGroupDotOp> = running
-        .iter()
-        .filter(|running| running.beside.is_none())
-        .map(|running| running.product)
-        .collect();
-    if let Some(last) = alone.last() {
-        let mut inputs: Vec<Value> = alone.iter().map(|product| product.d()).collect();
-        for product in &alone {
-            inputs.extend([product.a(), product.b()]);
-        }
-        let types: Vec<_> = inputs.iter().map(|input| input.r#type()).collect();
-        let at = last.operation();
-        body.rewriter.set_after(at);
-        let count = alone.len() as i64;
-        let wait = WarpGroupDotWaitOp::build(at.loc(), &types, &inputs, count);
-        let wait = body.rewriter.insert(wait);
-        for (index, product) in alone.iter().enumerate() {
-            let complete = wait.result_value(index)?;
-            product.d().replace_uses_except(complete, &[wait]);
-        }
-    }
+    keep_running(body.rewriter, of, &running)?;
 
     // What is ahead, with all that it needs.
     let Body { ahead, first, .. } = body;

@@ -10,7 +10,7 @@ mod text;
 pub use plan::PlanJson;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
-pub use crate::loop_schedules::{LateLoad, LoopSchedule, Stages};
+pub use crate::loop_schedules::{LateLoad, LoopSchedule, Producer, Stages};
 
 use llopt_codegen::llvm::machine;
 use llopt_codegen::walk::decision::{

@@ -6,7 +6,8 @@ use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
 use super::{
-    Access, ChosenLayouts, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Width,
+    Access, ChosenLayouts, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Producer,
+    Width,
 };
 
 impl fmt::Display for Explanation {
@@ -91,11 +92,28 @@ impl fmt::Display for LoopSchedule {
                     limit.unwrap_or("results that the next iteration needs"),
                     of.needed
                 )?;
+                if let Some(producer) = &of.producer {
+                    let Producer { warps, loops, .. } = producer;
+                    write!(
+                        f,
+                        "  partitions {warps} warp issues the copies of {loops} loops; "
+                    )?;
+                    match producer.registers {
+                        Some(kept) => writeln!(f, "its threads keep {kept} registers")?,
+                        None => writeln!(f, "registers are the same for all")?,
+                    }
+                }
             }
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or_default();
                 writeln!(f, "Loop ({location}) is not pipelined: {reason}.")?;
             }
+        }
+        if let Some(reason) = &self.undivided {
+            writeln!(
+                f,
+                "  partitions none, though the program asks for them: {reason}"
+            )?;
         }
         for late in &self.late {
             writeln!(

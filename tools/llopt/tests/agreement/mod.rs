@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
+/// The command.
+pub const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
 
 /// A `.npy` file of elements of two or four bytes with arbitrary small values.
 pub fn npy(descr: &str, shape: &[usize], fill: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {

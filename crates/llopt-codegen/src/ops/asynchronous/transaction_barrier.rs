@@ -4,7 +4,9 @@
 //! One thread of the block does what is counted; all threads wait. That the threads of a block know of
 //! each other what they must is the business of barriers in the IR.
 
+use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
 use llopt_dialects::ttng;
+use llopt_mlir::ir::OperationExt;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value};
 
@@ -73,6 +75,23 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) fn arrive_barrier(&mut self, op: ttng::ArriveBarrierOp<'c, 'a>) -> Lowered {
         let bulk = self.bulk(op.operation(), Feature::SharedBarrier)?;
         let barrier = self.barrier_address(op.operation(), op.alloc())?;
+        if op.operation().attr(ARRIVES_BY_WARP).is_some() {
+            let (warps, lanes) = (self.context.warps, self.program.threads_per_warp);
+            if op.count() % i64::from(warps) != 0 {
+                let reason = "its count is not divided among the warps";
+                return Err(self.invalid(op.operation(), reason));
+            }
+            // What the other lanes have read is read before the first one says so.
+            self.hooks().warp_barrier(self.e);
+            let first = self.threads.acts_under(self.e, self.hooks(), lanes - 1);
+            let first = first.unwrap_or_else(|| self.e.bool(true));
+            let acts = match op.pred() {
+                Some(pred) => self.e.and(first, self.scalar(pred)),
+                None => first,
+            };
+            bulk.arrive(self.e, barrier, op.count() / i64::from(warps), acts);
+            return Ok(());
+        }
         let acts = self.first_thread_if(op.pred().map(|pred| self.scalar(pred)));
         bulk.arrive(self.e, barrier, op.count(), acts);
         Ok(())

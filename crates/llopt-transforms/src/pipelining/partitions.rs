@@ -1,0 +1,768 @@
+//! A loop whose copies a warp of its own issues.
+//!
+//! # What a loop becomes
+//!
+//! Copies of whole blocks need one thread, and products of groups of warps need registers. In a loop in which both
+//! stand one after the other, each copy is issued between two products, and a loop around it fills its pipeline anew
+//! for each of its iterations. Here the loops are run twice, beside one another: by a *producer* of one warp, of which
+//! nothing is left but the copies and what says where they come from, and by the *consumers*, the kernel's own warps,
+//! with all the rest.
+//!
+//! ```text
+//! producer                                   consumers
+//! for tile …                                 for tile …
+//!   for i …                                    for i …
+//!     wait empty[s], phase 1 - p                 wait full[s], phase p
+//!     expect bytes at full[s]                    sum = product of ring[s], which runs on
+//!     copy to ring[s], arrives at full[s]        complete the product before: arrive at empty[s - 1]
+//!     s, p = the next slot                       s, p = the next slot
+//!                                              complete the last product: arrive at empty[s - 1]
+//!                                              what is made of the sum
+//! ```
+//!
+//! - The numbers `s` and `p` are carried around all loops: for the producer the next tile is only the next slot. So
+//!   its copies arrive while the consumers store the tile before.
+//! - A slot has a pair of barriers for each group of copies that is read first at the same place. `full` completes by
+//!   the bytes of the copies, `empty` by one arrival of each warp of the consumers, so that these need not meet.
+//! - The first phase of `empty` counts as complete before anyone has arrived: a barrier that was just made is in the
+//!   phase after it.
+//!
+//! # Laws
+//!
+//! The producer executes the same iterations as the consumers, since it computes all bounds as they do. A consumer arrives
+//! at each `empty` as often as it has waited for `full`, so the producer is never more than the slots ahead, and each
+//! wait of the one is met by the other. At least two slots are needed where a product runs on: its slot is given back
+//! only when the next one is full.
+//!
+//! # What is left alone
+//!
+//! Loops with factors that come by pointers (a warp alone is too few for these), and those in which the place of a
+//! block depends on what is loaded or on tensors.
+
+use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::meaning::fold;
+use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
+use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
+use llopt_dialects::ttg::{
+    LocalAllocOp, LocalDeallocOp, MemDescIndexOp, WarpReturnOp, WarpSpecializeOp,
+    WarpSpecializePartitionsOp, WarpYieldOp,
+};
+use llopt_dialects::ttng::{
+    ArriveBarrierOp, AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp,
+    WaitBarrierOp,
+};
+use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt, Walk, attr};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{
+    Block, BlockLike, Location, OperationRef, Region, RegionLike, Type, Value, ValueLike,
+};
+
+use super::loads::{BulkLoad, Load, Reads, Source};
+use super::rewrite::{Running, complete_behind, each, keep_running, view_of};
+use super::ring;
+use super::slice::ancestor;
+use crate::loops::builder::Arithmetic;
+use crate::loops::carried;
+use crate::loops::clone::Mapping;
+use crate::loops::view::For;
+
+/// The attribute of a loop that asks for partitions.
+pub(super) const ASKS: &str = "tt.warp_specialize";
+/// Warps of the producer.
+pub(super) const PRODUCER_WARPS: u32 = 1;
+/// The fewest slots with which a product may run on.
+const FEWEST_SLOTS: u64 = 2;
+
+/// The loops from the one that asks for partitions to this one, in which nothing but the next of them lies around it.
+///
+/// # Errors
+/// What else lies around it.
+pub(super) fn asking<'c: 'a, 'a>(of: For<'c, 'a>) -> Option<Result<Vec<For<'c, 'a>>, String>> {
+    let mut nest = vec![of];
+    let mut between = None;
+    let mut operation = of.operation();
+    loop {
+        if operation.attr(ASKS).is_some() {
+            nest.reverse();
+            return Some(match between {
+                Some(name) => Err(format!("there is {name} around it")),
+                None => Ok(nest),
+            });
+        }
+        operation = operation.parent_op()?;
+        match For::of(operation) {
+            Some(outer) => nest.push(outer),
+            None => between = Some(operation.name_str()),
+        }
+    }
+}
+
+/// What a producer needs of the loops.
+struct Needs<'c, 'a> {
+    /// Operations directly in one of the loops.
+    operations: Vec<OperationRef<'c, 'a>>,
+    /// For each loop which of the carried values.
+    carried: Vec<Vec<usize>>,
+    /// What comes from outside of all.
+    outside: Vec<Value<'c, 'a>>,
+}
+
+impl<'c: 'a, 'a> Needs<'c, 'a> {
+    fn of(nest: &[For<'c, 'a>], copies: &[BulkLoad<'c, 'a>]) -> Result<Self, String> {
+        let mut needs = Self {
+            operations: Vec::new(),
+            carried: vec![Vec::new(); nest.len()],
+            outside: Vec::new(),
+        };
+        let mut queue: Vec<Value> = Vec::new();
+        for of in nest {
+            queue.extend([of.lower(), of.upper(), of.step()]);
+        }
+        for bulk in copies {
+            queue.push(bulk.copy.desc());
+            queue.extend(bulk.copy.coord());
+        }
+        let level_of = |operation: OperationRef<'c, 'a>| {
+            nest.iter().position(|of| of.operation() == operation)
+        };
+        while let Some(value) = queue.pop() {
+            if RankedTensor::of(value.r#type()).is_some() {
+                return Err("where it loads from depends on a tensor".to_owned());
+            }
+            if nest[0].is_outside(value) {
+                if !needs.outside.contains(&value) {
+                    needs.outside.push(value);
+                }
+                continue;
+            }
+            let of_loop = match value.argument_of() {
+                Some((block, index)) => {
+                    let level = block.parent_operation().and_then(level_of);
+                    // Arguments of other blocks are made where their operation is copied.
+                    let Some(level) = level else { continue };
+                    match index.checked_sub(1) {
+                        Some(index) => Some((level, index)),
+                        None => continue,
+                    }
+                }
+                None => {
+                    let level = value.defining_op().and_then(level_of);
+                    level.zip(value.result_index())
+                }
+            };
+            if let Some((level, index)) = of_loop {
+                if !needs.carried[level].contains(&index) {
+                    needs.carried[level].push(index);
+                    queue.extend([nest[level].initial()[index], nest[level].yielded()[index]]);
+                }
+                continue;
+            }
+            let operation = value
+                .defining_op()
+                .and_then(|maker| nest.iter().rev().find_map(|of| directly_in(*of, maker)));
+            let Some(operation) = operation.filter(|op| !needs.operations.contains(op)) else {
+                continue;
+            };
+            if !operation.is_memory_effect_free() {
+                return Err(format!(
+                    "where it loads from depends on {}",
+                    operation.name_str()
+                ));
+            }
+            needs.operations.push(operation);
+            operation.for_each_op(Walk::PreOrder, |inner| queue.extend(inner.operand_values()));
+        }
+        for carried in &mut needs.carried {
+            carried.sort_unstable();
+        }
+        Ok(needs)
+    }
+}
+
+/// The operation of a loop's body that an operation is or is in, if it is in that loop.
+fn directly_in<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    operation: OperationRef<'c, 'a>,
+) -> Option<OperationRef<'c, 'a>> {
+    (operation.is_within(of.operation()) && operation != of.operation())
+        .then(|| ancestor(of, operation))
+        .flatten()
+}
+
+/// Copies that are read first at one place.
+struct Group<'c, 'a> {
+    /// Which loads.
+    members: Vec<usize>,
+    /// Bytes of all.
+    bytes: i64,
+    /// What reads first.
+    first: OperationRef<'c, 'a>,
+    /// What reads last; `None` if a product does that runs on.
+    last: Option<OperationRef<'c, 'a>>,
+    /// The type of one of its barriers.
+    barrier: MemDescParts<'c>,
+}
+
+/// How loops are divided.
+pub(super) struct Division<'c, 'a> {
+    nest: Vec<For<'c, 'a>>,
+    loads: Vec<Load<'c, 'a>>,
+    copies: Vec<BulkLoad<'c, 'a>>,
+    running: Vec<Running<'c, 'a>>,
+    groups: Vec<Group<'c, 'a>>,
+    needs: Needs<'c, 'a>,
+    slots: usize,
+}
+
+impl<'c: 'a, 'a> Division<'c, 'a> {
+    /// Divides loops, of which the innermost has these loads, with at most so many slots.
+    ///
+    /// # Errors
+    /// Why they cannot be divided.
+    pub(super) fn of(
+        nest: Vec<For<'c, 'a>>,
+        loads: Vec<Load<'c, 'a>>,
+        running: Vec<Running<'c, 'a>>,
+        slots: u64,
+    ) -> Result<Self, String> {
+        if slots < FEWEST_SLOTS {
+            return Err("two buffers for each load do not fit in shared memory".to_owned());
+        }
+        let of = *nest.last().ok_or("there is no loop")?;
+        let mut copies = Vec::new();
+        for load in &loads {
+            match load.source {
+                Source::Bulk(bulk) => copies.push(bulk),
+                Source::Load(..) => {
+                    return Err("a factor is loaded by pointers, by many threads".to_owned());
+                }
+            }
+        }
+        let always = |value: Value<'c, 'a>| {
+            ConstantOp::defining(value)
+                .is_some_and(|constant| !fold::is_zero(constant.operation().attr("value")))
+        };
+        if !copies
+            .iter()
+            .all(|bulk| always(bulk.copy.pred()) && always(bulk.expect.pred()))
+        {
+            return Err("a copy is under a condition".to_owned());
+        }
+        let needs = Needs::of(&nest, &copies)?;
+        let mut groups: Vec<Group> = Vec::new();
+        for (index, (load, bulk)) in loads.iter().zip(&copies).enumerate() {
+            let readers = readers(of, load, bulk).ok_or("nothing is known of who reads it")?;
+            let runs = |reader: &OperationRef<'c, 'a>| {
+                running
+                    .iter()
+                    .any(|running| running.product.operation() == *reader)
+            };
+            let last = match readers.iter().any(runs) {
+                true => None,
+                false => readers.iter().copied().reduce(later),
+            };
+            let bytes = bulk.expect.size();
+            let group = groups.iter_mut().find(|group| group.first == load.reader);
+            let Some(group) = group else {
+                let barrier = MemDesc::of(bulk.expect.alloc().r#type());
+                groups.push(Group {
+                    members: vec![index],
+                    bytes,
+                    first: load.reader,
+                    last,
+                    barrier: barrier
+                        .and_then(MemDesc::parts)
+                        .ok_or("its barrier has no layout")?,
+                });
+                continue;
+            };
+            group.members.push(index);
+            group.bytes += bytes;
+            group.last = match (group.last, last) {
+                (Some(one), Some(other)) => Some(later(one, other)),
+                _ => None,
+            };
+        }
+        Ok(Self {
+            nest,
+            loads,
+            copies,
+            running,
+            groups,
+            needs,
+            slots: usize::try_from(slots).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// Buffers for each load.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots as u32
+    }
+
+    /// The loads.
+    pub(super) fn loads(&self) -> &[Load<'c, 'a>] {
+        &self.loads
+    }
+
+    /// Products that run on.
+    pub(super) fn running(&self) -> &[Running<'c, 'a>] {
+        &self.running
+    }
+}
+
+fn later<'c: 'a, 'a>(
+    one: OperationRef<'c, 'a>,
+    other: OperationRef<'c, 'a>,
+) -> OperationRef<'c, 'a> {
+    if one.is_before(other) { other } else { one }
+}
+
+/// The operations of a body that read what a copy brings.
+fn readers<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    load: &Load<'c, 'a>,
+    bulk: &BulkLoad<'c, 'a>,
+) -> Option<Vec<OperationRef<'c, 'a>>> {
+    let mut values = vec![buffer_of(load)?.result()];
+    let mut readers = Vec::new();
+    while let Some(value) = values.pop() {
+        for user in value.users().filter(|user| *user != bulk.copy.operation()) {
+            let views = user
+                .result_values()
+                .filter(|view| MemDesc::of(view.r#type()).is_some());
+            let views: Vec<Value> = views.collect();
+            match views.is_empty() || !user.is_memory_effect_free() {
+                true => readers.push(ancestor(of, user)?),
+                false => values.extend(views),
+            }
+        }
+    }
+    (!readers.is_empty()).then_some(readers)
+}
+
+fn buffer_of<'c: 'a, 'a>(load: &Load<'c, 'a>) -> Option<LocalAllocOp<'c, 'a>> {
+    match &load.reads {
+        Reads::InMemory(buffers) => buffers.first().copied(),
+        Reads::InRegisters(..) => None,
+    }
+}
+
+/// What both sides see: a ring for each load, and barriers for each group.
+#[derive(Clone)]
+struct Channels<'c, 'a> {
+    rings: Vec<Value<'c, 'a>>,
+    full: Vec<Value<'c, 'a>>,
+    empty: Vec<Value<'c, 'a>>,
+}
+
+impl<'c: 'a, 'a> Channels<'c, 'a> {
+    fn all(&self) -> Vec<Value<'c, 'a>> {
+        [&self.rings[..], &self.full, &self.empty].concat()
+    }
+
+    /// The same by the names that a partition has for them.
+    fn renamed(&self, mapping: &Mapping<'c, 'a>) -> Self {
+        let renamed = |values: &[Value<'c, 'a>]| values.iter().map(|v| mapping.get(*v)).collect();
+        Self {
+            rings: renamed(&self.rings),
+            full: renamed(&self.full),
+            empty: renamed(&self.empty),
+        }
+    }
+}
+
+/// One of the slots of a ring.
+fn slot<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    of: &MemDescParts<'c>,
+    ring: Value<'c, 'a>,
+    index: Value<'c, 'a>,
+) -> Option<Value<'c, 'a>> {
+    let view = MemDescIndexOp::build(location, view_of(of, true), ring, index);
+    rewriter.insert(view).result_value(0)
+}
+
+/// The slot and the phase after these.
+fn next<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    state: [Value<'c, 'a>; 2],
+    slots: usize,
+) -> [Value<'c, 'a>; 2] {
+    let number = state[0].r#type();
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let one = arithmetic.constant(number, 1);
+    let count = arithmetic.constant(number, slots as i64);
+    let first = arithmetic.constant(number, 0);
+    let sum = arithmetic.add(state[0], one);
+    let is_inside = arithmetic.is_below(sum, count, false);
+    let other = arithmetic.subtract(one, state[1]);
+    [
+        arithmetic.select(is_inside, sum, first),
+        arithmetic.select(is_inside, state[1], other),
+    ]
+}
+
+/// Divides loops, for consumers of so many warps. `registers` is what each thread of the producer keeps, if it is to
+/// give registers to the consumers. Answers the operation with the partitions.
+pub(super) fn divide<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    division: &Division<'c, 'a>,
+    warps: u32,
+    registers: Option<i32>,
+) -> Option<OperationRef<'c, 'a>> {
+    let root = *division.nest.first()?;
+    let location = root.operation().loc();
+
+    // Before and behind all loops.
+    let ring_of = |rewriter: &mut Rewriter<'c, 'a>, of: &MemDescParts<'c>, at: Location<'c>| {
+        let ring = LocalAllocOp::build(at, ring::of_slots(of, division.slots), None, None);
+        rewriter.insert(ring).result_value(0)
+    };
+    rewriter.set_before(root.operation());
+    let mut channels = Channels {
+        rings: Vec::new(),
+        full: Vec::new(),
+        empty: Vec::new(),
+    };
+    for load in &division.loads {
+        let ring = ring_of(rewriter, &load.slot, load.operation().loc())?;
+        channels.rings.push(ring);
+    }
+    for group in &division.groups {
+        for (barriers, arrivals) in [(&mut channels.full, 1), (&mut channels.empty, warps)] {
+            let ring = ring_of(rewriter, &group.barrier, location)?;
+            barriers.push(ring);
+            for barrier in each(rewriter, location, &group.barrier, division.slots, ring) {
+                rewriter.insert(InitBarrierOp::build(location, barrier, i64::from(arrivals)));
+            }
+        }
+    }
+
+    // The operation, with the loops in its default region.
+    let is_constant = |value: &Value<'c, 'a>| {
+        value
+            .defining_op()
+            .is_some_and(|op| ConstantOp::of(op).is_some())
+    };
+    let (constants, captured): (Vec<Value>, Vec<Value>) = division
+        .needs
+        .outside
+        .iter()
+        .partition(|value| is_constant(value));
+    let captured = [captured, channels.all()].concat();
+    let arguments: Vec<(Type, Location)> = captured
+        .iter()
+        .map(|value| (value.r#type(), location))
+        .collect();
+    let own = Region::new();
+    own.append_block(Block::new(&arguments));
+    let holder = Block::new(&[]);
+    holder.append_operation(WarpSpecializePartitionsOp::build(location, vec![own]));
+    let (default, partitions) = (Region::new(), Region::new());
+    default.append_block(Block::new(&[]));
+    partitions.append_block(holder);
+    let results = root.results();
+    let types: Vec<Type> = results.iter().map(|result| result.r#type()).collect();
+    let registers = registers.map(|registers| vec![registers]);
+    let operation = rewriter.insert(WarpSpecializeOp::build(
+        location,
+        &types,
+        &captured,
+        &[PRODUCER_WARPS as i32],
+        None,
+        registers.as_deref(),
+        None,
+        vec![default, partitions],
+    ));
+    rewriter.set_after(operation);
+    for (group, of) in division.groups.iter().enumerate() {
+        for ring in [channels.empty[group], channels.full[group]] {
+            for barrier in each(rewriter, location, &of.barrier, division.slots, ring) {
+                rewriter.insert(InvalBarrierOp::build(location, barrier));
+            }
+            rewriter.insert(LocalDeallocOp::build(location, ring));
+        }
+    }
+    for &ring in &channels.rings {
+        rewriter.insert(LocalDeallocOp::build(location, ring));
+    }
+    let body = operation.region_ref(0).and_then(RegionExt::entry)?;
+    rewriter.set_to_end(body);
+    let end = rewriter.insert(WarpYieldOp::build(location, &results));
+    for (index, result) in results.iter().enumerate() {
+        result.replace_uses_except(operation.result_value(index)?, &[end]);
+    }
+    rewriter.move_before(root.operation(), end);
+
+    // The producer, as long as the loops are what they were.
+    let partition = WarpSpecializeOp::of(operation)?.partition_regions();
+    let block = partition.first().copied().and_then(RegionExt::entry)?;
+    rewriter.set_to_end(block);
+    let mut mapping = Mapping::new();
+    for constant in constants {
+        mapping.copy(rewriter, constant.defining_op()?);
+    }
+    for (index, &value) in captured.iter().enumerate() {
+        mapping.map(value, Value::from(block.argument(index).ok()?));
+    }
+    let mut producer = Producer {
+        rewriter,
+        channels: channels.renamed(&mapping),
+        mapping,
+        division,
+    };
+    let number = IntegerType::new(producer.rewriter.context(), 32).into();
+    let mut arithmetic = Arithmetic {
+        rewriter: producer.rewriter,
+        location,
+    };
+    let first = [
+        arithmetic.constant(number, 0),
+        arithmetic.constant(number, 1),
+    ];
+    producer.run(0, first)?;
+    producer.rewriter.set_to_end(block);
+    producer.rewriter.insert(WarpReturnOp::build(location));
+
+    consume(rewriter, division, &channels, warps)?;
+    Some(operation)
+}
+
+/// The code of the producer while it is put in.
+struct Producer<'r, 'd, 'c, 'a> {
+    rewriter: &'r mut Rewriter<'c, 'a>,
+    channels: Channels<'c, 'a>,
+    mapping: Mapping<'c, 'a>,
+    division: &'d Division<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
+    /// One of the loops with all in it, from a slot and a phase on; answers those after it.
+    fn run(&mut self, level: usize, state: [Value<'c, 'a>; 2]) -> Option<[Value<'c, 'a>; 2]> {
+        let of = self.division.nest[level];
+        let location = of.operation().loc();
+        let kept = &self.division.needs.carried[level];
+        let mut initial: Vec<Value> = kept
+            .iter()
+            .map(|&index| self.mapping.get(of.initial()[index]))
+            .collect();
+        initial.extend(state);
+        let attributes = of.operation().attrs();
+        let attributes: Vec<_> = attributes
+            .into_iter()
+            .filter(|(name, _)| *name == "unsignedCmp")
+            .collect();
+        let bounds = [of.lower(), of.upper(), of.step()].map(|bound| self.mapping.get(bound));
+        let own = For::build(self.rewriter, location, bounds, &initial, &attributes);
+        self.mapping.map(of.number(), own.number());
+        let arguments = own.carried();
+        for (&index, &argument) in kept.iter().zip(&arguments) {
+            self.mapping.map(of.carried()[index], argument);
+        }
+        let mut state = [arguments[kept.len()], arguments[kept.len() + 1]];
+        self.rewriter.set_to_end(own.body());
+        let inner = self.division.nest.get(level + 1).copied();
+        let mut open = vec![false; self.division.groups.len()];
+        for operation in of.operations() {
+            let copy = self
+                .division
+                .copies
+                .iter()
+                .position(|bulk| bulk.copy.operation() == operation);
+            if inner.is_some_and(|inner| inner.operation() == operation) {
+                state = self.run(level + 1, state)?;
+                self.rewriter.set_to_end(own.body());
+            } else if let Some(load) = copy {
+                self.copy(load, state, &mut open)?;
+            } else if self.division.needs.operations.contains(&operation) {
+                self.mapping.copy(self.rewriter, operation);
+            }
+        }
+        if inner.is_none() {
+            state = next(self.rewriter, location, state, self.division.slots);
+        }
+        let yielded = of.yielded();
+        let mut values: Vec<Value> = kept
+            .iter()
+            .map(|&index| self.mapping.get(yielded[index]))
+            .collect();
+        values.extend(state);
+        crate::loops::builder::yield_values(self.rewriter, location, &values);
+        let results = own.results();
+        for (&index, &result) in kept.iter().zip(&results) {
+            self.mapping.map(of.results()[index], result);
+        }
+        Some([results[kept.len()], results[kept.len() + 1]])
+    }
+
+    /// A copy; before the first one of its group it waits for the slot, and says how many bytes will come.
+    fn copy(
+        &mut self,
+        load: usize,
+        [index, phase]: [Value<'c, 'a>; 2],
+        open: &mut [bool],
+    ) -> Option<()> {
+        let bulk = self.division.copies[load];
+        let location = bulk.copy.operation().loc();
+        let groups = &self.division.groups;
+        let number = groups
+            .iter()
+            .position(|group| group.members.contains(&load))?;
+        let group = &groups[number];
+        let truth = IntegerType::new(self.rewriter.context(), 1).into();
+        let mut arithmetic = Arithmetic {
+            rewriter: self.rewriter,
+            location,
+        };
+        let always = arithmetic.constant(truth, 1);
+        if !std::mem::replace(&mut open[number], true) {
+            let empty = self.channels.empty[number];
+            let empty = slot(self.rewriter, location, &group.barrier, empty, index)?;
+            self.rewriter
+                .insert(WaitBarrierOp::build(location, empty, phase, None, &[]));
+            let full = self.channels.full[number];
+            let full = slot(self.rewriter, location, &group.barrier, full, index)?;
+            let expect = BarrierExpectOp::build(location, full, group.bytes, always);
+            self.rewriter.insert(expect);
+        }
+        let full = self.channels.full[number];
+        let full = slot(self.rewriter, location, &group.barrier, full, index)?;
+        let (of, ring) = (&self.division.loads[load].slot, self.channels.rings[load]);
+        let to = slot(self.rewriter, location, of, ring, index)?;
+        let coordinates = bulk.copy.coord();
+        let coordinates: Vec<Value> = coordinates
+            .into_iter()
+            .map(|value| self.mapping.get(value))
+            .collect();
+        self.rewriter.insert(AsyncTMACopyGlobalToLocalOp::build(
+            location,
+            self.mapping.get(bulk.copy.desc()),
+            &coordinates,
+            full,
+            to,
+            always,
+            bulk.copy.cache(),
+            bulk.copy.evict(),
+            bulk.copy.is_volatile(),
+        ));
+        Some(())
+    }
+}
+
+/// Has the loops read what the producer brings.
+fn consume<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    division: &Division<'c, 'a>,
+    channels: &Channels<'c, 'a>,
+    warps: u32,
+) -> Option<()> {
+    let slots = division.slots;
+    let root = *division.nest.first()?;
+    let location = root.operation().loc();
+    rewriter.set_before(root.operation());
+    let number: Type = IntegerType::new(rewriter.context(), 32).into();
+    let zero = Arithmetic { rewriter, location }.constant(number, 0);
+    let inner = *division.nest.last()?;
+    let inner = carried::add(rewriter, inner, &[zero; 2], |rewriter, _, arguments| {
+        next(rewriter, location, [arguments[0], arguments[1]], slots).to_vec()
+    });
+    let mut below = inner;
+    for &outer in division.nest.iter().rev().skip(1) {
+        let of_below = below.results();
+        let results = of_below[of_below.len() - 2..].to_vec();
+        let outer = carried::add(rewriter, outer, &[zero; 2], |_, _, _| results);
+        let arguments = outer.carried();
+        let mut initial = below.initial();
+        let own = initial.len() - 2;
+        initial[own..].copy_from_slice(&arguments[arguments.len() - 2..]);
+        below.set_initial(&initial);
+        below = outer;
+    }
+    below.operation().remove_attr(ASKS);
+    let of = inner;
+    let arguments = of.carried();
+    let (index, phase) = (
+        arguments[arguments.len() - 2],
+        arguments[arguments.len() - 1],
+    );
+
+    let give_back = |rewriter: &mut Rewriter<'c, 'a>,
+                     group: usize,
+                     index: Value<'c, 'a>,
+                     condition: Option<Value<'c, 'a>>| {
+        let of = &division.groups[group].barrier;
+        let barrier = slot(rewriter, location, of, channels.empty[group], index)?;
+        let arrive = ArriveBarrierOp::build(location, barrier, i64::from(warps), condition);
+        let arrive = rewriter.insert(arrive);
+        arrive.set_attr(ARRIVES_BY_WARP, attr::unit(arrive.ctx()));
+        Some(())
+    };
+    // The slot before one.
+    let before = |rewriter: &mut Rewriter<'c, 'a>, index: Value<'c, 'a>| {
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let one = arithmetic.constant(number, 1);
+        let last = arithmetic.constant(number, slots as i64 - 1);
+        let is_first = arithmetic.is_below(index, one, false);
+        let lower = arithmetic.subtract(index, one);
+        arithmetic.select(is_first, last, lower)
+    };
+    let late: Vec<usize> = (0..division.groups.len())
+        .filter(|&group| division.groups[group].last.is_none())
+        .collect();
+
+    // Waits, and slots given back where all have read.
+    for (number, group) in division.groups.iter().enumerate() {
+        rewriter.set_before(group.first);
+        let at = group.first.loc();
+        let full = slot(rewriter, at, &group.barrier, channels.full[number], index)?;
+        rewriter.insert(WaitBarrierOp::build(at, full, phase, None, &[]));
+        if let Some(last) = group.last {
+            rewriter.set_after(last);
+            give_back(rewriter, number, index, None)?;
+        }
+    }
+    // Behind the loop nothing is left running.
+    let behind = complete_behind(rewriter, of, &division.running)?;
+    if !late.is_empty() {
+        rewriter.set_after(behind.unwrap_or(of.operation()));
+        let results = of.results();
+        let last = before(rewriter, results[results.len() - 2]);
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let any = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
+        for &group in &late {
+            give_back(rewriter, group, last, Some(any))?;
+        }
+    }
+    // In it the product of the iteration before is waited for.
+    for (load, bulk) in division.loads.iter().zip(&division.copies) {
+        let buffer = buffer_of(load)?;
+        rewriter.set_before(buffer.operation());
+        let ring = channels.rings[division
+            .loads
+            .iter()
+            .position(|own| std::ptr::eq(own, load))?];
+        let view = slot(rewriter, buffer.operation().loc(), &load.slot, ring, index)?;
+        bulk.copy.operation().erase();
+        bulk.expect.operation().erase();
+        bulk.wait.operation().erase();
+        for operation in bulk.barrier {
+            operation.erase();
+        }
+        buffer.result().replace_all_uses(view);
+        buffer.operation().erase();
+    }
+    let wait = keep_running(rewriter, of, &division.running)?;
+    if let Some(wait) = wait.filter(|_| !late.is_empty()) {
+        rewriter.set_after(wait);
+        let last = before(rewriter, index);
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let any = arithmetic.is_below(of.lower(), of.number(), of.is_unsigned());
+        for &group in &late {
+            give_back(rewriter, group, last, Some(any))?;
+        }
+    }
+    Some(())
+}

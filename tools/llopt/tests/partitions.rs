@@ -1,0 +1,139 @@
+//! Loops that ask for partitions: a warp copies, the others multiply. The machine with its sanitizer against the
+//! reference interpreter; and what it says when one of the operations is missing by which they wait for one another.
+
+mod agreement;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use agreement::{LLOPT, agree, npy};
+
+/// Columns of the first factor: blocks of 64.
+const BLOCKS: usize = 7;
+
+type Files = [(&'static str, Vec<u8>); 3];
+
+/// The arguments for three tiles of so many rows.
+fn files(rows: usize) -> Files {
+    // Small whole numbers, whose products add exactly.
+    let digits = |shape: &[usize]| {
+        npy("<f2", shape, |i| {
+            [0u16, 0x3c00, 0x4000, 0xc000, 0x4200][i * 7 % 5]
+                .to_le_bytes()
+                .to_vec()
+        })
+    };
+    let ones = |_: usize| 1f32.to_le_bytes().to_vec();
+    [
+        ("x.npy", digits(&[3 * rows, 64 * BLOCKS])),
+        ("y.npy", digits(&[64 * BLOCKS, 64])),
+        ("o.npy", npy("<f4", &[3 * rows, 64], ones)),
+    ]
+}
+
+/// A folder with the kernel for tiles of so many rows, three of them, and its arguments.
+fn folder(rows: usize) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/divided_tiles.ttir");
+    let kernel = fs::read_to_string(kernel).expect("the kernel is there");
+    let write = |name: &str, contents: &[u8]| {
+        fs::write(folder.path().join(name), contents).expect("the file is written");
+    };
+    write(
+        "tiles.ttir",
+        kernel.replace("ROWS", &rows.to_string()).as_bytes(),
+    );
+    for (name, contents) in files(rows) {
+        write(name, &contents);
+    }
+    folder
+}
+
+/// Runs a kernel of the folder for so many tiles and blocks.
+fn run(folder: &Path, kernel: &str, tiles: usize, blocks: usize, more: &[&str]) -> Output {
+    let arguments = format!("desc:x.npy,desc:y.npy,desc:o.npy,{tiles},{blocks}");
+    Command::new(LLOPT)
+        .current_dir(folder)
+        .args(["run", kernel, "--target", "cuda:90", "--grid", "1"])
+        .args(["--args", &arguments, "--out-dir", "out"])
+        .args(more)
+        .output()
+        .expect("the command starts")
+}
+
+#[test]
+fn a_warp_copies_for_all_tiles() {
+    let folder = folder(64);
+    // No block, one, fewer than there are slots, as many, and other counts than multiples.
+    for (tiles, blocks) in [(1, 0), (1, 1), (3, 2), (2, 3), (3, 4), (3, 7)] {
+        let arguments = format!("desc:x.npy,desc:y.npy,desc:o.npy,{tiles},{blocks}");
+        let kernel = folder.path().join("tiles.ttir");
+        agree(&kernel, "cuda:90", "1", &arguments, &files(64));
+    }
+}
+
+#[test]
+fn two_groups_of_warps_read_what_one_warp_copies() {
+    let folder = folder(128);
+    for (tiles, blocks) in [(0, 3), (1, 0), (3, 2), (3, 7)] {
+        let result = |more: &[&str]| {
+            let done = run(folder.path(), "tiles.ttir", tiles, blocks, more);
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{tiles} {blocks}: {said}");
+            fs::read(folder.path().join("out/o.npy")).expect("a result")
+        };
+        let expected = result(&["--reference"]);
+        assert!(
+            result(&["--num-warps", "8"]) == expected,
+            "{tiles} {blocks}"
+        );
+    }
+}
+
+#[test]
+fn nothing_by_which_partitions_wait_is_needless() {
+    let folder = folder(64);
+    let done = Command::new(LLOPT)
+        .current_dir(folder.path())
+        .args(["compile", "tiles.ttir", "--target", "cuda:90"])
+        .args(["--emit", "ttgir", "-o", "tiles.ttgir"])
+        .output()
+        .expect("the command starts");
+    assert!(done.status.success());
+    let whole = fs::read_to_string(folder.path().join("tiles.ttgir")).expect("what it compiled");
+    assert!(
+        run(folder.path(), "tiles.ttgir", 3, 5, &[])
+            .status
+            .success()
+    );
+    let mut changed = 0;
+    for (number, line) in whole.lines().enumerate() {
+        let other = if [
+            "ttng.wait_barrier",
+            "ttng.arrive_barrier",
+            "ttng.barrier_expect",
+        ]
+        .iter()
+        .any(|name| line.contains(name))
+        {
+            String::new()
+        } else if line.contains("pendings = 1") {
+            line.replace("pendings = 1", "pendings = 2")
+        } else if line.contains("warp_group_dot_wait") {
+            line.replace("pendings = 0", "pendings = 1")
+        } else {
+            continue;
+        };
+        let lines = whole.lines().enumerate();
+        let lines: Vec<&str> = lines
+            .map(|(at, line)| if at == number { other.as_str() } else { line })
+            .collect();
+        fs::write(folder.path().join("less.ttgir"), lines.join("\n")).expect("it is written");
+        let done = run(folder.path(), "less.ttgir", 3, 5, &[]);
+        assert!(!done.status.success(), "nobody misses {line}");
+        changed += 1;
+    }
+    // Both sides wait, the consumers arrive in the loop and behind it, and wait for products in both places.
+    assert_eq!(changed, 7);
+}
