@@ -56,6 +56,7 @@ use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::types::{Pointer, TensorDesc, element_or_self};
 use llopt_dialects::tt::FuncOp;
+use llopt_dialects::ttng::{ReinterpretTensorDescOp, TensormapCreateOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk};
@@ -485,6 +486,13 @@ fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<'c, 'a>>>, 
     }
 }
 
+/// The address of the tensor that an object in memory describes, if it is written once.
+fn described<'c: 'a, 'a>(object: ReinterpretTensorDescOp<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let mut makers = object.raw_desc().users().filter_map(TensormapCreateOp::of);
+    let maker = makers.next()?;
+    makers.next().is_none().then(|| maker.global_address())
+}
+
 /// The parameter that an address was computed from, if it was computed from one.
 fn parameter<'c: 'a, 'a>(address: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
     let is_address = |value: &Value<'c, 'a>| {
@@ -502,6 +510,10 @@ fn parameter<'c: 'a, 'a>(address: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
             continue;
         }
         let operation = value.defining_op()?;
+        if let Some(object) = ReinterpretTensorDescOp::of(operation) {
+            value = described(object)?;
+            continue;
+        }
         let mut sources = operation.operand_values().filter(is_address);
         let source = sources.next()?;
         let is_computed = operation.is_memory_effect_free() && operation.region_refs().len() == 0;
