@@ -288,6 +288,8 @@ pub(crate) enum Real {
     F32Flush,
     /// `float` whose results that are no numbers are quiet NaNs with an empty payload, as AMD's units make them.
     F32Quiet,
+    /// Both: subnormals flushed to zero, and quiet NaNs with an empty payload.
+    F32FlushQuiet,
     /// `double`.
     F64,
 }
@@ -297,7 +299,7 @@ impl Real {
     pub(crate) const fn bits(self) -> u32 {
         match self {
             Real::F16 | Real::BF16 => 16,
-            Real::F32 | Real::F32Flush | Real::F32Quiet => 32,
+            Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => 32,
             Real::F64 => 64,
         }
     }
@@ -309,7 +311,7 @@ impl Real {
             Real::F16 => f64::from(half_to_f32(bits)),
             Real::BF16 => f64::from(bf16_to_f32(bits)),
             Real::F32 | Real::F32Quiet => f64::from(f32_of(bits)),
-            Real::F32Flush => f64::from(flush(f32_of(bits))),
+            Real::F32Flush | Real::F32FlushQuiet => f64::from(flush(f32_of(bits))),
             Real::F64 => f64::from_bits(bits),
         }
     }
@@ -321,9 +323,11 @@ impl Real {
             Real::F16 => F16.nearest(value),
             Real::BF16 => BF16.nearest(value),
             Real::F32 => of_f32(value as f32),
-            Real::F32Flush if is_tiny(value) => of_f32(0f32.copysign(value as f32)),
+            Real::F32Flush | Real::F32FlushQuiet if is_tiny(value) => {
+                of_f32(0f32.copysign(value as f32))
+            }
             Real::F32Flush => of_f32(value as f32),
-            Real::F32Quiet => of_quiet_f32(value as f32),
+            Real::F32Quiet | Real::F32FlushQuiet => of_quiet_f32(value as f32),
             Real::F64 => value.to_bits(),
         }
     }
@@ -414,6 +418,10 @@ macro_rules! arithmetic {
                 let ($a, $b) = (Real::F32Flush.decode(x), Real::F32Flush.decode(y));
                 Real::F32Flush.encode($odd)
             }),
+            Real::F32FlushQuiet => row2!(|x, y| {
+                let ($a, $b) = (Real::F32FlushQuiet.decode(x), Real::F32FlushQuiet.decode(y));
+                Real::F32FlushQuiet.encode($odd)
+            }),
             Real::F32Quiet => row2!(|x, y| {
                 let ($a, $b) = (f32_of(x), f32_of(y));
                 of_quiet_f32($e)
@@ -445,6 +453,10 @@ macro_rules! selection {
             Real::F32Flush => row2!(|x, y| {
                 let ($a, $b) = (Real::F32Flush.decode(x), Real::F32Flush.decode(y));
                 Real::F32Flush.encode($e)
+            }),
+            Real::F32FlushQuiet => row2!(|x, y| {
+                let ($a, $b) = (Real::F32FlushQuiet.decode(x), Real::F32FlushQuiet.decode(y));
+                Real::F32FlushQuiet.encode($e)
             }),
             Real::F32Quiet => row2!(|x, y| {
                 let ($a, $b) = (Real::F32Quiet.decode(x), Real::F32Quiet.decode(y));
@@ -514,6 +526,10 @@ pub(crate) fn real_fma(real: Real) -> Row3 {
             let [x, y, z] = [a, b, c].map(|bits| Real::F32Flush.decode(bits));
             Real::F32Flush.encode(fma_odd(x, y, z))
         }),
+        Real::F32FlushQuiet => row3!(|a, b, c| {
+            let [x, y, z] = [a, b, c].map(|bits| Real::F32FlushQuiet.decode(bits));
+            Real::F32FlushQuiet.encode(fma_odd(x, y, z))
+        }),
         Real::F32Quiet => {
             row3!(|a, b, c| of_quiet_f32(f32_of(a).mul_add(f32_of(b), f32_of(c))))
         }
@@ -542,7 +558,7 @@ pub(crate) fn real_compare(predicate: RealPredicate, real: Real) -> Row2 {
                     let ($a, $b) = (f32_of(x), f32_of(y));
                     u64::from($e)
                 }),
-                Real::F32Flush => row2!(|x, y| {
+                Real::F32Flush | Real::F32FlushQuiet => row2!(|x, y| {
                     let ($a, $b) = (flush(f32_of(x)), flush(f32_of(y)));
                     u64::from($e)
                 }),
@@ -645,6 +661,10 @@ pub(crate) fn real_function(function: RealFunction, real: Real) -> Row1 {
                     let $a = Real::F32Flush.decode(x);
                     Real::F32Flush.encode($e)
                 }),
+                Real::F32FlushQuiet => row1!(|x| {
+                    let $a = Real::F32FlushQuiet.decode(x);
+                    Real::F32FlushQuiet.encode($e)
+                }),
                 Real::F32Quiet => row1!(|x| {
                     let $a = Real::F32Quiet.decode(x);
                     Real::F32Quiet.encode($e)
@@ -693,9 +713,9 @@ pub(crate) fn real_convert(from: Real, to: Real) -> Row1 {
         ($($f:ident $t:ident),+) => {
             match (from, to) {
                 $((Real::$f, Real::$t) => row1!(|a| Real::$t.encode(Real::$f.decode(a))),)+
-                (Real::F32Flush | Real::F32Quiet, t) => real_convert(Real::F32, t),
-                (Real::F16, Real::F32Quiet) => row1!(|a| of_quiet_f32(half_to_f32(a))),
-                (f, Real::F32Flush | Real::F32Quiet) => real_convert(f, Real::F32),
+                (Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet, t) => real_convert(Real::F32, t),
+                (Real::F16, Real::F32Quiet | Real::F32FlushQuiet) => row1!(|a| of_quiet_f32(half_to_f32(a))),
+                (f, Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet) => real_convert(f, Real::F32),
                 (Real::F16, Real::F32) => row1!(|a| of_f32(half_to_f32(a))),
                 (Real::BF16, Real::F32) => row1!(|a| (a & 0xffff) << 16),
                 (Real::F32, Real::F16) => row1!(|a| f32_to_half(f32_of(a))),
@@ -719,7 +739,7 @@ pub(crate) fn int_to_real(signed: bool, real: Real) -> Row1 {
                 // 64-bit integers are not exact in f64, so they round to odd on the way to a narrower type.
                 Real::F16 => row1!(|$a| F16.nearest(odd_from($value))),
                 Real::BF16 => row1!(|$a| BF16.nearest(odd_from($value))),
-                Real::F32 | Real::F32Flush | Real::F32Quiet => row1!(|$a| of_f32(($value) as f32)),
+                Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => row1!(|$a| of_f32(($value) as f32)),
                 Real::F64 => row1!(|$a| (($value) as f64).to_bits()),
             }
         };
@@ -771,7 +791,7 @@ pub(crate) fn real_to_int(real: Real, signed: bool, rounding: Rounding) -> Row3 
         Real::F16 => by_rounding!(Real::F16),
         Real::BF16 => by_rounding!(Real::BF16),
         Real::F32 | Real::F32Quiet => by_rounding!(Real::F32),
-        Real::F32Flush => by_rounding!(Real::F32Flush),
+        Real::F32Flush | Real::F32FlushQuiet => by_rounding!(Real::F32Flush),
         Real::F64 => by_rounding!(Real::F64),
     }
 }

@@ -27,7 +27,9 @@ fn llvm_type(element: Element) -> Option<(String, usize)> {
         Element::Int(bits) => (format!("i{bits}"), bits.div_ceil(8) as usize),
         Element::Real(Real::F16) => ("half".into(), 2),
         Element::Real(Real::BF16) => ("bfloat".into(), 2),
-        Element::Real(Real::F32 | Real::F32Flush | Real::F32Quiet) => ("float".into(), 4),
+        Element::Real(Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet) => {
+            ("float".into(), 4)
+        }
         Element::Real(Real::F64) => ("double".into(), 8),
         Element::Small(_) => ("i8".into(), 1),
         Element::Pointer(_) => ("i64".into(), 8),

@@ -34,7 +34,7 @@ use super::value::{Element, Entry, Tensor};
 pub(super) fn epsilon(element: Element) -> f64 {
     let mantissa = match element {
         Element::Real(Real::F64) => 52,
-        Element::Real(Real::F32 | Real::F32Flush | Real::F32Quiet) => 23,
+        Element::Real(Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet) => 23,
         Element::Real(Real::F16) => 10,
         Element::Real(Real::BF16) => 7,
         Element::Small(format) => {
@@ -78,7 +78,7 @@ fn approximation(function: Function<'_>, element: Element, argument: f64) -> Opt
     use RealFunction as R;
     let single = matches!(
         element,
-        Element::Real(Real::F32 | Real::F32Flush | Real::F32Quiet)
+        Element::Real(Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet)
     );
     let short = matches!(element, Element::Real(Real::F16 | Real::BF16));
     Some(match function {

@@ -351,7 +351,7 @@ fn clean(bound: f64) -> f64 {
 fn largest_of(real: Real) -> f64 {
     match real {
         Real::F64 => f64::MAX,
-        Real::F32 | Real::F32Flush | Real::F32Quiet => f64::from(f32::MAX),
+        Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => f64::from(f32::MAX),
         Real::F16 => 65504.0,
         Real::BF16 => LARGEST_BF16,
     }
@@ -370,7 +370,9 @@ fn range_of(real: Real) -> [f64; 3] {
 fn smallest_of(real: Real) -> f64 {
     match real {
         Real::F64 => f64::MIN_POSITIVE,
-        Real::F32 | Real::F32Flush | Real::F32Quiet | Real::BF16 => f64::from(f32::MIN_POSITIVE),
+        Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet | Real::BF16 => {
+            f64::from(f32::MIN_POSITIVE)
+        }
         Real::F16 => 2f64.powi(-14),
     }
 }

@@ -302,10 +302,11 @@ impl<'m> Decoder<'m> {
         let flushes = function
             .function_attribute("denormal-fp-math-f32")
             .is_some_and(|mode| mode.starts_with("preserve-sign"));
-        let single = match self.target.vendor() {
-            _ if flushes => Real::F32Flush,
-            Vendor::Nvptx => Real::F32,
-            Vendor::Amdgpu => Real::F32Quiet,
+        let single = match (self.target.vendor(), flushes) {
+            (Vendor::Nvptx, false) => Real::F32,
+            (Vendor::Nvptx, true) => Real::F32Flush,
+            (Vendor::Amdgpu, false) => Real::F32Quiet,
+            (Vendor::Amdgpu, true) => Real::F32FlushQuiet,
         };
         let mut tables = std::mem::take(&mut self.tables);
         let mut emitter = Emitter::new(self.target, &mut tables, &function.name(), single);

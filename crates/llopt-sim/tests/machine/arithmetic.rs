@@ -192,6 +192,40 @@ fn flushing_subnormals_is_an_attribute() {
     }
 }
 
+/// What is no number has the bits of the target's units, whether or not they flush subnormals.
+#[test]
+fn flushing_units_make_the_vendors_nan() {
+    let body = "%f = bitcast i32 %x to float
+         %d = fsub float %f, %f
+         %m = fmul float %d, 2.0
+         %s = call float @llvm.fma.f32(float %m, float %m, float %f)
+         %y = bitcast float %s to i32";
+    for (target, nan) in [
+        ("cuda:90", 0x7fff_ffff),
+        ("hip:gfx942", 0x7fc0_0000),
+        ("hip:gfx1100", 0x7fc0_0000),
+    ] {
+        let kept = crate::harness::lanewise(target, body);
+        let flushed = kept.replace("{\nentry", "#0 {\nentry")
+            + "attributes #0 = { \"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\" }";
+        // Infinity less itself is no number; a subnormal is flushed only where the attribute says so.
+        for (ir, small) in [(kept, 5), (flushed, 0)] {
+            for (input, expected) in [(0x7f80_0000, nan), (0x7f80_0001, nan), (5, small)] {
+                let arguments = vec![
+                    llopt_sim::Argument::Buffer(crate::harness::words(&[input])),
+                    llopt_sim::Argument::Buffer(vec![0; 4]),
+                ];
+                let (arguments, _) = crate::harness::run(target, &ir, 1, arguments);
+                assert_eq!(
+                    crate::harness::numbers(&arguments[1]),
+                    [expected],
+                    "{target}, {input:#x}"
+                );
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 

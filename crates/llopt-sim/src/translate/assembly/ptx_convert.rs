@@ -72,7 +72,9 @@ fn narrow(from: Real, to: Format, mode: Rounding, saturate: bool) -> Option<Row1
                 Real::F16 => by_mode!(|a| Real::F16.decode(a), $format),
                 Real::BF16 => by_mode!(|a| Real::BF16.decode(a), $format),
                 Real::F32 | Real::F32Quiet => by_mode!(|a| Real::F32.decode(a), $format),
-                Real::F32Flush => by_mode!(|a| Real::F32Flush.decode(a), $format),
+                Real::F32Flush | Real::F32FlushQuiet => {
+                    by_mode!(|a| Real::F32Flush.decode(a), $format)
+                }
                 Real::F64 => by_mode!(f64::from_bits, $format),
             }
         };

@@ -234,14 +234,14 @@ fn real_bits(value: f64, real: Real) -> u64 {
         let (exponent, mantissa) = match real {
             Real::F16 => (0x1f, 10),
             Real::BF16 => (0xff, 7),
-            Real::F32 | Real::F32Flush | Real::F32Quiet => (0xff, 23),
+            Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => (0xff, 23),
             Real::F64 => return bits,
         };
         return sign << (real.bits() - 1) | exponent << mantissa | payload >> (52 - mantissa);
     }
     match real {
         // Constants are not flushed; operations are.
-        Real::F32Flush | Real::F32Quiet => Real::F32.encode(value),
+        Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => Real::F32.encode(value),
         _ => real.encode(value),
     }
 }

@@ -184,7 +184,7 @@ pub(super) fn translate(
         "pow" => {
             let f: Row2 = match real(e, call)? {
                 Real::F64 => row2!(|a, b| f64::from_bits(a).powf(f64::from_bits(b)).to_bits()),
-                Real::F32 | Real::F32Flush | Real::F32Quiet => {
+                Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
                     row2!(|a, b| Real::F32.encode(Real::F32.decode(a).powf(Real::F32.decode(b))))
                 }
                 other => return Err(Unknown::new(format!("@{} on {other:?}", call.name))),
@@ -414,7 +414,7 @@ pub(super) fn is_of_class(real: Real) -> Row2 {
     match real {
         Real::F16 => row2!(|a, t| u64::from(classify::<5, 10>(a) & t != 0)),
         Real::BF16 => row2!(|a, t| u64::from(classify::<8, 7>(a) & t != 0)),
-        Real::F32 | Real::F32Flush | Real::F32Quiet => {
+        Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
             row2!(|a, t| u64::from(classify::<8, 23>(a) & t != 0))
         }
         Real::F64 => row2!(|a, t| u64::from(classify::<11, 52>(a) & t != 0)),
@@ -483,6 +483,12 @@ pub(super) fn ldexp(real: Real) -> Row2 {
             Real::F32.decode(a),
             (n as i64).clamp(-600, 600)
         ))),
+        Real::F32FlushQuiet => {
+            row2!(|a, n| Real::F32FlushQuiet.encode(scale_by_power(
+                Real::F32FlushQuiet.decode(a),
+                (n as i64).clamp(-600, 600)
+            )))
+        }
         Real::F32Flush => {
             row2!(|a, n| Real::F32Flush.encode(scale_by_power(
                 Real::F32Flush.decode(a),
@@ -524,7 +530,7 @@ pub(super) fn split_rows(real: Real) -> (Row1, Row1) {
             row1!(|a| Real::BF16.encode(split(Real::BF16.decode(a)).0)),
             row1!(|a| split(Real::BF16.decode(a)).1 as u64),
         ),
-        Real::F32 | Real::F32Flush | Real::F32Quiet => (
+        Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => (
             row1!(|a| Real::F32.encode(split(Real::F32.decode(a)).0)),
             row1!(|a| split(Real::F32.decode(a)).1 as u64),
         ),

@@ -114,7 +114,7 @@ pub(crate) fn clamp_to_unit(e: &mut Emitter<'_>, real: Real, a: Slot) -> Slot {
     let f: Row1 = match real {
         Real::F16 => row1!(|a| Real::F16.encode(unit(Real::F16.decode(a)))),
         Real::BF16 => row1!(|a| Real::BF16.encode(unit(Real::BF16.decode(a)))),
-        Real::F32 | Real::F32Flush | Real::F32Quiet => {
+        Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
             row1!(|a| of_f32(unit(f64::from(f32_of(a))) as f32))
         }
         Real::F64 => row1!(|a| unit(f64::from_bits(a)).to_bits()),
@@ -135,7 +135,7 @@ pub(crate) fn rectify(e: &mut Emitter<'_>, real: Real, a: Slot) -> Slot {
         } else {
             a
         }),
-        Real::F32 | Real::F32Flush | Real::F32Quiet => {
+        Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
             row1!(|a| if f32_of(a) <= 0.0 { 0 } else { a })
         }
         Real::F64 => row1!(|a| if f64::from_bits(a) <= 0.0 { 0 } else { a }),
@@ -219,19 +219,23 @@ impl Function<'_> {
             "div" => RealOp::Div,
             "fmin" | "min" if self.xorsign => {
                 return Some(match self.real {
-                    Real::F32 | Real::F32Flush | Real::F32Quiet => row2!(|a, b| {
-                        let sign = (a ^ b) & 0x8000_0000;
-                        signed_magnitude(f32_of(a).abs().min(f32_of(b).abs()), sign)
-                    }),
+                    Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
+                        row2!(|a, b| {
+                            let sign = (a ^ b) & 0x8000_0000;
+                            signed_magnitude(f32_of(a).abs().min(f32_of(b).abs()), sign)
+                        })
+                    }
                     _ => return None,
                 });
             }
             "fmax" | "max" if self.xorsign => {
                 return Some(match self.real {
-                    Real::F32 | Real::F32Flush | Real::F32Quiet => row2!(|a, b| {
-                        let sign = (a ^ b) & 0x8000_0000;
-                        signed_magnitude(f32_of(a).abs().max(f32_of(b).abs()), sign)
-                    }),
+                    Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
+                        row2!(|a, b| {
+                            let sign = (a ^ b) & 0x8000_0000;
+                            signed_magnitude(f32_of(a).abs().max(f32_of(b).abs()), sign)
+                        })
+                    }
                     _ => return None,
                 });
             }
@@ -255,7 +259,7 @@ impl Function<'_> {
         let arithmetic = matches!(op, RealOp::Add | RealOp::Sub | RealOp::Mul | RealOp::Div);
         if arithmetic && self.mode != Rounding::NearestEven {
             return match self.real {
-                Real::F32 | Real::F32Flush | Real::F32Quiet => {
+                Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
                     directed::binary(op, self.mode, self.ftz)
                 }
                 _ => None,
@@ -272,7 +276,9 @@ impl Function<'_> {
             return Some(row::real_fma(self.real));
         }
         match self.real {
-            Real::F32 | Real::F32Flush | Real::F32Quiet => directed::fma(self.mode, self.ftz),
+            Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => {
+                directed::fma(self.mode, self.ftz)
+            }
             _ => None,
         }
     }
