@@ -26,7 +26,7 @@
 //! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
 //!
 //! Where the program asks for partitions (`tt.warp_specialize` on the loop or on one around it) and its factors are
-//! copied as whole blocks, a warp of its own issues the copies ([`partitions`]).
+//! copied as whole blocks, a warp of its own issues the copies (`partitions`).
 //!
 //! # What is left alone
 //!

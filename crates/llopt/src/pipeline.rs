@@ -94,8 +94,8 @@ impl Property {
             Self::Structured => "loops and conditions may be ops of `scf`",
             Self::Inlined => "a function is called only if it must not be inlined",
             Self::PointersForMadeDescriptors => {
-                "an access through a descriptor that the kernel makes is an access through pointers, \
-                 wherever the op that makes the descriptor is known"
+                "an access through a descriptor that the kernel makes is one through pointers, wherever the op \
+                 that makes it is known, or the descriptor is an object in memory"
             }
             Self::Layouts => "every tensor type has a layout, and the module says for which warps",
             Self::FitsOptions => "warps, blocks and vendor are those of the options",
