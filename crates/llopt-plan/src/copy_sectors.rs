@@ -17,7 +17,7 @@
 //! A layout of shared memory is a basis of the tensor, offset bit 0 first: the bits of a copy, the bits within a line,
 //! and the *segments*, one for each bit of the line's number. Which accesses conflict depends on the span of the
 //! segments alone (see `llopt_layout::plan`), so any complement of it may become what lies in a line, as long
-//! as the bits of a copy stay what they are. [`with_lines`] takes as many neighbours in global memory as are in none.
+//! as the bits of a copy stay what they are. [`Copies::with_lines`] takes as many neighbours in global memory as are in none.
 
 use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LinearLayout};
