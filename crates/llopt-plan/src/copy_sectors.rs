@@ -105,6 +105,55 @@ impl Copies<'_> {
         self.lined(memory).unwrap_or_else(|| memory.clone())
     }
 
+    /// The same tensor as it would be stored line by line: each thread has what one copy moves, the lanes beside each other
+    /// what comes next in global memory. A layout of memory without conflicts for these stores leaves neighbours
+    /// together, since none of them is in a segment.
+    #[must_use]
+    pub fn in_lines(&self) -> Option<LinearLayout> {
+        let (low, further) = self.run()?;
+        let tensor = self.tensor;
+        let chunk = low..further.start;
+        let all: u32 = (0..tensor.shape.len())
+            .map(|dim| tensor.bits_of_dim(dim).1)
+            .sum();
+        let others = (0..all).filter(|bit| !chunk.contains(bit) && !further.contains(bit));
+        let mut threads: Vec<u32> = further.clone().chain(others).collect();
+        let lanes = tensor.layout().in_dim_size_log2(Dim::LANE) as usize;
+        let warps = tensor.layout().in_dim_size_log2(Dim::WARP) as usize;
+        let rest = threads.split_off((lanes + warps).min(threads.len()));
+        let of_warps = threads.split_off(lanes.min(threads.len()));
+        let places = |bits: &mut dyn Iterator<Item = u32>| -> Vec<Vec<u32>> {
+            bits.map(|bit| {
+                let dims = 0..tensor.shape.len();
+                dims.map(|dim| {
+                    let (low, count) = tensor.bits_of_dim(dim);
+                    match (low..low + count).contains(&bit) {
+                        true => 1 << (bit - low),
+                        false => 0,
+                    }
+                })
+                .collect()
+            })
+            .collect()
+        };
+        let bases = [
+            (Dim::REGISTER, places(&mut chunk.chain(rest))),
+            (Dim::LANE, places(&mut threads.into_iter())),
+            (Dim::WARP, places(&mut of_warps.into_iter())),
+            (Dim::BLOCK, Vec::new()),
+        ];
+        let bases: Vec<(Dim, &[Vec<u32>])> = bases
+            .iter()
+            .map(|(dim, bases)| (*dim, &bases[..]))
+            .collect();
+        let extents = tensor.shape.iter().enumerate();
+        let outs: Vec<(Dim, u32)> = extents
+            .map(|(dim, extent)| (Dim::tensor(dim), *extent))
+            .collect();
+        let layout = LinearLayout::from_bases(&bases, &outs).ok()?;
+        layout.transpose_outs(tensor.layout().out_dims()).ok()
+    }
+
     fn lined(&self, memory: &LinearLayout) -> Option<LinearLayout> {
         let (_, further) = self.run()?;
         let order: Vec<Dim> = memory.out_dims().to_vec();
@@ -280,5 +329,27 @@ mod tests {
         );
         assert_eq!(bases(&memory, 6, 13), bases(&lined, 6, 13), "the segments");
         assert!(lined.is_invertible());
+    }
+
+    #[test]
+    fn in_lines_the_lanes_of_a_warp_hold_what_comes_next_in_global_memory() {
+        let tensor = by_columns();
+        let groups = choose_groups(&tensor, 8, &|dim| if dim == 0 { 64 } else { 1 });
+        let copies = Copies {
+            tensor: &tensor,
+            groups: &groups,
+            line: 128,
+        };
+        let layout = copies.in_lines().unwrap();
+        let rows = |dim: Dim, count: u32| -> Vec<u32> {
+            let bits = 0..count;
+            bits.map(|bit| layout.basis_entry(dim, bit, Dim::tensor(0)))
+                .collect()
+        };
+        assert_eq!(rows(Dim::REGISTER, 3), [1, 2, 4]);
+        assert_eq!(rows(Dim::LANE, 3), [8, 16, 32]);
+        // The same elements, once each.
+        assert!(layout.is_invertible());
+        assert_eq!(layout.out_dims(), tensor.layout().out_dims());
     }
 }

@@ -28,6 +28,7 @@ mod pins;
 mod products;
 mod recompute;
 mod relation;
+mod transposing;
 mod write;
 
 pub use account::{Account, Place, Remaining};

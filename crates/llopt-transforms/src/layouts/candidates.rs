@@ -20,7 +20,6 @@ use super::catalog::LayoutId;
 use super::coalesced::GlobalAccess;
 use super::engine::Engine;
 use super::graph::{Factor, Node, NodeKind};
-use super::products::Product;
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
 
@@ -28,12 +27,6 @@ use crate::axis::address;
 const MOST_LABELS: usize = 12;
 /// Bytes to which the rows of buffers in shared memory are aligned.
 const ROW_ALIGNMENT: u64 = 16;
-
-/// Bytes that are moved together in shared memory.
-const GROUP: u32 = 16;
-/// Elements of the other dimension for each thread where a factor's dimensions are exchanged: a word of bytes, or
-/// four words.
-const ACROSS: u64 = 4;
 
 /// Whether an op moves a tensor between registers and a buffer in shared memory.
 fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
@@ -210,8 +203,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 proposals.push((rank, factor.node, self.catalog.layout(encoding, shape)));
             }
             if let Some(&producer) = producers.get(&factor.node) {
-                let layout = self.squares(factor, &product);
-                proposals.extend(layout.map(|layout| (1, producer, layout)));
+                let layouts = self.transposing(factor, producer, &product);
+                proposals.extend(layouts.into_iter().map(|layout| (1, producer, layout)));
             }
         }
         let described: Vec<GlobalAccess> = accesses
@@ -301,39 +294,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         Some(self.catalog.layout(Encoding::Blocked(encoding), node.shape))
     }
 
-    /// The layout from which a factor goes to memory with k contiguous if its loads have the other dimension
-    /// contiguous: each thread holds a group of bytes along k for each of several elements along the other.
-    /// `None` where the product transposes on its way.
-    fn squares(&self, factor: &Factor, product: &Product) -> Option<LayoutId> {
-        let node = &self.graph.nodes[factor.node];
-        let bytes = element_bits(node.tensor) / 8;
-        let shape = transfer::extents(&self.catalog.extents(node.shape));
-        let elements: u64 = shape.iter().product();
-        let threads = self.grid.num_warps * self.grid.threads_per_warp;
-        let most = (elements / u64::from(threads)).max(1);
-        if product.in_memory(factor.operand).is_empty() || bytes == 2 || shape.len() != 2 {
-            return None;
-        }
-        let (outer, depth) = (factor.operand, 1 - factor.operand);
-        let down = u64::from(GROUP / bytes).min(shape[depth]).min(most);
-        let across = ACROSS.min(shape[outer]).min((most / down).max(1));
-        let mut size_per_thread = [1, 1];
-        size_per_thread[depth] = down as u32;
-        size_per_thread[outer] = across as u32;
-        let encoding = Blocked::spread(
-            &shape,
-            &size_per_thread,
-            &[outer as u32, depth as u32],
-            self.grid.num_warps,
-            self.grid.threads_per_warp,
-            self.default_blocked(&shape).cga_layout,
-        );
-        Some(
-            self.catalog
-                .layout(Encoding::Blocked(encoding.ok()?), node.shape),
-        )
-    }
-
     /// The layout that every node can have.
     fn default_layout(&self, node: &Node<'c, 'a>) -> LayoutId {
         let shape = self.catalog.extents(node.shape);
@@ -349,7 +309,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// One element for each thread, rows first.
-    fn default_blocked(&self, shape: &[u64]) -> Blocked {
+    pub(super) fn default_blocked(&self, shape: &[u64]) -> Blocked {
         let order: Vec<u32> = (0..shape.len() as u32).rev().collect();
         let ones = vec![1; shape.len()];
         Blocked::spread_over_cluster(

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
-use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
+use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::ScanOp;
 use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use llopt_plan::element::Element;
 use llopt_plan::global_access::{self, AccessKind, Addresses};
 use llopt_plan::types;
@@ -207,7 +207,41 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let takes = self.graph.nodes[factor.node].pinned == Some(label)
             || self.catalog.are_equal(wanted, label)
                 && dot.takes_registers(factor.operand, &encoding);
-        takes.then_some(0.0)
+        let waited = match self.may_run_on(factor, *operation) {
+            true => {
+                dot.cost_of_waiting(&encoding, &self.catalog.linear(self.catalog.map(product)?))
+            }
+            false => 0.0,
+        };
+        takes.then_some(waited)
+    }
+
+    /// Whether a product may run on into the next iteration as far as this factor goes, if it is in memory: the
+    /// loop loads it, and the product only adds to a sum. Registers are needed again at once.
+    fn may_run_on(&self, factor: &Factor, product: OperationRef<'c, 'a>) -> bool {
+        let block = product.parent_block();
+        let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
+        let is_sum = product.result_value(0).is_some_and(|sum| {
+            let mut users = sum.users();
+            let is_handed_on =
+                |user: OperationRef<'c, 'a>| Control::of(user) == Control::Yield && is_here(user);
+            users.next().is_some_and(is_handed_on) && users.next().is_none()
+        });
+        let adds = product
+            .operand_value(2)
+            .is_some_and(|sum| sum.defining_op().is_none() && sum.parent_block() == block);
+        let mut maker = product
+            .operand_value(factor.operand)
+            .and_then(|value| value.defining_op());
+        while let Some(operation) = maker.filter(|operation| buffer::renames(*operation)) {
+            maker = operation
+                .operand_value(0)
+                .and_then(|value| value.defining_op());
+        }
+        let is_loaded = maker.is_some_and(|operation| {
+            OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
+        });
+        is_sum && adds && is_loaded
     }
 
     /// The layout of what a node defines, of this shape.
@@ -265,7 +299,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// What an access costs a warp.
-    fn access_cost(&self, access: &Access, layout: &LinearLayout) -> f32 {
+    pub(super) fn access_cost(&self, access: &Access, layout: &LinearLayout) -> f32 {
         let Some(tensor) = tensor_type(access.element, &access.shape, layout) else {
             return f32::INFINITY;
         };

@@ -96,6 +96,15 @@ pub fn unit_layout(
     product.by_units.into_iter().map(|(way, _)| way).next()
 }
 
+/// Whether elements beside each other in a buffer of a factor have neighbouring k.
+fn k_is_contiguous(buffer: &Encoding, operand: usize, shape: &[u64]) -> bool {
+    let memory = buffer.linear_layout(shape);
+    memory.is_ok_and(|memory| {
+        memory.in_dim_size_log2(Dim::OFFSET) > 0
+            && memory.basis_entry(Dim::OFFSET, 0, Dim::tensor(1 - operand)) != 0
+    })
+}
+
 fn operand_of(row: &MatrixInstruction, operand: usize) -> &Operand {
     match operand {
         0 => &row.a,
@@ -316,6 +325,29 @@ impl Product {
         buffers
     }
 
+    /// The buffer with k contiguous that a factor may be read from, if no instruction transposes it on its way: none reads it
+    /// where the other dimension is contiguous.
+    pub(super) fn transposed_before(&self, operand: usize) -> Option<Encoding> {
+        let &[rows, columns] = &self.shape[..] else {
+            return None;
+        };
+        let shape = [[rows, self.depth], [self.depth, columns]][operand];
+        let is_read = |buffer: &Encoding| {
+            let memory = buffer.linear_layout(&shape).ok();
+            let read = |(way, _): &(Encoding, _)| {
+                let result = way.linear_layout(&self.shape).ok()?;
+                self.cost_of_memory(operand, (way, &result), memory.as_ref()?)
+            };
+            self.by_units.iter().any(|way| read(way).is_some())
+        };
+        let (along, across): (Vec<_>, Vec<_>) = self
+            .in_memory(operand)
+            .into_iter()
+            .partition(|buffer| k_is_contiguous(buffer, operand, &shape));
+        let is_needed = !across.iter().any(is_read);
+        along.into_iter().find(is_read).filter(|_| is_needed)
+    }
+
     /// How the blocks of a cluster may share a factor.
     pub(super) fn shares_of_factor(&self, operand: usize) -> Vec<CgaLayout> {
         let mut shares: Vec<CgaLayout> = Vec::new();
@@ -506,6 +538,15 @@ impl Product {
         self.instruction(encoding).map_or(f32::INFINITY, |row| {
             self.executions(row, layout) * self.busy(row, false) / UNITS
         })
+    }
+
+    /// What it costs a warp that a product of groups of warps is complete before the next iteration, where it could run on
+    /// beside the work of threads, which takes longer: its own time.
+    pub(super) fn cost_of_waiting(&self, encoding: &Encoding, layout: &LinearLayout) -> f32 {
+        match self.instruction(encoding) {
+            Some(row) if row.warps > 1 => self.cost(encoding, layout, 0.0),
+            _ => 0.0,
+        }
     }
 
     /// Whether there is a way to compute the product with this layout of the result.

@@ -71,25 +71,34 @@ pub(super) fn between<'c>(
         let vectors = (0..widest).map(|bit| stored.element_in(group[1 << bit]) ^ first);
         Some(vectors.collect::<Chunk>())
     });
-    let as_copied = chunk.map(|chunk| kinds.map(|load| (&loaded, load, chunk)));
-    let ways = as_loaded.into_iter().chain(as_copied.into_iter().flatten());
-    for (to, load, store_chunk) in ways.chain([(&stored, vector, free)]) {
+    let copies = copied.map(|groups| Copies {
+        tensor: &stored,
+        groups,
+        line: ROW,
+    });
+    let own = stored.layout();
+    let by_line = copies.and_then(|copies| copies.in_lines());
+    let as_copied = [Some(own), by_line.as_ref()].into_iter().flatten();
+    let as_copied = chunk.into_iter().flat_map(|chunk| {
+        let from = as_copied.clone();
+        from.flat_map(move |from| kinds.map(|load| (from, load, chunk)))
+    });
+    let as_copied = as_copied.map(|(from, load, chunk)| (from, &loaded, load, chunk));
+    let as_loaded = as_loaded.map(|(to, load, chunk)| (own, to, load, chunk));
+    let as_it_comes = [(own, &stored, vector, free)];
+    for (from, to, load, store_chunk) in as_loaded.into_iter().chain(as_copied).chain(as_it_comes) {
         let request = SwizzleRequest {
             store: vector,
             load,
             store_chunk,
         };
         let machine = plans.target().machine();
-        let plan = synthesize(stored.layout(), to.layout(), bits, &machine, request);
+        let plan = synthesize(from, to.layout(), bits, &machine, request);
         let plan = plan.ok().filter(|plan| plan.rounds.is_empty());
-        plans_of_memory.extend(plan.and_then(|plan| plan.memory.transpose_outs(&outs).ok()));
+        let memory = plan.and_then(|plan| plan.memory.transpose_outs(&outs).ok());
+        plans_of_memory.extend(memory.filter(|memory| !plans_of_memory.contains(memory)));
     }
     // What conflicts does not depend on what lies in a line, but how often copies ask for a sector does.
-    let copies = copied.map(|groups| Copies {
-        tensor: &stored,
-        groups,
-        line: ROW,
-    });
     let lined: Vec<LinearLayout> = copies
         .iter()
         .flat_map(|copies| {

@@ -1,0 +1,138 @@
+//! The layouts in which a thread can transpose a factor on its way from global to shared memory.
+//!
+//! Some instructions read a factor in shared memory only where k is contiguous, and in global memory it may be the other
+//! dimension that is. A thread that loads vectors along that dimension, several of them one below the other along k,
+//! has a rectangle whose elements it can exchange among its registers and store as vectors along k.
+//!
+//! ```text
+//!            other dimension                          k
+//!      ┌ v v v v ┐  a vector of a load       ┌ v w x y ┐  a vector of a store
+//!    k │ w w w w │                        →  │ v w x y │
+//!      │ x x x x │                           │ v w x y │
+//!      └ y y y y ┘                           └ v w x y ┘
+//! ```
+//!
+//! Three things pull in different directions. Wide loads are few, tall rectangles make wide stores, and a thread has
+//! only so many elements. Lanes beside each other along the other dimension fill the lines of global memory; but they
+//! store to the same banks, since rows of the buffer that are a rectangle apart are swizzled alike: lanes below each other
+//! along k fill all banks. So all rectangles and ways to place lanes are priced, the load as
+//! well as the store, and the cheapest are proposed.
+
+use llopt_dialects::layout::encoding::{Blocked, Encoding};
+use llopt_dialects::layout::transfer;
+use llopt_plan::types;
+
+use super::catalog::LayoutId;
+use super::engine::{Access, Engine};
+use super::graph::{Factor, NodeKind};
+use super::products::Product;
+use super::relation::{Relation, element_bits};
+
+/// Bytes that are moved together, in shared memory and in global memory.
+const GROUP: u64 = 16;
+/// How many are proposed. What else shares the layout may like the second one better.
+const PROPOSED: usize = 2;
+
+impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// The layouts of what defines a factor, `producer`, from which it goes to memory with k contiguous for the least,
+    /// the best first. None where k is contiguous from the beginning, or the product transposes on its way.
+    pub(super) fn transposing(
+        &self,
+        factor: &Factor,
+        producer: usize,
+        product: &Product,
+    ) -> Vec<LayoutId> {
+        let node = &self.graph.nodes[factor.node];
+        let shape = transfer::extents(&self.catalog.extents(node.shape));
+        let Some(element) = types::element(node.tensor.element()) else {
+            return Vec::new();
+        };
+        let (outer, depth) = (factor.operand, 1 - factor.operand);
+        let Some(memory) = product.transposed_before(factor.operand) else {
+            return Vec::new();
+        };
+        let memory = self.catalog.layout(memory, node.shape);
+        let (Some(memory), true) = (self.catalog.map(memory), shape.len() == 2) else {
+            return Vec::new();
+        };
+        let access = self.loaded_by(producer);
+        let fastest = access.as_ref().map(|access| access.described().order());
+        if fastest.is_some_and(|order| order.first() == Some(&(depth as u32))) {
+            return Vec::new();
+        }
+        let bytes = u64::from(element_bits(node.tensor) / 8).max(1);
+        let threads = self.grid.num_warps * self.grid.threads_per_warp;
+        let elements: u64 = shape.iter().product();
+        let most = (elements / u64::from(threads)).max(1);
+        let group = (GROUP / bytes).max(1);
+        let mut priced: Vec<(f32, LayoutId)> = Vec::new();
+        for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
+            let down = down.min(shape[depth]).min(most);
+            let across = group.min(shape[outer]).min((most / down).max(1));
+            for bit in 0..=self.grid.threads_per_warp.ilog2() {
+                let below = 1u64 << bit;
+                let beside = u64::from(self.grid.threads_per_warp) / below;
+                if below * down > shape[depth] || beside * across > shape[outer] {
+                    continue;
+                }
+                let place = |of_depth: u64, of_outer: u64| {
+                    let mut both = vec![0; 2];
+                    (both[depth], both[outer]) = (of_depth as u32, of_outer as u32);
+                    both
+                };
+                let warps = u64::from(self.grid.num_warps);
+                let along = (shape[outer] / (beside * across)).clamp(1, warps);
+                let blocked = Blocked {
+                    size_per_thread: place(down, across),
+                    threads_per_warp: place(below, beside),
+                    warps_per_cta: place(warps / along, along),
+                    order: vec![depth as u32, outer as u32],
+                    cga_layout: self.default_blocked(&shape).cga_layout,
+                };
+                let layout = self.catalog.layout(Encoding::Blocked(blocked), node.shape);
+                let Some(map) = self.catalog.map(layout) else {
+                    continue;
+                };
+                let load = access.as_ref().map_or(0.0, |access| {
+                    self.access_cost(access, &self.catalog.linear(map))
+                });
+                let store = self
+                    .costs
+                    .store(self.catalog, [map, memory], (element, &shape));
+                let cost = load + store;
+                if cost.is_finite() && priced.iter().all(|(_, known)| *known != layout) {
+                    priced.push((cost, layout));
+                }
+            }
+        }
+        priced.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let best = priced.into_iter().take(PROPOSED);
+        best.map(|(_, layout)| layout).collect()
+    }
+
+    /// The load that a tensor comes from, element by element.
+    fn loaded_by(&self, node: usize) -> Option<Access> {
+        let shape = self.graph.nodes[node].shape;
+        let mut seen = vec![node];
+        let mut next = 0;
+        while let Some(&at) = seen.get(next) {
+            next += 1;
+            let NodeKind::Op(operation, ref relation, _) = self.graph.nodes[at].kind else {
+                continue;
+            };
+            if let Some(access) = self.access(operation) {
+                return Some(access);
+            }
+            if !matches!(relation, Relation::Same) {
+                continue;
+            }
+            for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
+                let producer = used.producer;
+                if self.graph.nodes[producer].shape == shape && !seen.contains(&producer) {
+                    seen.push(producer);
+                }
+            }
+        }
+        None
+    }
+}
