@@ -10,7 +10,7 @@ use llopt_dialects::tt::{LoadOp, StoreOp};
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_transforms::loops::induction::Numbers;
-use llopt_transforms::loops::pipeline::Staged;
+use llopt_transforms::loops::pipeline::{End, Staged};
 use llopt_transforms::loops::view::For;
 use llopt_transforms::loops::{carried, motion, peel, pipeline, rotate, unroll};
 use melior::Context;
@@ -477,13 +477,13 @@ fn stages<'c: 'a, 'a>(of: For<'c, 'a>, random: &mut Random, count: usize) -> Vec
 
 #[test]
 fn iterations_overlap() {
-    for count in 1..5 {
+    for (count, end) in (1..5).flat_map(|count| [(count, End::Guarded), (count, End::Peeled)]) {
         let random = std::cell::RefCell::new(Random(count as u64));
         check(PROGRAMS / 2, |rewriter, of| {
             let mut random = random.borrow_mut();
             for _ in 0..8 {
                 let order = stages(of, &mut random, count);
-                if pipeline::pipeline(rewriter, of, &order, count, mask).is_ok() {
+                if pipeline::pipeline(rewriter, of, &order, count, end, mask).is_ok() {
                     return 1;
                 }
             }
@@ -501,7 +501,12 @@ fn the_last_numbers_of_a_type_overlap_too() {
         (5, 5, 2_147_483_647),
         (-2_147_483_648, 1_073_741_824, 1_073_741_824),
     ] {
-        for bounds in ["constants", "values"] {
+        for (bounds, end) in [
+            ("constants", End::Guarded),
+            ("values", End::Guarded),
+            ("constants", End::Peeled),
+            ("values", End::Peeled),
+        ] {
             let head = match bounds {
                 "constants" => format!(
                     "%l = arith.constant {lower} : i32\n%u = arith.constant {upper} : i32\n%s = arith.constant {step} : i32\n"
@@ -531,7 +536,7 @@ fn the_last_numbers_of_a_type_overlap_too() {
                         stage: 0,
                     })
                     .collect();
-                assert!(pipeline::pipeline(&mut rewriter, of, &order, 4, mask).is_ok());
+                assert!(pipeline::pipeline(&mut rewriter, of, &order, 4, end, mask).is_ok());
             }
             assert!(module.as_operation().verify());
             let overlapping = module.as_operation().to_string();

@@ -48,33 +48,13 @@ pub fn first<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bo
 /// Takes the last iteration out of a loop and puts it behind it; in a branch, unless it is known that there is one.
 /// Whether anything was done: not where no iteration runs.
 pub fn last<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bool {
-    let numbers = Numbers::of(of);
-    let last = numbers.map(Numbers::last);
-    if last == Some(None) {
+    if Numbers::of(of).is_some_and(|numbers| numbers.count() == 0) {
         return false;
     }
     let location = of.operation().loc();
     rewriter.set_before(of.operation());
     let mut arithmetic = Arithmetic { rewriter, location };
-    let r#type = of.lower().r#type();
-    let (number, condition) = match last.flatten() {
-        Some(last) => (arithmetic.constant(r#type, last), None),
-        None => {
-            let condition = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
-            // Of numbers without a sign the distance never overflows.
-            let one = arithmetic.constant(r#type, 1);
-            let distance = arithmetic.subtract(of.upper(), of.lower());
-            let distance = arithmetic.subtract(distance, one);
-            let steps = arithmetic.divide(distance, of.step());
-            let distance = arithmetic.multiply(steps, of.step());
-            let last = arithmetic.add(of.lower(), distance);
-            // No number is below the lower bound.
-            (
-                arithmetic.select(condition, last, of.lower()),
-                Some(condition),
-            )
-        }
-    };
+    let (number, condition) = last_number(&mut arithmetic, of);
     of.set_bound(1, number);
 
     let results = of.results();
@@ -103,4 +83,29 @@ pub fn last<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> boo
         }
     }
     true
+}
+
+/// The last number of a loop, and the condition that there is one, unless it is known to hold; otherwise the number is
+/// the lower bound.
+///
+/// Requires: if the numbers are known, there is one.
+pub(super) fn last_number<'c: 'a, 'a>(
+    arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+    of: For<'c, 'a>,
+) -> (Value<'c, 'a>, Option<Value<'c, 'a>>) {
+    let r#type = of.lower().r#type();
+    if let Some(last) = Numbers::of(of).and_then(Numbers::last) {
+        return (arithmetic.constant(r#type, last), None);
+    }
+    let condition = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
+    // Of numbers without a sign the distance never overflows.
+    let one = arithmetic.constant(r#type, 1);
+    let distance = arithmetic.subtract(of.upper(), of.lower());
+    let distance = arithmetic.subtract(distance, one);
+    let steps = arithmetic.divide(distance, of.step());
+    let distance = arithmetic.multiply(steps, of.step());
+    let last = arithmetic.add(of.lower(), distance);
+    // No number is below the lower bound.
+    let last = arithmetic.select(condition, last, of.lower());
+    (last, Some(condition))
 }

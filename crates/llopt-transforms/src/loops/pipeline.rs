@@ -6,8 +6,13 @@
 //! loop runs as often as the old one. In its iteration `i` an operation of stage `s` does what it did in iteration
 //! `i + S - 1 - s`: those of the last stage are on time, those of earlier stages are ahead by their *lead*
 //! `S - 1 - s`. Before the loop, round `p` of the prologue runs what iteration `p - s` has in stage `s`, for all
-//! stages up to `p`. There is no epilogue: what is ahead of the last iteration is *guarded*, by a condition that the
-//! caller knows how to put on an operation with effects. Operations without effects are computed for nothing.
+//! stages up to `p`. What is ahead of the last iteration is *guarded*, by a condition that the caller knows how to put
+//! on an operation with effects. Operations without effects are computed for nothing.
+//!
+//! Where that costs too much, or an operation cannot be guarded, the last iteration is *peeled*: the loop runs once less
+//! than the old one, and behind it stands what the last iteration has in the last stage. Then the stage before the last
+//! is never ahead of the end, and only earlier ones are guarded. All of it is in a branch, unless it is known that there
+//! is an iteration.
 //!
 //! # The laws
 //!
@@ -36,7 +41,8 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 use super::builder::{Arithmetic, yield_values};
 use super::clone::Mapping;
 use super::induction::{self, Numbers};
-use super::view::For;
+use super::peel;
+use super::view::{For, If};
 
 /// An operation of the body, and its stage.
 #[derive(Clone, Copy)]
@@ -45,6 +51,15 @@ pub struct Staged<'c, 'a> {
     pub operation: OperationRef<'c, 'a>,
     /// Its stage.
     pub stage: usize,
+}
+
+/// How a pipelined loop ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It runs as often as the old one; what is ahead of the last iteration is guarded.
+    Guarded,
+    /// The last iteration stands behind it.
+    Peeled,
 }
 
 /// Why there is no such pipeline: an operation that uses what is not there yet.
@@ -251,8 +266,8 @@ fn bits(r#type: Type<'_>) -> u32 {
 /// on a copy of an operation with effects that may be ahead of the last iteration, and answers what stands there then.
 /// The rewriter is before the copy meanwhile.
 ///
-/// Requires: each operation of the body is in the order once. One that is ahead and has effects can be guarded; one
-/// without may be executed for an iteration that there is not.
+/// Requires: each operation of the body is in the order once. One that is ahead (by more than one iteration, if the last
+/// one is peeled) and has effects can be guarded; one without may be executed for an iteration that there is not.
 ///
 /// # Errors
 /// An operation would use what is not there yet; nothing has been done.
@@ -261,7 +276,8 @@ pub fn pipeline<'c: 'a, 'a>(
     of: For<'c, 'a>,
     order: &[Staged<'c, 'a>],
     stages: usize,
-    mut guard: impl FnMut(
+    end: End,
+    guard: impl FnMut(
         &mut Rewriter<'c, 'a>,
         OperationRef<'c, 'a>,
         Value<'c, 'a>,
@@ -282,166 +298,307 @@ pub fn pipeline<'c: 'a, 'a>(
     };
     let slots = plan.slots()?;
     let location = of.operation().loc();
-    let (lower, upper, step) = (of.lower(), of.upper(), of.step());
-    let has_effects: Vec<bool> = order
+    let has_effects = order
         .iter()
         .map(|staged| !staged.operation.is_memory_effect_free())
         .collect();
+    let is_peeled = end == End::Peeled && Numbers::of(of).is_none_or(|all| all.count() > 0);
 
-    // The prologue.
     rewriter.set_before(of.operation());
     let mut arithmetic = Arithmetic { rewriter, location };
-    let mut numbers = vec![lower];
-    for _ in 1..stages {
-        let last = numbers[numbers.len() - 1];
-        let next = match (induction::constant(last), induction::constant(step)) {
-            (Some(last), Some(step)) => {
-                arithmetic.constant(lower.r#type(), last.wrapping_add(step))
-            }
-            _ => arithmetic.add(last, step),
-        };
-        numbers.push(next);
-    }
-    let ahead = Ahead::new(&mut arithmetic, of, stages - 1);
-    let mut conditions: Vec<Option<Value>> = Vec::new();
-    if ahead.count.is_none() {
-        let runs = arithmetic.is_below(lower, upper, of.is_unsigned());
-        let all = arithmetic.subtract(upper, lower);
-        let nothing = arithmetic.constant(lower.r#type(), 0);
-        let left = arithmetic.select(runs, all, nothing);
-        conditions.push(Some(runs));
-        for lead in 1..stages {
-            conditions.push(Some(ahead.condition(&mut arithmetic, lead, left)));
-        }
-    }
-    let mut prologue = Prologue {
-        plan: &plan,
-        numbers,
-        results: HashMap::new(),
+    let last = is_peeled.then(|| peel::last_number(&mut arithmetic, of));
+    let mut expansion = Expansion {
+        plan,
+        slots,
+        has_effects,
+        guard,
     };
-    for round in 0..stages - 1 {
-        for (place, staged) in order.iter().enumerate() {
-            let Some(iteration) = round.checked_sub(staged.stage) else {
+    let used: Vec<Value> = of
+        .results()
+        .into_iter()
+        .filter(|result| result.has_uses())
+        .collect();
+    let (new, results) = match last {
+        Some((last, Some(runs))) => {
+            let types: Vec<Type> = used.iter().map(|result| result.r#type()).collect();
+            let mut new = None;
+            let branch = If::build(
+                rewriter,
+                location,
+                runs,
+                &types,
+                |rewriter| {
+                    let (made, results) = expansion.expand(rewriter, Some(last));
+                    new = Some(made);
+                    results
+                },
+                |_| {
+                    let results = of.results().into_iter().zip(of.initial());
+                    let initial = results.filter(|(result, _)| result.has_uses());
+                    initial.map(|(_, initial)| initial).collect()
+                },
+            );
+            (new.expect("the branch has a block"), branch.results())
+        }
+        Some((last, None)) => expansion.expand(rewriter, Some(last)),
+        None => expansion.expand(rewriter, None),
+    };
+    for (result, value) in used.into_iter().zip(results) {
+        result.replace_all_uses(value);
+    }
+    rewriter.set_after(of.operation());
+    of.operation().erase();
+    Ok(new)
+}
+
+/// A loop that is being expanded.
+struct Expansion<'p, 'c, 'a, G> {
+    plan: Plan<'p, 'c, 'a>,
+    /// What the new loop carries.
+    slots: Vec<(Value<'c, 'a>, usize)>,
+    /// Of each operation of the order.
+    has_effects: Vec<bool>,
+    guard: G,
+}
+
+impl<'c: 'a, 'a, G> Expansion<'_, 'c, 'a, G>
+where
+    G: FnMut(&mut Rewriter<'c, 'a>, OperationRef<'c, 'a>, Value<'c, 'a>) -> OperationRef<'c, 'a>,
+{
+    /// Inserts the prologue, the loop, and the last iteration if it is peeled and has this number. Answers the loop, and
+    /// the results of the old one that are used.
+    fn expand(
+        &mut self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        last: Option<Value<'c, 'a>>,
+    ) -> (For<'c, 'a>, Vec<Value<'c, 'a>>) {
+        let of = self.plan.of;
+        let location = of.operation().loc();
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let ahead = Ahead::new(&mut arithmetic, of, self.plan.stages - 1);
+        let initial = self.prologue(rewriter, &ahead, last.is_some());
+        let attributes = of.operation().attrs();
+        let bounds = [of.lower(), last.unwrap_or(of.upper()), of.step()];
+        let new = For::build(rewriter, location, bounds, &initial, &attributes);
+        rewriter.set_to_end(new.body());
+        self.body(rewriter, &ahead, new, last.is_some());
+        rewriter.set_after(new.operation());
+        let results = new.results();
+        let used = of.carried().into_iter().zip(of.results());
+        let used: Vec<Value> = used
+            .filter(|(_, result)| result.has_uses())
+            .map(|(argument, _)| argument)
+            .collect();
+        let Some(last) = last else {
+            let slot = |argument| results[self.slot(argument, 0)];
+            return (new, used.into_iter().map(slot).collect());
+        };
+        // What the last iteration has in the last stage; what is ahead of it there is not.
+        let mut current: HashMap<Key, Value> = HashMap::new();
+        let plan = &self.plan;
+        let value_of = |current: &HashMap<Key, Value<'c, 'a>>, source| match source {
+            Source::Outside(value) => value,
+            Source::Current(value) => current[&key(value)],
+            Source::Slot(value, lead) => results[self.slot(value, lead)],
+            Source::Number(_) => last,
+        };
+        for (place, staged) in plan.order.iter().enumerate() {
+            if plan.lead(place) > 0 {
                 continue;
+            }
+            let mut mapping = Mapping::new();
+            for value in Plan::operands(staged.operation) {
+                let source = plan.source(value, 0, place);
+                let source = source.expect("slots were found for all");
+                mapping.map(value, value_of(&current, source));
+            }
+            let copy = mapping.copy(rewriter, staged.operation);
+            let results = staged.operation.result_values().zip(copy.result_values());
+            current.extend(results.map(|(from, to)| (key(from), to)));
+        }
+        let carried = of.carried();
+        let yielded = used.into_iter().map(|argument| {
+            let index = carried.iter().position(|own| *own == argument);
+            let value = plan.yielded[index.expect("it is carried")];
+            let source = plan.source(value, 0, plan.order.len());
+            value_of(&current, source.expect("slots were found for all"))
+        });
+        (new, yielded.collect())
+    }
+
+    fn slot(&self, value: Value<'c, 'a>, lead: usize) -> usize {
+        let slot = self.slots.iter().position(|slot| *slot == (value, lead));
+        slot.expect("all slots are known")
+    }
+
+    /// Inserts what comes before the loop; answers what its slots have at first.
+    fn prologue(
+        &mut self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        ahead: &Ahead<'c, 'a>,
+        is_peeled: bool,
+    ) -> Vec<Value<'c, 'a>> {
+        let plan = &self.plan;
+        let (of, stages) = (plan.of, plan.stages);
+        let location = of.operation().loc();
+        let (lower, upper, step) = (of.lower(), of.upper(), of.step());
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let mut numbers = vec![lower];
+        for _ in 1..stages {
+            let last = numbers[numbers.len() - 1];
+            let next = match (induction::constant(last), induction::constant(step)) {
+                (Some(last), Some(step)) => {
+                    arithmetic.constant(lower.r#type(), last.wrapping_add(step))
+                }
+                _ => arithmetic.add(last, step),
             };
-            let operation = staged.operation;
+            numbers.push(next);
+        }
+        let mut conditions: Vec<Option<Value>> = Vec::new();
+        if ahead.count.is_none() {
+            let all = arithmetic.subtract(upper, lower);
+            let left = match is_peeled {
+                // There is an iteration.
+                true => {
+                    conditions.push(None);
+                    all
+                }
+                false => {
+                    let runs = arithmetic.is_below(lower, upper, of.is_unsigned());
+                    let nothing = arithmetic.constant(lower.r#type(), 0);
+                    conditions.push(Some(runs));
+                    arithmetic.select(runs, all, nothing)
+                }
+            };
+            for lead in 1..stages {
+                conditions.push(Some(ahead.condition(&mut arithmetic, lead, left)));
+            }
+        }
+        let mut prologue = Prologue {
+            plan,
+            numbers,
+            results: HashMap::new(),
+        };
+        for round in 0..stages - 1 {
+            for (place, staged) in plan.order.iter().enumerate() {
+                let Some(iteration) = round.checked_sub(staged.stage) else {
+                    continue;
+                };
+                let operation = staged.operation;
+                let mut mapping = Mapping::new();
+                for value in Plan::operands(operation) {
+                    // What the loop has, the prologue has, by the laws.
+                    let known = prologue.value(value, iteration);
+                    mapping.map(value, known.expect("it was computed before"));
+                }
+                let mut copy = mapping.copy(rewriter, operation);
+                if self.has_effects[place] {
+                    let condition = match ahead.count {
+                        Some(count) if iteration as u64 >= count => {
+                            let condition = rewriter.at(|rewriter| {
+                                rewriter.set_before(copy);
+                                Arithmetic { rewriter, location }.never()
+                            });
+                            Some(condition)
+                        }
+                        Some(_) => None,
+                        None => conditions[iteration],
+                    };
+                    if let Some(condition) = condition {
+                        copy = guarded(rewriter, &mut self.guard, copy, condition);
+                    }
+                }
+                for (from, to) in operation.result_values().zip(copy.result_values()) {
+                    prologue.results.insert((key(from), iteration), to);
+                }
+            }
+        }
+        let slots = self.slots.iter();
+        slots
+            .map(|&(value, lead)| prologue.value(value, lead).expect("it was computed before"))
+            .collect()
+    }
+
+    /// Fills the body of the loop.
+    fn body(
+        &mut self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        ahead: &Ahead<'c, 'a>,
+        new: For<'c, 'a>,
+        is_peeled: bool,
+    ) {
+        let (plan, slots) = (&self.plan, &self.slots);
+        let of = plan.of;
+        let location = of.operation().loc();
+        let (lower, upper, step) = (of.lower(), of.upper(), of.step());
+        let carried = new.carried();
+        let mut current: HashMap<Key, Value> = HashMap::new();
+        let mut numbers: HashMap<usize, Value> = HashMap::from([(0, new.number())]);
+        let mut conditions: HashMap<usize, Value> = HashMap::new();
+        let mut left = None;
+        let mut value_of = |rewriter: &mut Rewriter<'c, 'a>,
+                            current: &HashMap<Key, Value<'c, 'a>>,
+                            source: Source<'c, 'a>| match source {
+            Source::Outside(value) => value,
+            Source::Current(value) => current[&key(value)],
+            Source::Slot(value, lead) => {
+                let slot = slots.iter().position(|slot| *slot == (value, lead));
+                carried[slot.expect("all slots are known")]
+            }
+            Source::Number(lead) => *numbers.entry(lead).or_insert_with(|| {
+                let mut arithmetic = Arithmetic { rewriter, location };
+                let distance = match induction::constant(step) {
+                    Some(step) => {
+                        let distance = step.wrapping_mul(lead as i64);
+                        arithmetic.constant(lower.r#type(), distance)
+                    }
+                    None => {
+                        let count = arithmetic.constant(lower.r#type(), lead as i64);
+                        arithmetic.multiply(step, count)
+                    }
+                };
+                arithmetic.add(new.number(), distance)
+            }),
+        };
+        let on_time = usize::from(is_peeled);
+        for (place, staged) in plan.order.iter().enumerate() {
+            let (operation, lead) = (staged.operation, plan.lead(place));
             let mut mapping = Mapping::new();
             for value in Plan::operands(operation) {
-                // What the loop has, the prologue has, by the laws.
-                let known = prologue.value(value, iteration);
-                mapping.map(value, known.expect("it was computed before"));
+                let source = plan.source(value, lead, place);
+                let source = source.expect("slots were found for all");
+                let known = value_of(rewriter, &current, source);
+                mapping.map(value, known);
             }
+            let condition = (self.has_effects[place] && lead > on_time).then(|| {
+                *conditions.entry(lead).or_insert_with(|| {
+                    let mut arithmetic = Arithmetic { rewriter, location };
+                    let left =
+                        *left.get_or_insert_with(|| arithmetic.subtract(upper, new.number()));
+                    ahead.condition(&mut arithmetic, lead, left)
+                })
+            });
             let mut copy = mapping.copy(rewriter, operation);
-            if has_effects[place] {
-                let condition = match ahead.count {
-                    Some(count) if iteration as u64 >= count => {
-                        let condition = rewriter.at(|rewriter| {
-                            rewriter.set_before(copy);
-                            Arithmetic { rewriter, location }.never()
-                        });
-                        Some(condition)
-                    }
-                    Some(_) => None,
-                    None => conditions[iteration],
-                };
-                if let Some(condition) = condition {
-                    copy = guarded(rewriter, &mut guard, copy, condition);
-                }
+            if let Some(condition) = condition {
+                copy = guarded(rewriter, &mut self.guard, copy, condition);
             }
             for (from, to) in operation.result_values().zip(copy.result_values()) {
-                prologue.results.insert((key(from), iteration), to);
+                current.insert(key(from), to);
             }
         }
-    }
-    let initial: Vec<Value> = slots
-        .iter()
-        .map(|&(value, lead)| prologue.value(value, lead).expect("it was computed before"))
-        .collect();
-
-    // The loop.
-    let attributes = of.operation().attrs();
-    let new = For::build(
-        rewriter,
-        location,
-        [lower, upper, step],
-        &initial,
-        &attributes,
-    );
-    rewriter.set_to_end(new.body());
-    let carried = new.carried();
-    let mut current: HashMap<Key, Value> = HashMap::new();
-    let mut numbers: HashMap<usize, Value> = HashMap::from([(0, new.number())]);
-    let mut conditions: HashMap<usize, Value> = HashMap::new();
-    let mut left = None;
-    let mut value_of = |rewriter: &mut Rewriter<'c, 'a>,
-                        current: &HashMap<Key, Value<'c, 'a>>,
-                        source: Source<'c, 'a>| match source {
-        Source::Outside(value) => value,
-        Source::Current(value) => current[&key(value)],
-        Source::Slot(value, lead) => {
-            let slot = slots.iter().position(|slot| *slot == (value, lead));
-            carried[slot.expect("all slots are known")]
-        }
-        Source::Number(lead) => *numbers.entry(lead).or_insert_with(|| {
-            let mut arithmetic = Arithmetic { rewriter, location };
-            let distance = match induction::constant(step) {
-                Some(step) => {
-                    let distance = step.wrapping_mul(lead as i64);
-                    arithmetic.constant(lower.r#type(), distance)
-                }
-                None => {
-                    let count = arithmetic.constant(lower.r#type(), lead as i64);
-                    arithmetic.multiply(step, count)
-                }
-            };
-            arithmetic.add(new.number(), distance)
-        }),
-    };
-    for (place, staged) in order.iter().enumerate() {
-        let (operation, lead) = (staged.operation, plan.lead(place));
-        let mut mapping = Mapping::new();
-        for value in Plan::operands(operation) {
-            let source = plan.source(value, lead, place);
-            let source = source.expect("slots were found for all");
-            let known = value_of(rewriter, &current, source);
-            mapping.map(value, known);
-        }
-        let condition = (has_effects[place] && lead > 0).then(|| {
-            *conditions.entry(lead).or_insert_with(|| {
-                let mut arithmetic = Arithmetic { rewriter, location };
-                let left = *left.get_or_insert_with(|| arithmetic.subtract(upper, new.number()));
-                ahead.condition(&mut arithmetic, lead, left)
+        let next: Vec<Value> = slots
+            .iter()
+            .map(|&(value, lead)| {
+                let source = plan.source(value, lead + 1, plan.order.len());
+                value_of(
+                    rewriter,
+                    &current,
+                    source.expect("slots were found for all"),
+                )
             })
-        });
-        let mut copy = mapping.copy(rewriter, operation);
-        if let Some(condition) = condition {
-            copy = guarded(rewriter, &mut guard, copy, condition);
-        }
-        for (from, to) in operation.result_values().zip(copy.result_values()) {
-            current.insert(key(from), to);
-        }
+            .collect();
+        yield_values(rewriter, location, &next);
     }
-    let next: Vec<Value> = slots
-        .iter()
-        .map(|&(value, lead)| {
-            let source = plan.source(value, lead + 1, order.len());
-            value_of(
-                rewriter,
-                &current,
-                source.expect("slots were found for all"),
-            )
-        })
-        .collect();
-    yield_values(rewriter, location, &next);
-
-    for (argument, result) in of.carried().into_iter().zip(of.results()) {
-        if let Some(slot) = slots.iter().position(|slot| *slot == (argument, 0)) {
-            result.replace_all_uses(new.results()[slot]);
-        }
-    }
-    of.operation().erase();
-    rewriter.set_after(new.operation());
-    Ok(new)
 }
 
 fn guarded<'c: 'a, 'a>(

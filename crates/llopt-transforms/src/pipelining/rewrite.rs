@@ -20,7 +20,7 @@ use super::slice::{Slice, ancestor};
 use super::waits::{self, Event};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
-use crate::loops::pipeline::{Staged, pipeline};
+use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
 
 /// What a pipelined loop is made of.
@@ -593,7 +593,7 @@ pub(super) fn rewrite<'c: 'a, 'a>(
         }
     };
     wait_for(&|group| left[group]);
-    let pipelined = pipeline(rewriter, of, &order, stages, guard);
+    let pipelined = pipeline(rewriter, of, &order, stages, End::Guarded, guard);
     if pipelined.is_err() {
         // One iteration after the other, it waits for all.
         wait_for(&|_| 0);
