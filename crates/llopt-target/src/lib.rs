@@ -166,6 +166,16 @@ impl Target {
         64 * 1024
     }
 
+    /// Registers of 32 bits that one thread can have (CUDA C++ Programming Guide, the same table: 255 on all; vector
+    /// registers that an instruction of AMD can name, CDNA 3 ISA, section 3.6.2, and RDNA 3 ISA, section 3.3.2: 256).
+    #[must_use]
+    pub fn registers_per_thread(self) -> u32 {
+        match self.vendor() {
+            Vendor::Nvptx => 255,
+            Vendor::Amdgpu => 256,
+        }
+    }
+
     /// Largest number of threads in a block.
     #[must_use]
     pub fn max_threads_per_block(self) -> u32 {

@@ -40,6 +40,7 @@
 //! the loop ([`llopt_plan::schedule`]) says how far ahead loads have to be for their latency to be hidden. If rings of so
 //! many do not fit beside what else is in shared memory during the loop, there are fewer.
 
+mod ahead;
 mod graph;
 mod guard;
 mod loads;
@@ -141,6 +142,8 @@ pub struct Pipelined {
     pub through_registers: u32,
     /// Products that run on into the next iteration.
     pub running: u32,
+    /// Products that are issued an iteration ahead, or why none is.
+    pub ahead: Result<u32, String>,
     /// The warps that issue the copies, if they do nothing else.
     pub producer: Option<Producer>,
 }
@@ -317,6 +320,7 @@ fn pipeline_loop<'c: 'a, 'a>(
         copies,
         through_registers: design.loads.len() as u32 - copies,
         running: design.running.len() as u32,
+        ahead: Err("no warp of its own issues the copies".to_owned()),
         producer: None,
     };
     let mut rewriter = Rewriter::new(of.operation().ctx());
@@ -339,6 +343,8 @@ struct Request<'c, 'a> {
 
 /// Registers of a thread beside what a loop carries.
 const REGISTERS_BESIDE: u32 = 64;
+/// Registers of a thread beside sums, scores and weights where a product is ahead: addresses, and rows of maxima and sums.
+const AHEAD_BESIDE: u32 = 24;
 /// Registers that each thread of a producer keeps.
 const PRODUCER_REGISTERS: u32 = 24;
 
@@ -389,7 +395,15 @@ fn divide<'c: 'a, 'a>(
     let gives = live + REGISTERS_BESIDE > each;
     let registers = gives.then_some(PRODUCER_REGISTERS);
     let loops = request.nest.len() as u32;
-    let division = partitions::Division::of(request.nest, request.loads, request.running, slots)?;
+    let share = target.registers_per_block() / (request.warps * target.warp_size());
+    let share = share.min(target.registers_per_thread());
+    let chain = chain(of, &request.loads, share, plans);
+    // What is ahead waits for its own products.
+    let running = match chain {
+        Ok(_) => Vec::new(),
+        Err(_) => request.running,
+    };
+    let division = partitions::Division::of(request.nest, request.loads, running, slots)?;
     let pipelined = Pipelined {
         stages: division.slots(),
         wanted: request.wanted,
@@ -402,6 +416,7 @@ fn divide<'c: 'a, 'a>(
         copies: division.loads().len() as u32,
         through_registers: 0,
         running: division.running().len() as u32,
+        ahead: chain.as_ref().map(|_| 1).map_err(Clone::clone),
         producer: Some(Producer {
             warps: partitions::PRODUCER_WARPS,
             loops,
@@ -410,9 +425,36 @@ fn divide<'c: 'a, 'a>(
     };
     let mut rewriter = Rewriter::new(root.operation().ctx());
     let registers = registers.map(u32::cast_signed);
-    let done = partitions::divide(&mut rewriter, &division, request.warps, registers);
-    done.ok_or("a value would be used before it is there")?;
+    let inner = partitions::divide(&mut rewriter, &division, request.warps, registers);
+    let inner = inner.ok_or("a value would be used before it is there")?;
+    let mut pipelined = pipelined;
+    if let Ok(chain) = chain {
+        let overlapping = chain.overlap(&mut rewriter, inner, plans);
+        pipelined.ahead = overlapping.map(|_| 1);
+    }
     Ok(pipelined)
+}
+
+/// The products of a loop of which one may run an iteration ahead, if each thread may have so many registers.
+///
+/// # Errors
+/// Why none may.
+fn chain<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    loads: &[Load<'c, 'a>],
+    share: u32,
+    plans: &Plans,
+) -> Result<ahead::Chain<'c, 'a>, String> {
+    let chain = ahead::Chain::of(of)?;
+    let registers = chain.registers(plans) + AHEAD_BESIDE;
+    if registers > share {
+        return Err(format!(
+            "it takes about {registers} registers, of which a thread has {share}"
+        ));
+    }
+    let bringing: Vec<OperationRef> = loads.iter().flat_map(Load::bringing).collect();
+    chain.late(of, &bringing, plans)?;
+    Ok(chain)
 }
 
 fn is_loop(operation: OperationRef<'_, '_>) -> bool {

@@ -163,6 +163,20 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         }
     }
 
+    /// All operations that bring it.
+    pub(super) fn bringing(&self) -> Vec<OperationRef<'c, 'a>> {
+        match &self.source {
+            Source::Load(load, _) => vec![load.operation()],
+            Source::Bulk(bulk) => {
+                let copies = [bulk.copy.operation(), bulk.expect.operation()];
+                let mut all = [&copies[..], &bulk.barrier].concat();
+                all.push(bulk.wait.operation());
+                all.extend(self.replaced());
+                all
+            }
+        }
+    }
+
     /// What has to be known for it.
     pub(super) fn needs(&self) -> Vec<Value<'c, 'a>> {
         match &self.source {

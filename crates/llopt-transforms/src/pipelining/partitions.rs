@@ -406,13 +406,13 @@ fn next<'c: 'a, 'a>(
 }
 
 /// Divides loops, for consumers of so many warps. `registers` is what each thread of the producer keeps, if it is to
-/// give registers to the consumers. Answers the operation with the partitions.
+/// give registers to the consumers. Answers the innermost loop of the consumers.
 pub(super) fn divide<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
     warps: u32,
     registers: Option<i32>,
-) -> Option<OperationRef<'c, 'a>> {
+) -> Option<For<'c, 'a>> {
     let root = *division.nest.first()?;
     let location = root.operation().loc();
 
@@ -527,8 +527,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     producer.rewriter.set_to_end(block);
     producer.rewriter.insert(WarpReturnOp::build(location));
 
-    consume(rewriter, division, &channels, warps)?;
-    Some(operation)
+    consume(rewriter, division, &channels, warps)
 }
 
 /// The code of the producer while it is put in.
@@ -652,13 +651,13 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
     }
 }
 
-/// Has the loops read what the producer brings.
+/// Has the loops read what the producer brings; answers the innermost.
 fn consume<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
     channels: &Channels<'c, 'a>,
     warps: u32,
-) -> Option<()> {
+) -> Option<For<'c, 'a>> {
     let slots = division.slots;
     let root = *division.nest.first()?;
     let location = root.operation().loc();
@@ -764,5 +763,5 @@ fn consume<'c: 'a, 'a>(
             give_back(rewriter, group, last, Some(any))?;
         }
     }
-    Some(())
+    Some(of)
 }

@@ -92,6 +92,15 @@ impl fmt::Display for LoopSchedule {
                     limit.unwrap_or("results that the next iteration needs"),
                     of.needed
                 )?;
+                match (of.products_ahead, &of.no_product_ahead) {
+                    (0, Some(reason)) => {
+                        writeln!(f, "  ahead      no product is an iteration ahead: {reason}")?;
+                    }
+                    (count, _) => writeln!(
+                        f,
+                        "  ahead      {count} product and what follows from it are an iteration ahead of the other"
+                    )?,
+                }
                 if let Some(producer) = &of.producer {
                     let Producer { warps, loops, .. } = producer;
                     write!(

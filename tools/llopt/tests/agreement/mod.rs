@@ -61,3 +61,36 @@ pub fn agree(kernel: &Path, target: &str, grid: &str, arguments: &str, files: &[
         assert!(results[0] == *other, "{} on {target}", kernel.display());
     }
 }
+
+/// Takes out of a kernel of a folder each operation by which partitions wait for one another, and has each wait for
+/// products leave one more running, one change at a time. None of the changed kernels may run well; answers how many
+/// there are.
+pub fn each_is_missed(folder: &Path, kernel: &str, runs_well: impl Fn(&str) -> bool) -> usize {
+    const WAITS: [&str; 3] = [
+        "ttng.wait_barrier",
+        "ttng.arrive_barrier",
+        "ttng.barrier_expect",
+    ];
+    let whole = fs::read_to_string(folder.join(kernel)).expect("the kernel is there");
+    assert!(runs_well(kernel), "{kernel} as it is");
+    let mut changed = 0;
+    for (number, line) in whole.lines().enumerate() {
+        let other = if WAITS.iter().any(|name| line.contains(name)) {
+            String::new()
+        } else if line.contains("pendings = 1") {
+            line.replace("pendings = 1", "pendings = 2")
+        } else if line.contains("warp_group_dot_wait") {
+            line.replace("pendings = 0", "pendings = 1")
+        } else {
+            continue;
+        };
+        let lines = whole.lines().enumerate();
+        let lines: Vec<&str> = lines
+            .map(|(at, line)| if at == number { other.as_str() } else { line })
+            .collect();
+        fs::write(folder.join("less.ttgir"), lines.join("\n")).expect("it is written");
+        assert!(!runs_well("less.ttgir"), "nobody misses {line}");
+        changed += 1;
+    }
+    changed
+}
