@@ -41,6 +41,8 @@ use std::fmt;
 pub enum Pipe {
     /// Threads: arithmetic and whatever has no pipe of its own.
     Threads,
+    /// Exponentials, logarithms, roots.
+    Special,
     /// Matrix units.
     Matrix,
     /// Accesses to shared memory.
@@ -51,13 +53,20 @@ pub enum Pipe {
 
 impl Pipe {
     /// All.
-    pub const ALL: [Self; 4] = [Self::Threads, Self::Matrix, Self::Shared, Self::Global];
+    pub const ALL: [Self; 5] = [
+        Self::Threads,
+        Self::Special,
+        Self::Matrix,
+        Self::Shared,
+        Self::Global,
+    ];
 }
 
 impl fmt::Display for Pipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Threads => "threads",
+            Self::Special => "special functions",
             Self::Matrix => "matrix units",
             Self::Shared => "shared memory",
             Self::Global => "global memory",

@@ -27,6 +27,7 @@ pub mod banks;
 pub mod feature;
 pub mod global_memory;
 pub mod matrix;
+pub mod occupancy;
 
 use std::fmt;
 

@@ -45,6 +45,7 @@ mod graph;
 mod guard;
 mod loads;
 mod partitions;
+mod price;
 mod rewrite;
 mod ring;
 mod slice;
@@ -267,25 +268,27 @@ fn pipeline_loop<'c: 'a, 'a>(
         _ => asked,
     };
     let per_slot: u64 = chosen.iter().map(|load| load.bytes).sum();
-    if let Some(nest) = partitions::asking(of) {
-        let outer: Vec<OperationRef> = nest.iter().flatten().map(|of| of.operation()).collect();
-        let divided = nest.and_then(|nest| {
-            let request = Request {
-                nest,
-                loads: chosen.clone(),
-                running: running.clone(),
-                wanted,
-                warps: warps.unwrap_or(4),
-            };
-            divide(request, &scheduled, plans)
-        });
-        match divided {
-            Ok(pipelined) => {
-                gone.extend(outer);
-                return Ok(pipelined);
-            }
-            Err(reason) => account.undivided = Some(reason),
+    let asked_for = partitions::asking(of);
+    let is_asked = asked_for.is_some();
+    let nest = asked_for.unwrap_or_else(|| Ok(vec![of]));
+    let outer: Vec<OperationRef> = nest.iter().flatten().map(|of| of.operation()).collect();
+    let divided = nest.and_then(|nest| {
+        let request = Request {
+            nest,
+            loads: chosen.clone(),
+            running: running.clone(),
+            wanted,
+            warps: warps.unwrap_or(4),
+            is_asked,
+        };
+        divide(request, &scheduled, plans)
+    });
+    match divided {
+        Ok(pipelined) => {
+            gone.extend(outer);
+            return Ok(pipelined);
         }
+        Err(reason) => account.undivided = is_asked.then_some(reason),
     }
     let replaced: Vec<OperationRef> = chosen.iter().flat_map(Load::replaced).collect();
     let others = others(of, &replaced, plans)?;
@@ -339,6 +342,8 @@ struct Request<'c, 'a> {
     wanted: u32,
     /// The kernel's warps.
     warps: u32,
+    /// Whether the program asks for partitions. Otherwise there are some where they pay.
+    is_asked: bool,
 }
 
 /// Registers of a thread beside what a loop carries.
@@ -398,6 +403,21 @@ fn divide<'c: 'a, 'a>(
     let share = target.registers_per_block() / (request.warps * target.warp_size());
     let share = share.min(target.registers_per_thread());
     let chain = chain(of, &request.loads, share, plans);
+    if !request.is_asked {
+        let chain = chain.as_ref().map_err(Clone::clone)?;
+        if is_repeated(of) {
+            return Err("it is in another loop".to_owned());
+        }
+        let division = price::Block {
+            warps: request.warps,
+            registers: chain.registers(plans) + AHEAD_BESIDE,
+            weights: chain.weights(plans),
+            shared: others + slots * per_slot,
+            matrix: scheduled.matrix,
+            threads: scheduled.threads,
+        };
+        division.pays(target)?;
+    }
     // What is ahead waits for its own products.
     let running = match chain {
         Ok(_) => Vec::new(),
@@ -455,6 +475,18 @@ fn chain<'c: 'a, 'a>(
     let bringing: Vec<OperationRef> = loads.iter().flat_map(Load::bringing).collect();
     chain.late(of, &bringing, plans)?;
     Ok(chain)
+}
+
+/// Whether a loop is in another one.
+fn is_repeated(of: For<'_, '_>) -> bool {
+    let mut operation = of.operation();
+    while let Some(parent) = operation.parent_op() {
+        if is_loop(parent) {
+            return true;
+        }
+        operation = parent;
+    }
+    false
 }
 
 fn is_loop(operation: OperationRef<'_, '_>) -> bool {

@@ -94,10 +94,28 @@ fn is_running(value: Value<'_, '_>) -> bool {
             let results = wait.operation().result_values();
             let position = results.into_iter().position(|result| result == value);
             let input = position.and_then(|at| wait.operation().operand_value(at));
-            input.is_some_and(is_running)
+            input.is_some_and(|input| is_running(input) && !is_waited_for(input, wait))
         }
         _ => false,
     }
+}
+
+/// Whether a wait that leaves some running ends the product of a value, since at least as many have been started after
+/// it in the same block.
+fn is_waited_for(value: Value<'_, '_>, wait: WarpGroupDotWaitOp<'_, '_>) -> bool {
+    let Some(product) = WarpGroupDotOp::defining(value) else {
+        return false;
+    };
+    let mut younger = 0;
+    let mut operation = product.operation();
+    while let Some(next) = operation.next_op() {
+        if next == wait.operation() {
+            return younger >= wait.pendings();
+        }
+        younger += i64::from(WarpGroupDotOp::of(next).is_some());
+        operation = next;
+    }
+    false
 }
 
 /// More products than this are never told apart.

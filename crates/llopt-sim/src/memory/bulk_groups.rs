@@ -7,32 +7,28 @@ use crate::machine::bytecode::SiteId;
 /// A lane's bulk copies out of shared memory, by ticks of the engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BulkGroups {
-    /// The latest copy that is in no group yet.
-    open: Option<(u32, SiteId)>,
-    /// The latest copy of each group that has not been waited for, oldest first.
-    groups: VecDeque<Option<(u32, SiteId)>>,
+    /// The copies that are in no group yet.
+    open: Vec<(u32, SiteId)>,
+    /// The copies of each group that has not been waited for, oldest first.
+    groups: VecDeque<Vec<(u32, SiteId)>>,
 }
 
 impl BulkGroups {
     /// A copy that belongs to the next group.
     pub(crate) fn open(&mut self, tick: u32, site: SiteId) {
-        self.open = Some((tick, site));
+        self.open.push((tick, site));
     }
 
     /// `commit_group`.
     pub(crate) fn commit(&mut self) {
-        self.groups.push_back(self.open.take());
+        self.groups.push_back(std::mem::take(&mut self.open));
     }
 
-    /// `wait_group`: the latest copy of those that are complete then.
-    pub(crate) fn wait(&mut self, pending: usize) -> u32 {
+    /// `wait_group`: the copies that are complete then, and have not been waited for before.
+    pub(crate) fn wait(&mut self, pending: usize) -> Vec<u32> {
         let done = self.groups.len().saturating_sub(pending);
-        self.groups
-            .drain(..done)
-            .flatten()
-            .map(|(tick, _)| tick)
-            .max()
-            .unwrap_or(0)
+        let copies = self.groups.drain(..done).flatten();
+        copies.map(|(tick, _)| tick).collect()
     }
 
     /// The site of a copy that nobody has waited for.

@@ -7,6 +7,7 @@ pub(crate) mod bulk_groups;
 pub(crate) mod footprint;
 pub(crate) mod global;
 pub(crate) mod shadow;
+pub(crate) mod ticks;
 pub(crate) mod transaction_barrier;
 pub(crate) mod transfer;
 pub(crate) mod watch;

@@ -22,7 +22,8 @@
 //! accesses when it is issued, and whatever touches its bytes before they have arrived is reported.
 //!
 //! One more clock, past the last warp's, belongs to the engine that performs bulk copies. Each of its copies is a
-//! tick of its own, and knows what the thread that issued it knew; who waits for a copy learns of that tick.
+//! tick of its own, and knows what the thread that issued it knew; who waits for a copy learns of that tick, and of no
+//! other: copies complete in any order.
 //!
 //! # Proxies
 //!
@@ -34,6 +35,7 @@
 //! libraries that feed them so rely on.
 
 use crate::machine::bytecode::SiteId;
+use crate::memory::ticks::Ticks;
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +120,16 @@ pub(crate) struct Knowledge {
     known: Vec<u32>,
     /// What has happened and is visible to the engine.
     fenced: Vec<u32>,
+    /// The engine's copies that are complete.
+    copies: Ticks,
 }
 
 impl Knowledge {
-    fn of(clocks: usize) -> Self {
+    fn of(warps: usize) -> Self {
         Self {
-            known: vec![0; clocks],
-            fenced: vec![0; clocks],
+            known: vec![0; warps],
+            fenced: vec![0; warps],
+            copies: Ticks::default(),
         }
     }
 
@@ -139,6 +144,7 @@ impl Knowledge {
                 *mine = (*mine).max(*theirs);
             }
         }
+        self.copies.join(&other.copies);
     }
 }
 
@@ -155,8 +161,10 @@ impl Clocks {
     pub(crate) fn new(warps: usize, lockstep: bool) -> Self {
         let vectors = (0..=warps)
             .map(|w| {
-                let mut knowledge = Knowledge::of(warps + 1);
-                knowledge.known[w] = u32::from(w < warps);
+                let mut knowledge = Knowledge::of(warps);
+                if let Some(own) = knowledge.known.get_mut(w) {
+                    *own = 1;
+                }
                 knowledge
             })
             .collect();
@@ -198,7 +206,7 @@ impl Clocks {
 
     /// A proxy fence of the warp: all that it knows of becomes visible to the engine.
     pub(crate) fn fence(&mut self, warp: usize) {
-        let Knowledge { known, fenced } = &mut self.vectors[warp];
+        let Knowledge { known, fenced, .. } = &mut self.vectors[warp];
         fenced.clone_from(known);
         // What the warp does from now on comes after the fence.
         self.advance(warp);
@@ -213,21 +221,22 @@ impl Clocks {
 
     /// What the completion of the engine's latest copy teaches.
     pub(crate) fn latest_copy(&self) -> Knowledge {
-        self.copy(self.copies)
+        self.copies(&[self.copies])
     }
 
-    /// What the completion of a copy, by its tick, teaches.
-    pub(crate) fn copy(&self, tick: u32) -> Knowledge {
-        let mut knowledge = Knowledge::of(self.vectors.len());
-        let engine = self.engine();
-        knowledge.known[engine] = tick;
-        knowledge.fenced[engine] = tick;
+    /// What the completion of copies, by their ticks, teaches.
+    pub(crate) fn copies(&self, ticks: &[u32]) -> Knowledge {
+        let mut knowledge = Knowledge::of(self.engine());
+        knowledge.copies = Ticks::of(ticks.iter().copied());
         knowledge
     }
 
     /// Whether the stamped access comes before anything `warp` does in `lane` from now on.
     fn before(&self, stamp: &Stamp, warp: usize, lane: u8, sequence: u32) -> bool {
-        if usize::from(stamp.warp) != warp || warp == self.engine() {
+        if usize::from(stamp.warp) == self.engine() {
+            return self.vectors[warp].copies.contains(stamp.tick);
+        }
+        if usize::from(stamp.warp) != warp {
             return self.vectors[warp].known[usize::from(stamp.warp)] >= stamp.tick;
         }
         if stamp.lane == lane {

@@ -290,7 +290,7 @@ impl<const W: usize> Block<'_, W> {
             Async::BulkWait(pending) => {
                 for lane in lanes(mask) {
                     let done = warp.bulk[lane].wait(pending as usize);
-                    let done = self.clocks.copy(done);
+                    let done = self.clocks.copies(&done);
                     self.clocks.learn(warp.index, &done);
                 }
             }
@@ -309,7 +309,7 @@ impl<const W: usize> Block<'_, W> {
             Async::ProductWait(pending) => {
                 let done = warp.products.wait(pending as usize);
                 warp.in_flight.wait(pending);
-                let done = self.clocks.copy(done);
+                let done = self.clocks.copies(&done);
                 self.clocks.learn(warp.index, &done);
             }
             Async::ProxyFence => self.clocks.fence(warp.index),

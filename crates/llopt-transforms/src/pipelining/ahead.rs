@@ -110,16 +110,14 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
 
     /// Registers of a thread that are alive at the same time for it: the sum, the scores, and the weights twice.
     pub(super) fn registers(self, plans: &Plans) -> u32 {
-        let weights = self.second.a();
-        let all = [self.first.d(), self.second.d(), weights, weights];
-        let tensors = all
-            .into_iter()
-            .filter_map(|value| ring::tensor(plans, value.r#type()));
-        let words = tensors.map(|tensor| {
-            let bits = tensor.element.memory_bits() * tensor.registers() as u32;
-            bits.div_ceil(32)
-        });
-        words.sum()
+        let sums = [self.first.d(), self.second.d()];
+        let sums = sums.into_iter().map(|value| words(value, plans));
+        sums.sum::<u32>() + 2 * self.weights(plans)
+    }
+
+    /// Registers of a thread for the weights.
+    pub(super) fn weights(self, plans: &Plans) -> u32 {
+        words(self.second.a(), plans)
     }
 
     /// The operations of a loop that are not ahead. Those that bring its factors are not looked at.
@@ -276,4 +274,12 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
             .set_pendings(1);
         Ok(new)
     }
+}
+
+/// Registers of a thread for a tensor.
+fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
+    ring::tensor(plans, value.r#type()).map_or(0, |tensor| {
+        let bits = tensor.element.memory_bits() * tensor.registers() as u32;
+        bits.div_ceil(u32::BITS)
+    })
 }

@@ -2,11 +2,16 @@
 //!
 //! Each operation of the body is a unit. A load keeps the way from the cache that all share busy, and what it loads is
 //! there after the latency of memory; a product keeps the matrix units busy, by the instruction that has the fewest
-//! cycles for its elements; everything else is instructions of threads, one for each register of what it makes.
+//! cycles for its elements; everything else is instructions of threads, one for each register of what it makes, or of what
+//! it reduces, and none where registers only get another name. Special functions have a pipe of their own.
 //! What is carried is needed one iteration later. One block is taken to have its multiprocessor for itself.
 
+use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::math;
 use llopt_dialects::tables::types::{MemDesc, RankedTensor};
-use llopt_dialects::tt::{DotOp, DotScaledOp};
+use llopt_dialects::tt::{
+    BroadcastOp, DotOp, DotScaledOp, ExpandDimsOp, ReduceOp, ReshapeOp, SplatOp, TransOp,
+};
 use llopt_dialects::ttng::WarpGroupDotOp;
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_plan::plans::Plans;
@@ -29,6 +34,10 @@ const LATENCY: u32 = 4;
 pub(super) struct Scheduled {
     pub(super) schedule: Schedule,
     pub(super) stages: u32,
+    /// Cycles for which an iteration keeps the matrix units busy.
+    pub(super) matrix: u32,
+    /// Those for which it keeps the parts busy that threads compute with: the busier of the two.
+    pub(super) threads: u32,
 }
 
 /// Schedules a loop with loads that may come earlier, for blocks of so many warps.
@@ -51,14 +60,16 @@ pub(super) fn schedule<'c: 'a, 'a>(
             }
             (None, Some(cycles)) => (Pipe::Matrix, cycles, cycles),
             (None, None) => {
-                let registers: u32 = operation
-                    .result_values()
-                    .filter_map(|result| ring::tensor(plans, result.r#type()))
-                    .map(|tensor| tensor.registers() as u32)
-                    .sum();
-                let busy = (registers * warps).div_ceil(ISSUERS);
+                let busy = (instructions(operation, plans) * warps).div_ceil(ISSUERS);
+                let (pipe, busy) = match is_special(operation) {
+                    true => (
+                        Pipe::Special,
+                        busy * plans.target().special_function_cycles(),
+                    ),
+                    false => (Pipe::Threads, busy),
+                };
                 let latency = if busy > 0 { busy + LATENCY } else { 0 };
-                (Pipe::Threads, busy, latency)
+                (pipe, busy, latency)
             }
         };
         graph.add(Unit {
@@ -94,6 +105,9 @@ pub(super) fn schedule<'c: 'a, 'a>(
             graph.depend(from, to, 0);
         }
     }
+    let [matrix, plain, special] =
+        [Pipe::Matrix, Pipe::Threads, Pipe::Special].map(|pipe| graph.busy(pipe));
+    let threads = plain.max(special);
     let schedule = graph.schedule();
     let stages = loads.iter().filter_map(|load| {
         let (from, to) = (number(load.operation())?, number(load.reader)?);
@@ -101,7 +115,47 @@ pub(super) fn schedule<'c: 'a, 'a>(
         Some(1 + ahead.div_ceil(schedule.interval.max(1)))
     });
     let stages = stages.max().unwrap_or(1);
-    Scheduled { schedule, stages }
+    Scheduled {
+        schedule,
+        stages,
+        matrix,
+        threads,
+    }
+}
+
+/// Instructions of each thread, about.
+fn instructions(operation: OperationRef<'_, '_>, plans: &Plans) -> u32 {
+    let registers = |values: &mut dyn Iterator<Item = Value<'_, '_>>| -> u32 {
+        values
+            .filter_map(|value| ring::tensor(plans, value.r#type()))
+            .map(|tensor| tensor.registers() as u32)
+            .sum()
+    };
+    let renames = ConstantOp::of(operation).is_some()
+        || SplatOp::of(operation).is_some()
+        || BroadcastOp::of(operation).is_some()
+        || ExpandDimsOp::of(operation).is_some()
+        || ReshapeOp::of(operation).is_some()
+        || TransOp::of(operation).is_some();
+    if renames {
+        return 0;
+    }
+    match ReduceOp::of(operation) {
+        Some(_) => registers(&mut operation.operand_values()),
+        None => registers(&mut operation.result_values()),
+    }
+}
+
+/// Whether a special function computes the result.
+fn is_special(operation: OperationRef<'_, '_>) -> bool {
+    math::Exp2Op::of(operation).is_some()
+        || math::ExpOp::of(operation).is_some()
+        || math::Log2Op::of(operation).is_some()
+        || math::LogOp::of(operation).is_some()
+        || math::SqrtOp::of(operation).is_some()
+        || math::RsqrtOp::of(operation).is_some()
+        || math::SinOp::of(operation).is_some()
+        || math::CosOp::of(operation).is_some()
 }
 
 /// The cycles for which a product keeps the matrix units of a multiprocessor busy; `None` if it is none, or no unit

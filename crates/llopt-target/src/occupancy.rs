@@ -1,0 +1,58 @@
+//! How many blocks a multiprocessor has at a time, and what their warps share.
+//!
+//! CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": registers are dealt out to warps in
+//! units of eight for each thread; shared memory has 1 KB more than a block can get, and each block takes 1 KB for the
+//! system. "Arithmetic Instructions": results of special functions for each cycle and multiprocessor.
+
+use crate::{Target, Vendor};
+
+/// Threads that a multiprocessor has at a time (the least of the table, from compute capability 8.6 on).
+const RESIDENT_THREADS: u32 = 1536;
+/// Bytes of shared memory that the system takes for each block.
+const SYSTEM_BYTES: u32 = 1024;
+/// Registers of a thread are dealt out by so many.
+const REGISTER_UNIT: u32 = 8;
+
+impl Target {
+    /// Blocks that are resident on a multiprocessor, if each has so many threads, of which each has so many registers,
+    /// and so many bytes of shared memory. At least one.
+    #[must_use]
+    pub fn resident_blocks(self, threads: u32, registers: u32, shared: u64) -> u32 {
+        let registers = registers.max(1).next_multiple_of(REGISTER_UNIT) * threads.max(1);
+        let memory = u64::from(self.shared_memory_limit() + SYSTEM_BYTES);
+        let by_memory = memory / (shared + u64::from(SYSTEM_BYTES));
+        let by_memory = u32::try_from(by_memory).unwrap_or(u32::MAX);
+        let by_threads = RESIDENT_THREADS / threads.max(1);
+        let by_registers = self.registers_per_block() / registers;
+        by_registers.min(by_memory).min(by_threads).max(1)
+    }
+
+    /// Cycles for which a warp's special function (an exponential, a logarithm, a root) keeps what executes it busy, where
+    /// its addition takes one: 16 results a cycle for 128 on NVIDIA; a quarter of the rate on AMD (CDNA 3 and RDNA 3 ISA,
+    /// "transcendental" instructions).
+    #[must_use]
+    pub fn special_function_cycles(self) -> u32 {
+        match self.vendor() {
+            Vendor::Nvptx => 8,
+            Vendor::Amdgpu => 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scarcest_decides() {
+        let hopper = Target::parse("cuda:90").unwrap();
+        // 128 registers of 256 threads are half of the file; 384 threads of 168 are nearly all of it.
+        assert_eq!(hopper.resident_blocks(256, 128, 0), 2);
+        assert_eq!(hopper.resident_blocks(384, 168, 0), 1);
+        assert_eq!(hopper.resident_blocks(256, 187, 0), 1);
+        // 227 KB are for two blocks of 112 KB, and for none of more than that.
+        assert_eq!(hopper.resident_blocks(128, 32, 112 * 1024), 2);
+        assert_eq!(hopper.resident_blocks(128, 32, 114 * 1024), 1);
+        assert_eq!(hopper.resident_blocks(128, 32, 400 * 1024), 1);
+    }
+}
