@@ -25,8 +25,10 @@
 //!
 //! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
 //!
-//! Where the program asks for partitions (`tt.warp_specialize` on the loop or on one around it) and its factors are
-//! copied as whole blocks, a warp of its own issues the copies (`partitions`).
+//! Where factors are copied as whole blocks, a warp of its own can issue the copies (`partitions`), and of two products in
+//! a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the program
+//! asks for partitions (`tt.warp_specialize` on the loop or on one around it), and for such chains where the model says
+//! that it pays (`price`).
 //!
 //! # What is left alone
 //!
@@ -143,8 +145,9 @@ pub struct Pipelined {
     pub through_registers: u32,
     /// Products that run on into the next iteration.
     pub running: u32,
-    /// Products that are issued an iteration ahead, or why none is.
-    pub ahead: Result<u32, String>,
+    /// Whether the first of two products in a chain runs an iteration ahead of the second, or why it does not; `None` if
+    /// there are no such products.
+    pub ahead: Option<Result<(), String>>,
     /// The warps that issue the copies, if they do nothing else.
     pub producer: Option<Producer>,
 }
@@ -288,8 +291,13 @@ fn pipeline_loop<'c: 'a, 'a>(
             gone.extend(outer);
             return Ok(pipelined);
         }
-        Err(reason) => account.undivided = is_asked.then_some(reason),
+        Err(reason) => account.undivided = Some(reason),
     }
+    let reason = match is_asked {
+        true => account.undivided.clone(),
+        false => account.undivided.take(),
+    };
+    let ahead = reason.filter(|_| ahead::Chain::of(of).is_ok()).map(Err);
     let replaced: Vec<OperationRef> = chosen.iter().flat_map(Load::replaced).collect();
     let others = others(of, &replaced, plans)?;
     let room = u64::from(plans.target().shared_memory_limit()).saturating_sub(others);
@@ -323,7 +331,7 @@ fn pipeline_loop<'c: 'a, 'a>(
         copies,
         through_registers: design.loads.len() as u32 - copies,
         running: design.running.len() as u32,
-        ahead: Err("no warp of its own issues the copies".to_owned()),
+        ahead,
         producer: None,
     };
     let mut rewriter = Rewriter::new(of.operation().ctx());
@@ -436,7 +444,7 @@ fn divide<'c: 'a, 'a>(
         copies: division.loads().len() as u32,
         through_registers: 0,
         running: division.running().len() as u32,
-        ahead: chain.as_ref().map(|_| 1).map_err(Clone::clone),
+        ahead: None,
         producer: Some(Producer {
             warps: partitions::PRODUCER_WARPS,
             loops,
@@ -447,11 +455,10 @@ fn divide<'c: 'a, 'a>(
     let registers = registers.map(u32::cast_signed);
     let inner = partitions::divide(&mut rewriter, &division, request.warps, registers);
     let inner = inner.ok_or("a value would be used before it is there")?;
-    let mut pipelined = pipelined;
-    if let Ok(chain) = chain {
-        let overlapping = chain.overlap(&mut rewriter, inner, plans);
-        pipelined.ahead = overlapping.map(|_| 1);
-    }
+    let is_chain = ahead::Chain::of(inner).is_ok();
+    let ahead = chain.and_then(|chain| chain.overlap(&mut rewriter, inner, plans).map(|_| ()));
+    let ahead = is_chain.then_some(ahead);
+    let pipelined = Pipelined { ahead, ..pipelined };
     Ok(pipelined)
 }
 

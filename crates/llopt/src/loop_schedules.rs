@@ -48,10 +48,11 @@ pub struct Stages {
     pub through_registers: u32,
     /// Products that run on into the next iteration.
     pub running_products: u32,
-    /// Products that are issued an iteration ahead.
-    pub products_ahead: u32,
-    /// Why none is.
-    pub no_product_ahead: Option<String>,
+    /// Whether the first of two products in a chain runs an iteration ahead of the second; `None` if there are no such
+    /// products.
+    pub product_ahead: Option<bool>,
+    /// Why it does not.
+    pub not_ahead: Option<String>,
     /// The warps that issue the copies, if they do nothing else.
     pub producer: Option<Producer>,
 }
@@ -97,8 +98,8 @@ impl From<LoopAccount> for LoopSchedule {
                 copies: pipelined.copies,
                 through_registers: pipelined.through_registers,
                 running_products: pipelined.running,
-                products_ahead: pipelined.ahead.as_ref().copied().unwrap_or(0),
-                no_product_ahead: pipelined.ahead.err(),
+                product_ahead: pipelined.ahead.as_ref().map(Result::is_ok),
+                not_ahead: pipelined.ahead.and_then(Result::err),
                 producer: pipelined.producer.map(|producer| Producer {
                     warps: producer.warps,
                     loops: producer.loops,

@@ -2,12 +2,14 @@
 //! reference interpreter; and what it says when one of the operations is missing by which they wait for one another.
 
 mod agreement;
+mod missing;
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use agreement::{LLOPT, agree, missed, npy};
+use agreement::{LLOPT, agree, npy};
+use missing::missed;
 
 /// Columns of the first factor: blocks of 64.
 const BLOCKS: usize = 7;

@@ -92,14 +92,14 @@ impl fmt::Display for LoopSchedule {
                     limit.unwrap_or("results that the next iteration needs"),
                     of.needed
                 )?;
-                match (of.products_ahead, &of.no_product_ahead) {
-                    (0, Some(reason)) => {
-                        writeln!(f, "  ahead      no product is an iteration ahead: {reason}")?;
-                    }
-                    (count, _) => writeln!(
+                if of.product_ahead == Some(true) {
+                    writeln!(
                         f,
-                        "  ahead      {count} product and what follows from it are an iteration ahead of the other"
-                    )?,
+                        "  ahead      the first product and what follows from it, an iteration"
+                    )?;
+                }
+                if let Some(reason) = &of.not_ahead {
+                    writeln!(f, "  ahead      no product: {reason}")?;
                 }
                 if let Some(producer) = &of.producer {
                     let Producer { warps, loops, .. } = producer;
