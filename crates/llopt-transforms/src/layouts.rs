@@ -25,6 +25,7 @@ pub mod labelling;
 mod locality;
 mod pass;
 mod pins;
+mod pressure;
 mod products;
 mod recompute;
 mod relation;

@@ -145,6 +145,12 @@ impl Costs {
         cost
     }
 
+    /// What it costs that a register is loaded anew because there are too few.
+    pub(super) fn reload(&self) -> f32 {
+        let costs = &self.machine().costs;
+        costs.issue + costs.load + costs.wavefront
+    }
+
     /// What arithmetic on a tensor costs.
     pub(super) fn arithmetic(&self, layout: &LinearLayout, bits: u32) -> f32 {
         let words = bits.div_ceil(32) as f32;

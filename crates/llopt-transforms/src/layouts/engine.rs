@@ -27,6 +27,7 @@ use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::locality::Local;
 use super::pins::Pins;
+use super::pressure;
 use super::products::Product;
 use super::relation::{Relation, element_bits, is_cheap};
 use crate::axis::AxisFacts;
@@ -207,13 +208,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let takes = self.graph.nodes[factor.node].pinned == Some(label)
             || self.catalog.are_equal(wanted, label)
                 && dot.takes_registers(factor.operand, &encoding);
-        let waited = match self.may_run_on(factor, *operation) {
+        let target = self.costs.target;
+        let threads = self.grid.num_warps * self.grid.threads_per_warp;
+        let limit = (target.registers_per_block() / threads).min(target.registers_per_thread());
+        let crowding = pressure::crowding(*operation, factor.operand, self.grid, limit);
+        let waited = match crowding.is_some() || self.may_run_on(factor, *operation) {
             true => {
                 dot.cost_of_waiting(&encoding, &self.catalog.linear(self.catalog.map(product)?))
             }
             false => 0.0,
         };
-        takes.then_some(waited)
+        let reload = self.costs.reload() * crowding.unwrap_or(0) as f32;
+        takes.then_some(waited + reload)
     }
 
     /// Whether a product may run on into the next iteration as far as this factor goes, if it is in memory: the

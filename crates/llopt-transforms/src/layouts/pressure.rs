@@ -1,0 +1,89 @@
+//! Registers that a loop keeps alive whatever its layouts are, and what one factor more costs there.
+//!
+//! A factor that comes from outside a loop may stay in registers, which its product then reads faster than shared memory.
+//! But they are taken for the whole loop, beside its sums and what its products make. Where that is more than a thread has,
+//! registers go to local memory and back in each iteration; and the assembler, short of registers, waits after each
+//! instruction of a group of warps.
+//!
+//! Labels are chosen by what pairs of them cost, so the pressure is that of all such factors together: each pays as if
+//! the others were in registers, too.
+
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::{DotOp, DotScaledOp};
+use llopt_dialects::ttng::WarpGroupDotOp;
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use super::buffer;
+use super::grid::Grid;
+use super::relation::element_bits;
+use crate::loops::view::For;
+
+/// Registers of a thread for addresses, counters, and rows or columns.
+const BESIDE: u64 = 48;
+
+/// The loop around an operation, if it is directly in it.
+fn loop_of<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<For<'c, 'a>> {
+    For::of(operation.parent_op()?)
+}
+
+/// Registers of a thread for a tensor that all threads share evenly.
+fn words(value: Value<'_, '_>, grid: Grid) -> u64 {
+    let Some(tensor) = RankedTensor::of(value.r#type()) else {
+        return 0;
+    };
+    let elements: i64 = tensor.shape().iter().product();
+    let bits = elements.unsigned_abs() * u64::from(element_bits(tensor));
+    let threads = u64::from(grid.num_warps * grid.threads_per_warp);
+    bits.div_ceil(u64::from(u32::BITS) * threads)
+}
+
+/// The value of which a factor is another name.
+fn named<'c: 'a, 'a>(value: Value<'c, 'a>) -> Value<'c, 'a> {
+    let mut value = value;
+    while let Some(source) = value
+        .defining_op()
+        .filter(|maker| buffer::renames(*maker))
+        .and_then(|maker| maker.operand_value(0))
+    {
+        value = source;
+    }
+    value
+}
+
+/// The registers of a factor of a product, if it comes from outside the product's loop and they are too many; `None` if
+/// there is room for them.
+pub(super) fn crowding<'c: 'a, 'a>(
+    product: OperationRef<'c, 'a>,
+    operand: usize,
+    grid: Grid,
+    limit: u32,
+) -> Option<u64> {
+    let of = loop_of(product)?;
+    let factor = named(product.operand_value(operand)?);
+    if !of.is_outside(factor) {
+        return None;
+    }
+    let carried: u64 = of.carried().into_iter().map(|sum| words(sum, grid)).sum();
+    let yielded = of.yielded();
+    let (mut made, mut kept): (u64, Vec<Value>) = (0, Vec::new());
+    for operation in of.operations() {
+        let is_product = DotOp::of(operation).is_some()
+            || DotScaledOp::of(operation).is_some()
+            || WarpGroupDotOp::of(operation).is_some();
+        if !is_product {
+            continue;
+        }
+        let results = operation.result_values();
+        let own = results.filter(|result| !yielded.contains(result));
+        made += own.map(|result| words(result, grid)).sum::<u64>();
+        let factors = (0..2).filter_map(|operand| operation.operand_value(operand));
+        for factor in factors.map(named).filter(|factor| of.is_outside(*factor)) {
+            if !kept.contains(&factor) {
+                kept.push(factor);
+            }
+        }
+    }
+    let factors: u64 = kept.into_iter().map(|factor| words(factor, grid)).sum();
+    (carried + made + factors + BESIDE > u64::from(limit)).then(|| words(factor, grid))
+}
