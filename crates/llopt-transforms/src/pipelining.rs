@@ -40,7 +40,8 @@
 //!
 //! `tt.num_stages` of a loop, or else the option of the pass. Where both leave it open (zero), the schedule graph of
 //! the loop ([`llopt_plan::schedule`]) says how far ahead loads have to be for their latency to be hidden. If rings of so
-//! many do not fit beside what else is in shared memory during the loop, there are fewer.
+//! many do not fit beside what else is in shared memory during the loop, there are fewer. A warp that only copies may be
+//! further ahead than the program asks for, where that hides more and keeps no other block away.
 
 mod ahead;
 mod graph;
@@ -390,7 +391,8 @@ fn divide<'c: 'a, 'a>(
     let replaced: Vec<OperationRef> = request.loads.iter().flat_map(Load::replaced).collect();
     let others = others(root, &replaced, plans)?;
     let room = u64::from(target.shared_memory_limit()).saturating_sub(others + HANDED_OVER);
-    let slots = (room / per_slot.max(1)).min(u64::from(request.wanted.max(2)));
+    let fit = room / per_slot.max(1);
+    let least = fit.min(u64::from(request.wanted.max(2)));
     // What is carried is live beside the results of products.
     let products = loads::products(of);
     let results = products.iter().flat_map(|product| product.result_values());
@@ -407,6 +409,18 @@ fn divide<'c: 'a, 'a>(
     let each = target.registers_per_block() / (warps * target.warp_size());
     let gives = live + REGISTERS_BESIDE > each;
     let registers = gives.then_some(PRODUCER_REGISTERS);
+    // Buffers that hide more of the latency than the program asks for cost nothing if as many blocks are resident.
+    let resident = |slots: u64| {
+        let shared = others + HANDED_OVER + slots * per_slot;
+        let registers = each.min(live + REGISTERS_BESIDE);
+        target.resident_blocks(warps * target.warp_size(), registers, shared)
+    };
+    let most = fit.min(u64::from(scheduled.stages)).max(least);
+    let enough = (least..=most).rev();
+    let slots = enough
+        .into_iter()
+        .find(|&slots| resident(slots) == resident(least));
+    let slots = slots.unwrap_or(least);
     let loops = request.nest.len() as u32;
     let share = target.registers_per_block() / (request.warps * target.warp_size());
     let share = share.min(target.registers_per_thread());
@@ -420,7 +434,7 @@ fn divide<'c: 'a, 'a>(
             warps: request.warps,
             registers: chain.registers(plans) + AHEAD_BESIDE,
             weights: chain.weights(plans),
-            shared: others + slots * per_slot,
+            shared: others + least * per_slot,
             matrix: scheduled.matrix,
             threads: scheduled.threads,
         };
