@@ -9,7 +9,7 @@
 // all iterations of the loop around it.
 // CHECK: Loop ({{.*}}:66:14) is pipelined in 3 stages
 // CHECK: partitions none, though the program asks for them: a factor is loaded by pointers, by many threads
-// CHECK: Loop ({{.*}}:76:14) is pipelined in 3 stages: 2 copies
+// CHECK: Loop ({{.*}}:76:14) is pipelined in 5 stages (3 are asked for, and more cost nothing): 2 copies
 // CHECK: partitions 1 warp issues the copies of 2 loops; registers are the same for all
 // CHECK: Loop ({{.*}}:74:5) is not pipelined: a loop in it is divided among partitions.
 // JSON: "producer": {

@@ -4,7 +4,7 @@
 // RUN: llopt explain %s --target cuda:90 --num-warps 8 --num-stages 2 | FileCheck %s --check-prefix=EXPLAIN
 // RUN: llopt explain %s --target cuda:90 --num-warps 4 --num-stages 2 | FileCheck %s --check-prefix=FEW
 
-// EXPLAIN: Loop ({{.*}}) is pipelined in 2 stages: 2 copies and 0 loads through registers, 2 buffers for each, 131072 bytes; 0 products run on
+// EXPLAIN: Loop ({{.*}}) is pipelined in 3 stages (2 are asked for, and more cost nothing): 2 copies and 0 loads through registers, 3 buffers for each, 196608 bytes; 0 products run on
 // EXPLAIN-NEXT: interval 2048 cycles
 // EXPLAIN-NEXT: ahead the first product and what follows from it, an iteration
 // EXPLAIN-NEXT: partitions 1 warp issues the copies of 1 loops; its threads keep 24 registers

@@ -27,8 +27,9 @@
 //!
 //! Where factors are copied as whole blocks, a warp of its own can issue the copies (`partitions`), and of two products in
 //! a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the program
-//! asks for partitions (`tt.warp_specialize` on the loop or on one around it), and for such chains where the model says
-//! that it pays (`price`).
+//! asks for partitions (`tt.warp_specialize` on the loop or on one around it), for such chains where the model says
+//! that it pays (`price`), and for loops in another one that goes through tiles: the copies of the next tile then run
+//! beside what is made of this one's sum.
 //!
 //! # What is left alone
 //!
@@ -274,7 +275,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     let per_slot: u64 = chosen.iter().map(|load| load.bytes).sum();
     let asked_for = partitions::asking(of);
     let is_asked = asked_for.is_some();
-    let nest = asked_for.unwrap_or_else(|| Ok(vec![of]));
+    let nest = asked_for.unwrap_or_else(|| Ok(partitions::nest_of(of)));
     let outer: Vec<OperationRef> = nest.iter().flatten().map(|of| of.operation()).collect();
     let divided = nest.and_then(|nest| {
         let request = Request {
@@ -405,15 +406,22 @@ fn divide<'c: 'a, 'a>(
         .map(|tensor| tensor.registers() as u32)
         .sum();
     // A quarter of the register file is dealt out to every fourth warp.
-    let warps = (request.warps + partitions::PRODUCER_WARPS).next_multiple_of(4);
-    let each = target.registers_per_block() / (warps * target.warp_size());
+    let warps = request.warps + partitions::PRODUCER_WARPS;
+    let whole = warps.next_multiple_of(4);
+    let each = target.registers_per_block() / (whole * target.warp_size());
     let gives = live + REGISTERS_BESIDE > each;
     let registers = gives.then_some(PRODUCER_REGISTERS);
-    // Buffers that hide more of the latency than the program asks for cost nothing if as many blocks are resident.
+    let threads = if gives { whole } else { warps } * target.warp_size();
+    // Buffers that hide more of the latency than the program asks for cost nothing if as many blocks are resident. A
+    // block that goes through tiles itself is alone.
+    let is_persistent = request.nest.len() > 1;
     let resident = |slots: u64| {
         let shared = others + HANDED_OVER + slots * per_slot;
         let registers = each.min(live + REGISTERS_BESIDE);
-        target.resident_blocks(warps * target.warp_size(), registers, shared)
+        match is_persistent {
+            true => 1,
+            false => target.resident_blocks(threads, registers, shared),
+        }
     };
     let most = fit.min(u64::from(scheduled.stages)).max(least);
     let enough = (least..=most).rev();
@@ -426,19 +434,29 @@ fn divide<'c: 'a, 'a>(
     let share = share.min(target.registers_per_thread());
     let chain = chain(of, &request.loads, share, plans);
     if !request.is_asked {
-        let chain = chain.as_ref().map_err(Clone::clone)?;
-        if is_repeated(of) {
+        if is_repeated(root) {
             return Err("it is in another loop".to_owned());
         }
-        let division = price::Block {
-            warps: request.warps,
-            registers: chain.registers(plans) + AHEAD_BESIDE,
-            weights: chain.weights(plans),
-            shared: others + least * per_slot,
-            matrix: scheduled.matrix,
-            threads: scheduled.threads,
-        };
-        division.pays(target)?;
+        // The copies of the next tile run beside what is made of this one's sum.
+        if !is_persistent {
+            let chain = chain.as_ref().map_err(Clone::clone)?;
+            let block = price::Block {
+                threads: request.warps * target.warp_size(),
+                registers: chain.registers(plans) + AHEAD_BESIDE - chain.weights(plans),
+                strands: 1,
+            };
+            let divided = price::Block {
+                threads,
+                registers: (chain.registers(plans) + AHEAD_BESIDE).min(each),
+                strands: chain.strands(plans),
+            };
+            let iteration = price::Iteration {
+                shared: others + least * per_slot,
+                matrix: scheduled.matrix,
+                threads: scheduled.threads,
+            };
+            iteration.pays(&block, &divided, target)?;
+        }
     }
     // What is ahead waits for its own products.
     let running = match chain {

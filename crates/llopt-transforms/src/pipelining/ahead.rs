@@ -36,6 +36,7 @@ use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg::LocalLoadOp;
 use llopt_dialects::ttng::{ArriveBarrierOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp};
+use llopt_layout::Dim;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
@@ -118,6 +119,22 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
     /// Registers of a thread for the weights.
     pub(super) fn weights(self, plans: &Plans) -> u32 {
         words(self.second.a(), plans)
+    }
+
+    /// How many parts of a block do not wait for one another between the products: groups of four warps, if each has
+    /// whole rows of the scores.
+    pub(super) fn strands(self, plans: &Plans) -> u32 {
+        const GROUP_LOG2: u32 = 2;
+        let Some(scores) = ring::tensor(plans, self.first.d().r#type()) else {
+            return 1;
+        };
+        let layout = scores.layout();
+        let warps = layout.in_dim_size_log2(Dim::WARP);
+        let is_shared = |bit| layout.basis_entry(Dim::WARP, bit, Dim::tensor(1)) != 0;
+        match (0..warps).any(is_shared) {
+            true => 1,
+            false => 1 << warps.saturating_sub(GROUP_LOG2),
+        }
     }
 
     /// The operations of a loop that are not ahead. Those that bring its factors are not looked at.

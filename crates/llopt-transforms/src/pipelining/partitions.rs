@@ -98,6 +98,17 @@ pub(super) fn asking<'c: 'a, 'a>(of: For<'c, 'a>) -> Option<Result<Vec<For<'c, '
     }
 }
 
+/// The loops around this one from the outermost on, each directly in the one before.
+pub(super) fn nest_of<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<For<'c, 'a>> {
+    let mut nest = vec![of];
+    let outer = |of: &For<'c, 'a>| For::of(of.operation().parent_op()?);
+    while let Some(outer) = nest.last().and_then(outer) {
+        nest.push(outer);
+    }
+    nest.reverse();
+    nest
+}
+
 /// What a producer needs of the loops.
 struct Needs<'c, 'a> {
     /// Operations directly in one of the loops.

@@ -13,24 +13,27 @@
 //!   has its part of both, and its threads work beside its second product, half of `M`: `M / 2 + max(M / 2, T)`,
 //!   divided by the groups.
 //!
-//! A division takes four warps more (registers are dealt out to groups) and the weights a second time, so fewer blocks
-//! may be resident. That is why small blocks are better left as they are: several of them already keep everything busy.
+//! A division takes a warp more, or four where registers are dealt out to groups, and the weights a second time, so fewer
+//! blocks may be resident. That is why small blocks are better left as they are: several of them already keep everything
+//! busy.
 
 use llopt_target::Target;
 
-/// Warps that issue a product together.
-const GROUP: u32 = 4;
 /// Per cent that the interval has to become shorter for a division: the model knows nothing of queues and power.
 const MARGIN: u32 = 10;
 
-/// What a block takes, and what one of its iterations does.
+/// What a block takes.
 pub(super) struct Block {
-    /// Warps of the kernel.
-    pub(super) warps: u32,
-    /// Registers of each thread if it is divided.
+    /// Its threads.
+    pub(super) threads: u32,
+    /// Registers of each of them.
     pub(super) registers: u32,
-    /// Those of them that are there only if it is divided.
-    pub(super) weights: u32,
+    /// Parts of it that do not wait for one another.
+    pub(super) strands: u32,
+}
+
+/// What an iteration of a block keeps busy.
+pub(super) struct Iteration {
     /// Bytes of shared memory.
     pub(super) shared: u64,
     /// Cycles for which the matrix units are busy.
@@ -39,30 +42,29 @@ pub(super) struct Block {
     pub(super) threads: u32,
 }
 
-impl Block {
-    /// Whether a division pays.
+impl Iteration {
+    /// Whether it pays to divide a block that is whole otherwise.
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn pays(&self, target: Target) -> Result<(), String> {
+    pub(super) fn pays(
+        &self,
+        whole: &Block,
+        divided: &Block,
+        target: Target,
+    ) -> Result<(), String> {
         let least = self.matrix.max(self.threads);
-        let interval = |strand: u32, strands: u32| least.max(strand / strands.max(1));
-        let size = target.warp_size();
-        let own = self.registers.saturating_sub(self.weights);
-        let whole = target.resident_blocks(self.warps * size, own, self.shared);
-        let undivided = interval(self.matrix + self.threads, whole);
-        let warps = self.warps + GROUP;
-        // Registers that one group gives up the others get: in the mean all have the same.
-        let most = target.registers_per_block() / (warps * size);
-        let registers = self.registers.min(most);
-        let parts = target.resident_blocks(warps * size, registers, self.shared);
         let half = self.matrix / 2;
-        let strand = (half + half.max(self.threads)) / (self.warps / GROUP).max(1);
-        let divided = interval(strand, parts);
-        if divided * (100 + MARGIN) > undivided * 100 {
+        let of = |block: &Block, line: u32| {
+            let blocks = target.resident_blocks(block.threads, block.registers, self.shared);
+            (blocks, least.max(line / (blocks * block.strands)))
+        };
+        let (blocks, now) = of(whole, self.matrix + self.threads);
+        let (parts, then) = of(divided, half + half.max(self.threads));
+        if then * (100 + MARGIN) > now * 100 {
             return Err(format!(
-                "an iteration takes about {undivided} cycles with {whole} blocks at a time, and {divided} if {parts} are \
-                 divided among partitions"
+                "an iteration takes about {now} cycles with {blocks} blocks at a time, and {then} if {parts} are divided \
+                 among partitions"
             ));
         }
         Ok(())
@@ -73,32 +75,43 @@ impl Block {
 mod tests {
     use super::*;
 
-    fn pays(warps: u32, registers: u32, weights: u32, shared: u64, cycles: [u32; 2]) -> bool {
+    /// Whether attention is divided in blocks of so many warps, with registers if it is, those of them for weights,
+    /// kilobytes, and cycles.
+    fn pays(warps: u32, [registers, weights]: [u32; 2], kilobytes: u64, cycles: [u32; 2]) -> bool {
         let [matrix, threads] = cycles;
         let target = Target::parse("cuda:90").expect("it is in the table");
-        let block = Block {
-            warps,
-            registers,
-            weights,
-            shared: shared << 10,
+        let iteration = Iteration {
+            shared: kilobytes << 10,
             matrix,
             threads,
         };
-        block.pays(target).is_ok()
+        let whole = Block {
+            threads: 32 * warps,
+            registers: registers - weights,
+            strands: 1,
+        };
+        // One warp more, or a group of which most registers are given away.
+        let gives = registers > 160;
+        let divided = Block {
+            threads: 32 * if gives { warps + 4 } else { warps + 1 },
+            registers: registers.min(168),
+            strands: warps / 4,
+        };
+        iteration.pays(&whole, &divided, target).is_ok()
     }
 
     /// Times on an H200 with and without a division, in TFLOP/s.
     #[test]
     fn attention_is_divided_where_it_is_faster() {
         // Heads of 128, tiles of 128 x 128, two stages: 625 for 482.
-        assert!(pays(8, 216, 32, 160, [2048, 1024]));
+        assert!(pays(8, [216, 32], 160, [2048, 1024]));
         // 128 x 64, three stages: 550 for 535.
-        assert!(pays(8, 152, 16, 128, [1024, 512]));
+        assert!(pays(8, [152, 16], 128, [1024, 512]));
         // 64 x 64 by four warps, three stages: 558 for 533, and causal 483 for 492.
-        assert!(!pays(4, 152, 16, 112, [512, 256]));
+        assert!(!pays(4, [152, 16], 112, [512, 256]));
         // Heads of 64, 128 x 64: 368 for 448.
-        assert!(!pays(8, 120, 16, 64, [512, 512]));
+        assert!(!pays(8, [120, 16], 64, [512, 512]));
         // 64 x 64 by four warps: 445 for 451.
-        assert!(!pays(4, 120, 16, 56, [256, 256]));
+        assert!(!pays(4, [120, 16], 56, [256, 256]));
     }
 }

@@ -76,6 +76,8 @@ impl fmt::Display for LoopSchedule {
                 write!(f, "Loop ({location}) is pipelined in {} stages", of.stages)?;
                 if of.stages < of.wanted {
                     write!(f, " ({} do not fit into shared memory)", of.wanted)?;
+                } else if of.stages > of.wanted {
+                    write!(f, " ({} are asked for, and more cost nothing)", of.wanted)?;
                 }
                 writeln!(
                     f,
