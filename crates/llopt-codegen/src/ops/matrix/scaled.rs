@@ -181,7 +181,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             unit_element(op.a_elem_type()),
             unit_element(op.b_elem_type()),
         ) else {
-            return Err(because("no matrix instruction scales these elements"));
+            return Err(because(
+                "matrix instructions scale e4m3, e5m2 and e2m1; --decompose-scaled-dot widens others",
+            ));
         };
         if a_packed > 1 && !op.lhs_k_pack() || b_packed > 1 && !op.rhs_k_pack() {
             return Err(because("elements that are packed along rows or columns"));
