@@ -12,6 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
+use llopt_dialects::tt::ElementwiseInlineAsmOp;
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
 
@@ -163,6 +164,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             if let Some(access) = self.access(*operation) {
                 accesses.push((index, access));
+            } else if ElementwiseInlineAsmOp::of(*operation)
+                .is_some_and(|assembly| assembly.packed_element() > 1)
+            {
+                proposals.extend(self.rows(node).map(|layout| (0, index, layout)));
             } else if is_buffer_access(*operation) {
                 proposals.extend(self.rows(node).map(|layout| (0, index, layout)));
                 if let Some(encoding) = buffer::handed_on(*operation) {

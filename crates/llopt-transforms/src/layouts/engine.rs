@@ -7,7 +7,7 @@ use std::rc::Rc;
 use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
-use llopt_dialects::tt::ScanOp;
+use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
 use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
@@ -35,6 +35,10 @@ use crate::axis::AxisFacts;
 /// What the accesses whose addresses nothing is known of count if their last dimension is taken for
 /// contiguous, as a part of that price. Otherwise all orders cost the same.
 const PRIOR: f32 = 1.0 / 256.0;
+/// What it costs that an assembly gets other elements together than neighbours: more than anything else, and yet finite,
+/// for where no layout has it otherwise.
+const OUT_OF_ORDER: f32 = 1e6;
+
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) graph: &'g Graph<'c, 'a>,
@@ -440,6 +444,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if let Some(access) = self.access(*operation) {
             return self.access_cost(&access, &layout);
         }
+        if !packs_neighbours(*operation, &layout) {
+            return OUT_OF_ORDER;
+        }
         let bits = element_bits(node.tensor);
         match relation {
             Relation::Reduce { .. } => Combining::of(*operation, &layout)
@@ -462,4 +469,26 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .unwrap_or_else(|| self.costs.arithmetic(&layout, bits)),
         }
     }
+}
+
+/// Whether what an assembly of several elements (`packed_element`) gets together are neighbours along the last
+/// dimension. Which they are, the op leaves open; but programs count on it, as an assembly need not treat each of them
+/// for itself.
+fn packs_neighbours(operation: OperationRef<'_, '_>, layout: &LinearLayout) -> bool {
+    let Some(assembly) = ElementwiseInlineAsmOp::of(operation) else {
+        return true;
+    };
+    let Some(&last) = layout.out_dims().last() else {
+        return true;
+    };
+    let packed = u64::try_from(assembly.packed_element()).unwrap_or(1).max(1);
+    let together = packed.min(layout.out_dim_size(last)).ilog2();
+    let registers = layout.in_dim_size_log2(Dim::REGISTER);
+    let is_next = |bit: u32| {
+        layout.out_dims().iter().all(|&dim| {
+            let step = if dim == last { 1 << bit } else { 0 };
+            layout.basis_entry(Dim::REGISTER, bit, dim) == step
+        })
+    };
+    (0..together).all(|bit| bit < registers && is_next(bit))
 }
