@@ -177,6 +177,37 @@ impl Target {
         }
     }
 
+    /// Registers of 32 bits that one thread can have where its block has `threads` threads and a multiprocessor to
+    /// itself, accumulation registers included. A SIMD unit of AMD has 512 for each lane (CDNA, half of them
+    /// accumulation registers) or at least 1,024 (RDNA), and divides them among its waves; the waves of a work-group are
+    /// divided among four SIMD units (ISA manuals, "Vector General-Purpose Registers").
+    #[must_use]
+    pub fn registers_of_each(self, threads: u32) -> u32 {
+        const UNITS: u32 = 4;
+        let waves = threads.div_ceil(self.warp_size() * UNITS).max(1);
+        match self.architecture.family {
+            Family::Volta
+            | Family::Turing
+            | Family::Ampere
+            | Family::Ada
+            | Family::Hopper
+            | Family::Blackwell
+            | Family::BlackwellWorkstation => {
+                (self.registers_per_block() / threads.max(1)).min(self.registers_per_thread())
+            }
+            Family::Cdna2 | Family::Cdna3 | Family::Cdna4 => 512 / waves,
+            Family::Rdna3 | Family::Rdna4 | Family::Gfx1250 => {
+                (1024 / waves).min(self.registers_per_thread())
+            }
+        }
+    }
+
+    /// The same without accumulation registers: those that all instructions take.
+    #[must_use]
+    pub fn plain_registers_of_each(self, threads: u32) -> u32 {
+        self.registers_of_each(threads).min(self.registers_per_thread())
+    }
+
     /// Largest number of threads in a block.
     #[must_use]
     pub fn max_threads_per_block(self) -> u32 {

@@ -17,8 +17,9 @@ use inkwell::llvm_sys::core::{
     LLVMGetInlineAsm, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString,
     LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects,
     LLVMGetInstructionOpcode, LLVMGetInstructionParent, LLVMGetIntTypeWidth, LLVMGetIsDisjoint,
-    LLVMGetMDKindIDInContext, LLVMGetNSW, LLVMGetNUW, LLVMGetNumOperands, LLVMGetOperand,
-    LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsABinaryOperator, LLVMIsACastInst,
+    LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMetadata,
+    LLVMGetNNeg, LLVMGetNSW, LLVMGetNUW, LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID,
+    LLVMGetTypeContext, LLVMGetTypeKind, LLVMIsABinaryOperator, LLVMIsACallInst, LLVMIsACastInst,
     LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMMDNodeInContext2,
     LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMReplaceAllUsesWith, LLVMSetIsDisjoint,
     LLVMSetMetadata, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
@@ -451,6 +452,131 @@ pub fn split_large_constant<'ctx>(
         let own = LLVMBuildGEP2(raw, element, shared, &mut low, 1, c"".as_ptr());
         LLVMReplaceAllUsesWith(address, own);
     }
+}
+
+/// If `address` is `(p + widened(x)) + bytes`, where `x` is not negative and `bytes` more than `largest` (one less than a
+/// power of two), makes it `(p + widened(x + high)) + low`, as [`split_large_constant`] does: the optimiser takes constants
+/// out of sums that have one use, however large they are.
+///
+/// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
+pub fn return_large_constant<'ctx>(
+    builder: &Builder<'ctx>,
+    address: InstructionValue<'ctx>,
+    largest: u32,
+) {
+    builder.position_before(&address);
+    // SAFETY: kinds and numbers of operands are checked before operands are used, and what replaces the instruction has
+    // its type and value. The sum does not wrap: neither part reaches the highest of 32 bits.
+    unsafe {
+        let outer = address.as_value_ref();
+        let plain = |value| {
+            !LLVMIsAGetElementPtrInst(value).is_null()
+                && LLVMGetNumOperands(value) == 2
+                && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind
+        };
+        if !plain(outer) || !plain(LLVMGetOperand(outer, 0)) {
+            return;
+        }
+        let (inner, bytes) = (LLVMGetOperand(outer, 0), LLVMGetOperand(outer, 1));
+        let widened = LLVMGetOperand(inner, 1);
+        let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(outer));
+        let layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
+        let size = |address| LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(address));
+        if size(outer) != 1
+            || LLVMIsAConstantInt(bytes).is_null()
+            || LLVMIsACastInst(widened).is_null()
+            || LLVMGetInstructionOpcode(widened) != LLVMOpcode::LLVMZExt
+            || LLVMGetNNeg(widened) == 0
+            || LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(widened, 0))) != 32
+        {
+            return;
+        }
+        let constant = LLVMConstIntGetSExtValue(bytes);
+        let (low, unit) = (constant & i64::from(largest), size(inner) as i64);
+        let high = constant - low;
+        if high <= 0 || unit == 0 || high % unit != 0 || high / unit > i64::from(i32::MAX) {
+            return;
+        }
+        let raw = builder.as_mut_ptr();
+        let varying = LLVMGetOperand(widened, 0);
+        let high = LLVMConstInt(LLVMTypeOf(varying), (high / unit) as u64, 0);
+        let opcode = match possible_bits(varying) & LLVMConstIntGetZExtValue(high) {
+            0 => LLVMOpcode::LLVMOr,
+            _ => LLVMOpcode::LLVMAdd,
+        };
+        let sum = LLVMBuildBinOp(raw, opcode, varying, high, c"".as_ptr());
+        let wide = LLVMTypeOf(widened);
+        let mut index = LLVMBuildCast(raw, LLVMOpcode::LLVMZExt, sum, wide, c"".as_ptr());
+        let (base, element) = (LLVMGetOperand(inner, 0), LLVMGetGEPSourceElementType(inner));
+        let mut own = LLVMBuildGEP2(raw, element, base, &mut index, 1, c"".as_ptr());
+        if low != 0 {
+            let mut low = LLVMConstInt(LLVMTypeOf(bytes), low as u64, 0);
+            let byte = LLVMGetGEPSourceElementType(outer);
+            own = LLVMBuildGEP2(raw, byte, own, &mut low, 1, c"".as_ptr());
+        }
+        LLVMReplaceAllUsesWith(outer, own);
+    }
+}
+
+/// The bits that can be set in the result of a call that says which range it lies in.
+///
+/// Requires: `call` is a call of a function with an integer of at most 64 bits as its result.
+unsafe fn below_end_of_range(call: LLVMValueRef) -> u64 {
+    const NAME: &str = "range";
+    // SAFETY: the kind's name is read with its length; the node of a range has pairs of constants as operands, of which
+    // there is room for one pair, and no more is written.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(call));
+        let kind = LLVMGetMDKindIDInContext(context, NAME.as_ptr().cast(), NAME.len() as u32);
+        let range = LLVMGetMetadata(call, kind);
+        if range.is_null() || LLVMGetMDNodeNumOperands(range) != 2 {
+            return u64::MAX;
+        }
+        let mut bounds = [std::ptr::null_mut(); 2];
+        LLVMGetMDNodeOperands(range, bounds.as_mut_ptr());
+        let [first, end] = bounds.map(|bound| LLVMConstIntGetZExtValue(bound));
+        if first < end {
+            // All bits up to the highest of the largest number.
+            u64::MAX.checked_shr((end - 1).leading_zeros()).unwrap_or(0)
+        } else {
+            u64::MAX
+        }
+    }
+}
+
+/// The bits that can be set in an integer, as far as its operands' operands say.
+///
+/// Requires: `value` is an integer of at most 64 bits.
+unsafe fn possible_bits(value: LLVMValueRef) -> u64 {
+    /// So long are the sums of an address.
+    const DEPTH: u32 = 8;
+    unsafe fn of(value: LLVMValueRef, depth: u32) -> u64 {
+        // SAFETY: operands are looked at after their instruction's kind is checked.
+        unsafe {
+            if !LLVMIsAConstantInt(value).is_null() {
+                return LLVMConstIntGetZExtValue(value);
+            }
+            if !LLVMIsACallInst(value).is_null() {
+                return below_end_of_range(value);
+            }
+            if depth == 0 || LLVMIsABinaryOperator(value).is_null() {
+                return u64::MAX;
+            }
+            let operand = |index| of(LLVMGetOperand(value, index), depth - 1);
+            let amount = LLVMGetOperand(value, 1);
+            match LLVMGetInstructionOpcode(value) {
+                LLVMOpcode::LLVMAnd => operand(0) & operand(1),
+                LLVMOpcode::LLVMOr | LLVMOpcode::LLVMXor => operand(0) | operand(1),
+                LLVMOpcode::LLVMShl if !LLVMIsAConstantInt(amount).is_null() => {
+                    let amount = LLVMConstIntGetZExtValue(amount).min(63);
+                    operand(0) << amount
+                }
+                _ => u64::MAX,
+            }
+        }
+    }
+    // SAFETY: as required.
+    unsafe { of(value, DEPTH) }
 }
 
 /// If `extension` widens a 32-bit sum with a constant above `largest`, forgets that the sum does not wrap, so

@@ -37,7 +37,9 @@ pub fn optimize(
         machine,
         "function(separate-const-offset-from-gep,early-cse)",
     )?;
-    back_end(target).after_optimization(module);
+    if back_end(target).after_optimization(module) {
+        run(module, machine, "function(early-cse)")?;
+    }
     Ok(())
 }
 

@@ -30,8 +30,8 @@ pub(crate) trait BackEnd {
         options: &CodegenOptions,
     );
 
-    /// The last changes to a module that LLVM has optimised.
-    fn after_optimization(&self, module: &Module<'_>);
+    /// The last changes to a module that LLVM has optimised; whether they may leave instructions twice, or unused.
+    fn after_optimization(&self, module: &Module<'_>) -> bool;
 
     /// The assembly as its assembler wants it.
     fn finish_assembly(&self, text: String) -> String {

@@ -8,6 +8,7 @@ mod matrix;
 mod partition;
 mod warp_group;
 
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::InstructionValue;
 use llopt_plan::element::Element;
 use llopt_plan::reduction::warp::WarpCombination;
@@ -411,6 +412,26 @@ pub trait Hooks {
     /// Guides the scheduler of instructions; `false`, with nothing emitted, where it takes no such guidance.
     fn schedule(&self, _e: &Emitter<'_>, _guide: Scheduling) -> bool {
         false
+    }
+
+    /// Whether LLVM decides what is in which register, and not an assembler after it.
+    fn allocates_registers(&self) -> bool {
+        false
+    }
+
+    /// A copy of a word that LLVM does not know to be the same.
+    fn copy_of<'ctx>(&self, _e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+        word
+    }
+
+    /// Memory of each thread for `count` values, in which LLVM leaves them; `None` where it is of no use.
+    fn private_memory<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _of: BasicTypeEnum<'ctx>,
+        _count: u32,
+    ) -> Option<V<'ctx>> {
+        None
     }
 
     /// Orders the shared-memory accesses of the threads of a warp.

@@ -54,6 +54,17 @@ impl<'ctx> Threads<'ctx> {
         }
     }
 
+    /// The same threads by `thread`, a copy of their number: what follows from it is computed in `entry` (not yet
+    /// terminated).
+    #[must_use]
+    pub fn by_copy(&self, e: &Emitter<'ctx>, entry: BasicBlock<'ctx>, thread: V<'ctx>) -> Self {
+        e.below(thread, self.count);
+        Self {
+            thread: RefCell::new(Some(thread)),
+            ..Self::new(entry, self.first, self.count)
+        }
+    }
+
     /// Emits in the entry block, then returns to where code was being emitted.
     fn in_entry<T>(&self, e: &Emitter<'ctx>, emit: impl FnOnce() -> T) -> T {
         let here = e.block();

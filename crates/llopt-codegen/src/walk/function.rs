@@ -25,6 +25,7 @@ use crate::walk::carried::Carried;
 use crate::walk::context::ExecutionContext;
 use crate::walk::copy_log::CopyLog;
 use crate::walk::decision::{Choice, Journal};
+use crate::walk::late::Late;
 use crate::walk::location::{LineTable, describe};
 pub(crate) use crate::walk::names::{argument, block_key, key};
 use crate::walk::workers::{KERNEL_BARRIER, Workers};
@@ -92,6 +93,8 @@ pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(crate) is_kernel: bool,
     /// Copies that run beside the program, and waits for them.
     pub(crate) copies: CopyLog<'ctx>,
+    /// What is emitted late, and anew.
+    pub(crate) late: Late<'ctx>,
     lines: Option<(&'r mut LineTable<'ctx>, DISubprogram<'ctx>)>,
     values: HashMap<usize, Registers<'ctx>>,
     blocks: HashMap<usize, Block<'ctx>>,
@@ -137,6 +140,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             hidden,
             is_kernel,
             copies: CopyLog::default(),
+            late: Late::default(),
             lines,
             values: HashMap::new(),
             blocks: HashMap::new(),
@@ -167,6 +171,16 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// The one register of a scalar.
     pub(crate) fn scalar(&self, value: Value<'c, 'a>) -> V<'ctx> {
         self.registers(value)[0]
+    }
+
+    /// The registers of a value, if it has been emitted.
+    pub(crate) fn known_registers(&self, value: Value<'c, 'a>) -> Option<Registers<'ctx>> {
+        self.values.get(&key(value)).cloned()
+    }
+
+    /// Forgets which registers carry a value.
+    pub(crate) fn unbind(&mut self, value: Value<'c, 'a>) {
+        self.values.remove(&key(value));
     }
 
     /// Says which registers carry a value.
@@ -205,6 +219,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         registers: Registers<'ctx>,
     ) -> Registers<'ctx> {
         if registers.len() == 1 || registers.iter().all(|other| *other == registers[0]) {
+            return registers;
+        }
+        // The first of a run may be of another part.
+        if self.late.is_part() {
             return registers;
         }
         let (Ok(ValueType::Tensor(tensor)), Some(facts)) =
@@ -335,23 +353,31 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .unwrap_or(1);
         let mut known: HashMap<[usize; 3], V<'ctx>> = HashMap::new();
         let mut tuple: Vec<V<'ctx>> = Vec::with_capacity(operands.len());
-        (0..count)
-            .map(|register| {
-                tuple.clear();
-                tuple.extend(
-                    operands.iter().map(|registers| {
+        let values: Vec<Option<V<'ctx>>> =
+            (0..count)
+                .map(|register| {
+                    tuple.clear();
+                    tuple.extend(operands.iter().map(|registers| {
                         registers[if registers.len() == 1 { 0 } else { register }]
-                    }),
-                );
-                if tuple.len() > 3 || count == 1 {
-                    return apply(self.e, &tuple);
-                }
-                let mut names = [0; 3];
-                for (name, value) in names.iter_mut().zip(&tuple) {
-                    *name = value.as_value_ref() as usize;
-                }
-                *known.entry(names).or_insert_with(|| apply(self.e, &tuple))
-            })
+                    }));
+                    if self.late.leaves_out(register, count) {
+                        return None;
+                    }
+                    if tuple.len() > 3 || count == 1 {
+                        return Some(apply(self.e, &tuple));
+                    }
+                    let mut names = [0; 3];
+                    for (name, value) in names.iter_mut().zip(&tuple) {
+                        *name = value.as_value_ref() as usize;
+                    }
+                    Some(*known.entry(names).or_insert_with(|| apply(self.e, &tuple)))
+                })
+                .collect();
+        // What is left out is nobody's concern.
+        let some = values.iter().flatten().next().copied();
+        values
+            .iter()
+            .filter_map(|value| value.or_else(|| Some(self.e.poison(some?.get_type()))))
             .collect()
     }
 
@@ -399,11 +425,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let llvm = self.blocks[&block_key(block)].llvm;
             self.e.enter(llvm);
             self.copies.enter(block);
+            self.find_late(block)?;
             let mut next = block.first_operation();
             while let Some(op) = next {
                 next = op.next_in_block();
                 self.set_location(Some(op));
-                self.operation(op)?;
+                self.operation_in_time(op)?;
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ pub(crate) mod copy_log;
 pub mod decision;
 pub(crate) mod dispatch;
 pub(crate) mod function;
+pub(crate) mod late;
 pub(crate) mod location;
 pub mod lower;
 pub(crate) mod names;

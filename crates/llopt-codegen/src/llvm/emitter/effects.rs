@@ -90,6 +90,20 @@ impl<'ctx> Emitter<'ctx> {
         built(self.builder.build_alloca(of, ""))
     }
 
+    /// Stack space for one value, in the entry block of the function.
+    pub fn alloca_at_entry(&self, of: BasicTypeEnum<'ctx>) -> PointerValue<'ctx> {
+        let here = self.block();
+        let entry = self.function().get_first_basic_block();
+        let entry = entry.expect("bug in llopt: the function has a block");
+        match entry.get_first_instruction() {
+            Some(first) => self.builder.position_before(&first),
+            None => self.builder.position_at_end(entry),
+        }
+        let memory = self.alloca(of);
+        self.enter(here);
+        memory
+    }
+
     /// The address of field `index` of a structure in memory.
     pub fn field(
         &self,

@@ -83,6 +83,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let other = op.other().map(|other| self.registers(other));
         let groups = self.pointer_groups(&of, element, op.ptr(), op.mask());
         self.record_access(operation, false, element, &groups);
+        let groups = self.late.wanted(groups);
         let load = PointerLoad {
             element,
             caching,
@@ -120,7 +121,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let element = load.element;
         let (masks, other) = (load.masks.as_ref(), load.other.as_ref());
         let words = Words::of(element.memory_bits(), groups.width as u32);
-        let mut loaded: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        let mut loaded = self.unwanted(of);
         for group in &groups.groups {
             let mask = match self.mask_of(masks, group[0]) {
                 Mask::Never => {
@@ -152,6 +153,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         fill(of, loaded)
     }
 
+    /// The registers of a value that is loaded: nothing yet, but where a part is wanted, what stands for the others.
+    fn unwanted(&self, of: &ValueType) -> Vec<Option<V<'ctx>>> {
+        let poison = self.e.poison(of.element().llvm(self.e.context));
+        let count = of.registers();
+        (0..count)
+            .map(|register| self.late.leaves_out(register, count).then_some(poison))
+            .collect()
+    }
+
     /// `tt.store`.
     pub(crate) fn store(&mut self, op: tt::StoreOp<'c, 'a>) -> Lowered {
         let of = self.type_of(op.value())?;
@@ -162,7 +172,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             volatile: false,
         };
         let pointers = self.registers(op.ptr());
-        let values = self.registers(op.value());
         let masks = op.mask().map(|mask| self.registers(mask));
         let groups = self.pointer_groups(&of, element, op.ptr(), op.mask());
         self.record_access(op.operation(), true, element, &groups);
@@ -174,7 +183,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Mask::Always => acts,
                 Mask::When(mask) => Some(acts.map_or(mask, |acts| self.e.and(acts, mask))),
             };
-            let data = self.pack_words(element, words, &pick(&values, group));
+            let data = self.pack_words(element, words, &self.fetched(op.value(), group));
             self.hooks().store(
                 self.e,
                 &Access {
@@ -223,9 +232,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let other = load.other.map(|other| self.registers(other));
         let groups = self.buffer_groups(of, element, load.base, load.offsets, load.mask);
         self.record_access(op, false, element, &groups);
+        let groups = self.late.wanted(groups);
         let words = Words::of(element.memory_bits(), groups.width as u32);
         let descriptor = buffers.descriptor(self.e, self.scalar(load.base));
-        let mut loaded: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+        let mut loaded = self.unwanted(of);
         for group in &groups.groups {
             let mask = match self.mask_of(masks.as_ref(), group[0]) {
                 Mask::Never => {
@@ -273,7 +283,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             ..Caching::default()
         };
         let offsets = self.registers(op.offsets());
-        let values = self.registers(op.value());
         let masks = op.mask().map(|mask| self.registers(mask));
         let groups = self.buffer_groups(&of, element, op.ptr(), op.offsets(), op.mask());
         self.record_access(op.operation(), true, element, &groups);
@@ -286,7 +295,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Mask::Always => acts,
                 Mask::When(mask) => Some(acts.map_or(mask, |acts| self.e.and(acts, mask))),
             };
-            let data = self.pack_words(element, words, &pick(&values, group));
+            let data = self.pack_words(element, words, &self.fetched(op.value(), group));
             let offset = self.byte_offset(element, offsets[group[0]]);
             buffers.store(
                 self.e,

@@ -25,7 +25,8 @@ use crate::targets::hooks::Words;
 use crate::values::element::LlvmType;
 use crate::values::threads::linear_in;
 use crate::walk::decision::{self, Choice};
-use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
+use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
+use crate::walk::late::TOGETHER;
 
 /// The register that `first` becomes by the choices whose bits `number` has.
 fn chosen_register(plan: &WarpGather, first: u32, number: u32) -> u32 {
@@ -36,6 +37,49 @@ fn chosen_register(plan: &WarpGather, first: u32, number: u32) -> u32 {
         .fold(first, |register, (_, choice)| register ^ choice)
 }
 
+/// The bits of the round in which an element is stored that the storing thread decides.
+fn split_by_threads(plan: &SharedGather, from: &TensorType) -> u32 {
+    let bases = from.thread_bases();
+    bases.iter().fold(0, |all, basis| all | plan.round(*basis))
+}
+
+/// Registers whose elements lie next to each other in memory, lowest first.
+struct Together {
+    /// Where the first lies, but for what the thread adds.
+    place: u32,
+    /// In which round they do, but for what the thread adds.
+    round: u32,
+    registers: Vec<usize>,
+}
+
+/// What a thread stores in a round.
+fn stored_together(plan: &SharedGather, from: &TensorType, round: u32) -> Vec<Together> {
+    let width = 1u32 << plan.vector_bits;
+    let by_threads = split_by_threads(plan, from);
+    let mut groups: Vec<Together> = Vec::new();
+    for register in (0..from.registers()).filter(|register| from.is_canonical(*register)) {
+        let element = from.element_in(register);
+        let (place, of_register) = (plan.place(element), plan.round(element));
+        if (of_register ^ round) & !by_threads != 0 {
+            continue;
+        }
+        let first = place & !(width - 1);
+        let known = groups
+            .iter()
+            .position(|group| (group.place, group.round) == (first, of_register));
+        let group = known.unwrap_or_else(|| {
+            groups.push(Together {
+                place: first,
+                round: of_register,
+                registers: vec![register; width as usize],
+            });
+            groups.len() - 1
+        });
+        groups[group].registers[(place & (width - 1)) as usize] = register;
+    }
+    groups
+}
+
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.gather`.
     pub(crate) fn gather(&mut self, op: tt::GatherOp<'c, 'a>) -> Lowered {
@@ -43,18 +87,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let from = self.tensor_of(operation, op.src())?;
         let to = self.tensor_of(operation, op.indices())?;
         let axis = usize::try_from(op.axis()).unwrap_or(0);
-        let values = self.registers(op.src());
+        let extent = from.shape.get(axis).copied();
         let of = ValueType::Tensor(to.clone());
-        let wide = self.registers(op.indices());
-        let wanted: Vec<(usize, V<'ctx>)> = self
-            .distinct_registers(&of)
-            .map(|register| (register, self.to_i32(wide[register])))
-            .collect();
-        if let Some(&extent) = from.shape.get(axis) {
-            for (_, index) in &wanted {
-                self.expect_below(*index, extent);
-            }
-        }
+        let distinct: Vec<usize> = self.distinct_registers(&of).collect();
         let chosen = self
             .program
             .plans
@@ -78,11 +113,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             })
         });
         let gathered = match &chosen.plan {
-            GatherPlan::Warp(plan) => self.gather_in_warp(plan, &from, &values, &wanted),
+            GatherPlan::Warp(plan) => {
+                let (values, indices) = (self.registers(op.src()), self.registers(op.indices()));
+                let wanted = self.indices(&indices, distinct.iter().copied(), extent);
+                self.gather_in_warp(plan, &from, &values, &wanted)
+            }
             GatherPlan::Shared(plan) => {
-                let base = self.scratch_of(operation)?;
                 let frame = Frame::new(&from, &to, axis);
-                self.gather_through_memory(plan, &frame, (&from, &to), &values, &wanted, base)
+                self.gather_through_memory(op, plan, &frame, (&from, &to), &distinct)?
             }
         };
         self.bind_result(operation, self.spread(&of, &gathered));
@@ -204,17 +242,35 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
     }
 
-    /// One element for each wanted register and index, through shared memory.
-    fn gather_through_memory(
+    /// The registers in `wanted` with their indices.
+    fn indices(
         &self,
+        indices: &Registers<'ctx>,
+        wanted: impl Iterator<Item = usize>,
+        extent: Option<u32>,
+    ) -> Vec<(usize, V<'ctx>)> {
+        wanted
+            .map(|register| {
+                let index = self.to_i32(indices[register]);
+                if let Some(extent) = extent {
+                    self.expect_below(index, extent);
+                }
+                (register, index)
+            })
+            .collect()
+    }
+
+    /// One element for each of the registers `distinct` of the result, through shared memory.
+    fn gather_through_memory(
+        &mut self,
+        op: tt::GatherOp<'c, 'a>,
         plan: &SharedGather,
         frame: &Frame<'_>,
         (from, to): (&TensorType, &TensorType),
-        values: &Registers<'ctx>,
-        wanted: &[(usize, V<'ctx>)],
-        base: V<'ctx>,
-    ) -> Vec<V<'ctx>> {
+        distinct: &[usize],
+    ) -> Lowered<Vec<V<'ctx>>> {
         let e = self.e;
+        let base = self.scratch_of(op.operation())?;
         let memory = self.memory_type(from.element);
         let bytes = moved_bits(from.element) / 8;
         let places =
@@ -227,41 +283,97 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let thread = self.linear(&places(&wanted_threads), &places(&wanted_blocks));
         let (place_of_index, round_of_index) = (places(&axis), rounds(&axis));
         let split_by_index = round_of_index.iter().fold(0, |all, basis| all | basis);
-
-        let mut gathered: Vec<Option<V<'ctx>>> = vec![None; wanted.len()];
+        let extent = Some(1 << bits);
+        // Element numbers with coordinate 0: rounds that the axis decides come from the index.
+        let element_of = |register: usize| frame.embed(to.element_in(register));
+        let is_late = self.late.is_awaited(op.operation());
+        let early = (!is_late).then(|| {
+            let (values, indices) = (self.registers(op.src()), self.registers(op.indices()));
+            let wanted = self.indices(&indices, distinct.iter().copied(), extent);
+            (values, wanted)
+        });
+        let aside = is_late
+            .then(|| self.place_aside(result(op.operation(), 0)))
+            .flatten();
+        let mut gathered: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
         for round in 0..1u32 << plan.rounds.len() {
             // Within a warp no barrier of the block has seen to what was read here last.
             if round > 0 || plan.scope == Scope::Warp {
                 self.wait(plan.scope);
             }
-            self.store_round(plan, from, values, base, round);
-            self.wait(plan.scope);
-            for ((register, index), known) in wanted.iter().zip(&mut gathered) {
-                // Element numbers with coordinate 0: rounds that the axis decides come from the index.
-                let element = frame.embed(to.element_in(*register));
-                if plan.round(element) != round & !split_by_index {
-                    continue;
-                }
-                let at = e.xor(thread, e.i32(i64::from(plan.place(element))));
-                let at = e.xor(at, linear_in(e, *index, &place_of_index));
-                let loaded = e.load(memory, e.gep(memory, base, at), bytes);
-                let loaded = self.to_register(from.element, loaded);
-                *known = Some(match *known {
-                    None => loaded,
-                    Some(before) => {
-                        let of_index = linear_in(e, *index, &round_of_index);
-                        let now = e.i32(i64::from(round & split_by_index));
-                        let is_now = e.icmp(inkwell::IntPredicate::EQ, of_index, now);
-                        e.select(is_now, loaded, before)
+            let groups = stored_together(plan, from, round);
+            match &early {
+                Some((values, _)) => self.store_round(plan, from, values, base, round, &groups),
+                None => {
+                    let copied = self.copy_threads();
+                    for groups in groups.chunks((TOGETHER >> plan.vector_bits).max(1)) {
+                        let mut part = vec![false; from.registers()];
+                        for register in groups.iter().flat_map(|group| &group.registers) {
+                            part[*register] = true;
+                        }
+                        let values = self.late_registers(op.src(), part)?;
+                        self.store_round(plan, from, &values, base, round, groups);
                     }
-                });
+                    self.end_copy(copied);
+                }
             }
+            self.wait(plan.scope);
+            let read: Vec<usize> = (0..distinct.len())
+                .filter(|i| plan.round(element_of(distinct[*i])) == round & !split_by_index)
+                .collect();
+            let copied = if is_late { self.copy_threads() } else { None };
+            for read in read.chunks(if is_late { TOGETHER } else { read.len().max(1) }) {
+                let wanted: Vec<(usize, V<'ctx>)> = match &early {
+                    Some((_, wanted)) => read.iter().map(|i| wanted[*i]).collect(),
+                    None => {
+                        let mut part = vec![false; to.registers()];
+                        for i in read {
+                            part[distinct[*i]] = true;
+                        }
+                        let indices = self.late_registers(op.indices(), part)?;
+                        self.indices(&indices, read.iter().map(|i| distinct[*i]), extent)
+                    }
+                };
+                for (register, index) in wanted {
+                    let at = e.xor(thread, e.i32(i64::from(plan.place(element_of(register)))));
+                    let at = e.xor(at, linear_in(e, index, &place_of_index));
+                    let loaded = e.load(memory, e.gep(memory, base, at), bytes);
+                    let value = match gathered[register] {
+                        None => loaded,
+                        Some(before) => {
+                            let of_index = linear_in(e, index, &round_of_index);
+                            let now = e.i32(i64::from(round & split_by_index));
+                            let is_now = e.icmp(inkwell::IntPredicate::EQ, of_index, now);
+                            e.select(is_now, loaded, before)
+                        }
+                    };
+                    gathered[register] = Some(value);
+                }
+                // After the last of the rounds that the axis divides.
+                if let Some(aside) = aside
+                    && round & split_by_index == split_by_index
+                {
+                    for register in read.iter().map(|i| distinct[*i]) {
+                        if let Some(value) = gathered[register] {
+                            self.set_aside(aside, register, value);
+                        }
+                    }
+                }
+            }
+            self.end_copy(copied);
+        }
+        // What was read after the last wait may be what others write next.
+        if is_late {
+            self.wait(plan.scope);
         }
         let poison = e.poison(from.element.llvm(e.context));
-        gathered
-            .into_iter()
-            .map(|value| value.unwrap_or(poison))
-            .collect()
+        Ok(distinct
+            .iter()
+            .map(|register| match gathered[*register] {
+                Some(value) => self.to_register(from.element, value),
+                None => poison,
+            })
+            .collect())
     }
 
     /// Stores the elements of a round, each by one of the threads that hold it.
@@ -272,10 +384,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         values: &Registers<'ctx>,
         base: V<'ctx>,
         round: u32,
+        groups: &[Together],
     ) {
         let e = self.e;
         let memory = self.memory_type(from.element);
-        let bits = moved_bits(from.element);
         let map = |bases: &[u32], of: &dyn Fn(u32) -> u32| -> Vec<u32> {
             bases.iter().map(|basis| of(*basis)).collect()
         };
@@ -283,40 +395,26 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         // What another block holds is not in this block's memory: only threads count.
         let own = self.linear(&map(&threads, &|basis| plan.place(basis)), &[]);
         let rounds = map(&threads, &|basis| plan.round(basis));
-        let by_threads = rounds.iter().fold(0, |all, basis| all | basis);
+        let by_threads = split_by_threads(plan, from);
         let acts = self
             .threads
             .acts_under(e, self.hooks(), from.free_threads());
 
-        // Groups of registers that lie next to each other, by their first place and their round.
-        let width = 1u32 << plan.vector_bits;
-        let words = Words::of(bits, width);
-        let mut groups: Vec<((u32, u32), Vec<V<'ctx>>)> = Vec::new();
-        for register in (0..from.registers()).filter(|register| from.is_canonical(*register)) {
-            let element = from.element_in(register);
-            let place = plan.place(element);
-            let key = (place & !(width - 1), plan.round(element));
-            let value = self.to_memory(from.element, values[register]);
-            let group = match groups.iter().position(|(known, _)| *known == key) {
-                Some(group) => group,
-                None => {
-                    groups.push((key, vec![value; width as usize]));
-                    groups.len() - 1
-                }
-            };
-            groups[group].1[(place & (width - 1)) as usize] = value;
-        }
-        groups.retain(|((_, of_registers), _)| (of_registers ^ round) & !by_threads == 0);
+        let words = Words::of(moved_bits(from.element), 1 << plan.vector_bits);
         let of_thread = self.linear(&rounds, &[]);
         self.only_if(acts, || {
-            for ((place, of_registers), group) in groups {
+            for group in groups {
                 let is_now = (by_threads != 0).then(|| {
-                    let wanted = e.i32(i64::from((of_registers ^ round) & by_threads));
+                    let wanted = e.i32(i64::from((group.round ^ round) & by_threads));
                     e.icmp(inkwell::IntPredicate::EQ, of_thread, wanted)
                 });
                 self.only_if(is_now, || {
-                    let at = e.gep(memory, base, e.xor(own, e.i32(i64::from(place))));
-                    let data = self.memory_words(words, &group);
+                    let at = e.gep(memory, base, e.xor(own, e.i32(i64::from(group.place))));
+                    let values = group.registers.iter().map(|register| values[*register]);
+                    let values: Vec<V<'ctx>> = values
+                        .map(|value| self.to_memory(from.element, value))
+                        .collect();
+                    let data = self.memory_words(words, &values);
                     e.store(e.pack(&data), at, words.bytes());
                 });
             }

@@ -40,8 +40,9 @@ impl BackEnd for Amdgpu {
         define_control_constants(context, module, self.target);
     }
 
-    fn after_optimization(&self, module: &Module<'_>) {
+    fn after_optimization(&self, module: &Module<'_>) -> bool {
         keep_large_constants(module, self.target.largest_address_offset());
+        true
     }
 }
 
@@ -49,6 +50,13 @@ impl BackEnd for Amdgpu {
 /// add. Instruction selection would add them to the 64-bit address, where the base in scalar registers plus an offset
 /// in a vector register would have been an address already; and each access would have an offset of its own.
 fn keep_large_constants(module: &Module<'_>, largest: u32) {
+    change_all(
+        module,
+        InstructionOpcode::GetElementPtr,
+        |builder, address| {
+            c_api::return_large_constant(builder, address, largest);
+        },
+    );
     change_all(
         module,
         InstructionOpcode::GetElementPtr,

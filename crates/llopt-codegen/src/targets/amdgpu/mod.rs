@@ -10,12 +10,13 @@ mod matrix;
 mod memory;
 mod shared;
 
+use inkwell::types::{BasicType, BasicTypeEnum};
 use inkwell::values::InstructionValue;
 use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
 use crate::llvm::c_api::{FenceOrdering, fence};
-use crate::llvm::emitter::{Emitter, V};
+use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
     Access, AccessCounts, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks,
     Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, SourcePlace, Update, WarpCopies,
@@ -110,6 +111,32 @@ impl Hooks for Amdgpu {
             }
         };
         true
+    }
+
+    fn allocates_registers(&self) -> bool {
+        true
+    }
+
+    fn copy_of<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+        let copied = e.inline_asm(
+            "v_mov_b32 $0, $1",
+            "=v,v",
+            &[word.get_type()],
+            &[word],
+            AsmEffect::Anything,
+        );
+        copied[0]
+    }
+
+    fn private_memory<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        of: BasicTypeEnum<'ctx>,
+        count: u32,
+    ) -> Option<V<'ctx>> {
+        let memory = e.alloca_at_entry(of.array_type(count).into());
+        // By a copy of the address, or else LLVM would keep the values in registers.
+        Some(self.copy_of(e, memory.into()))
     }
 
     fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>) {

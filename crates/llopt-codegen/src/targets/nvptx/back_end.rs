@@ -33,8 +33,9 @@ impl BackEnd for Nvptx {
         module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, flag);
     }
 
-    fn after_optimization(&self, module: &Module<'_>) {
+    fn after_optimization(&self, module: &Module<'_>) -> bool {
         fold_address_offsets(module);
+        false
     }
 
     fn finish_assembly(&self, text: String) -> String {
