@@ -205,7 +205,8 @@ impl Target {
     /// The same without accumulation registers: those that all instructions take.
     #[must_use]
     pub fn plain_registers_of_each(self, threads: u32) -> u32 {
-        self.registers_of_each(threads).min(self.registers_per_thread())
+        self.registers_of_each(threads)
+            .min(self.registers_per_thread())
     }
 
     /// Largest number of threads in a block.

@@ -1,24 +1,32 @@
 //! How the registers of a block's argument come from one block to another: in a phi each, or as words.
 //!
-//! What moves data moves words, and takes four bytes of a word from where they lie in one. In a loop through which
-//! bytes are carried one by one, they are taken apart at the end of each iteration and packed again at the start of
-//! the next. Carried as words they are not. A word costs three permutes where what flows in is no word, and four where
-//! single bytes are wanted of it; so bytes are carried in words where every operation that takes the argument takes
-//! words: then there is no round in which more is packed than would be otherwise.
+//! What moves data moves words, and takes the bytes or halves of a word from where they lie in one. In a loop through
+//! which these are carried one by one, they are taken apart at the end of each iteration and packed again at the start of
+//! the next. Carried as words they are not. A word of bytes costs three permutes where what flows in is no word, and four
+//! where single bytes are wanted of it, a word of halves one and two; so they are carried in words where every operation
+//! that takes the argument takes words: then there is no round in which more is packed than would be otherwise.
+//! Which of them share a word the first conversion that takes the argument says: what its plan moves as one word.
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::PhiValue;
-use llopt_dialects::{Op, arith, tt, ttg};
-use llopt_mlir::ir::ValueExt;
-use melior::ir::{OperationRef, Value};
+use llopt_dialects::{Op, tt, ttg};
+use llopt_layout::plan::Movement;
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_plan::element::Element;
+use llopt_plan::plans::Plans;
+use llopt_plan::tensor::ValueType;
+use llopt_target::Target;
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::{Emitter, V};
+use crate::ops::elementwise::partwise::Partwise;
 use crate::targets::hooks::Hooks;
+use crate::values::element::LlvmType;
 use crate::values::words::packed;
 
-/// Bytes of a word.
-const BYTES: usize = 4;
+/// Bits of a word.
+const WORD: u32 = 32;
 
 /// The phis of a block's argument.
 #[derive(Clone)]
@@ -26,38 +34,65 @@ pub(crate) struct Carried<'ctx> {
     phis: Vec<PhiValue<'ctx>>,
     /// Registers.
     count: usize,
-    /// Whether each phi is a word of four registers.
-    words: bool,
+    /// The type of each register, and how many of them each phi has.
+    element: BasicTypeEnum<'ctx>,
+    parts: usize,
+    /// The order in which they lie in the phis, if it is not their own.
+    order: Option<Vec<usize>>,
 }
 
 impl<'ctx> Carried<'ctx> {
     /// Phis for an argument of `count` different registers, in the block that was just opened.
     pub(crate) fn new<'c: 'a, 'a>(
         e: &Emitter<'ctx>,
+        plans: &Plans,
         argument: Value<'c, 'a>,
-        element: BasicTypeEnum<'ctx>,
+        of: &ValueType,
         count: usize,
     ) -> Self {
-        let words = count > 1 && element == e.int(8).into() && goes_on_in_words(argument);
-        let (of, phis) = if words {
-            (e.int(32).into(), count.div_ceil(BYTES))
+        let element = of.element().llvm(e.context);
+        let is_narrow = matches!(
+            of.element(),
+            Element::Int(8 | 16) | Element::F16 | Element::Bf16
+        );
+        let in_words =
+            count > 1 && is_narrow && goes_on_in_words(argument, of.element(), plans.target());
+        let (carried, parts) = if in_words {
+            let parts = WORD / of.element().bits();
+            (e.int(WORD).into(), parts as usize)
         } else {
-            (element, count)
+            (element, 1)
         };
-        let phis = (0..phis).map(|_| e.phi(of)).collect();
-        Self { phis, count, words }
+        let is_whole = in_words && count == of.registers();
+        let moved = is_whole.then(|| moved_together(plans, argument)).flatten();
+        Self {
+            phis: (0..count.div_ceil(parts)).map(|_| e.phi(carried)).collect(),
+            count,
+            element,
+            parts,
+            order: moved.and_then(|moved| order(&moved, parts.ilog2() as usize, count)),
+        }
     }
 
     /// The registers; every phi of the block has been made.
     pub(crate) fn registers(&self, e: &Emitter<'ctx>) -> Vec<V<'ctx>> {
         let phis = self.phis.iter().map(|phi| phi.as_basic_value());
-        if !self.words {
+        if self.parts == 1 {
             return phis.collect();
         }
-        let four = e.vector(e.int(8).into(), BYTES as u32).into();
-        phis.flat_map(|word| e.unpack(e.bitcast(word, four)))
+        let vector = e.vector(self.element, self.parts as u32).into();
+        let elements: Vec<V<'ctx>> = phis
+            .flat_map(|word| e.unpack(e.bitcast(word, vector)))
             .take(self.count)
-            .collect()
+            .collect();
+        let Some(order) = &self.order else {
+            return elements;
+        };
+        let mut registers = elements.clone();
+        for (register, element) in order.iter().zip(elements) {
+            registers[*register] = element;
+        }
+        registers
     }
 
     /// Adds what flows in from the block `from`, which is the current one.
@@ -68,7 +103,14 @@ impl<'ctx> Carried<'ctx> {
         registers: &[V<'ctx>],
         from: BasicBlock<'ctx>,
     ) {
-        let words = self.words.then(|| packed(e, hooks, registers, BYTES));
+        let words = (self.parts > 1).then(|| match &self.order {
+            None => packed(e, hooks, registers, self.parts),
+            Some(order) => {
+                let ordered: Vec<V<'ctx>> =
+                    order.iter().map(|register| registers[*register]).collect();
+                packed(e, hooks, &ordered, self.parts)
+            }
+        });
         let values = words.as_deref().unwrap_or(registers);
         for (phi, value) in self.phis.iter().zip(values) {
             phi.add_incoming(&[(value, from)]);
@@ -76,29 +118,87 @@ impl<'ctx> Carried<'ctx> {
     }
 }
 
-/// Whether operations take a value, and all do in words. Branches only pass it on.
-fn goes_on_in_words<'c: 'a, 'a>(value: Value<'c, 'a>) -> bool {
+/// What the places of a word, lowest first, add to the index of a register in the plan of the first conversion that moves
+/// a value.
+fn moved_together<'c: 'a, 'a>(plans: &Plans, value: Value<'c, 'a>) -> Option<Vec<u32>> {
+    let tensor = |value: Value<'c, 'a>| {
+        let of = plans.types().resolve(value.r#type()).ok()?;
+        of.tensor().cloned()
+    };
+    value.users().find_map(|op| {
+        ttg::ConvertLayoutOp::of(op)?;
+        let (from, to) = (tensor(value)?, tensor(op.result_value(0)?)?);
+        let plan = plans.conversion(op, &from, &to).ok()?;
+        match &plan.movement {
+            Movement::Nothing | Movement::Registers { .. } => None,
+            Movement::Shared(shared) => Some(shared.store.registers.to_vec()),
+            Movement::Shuffle(shuffle) => {
+                let slots = 0..shuffle.slots_log2;
+                Some(slots.map(|slot| shuffle.source(0, 1 << slot)).collect())
+            }
+        }
+    })
+}
+
+/// `count` registers, those first whose indices the first `bits` of `places` add to 0, each followed by those that
+/// lie in its word; `None` if the places are not of different registers.
+fn order(places: &[u32], bits: usize, count: usize) -> Option<Vec<usize>> {
+    let places = places.get(..bits)?;
+    let mut order = Vec::with_capacity(count);
+    let mut is_placed = vec![false; count];
+    for first in 0..count {
+        if is_placed[first] {
+            continue;
+        }
+        for slot in 0..1usize << bits {
+            let added = places.iter().enumerate();
+            let added = added.filter(|(bit, _)| slot >> bit & 1 == 1);
+            let register = added.fold(first, |register, (_, place)| register ^ *place as usize);
+            if *is_placed.get(register)? {
+                return None;
+            }
+            is_placed[register] = true;
+            order.push(register);
+        }
+    }
+    Some(order)
+}
+
+/// Whether operations take a value with elements of a type, and all do in words. Branches only pass it on.
+fn goes_on_in_words<'c: 'a, 'a>(value: Value<'c, 'a>, of: Element, target: Target) -> bool {
     let mut takers = value
         .users()
         .filter(|user| !matches!(Op::of(*user), Some(Op::Cf(_))))
         .peekable();
-    takers.peek().is_some() && takers.all(takes_words)
+    takers.peek().is_some() && takers.all(|op| takes_words(op, of, target))
 }
 
-/// Whether the code of an operation takes bytes as words if they come as such.
-fn takes_words(op: OperationRef<'_, '_>) -> bool {
-    matches!(
-        Op::of(op),
+/// Whether the code of an operation takes such elements as words if they come as such.
+fn takes_words(op: OperationRef<'_, '_>, of: Element, target: Target) -> bool {
+    match Op::of(op) {
         Some(
             Op::Ttg(ttg::Op::ConvertLayout(_) | ttg::Op::LocalStore(_) | ttg::Op::LocalAlloc(_))
-                | Op::Tt(tt::Op::Store(_))
-                | Op::Arith(
-                    arith::Op::AddI(_)
-                        | arith::Op::SubI(_)
-                        | arith::Op::AndI(_)
-                        | arith::Op::OrI(_)
-                        | arith::Op::XOrI(_)
-                )
-        )
-    )
+            | Op::Tt(tt::Op::Store(_)),
+        ) => true,
+        Some(Op::Arith(op)) => {
+            Partwise::of(op).is_some_and(|what| what.parts(of, target).is_some())
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+
+    #[test]
+    fn words_hold_what_moves_together() {
+        assert_eq!(order(&[1], 1, 4), Some(vec![0, 1, 2, 3]));
+        assert_eq!(order(&[2, 1], 1, 4), Some(vec![0, 2, 1, 3]));
+        assert_eq!(order(&[4, 3], 2, 8), Some(vec![0, 4, 3, 7, 1, 5, 2, 6]));
+        // Elements that repeat, and words of fewer registers than a word has places.
+        assert_eq!(order(&[0], 1, 2), None);
+        assert_eq!(order(&[2], 1, 2), None);
+        assert_eq!(order(&[], 1, 2), None);
+    }
 }

@@ -19,7 +19,6 @@ use melior::ir::{
 use crate::error::CodegenError;
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::Hooks;
-use crate::values::element::LlvmType;
 use crate::values::threads::Threads;
 use crate::walk::carried::Carried;
 use crate::walk::context::ExecutionContext;
@@ -445,9 +444,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         for i in 0..block.argument_count() {
             let value = argument(block, i);
             let of = self.type_of(value)?;
-            let element = of.element().llvm(self.e.context);
             let count = self.distinct_registers(&of).count();
-            carried.push(Carried::new(self.e, value, element, count));
+            let plans = self.program.plans;
+            carried.push(Carried::new(self.e, plans, value, &of, count));
         }
         // All phis stand before what takes their words apart.
         for (i, carried) in carried.iter().enumerate() {

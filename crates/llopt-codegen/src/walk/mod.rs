@@ -6,6 +6,7 @@ pub(crate) mod control_flow;
 pub(crate) mod copy_log;
 pub mod decision;
 pub(crate) mod dispatch;
+pub(crate) mod emit_late;
 pub(crate) mod function;
 pub(crate) mod late;
 pub(crate) mod location;

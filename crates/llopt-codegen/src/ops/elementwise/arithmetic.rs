@@ -10,7 +10,7 @@ use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 
 use crate::llvm::emitter::{Emitter, V};
-use crate::ops::elementwise::bytes::Bytewise;
+use crate::ops::elementwise::partwise::Partwise;
 use crate::targets::hooks::{Math, Rounding};
 use crate::values::element::LlvmType;
 use crate::values::words::packed;
@@ -110,8 +110,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
         match op {
             Op::Constant(_) => self.constant(operation),
-            Op::AddI(_) => self.bytewise(operation, Bytewise::Add),
-            Op::SubI(_) => self.bytewise(operation, Bytewise::Subtract),
+            Op::AddI(_) => self.integer_operation(operation, Partwise::Add),
+            Op::SubI(_) => self.integer_operation(operation, Partwise::Subtract),
             Op::MulI(_) => self.binary(operation, |e, a, b| e.mul(a, b)),
             Op::DivSI(_) => self.binary(operation, |e, a, b| e.sdiv(a, b)),
             Op::DivUI(_) => self.binary(operation, |e, a, b| e.udiv(a, b)),
@@ -124,9 +124,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 round_quotient(e, a, b, IntPredicate::SLT)
             }),
             Op::CeilDivUI(_) => self.binary(operation, round_up),
-            Op::AndI(_) => self.bytewise(operation, Bytewise::And),
-            Op::OrI(_) => self.bytewise(operation, Bytewise::Or),
-            Op::XOrI(_) => self.bytewise(operation, Bytewise::Xor),
+            Op::AndI(_) => self.integer_operation(operation, Partwise::And),
+            Op::OrI(_) => self.integer_operation(operation, Partwise::Or),
+            Op::XOrI(_) => self.integer_operation(operation, Partwise::Xor),
             Op::ShLI(_) => self.binary(operation, |e, a, b| e.shl(a, b)),
             Op::ShRSI(_) => self.binary(operation, |e, a, b| e.ashr(a, b)),
             Op::ShRUI(_) => self.binary(operation, |e, a, b| e.lshr(a, b)),

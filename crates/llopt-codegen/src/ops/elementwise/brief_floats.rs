@@ -13,6 +13,7 @@ use llopt_plan::types;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::{Emitter, V};
+use crate::ops::elementwise::partwise::Partwise;
 use crate::values::element::LlvmType;
 use crate::walk::function::{FunctionLowering, Lowered, operand};
 
@@ -86,6 +87,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         op: OperationRef<'c, 'a>,
         function: fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>,
     ) -> Lowered {
+        let in_words = match Op::of(op) {
+            Some(Op::Arith(op)) => Partwise::of(op),
+            _ => None,
+        };
+        if in_words.is_some_and(|what| self.partwise(op, what).is_some()) {
+            return Ok(());
+        }
         let element = self.type_of(operand(op, 0))?.element();
         let hooks = self.hooks();
         let is_exact = arith::MulFOp::of(op).is_some() && is_exact(op);

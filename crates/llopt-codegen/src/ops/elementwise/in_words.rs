@@ -1,0 +1,126 @@
+//! Arithmetic on the bytes or halves of a word, all at once.
+//!
+//! Neither vendor adds bytes. LLVM takes each out of its word, adds, and puts it back: for four bytes and a constant
+//! some fifteen instructions. Here a word of 32 bits is added as a whole, with the carries from byte to byte cut off.
+//! Let `H` be the highest bits of all bytes, and `x'` the word `x` without them:
+//!
+//! | | word | instructions | with a constant |
+//! |---|---|---:|---:|
+//! | `x + y` | `(x' + y') ^ ((x ^ y) & H)` | 5 | 3 |
+//! | `x - y` | `((x \| H) - y') ^ ((x ^ ~y) & H)` | 5 | 3 |
+//! | and, or, xor | the same of words | 1 | 1 |
+//!
+//! Without their highest bits two bytes add up to at most 254, so nothing is carried into the next byte; the highest
+//! bit of a sum is that carry xor those of the operands. In a difference a borrow stops at the bit that was set.
+//! (The counts are of instructions that take any function of three words, as NVIDIA's; a few more elsewhere.)
+//!
+//! Halves of words have instructions of their own: sums and differences of `f16`, of `bf16` and of 16-bit integers where
+//! [`llopt_target::Feature`] says so. LLVM finds them too, but pairs what goes into one word and not what comes in one, or
+//! pairs nothing where the two differ: then it takes every half out and puts it back. Products are left to it, since it
+//! makes them one with a sum.
+//!
+//! *When.* What comes in words is computed with in words. Alone, `n` parts of a word take `n` instructions for each
+//! operand that is no constant, to be taken out, and `n` for the operation. In a word they take at most five and, if
+//! they are needed one by one, `n` to be taken out; if not, neither are they packed again. So four bytes take fewer
+//! in a word in any case, and two parts do where what comes in words goes on in words, as is the rule. Operands that are
+//! parts of no words are computed with as they are. The words are those of the first operand: the second one's are
+//! permuted if they have another order.
+
+use std::collections::HashMap;
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::AsValueRef;
+use melior::ir::OperationRef;
+
+use crate::llvm::emitter::V;
+use crate::ops::elementwise::partwise::Partwise;
+use crate::values::element::LlvmType;
+use crate::values::words::{order_in_words, packed};
+use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    /// An operation of two operands in words, if these are parts of words and there is one for them.
+    pub(crate) fn partwise(&mut self, op: OperationRef<'c, 'a>, what: Partwise) -> Option<()> {
+        let element = self.type_of(operand(op, 0)).ok()?.element();
+        let parts = what.parts(element, self.hooks().target())?;
+        let [x, y] = [0, 1].map(|i| self.registers(operand(op, i)));
+        let of = element.llvm(self.e.context);
+        let result = self.of_parts(what, of, parts, &x, &y)?;
+        self.bind_result(op, result);
+        Some(())
+    }
+
+    /// An operation of two integers.
+    pub(crate) fn integer_operation(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+        what: Partwise,
+    ) -> Lowered {
+        match self.partwise(op, what) {
+            Some(()) => Ok(()),
+            None => self.each(op, |e, v| what.of_numbers(e, v[0], v[1])),
+        }
+    }
+
+    /// The operation in words, if its operands come in words.
+    fn of_parts(
+        &self,
+        what: Partwise,
+        of: BasicTypeEnum<'ctx>,
+        parts: usize,
+        x: &Registers<'ctx>,
+        y: &Registers<'ctx>,
+    ) -> Option<Registers<'ctx>> {
+        let e = self.e;
+        if x.len() != y.len() {
+            return None;
+        }
+        // What several registers hold is computed once.
+        let (mut known, mut pairs) = (HashMap::new(), Vec::new());
+        let places: Vec<usize> = x
+            .iter()
+            .zip(&**y)
+            .map(|(x, y)| {
+                let name = [x, y].map(|value| value.as_value_ref() as usize);
+                *known.entry(name).or_insert_with(|| {
+                    pairs.push([*x, *y]);
+                    pairs.len() - 1
+                })
+            })
+            .collect();
+        if pairs.len() < 2 {
+            return None;
+        }
+        let operands = [0, 1].map(|i| pairs.iter().map(|pair| pair[i]).collect::<Vec<_>>());
+        let mut order: Option<Vec<usize>> = None;
+        for elements in &operands {
+            if elements.iter().all(|element| is_constant(*element)) {
+                continue;
+            }
+            let own = order_in_words(e, elements)?;
+            order.get_or_insert(own);
+        }
+        let order = order?;
+        let [x, y] = operands.map(|elements| {
+            let ordered: Vec<V<'ctx>> = order.iter().map(|place| elements[*place]).collect();
+            packed(e, self.hooks(), &ordered, parts)
+        });
+        let mut results = vec![e.poison(of); pairs.len()];
+        for ((x, y), places) in x.into_iter().zip(y).zip(order.chunks(parts)) {
+            let word = what.of_words(e, of, [x, y]);
+            for (place, element) in places.iter().zip(e.unpack(word)) {
+                results[*place] = element;
+            }
+        }
+        Some(places.into_iter().map(|place| results[place]).collect())
+    }
+}
+
+/// Whether a value is known when the program is compiled.
+fn is_constant(value: V<'_>) -> bool {
+    match value {
+        V::IntValue(value) => value.is_const(),
+        V::FloatValue(value) => value.is_const(),
+        _ => false,
+    }
+}

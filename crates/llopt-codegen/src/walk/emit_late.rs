@@ -1,0 +1,348 @@
+//! Operations that are emitted late, in parts, and anew, because what they compute would not fit into registers.
+//!
+//! The walk emits an operation where it stands, for all registers of its tensors. LLVM keeps this order, by and large:
+//! two tensors that are loaded one after the other are in registers together, and so are the addresses of both, which
+//! it computes once for all accesses. A gather through shared memory wants each element of its source once in each
+//! round at most, and each index next to the element that it reads. If source, indices and result do not fit into a
+//! thread's registers together ([`llopt_target::Target::plain_registers_of_each`]),
+//!
+//! * what only the gather uses is *late*: loads, and elementwise operations on what they give, are not emitted where they
+//!   stand but by the gather, for some of their registers at a time. Nothing may write memory between them and the
+//!   gather. A round that wants an index again loads it again;
+//! * addresses and masks are computed *anew* each time, and for each store that follows in the block, from a copy of
+//!   the thread's number that LLVM does not know to be the same. Otherwise it would keep them from round to round;
+//! * results that fill the registers by themselves are *set aside* in private memory, each as soon as it is there, if
+//!   only stores take them. They cannot be stored at once: that might be where the next round loads from.
+//!
+//! After the last round the threads wait for one another once more: then every thread has read before any goes on to
+//! what follows the gather, as if all loads had come first.
+//!
+//! *The road not taken* is another register allocator for such functions. LLVM's basic one spends seconds where the
+//! greedy one spends minutes, but leaves in memory what it need not, and options of the code generator hold for all
+//! compilations of a process. Where ptxas allocates registers, addresses are one register and constants, and it spills
+//! in no time, so nothing is computed anew or set aside.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts, Transfer};
+use llopt_dialects::tt;
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
+use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_plan::gather::GatherPlan;
+use llopt_plan::tensor::{TensorType, ValueType};
+use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
+
+use crate::llvm::emitter::V;
+use crate::targets::hooks::Scheduling;
+use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
+use crate::walk::late::{Aside, Copied, key};
+use crate::walk::names;
+
+impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+    // What is late.
+
+    /// Finds what of a block is emitted late.
+    pub(crate) fn find_late(&mut self, block: BlockRef<'c, 'a>) -> Lowered {
+        let mut next = block.first_operation();
+        let mut is_scarce = false;
+        while let Some(op) = next {
+            next = op.next_op();
+            if is_scarce && OpFacts::of(op).anchor == Some(LayoutAnchor::Store) {
+                self.late.stores.insert(key(op));
+            }
+            if let Some(gather) = tt::GatherOp::of(op)
+                && self.exceeds_registers(gather)?
+            {
+                self.defer_operands(op);
+                self.late.gathers.insert(key(op));
+                is_scarce = self.hooks().allocates_registers();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a gather goes through shared memory, and its operands and result do not fit into registers.
+    fn exceeds_registers(&self, gather: tt::GatherOp<'c, 'a>) -> Lowered<bool> {
+        let op = gather.operation();
+        let (from, to) = (
+            self.tensor_of(op, gather.src())?,
+            self.tensor_of(op, gather.indices())?,
+        );
+        let bits = from.element.bits();
+        let all = words(&from, bits) + words(&to, to.element.bits()) + words(&to, bits);
+        if all
+            <= self
+                .hooks()
+                .target()
+                .plain_registers_of_each(self.own_threads())
+        {
+            return Ok(false);
+        }
+        let axis = usize::try_from(gather.axis()).unwrap_or(0);
+        let chosen = self.program.plans.gather(op, &from, &to, axis);
+        Ok(chosen.is_ok_and(|chosen| matches!(chosen.plan, GatherPlan::Shared(_))))
+    }
+
+    /// The threads that execute what is being emitted.
+    fn own_threads(&self) -> u32 {
+        self.context.warps * self.program.threads_per_warp
+    }
+
+    /// Defers what only `op` uses, as far back in its block as nothing writes memory.
+    fn defer_operands(&mut self, op: OperationRef<'c, 'a>) {
+        let mut users = HashSet::from([key(op)]);
+        let mut next = op.previous_op();
+        while let Some(op) = next {
+            next = op.previous_op();
+            if !only_reads(op) {
+                return;
+            }
+            let mut users_of = op.result_values().flat_map(ValueExt::users);
+            let is_used_here =
+                op.has_result_uses() && users_of.all(|user| users.contains(&key(user)));
+            let is_load = OpFacts::of(op).anchor == Some(LayoutAnchor::Load);
+            if is_used_here && (is_load || moves_nothing(op)) && self.keeps_places(op) {
+                users.insert(key(op));
+                self.late.deferred.insert(key(op));
+            }
+        }
+    }
+
+    /// Whether each register of the result follows from the same register of each operand that is a tensor.
+    fn keeps_places(&self, op: OperationRef<'c, 'a>) -> bool {
+        let tensor = |value: Value<'c, 'a>| self.type_of(value).ok()?.tensor().cloned();
+        let Some(result) = op.result_value(0).and_then(tensor) else {
+            return false;
+        };
+        let is_same =
+            |other: &TensorType| other.shape == result.shape && other.layout() == result.layout();
+        op.result_value(1).is_none()
+            && OpFacts::of(op).layouts == Transfer::Same
+            && op.operand_value(0).is_some()
+            && op
+                .operand_values()
+                .all(|value| tensor(value).is_none_or(|other| is_same(&other)))
+    }
+
+    fn is_tensor(&self, op: OperationRef<'c, 'a>) -> bool {
+        let tensor = |value| matches!(self.type_of(value), Ok(ValueType::Tensor(_)));
+        op.result_values().all(tensor)
+    }
+
+    /// The operations that `value` follows from and that can be emitted again, operands first, each with whether the
+    /// same registers of it are wanted as of `value`.
+    fn slice(&self, value: Value<'c, 'a>) -> Vec<(OperationRef<'c, 'a>, bool)> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        // By a stack: chains may be as long as programs.
+        let mut stack = vec![(value, false)];
+        while let Some((value, is_complete)) = stack.pop() {
+            let Some(op) = value.defining_op() else {
+                continue;
+            };
+            if is_complete {
+                found.push(op);
+                continue;
+            }
+            let again = self.late.deferred.contains(&key(op))
+                || op.is_memory_effect_free() && moves_nothing(op) && self.is_tensor(op);
+            if again && seen.insert(key(op)) {
+                stack.push((value, true));
+                stack.extend(op.operand_values().map(|operand| (operand, false)));
+            }
+        }
+        // Users first: in the same places is what only operations use that are and that keep places.
+        let mut elsewhere = HashSet::new();
+        let mut slice: Vec<(OperationRef<'c, 'a>, bool)> = Vec::with_capacity(found.len());
+        for op in found.into_iter().rev() {
+            let is_aligned = !elsewhere.contains(&key(op));
+            if !(is_aligned && self.keeps_places(op)) {
+                let operands = op.operand_values().filter_map(ValueExt::defining_op);
+                elsewhere.extend(operands.map(key));
+            }
+            slice.push((op, is_aligned));
+        }
+        slice.reverse();
+        slice
+    }
+
+    // What is emitted.
+
+    /// Emits an operation where it stands, unless it is late.
+    pub(crate) fn operation_in_time(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        if self.late.deferred.contains(&key(op)) {
+            return Ok(());
+        }
+        if !self.late.stores.contains(&key(op)) {
+            return self.operation(op);
+        }
+        let copied = self.copy_threads();
+        let mut before = Vec::new();
+        for value in op.operand_values() {
+            if !self.late.aside.contains_key(&names::key(value)) {
+                before.extend(self.emit_slice(value, None)?);
+            }
+        }
+        self.operation(op)?;
+        self.restore(before);
+        self.end_copy(copied);
+        Ok(())
+    }
+
+    /// The wanted registers of a late value, emitted here.
+    pub(crate) fn late_registers(
+        &mut self,
+        value: Value<'c, 'a>,
+        wanted: Vec<bool>,
+    ) -> Lowered<Registers<'ctx>> {
+        let before = self.emit_slice(value, Some(wanted.into()))?;
+        let registers = self.registers(value);
+        self.restore(before);
+        Ok(registers)
+    }
+
+    /// Emits what `value` follows from again, and says what carried the values before.
+    fn emit_slice(
+        &mut self,
+        value: Value<'c, 'a>,
+        part: Option<Rc<[bool]>>,
+    ) -> Lowered<Vec<(Value<'c, 'a>, Option<Registers<'ctx>>)>> {
+        let slice = self.slice(value);
+        let results = slice.iter().flat_map(|(op, _)| op.result_values());
+        let before = results
+            .map(|value| (value, self.known_registers(value)))
+            .collect();
+        for (op, is_aligned) in slice {
+            self.late.part = part.clone().filter(|_| is_aligned);
+            self.operation(op)?;
+        }
+        self.late.part = None;
+        Ok(before)
+    }
+
+    fn restore(&mut self, before: Vec<(Value<'c, 'a>, Option<Registers<'ctx>>)>) {
+        for (value, registers) in before {
+            match registers {
+                Some(registers) => self.bind(value, registers),
+                None => self.unbind(value),
+            }
+        }
+    }
+
+    /// From here on threads go by a copy of their number, if that is of use.
+    pub(crate) fn copy_threads(&mut self) -> Option<Copied<'ctx>> {
+        let (e, hooks) = (self.e, self.hooks());
+        if !hooks.allocates_registers() {
+            return None;
+        }
+        // What takes long with the length of what is scheduled at once need not look further.
+        hooks.schedule(e, Scheduling::Barrier { may_pass: 0 });
+        let thread = hooks.copy_of(e, self.threads.thread(e, hooks));
+        let function = e.function();
+        let (entry, next) = (e.new_block(function), e.new_block(function));
+        e.branch(entry);
+        e.enter(next);
+        let threads = self.threads.by_copy(e, entry, thread);
+        let threads = std::mem::replace(&mut self.threads, threads);
+        Some(Copied {
+            threads,
+            entry,
+            next,
+        })
+    }
+
+    /// Threads go by their own number again.
+    pub(crate) fn end_copy(&mut self, copied: Option<Copied<'ctx>>) {
+        if let Some(copied) = copied {
+            let here = self.e.block();
+            self.e.enter(copied.entry);
+            self.e.branch(copied.next);
+            self.e.enter(here);
+            self.threads = copied.threads;
+        }
+    }
+
+    // What is set aside.
+
+    /// Private memory for the result of a gather, if it fills the registers by itself and only stores take it.
+    pub(crate) fn place_aside(&mut self, result: Value<'c, 'a>) -> Option<Aside<'ctx>> {
+        let hooks = self.hooks();
+        let of = self.type_of(result).ok()?.tensor()?.clone();
+        let own = words(&of, of.element.bits());
+        let all = hooks.target().registers_of_each(self.own_threads());
+        let is_stored = |user: OperationRef<'c, 'a>| self.late.stores.contains(&key(user));
+        if own * 4 < all * 3 || !result.users().all(is_stored) {
+            return None;
+        }
+        let element = self.memory_type(of.element);
+        let bytes = of.element.memory_bits().div_ceil(8);
+        let base = hooks.private_memory(self.e, element, of.registers() as u32)?;
+        let aside = Aside {
+            base,
+            element,
+            bytes,
+        };
+        self.late.aside.insert(names::key(result), aside);
+        Some(aside)
+    }
+
+    /// Sets a register aside, as memory holds it.
+    pub(crate) fn set_aside(&self, aside: Aside<'ctx>, register: usize, value: V<'ctx>) {
+        self.e
+            .store(value, aside.place(self.e, register), aside.bytes);
+    }
+
+    /// Registers of a value that is stored, from wherever they are.
+    pub(crate) fn fetched(&self, value: Value<'c, 'a>, registers: &[usize]) -> Vec<V<'ctx>> {
+        match self.late.aside.get(&names::key(value)) {
+            Some(aside) => registers
+                .iter()
+                .map(|register| {
+                    let place = aside.place(self.e, *register);
+                    self.e.load(aside.element, place, aside.bytes)
+                })
+                .collect(),
+            None => {
+                let values = self.registers(value);
+                registers.iter().map(|register| values[*register]).collect()
+            }
+        }
+    }
+}
+
+/// Registers of 32 bits that the different elements of a thread take.
+fn words(tensor: &TensorType, bits: u32) -> u32 {
+    let distinct = (0..tensor.registers()).filter(|register| tensor.is_canonical(*register));
+    distinct.count() as u32 * bits.div_ceil(32)
+}
+
+/// Whether an operation does nothing to memory but read it.
+fn only_reads(op: OperationRef<'_, '_>) -> bool {
+    let reads = |effects: Vec<llopt_mlir::ir::Effect<'_, '_>>| {
+        effects.iter().all(|effect| effect.kind == EffectKind::Read)
+    };
+    op.is_memory_effect_free() || op.effects().is_some_and(reads)
+}
+
+/// Whether an operation computes in each thread by itself, without scratch memory.
+fn moves_nothing(op: OperationRef<'_, '_>) -> bool {
+    let facts = OpFacts::of(op);
+    facts.control == Control::Computes
+        && op.is_memory_effect_free()
+        && op.region_refs().next().is_none()
+        && integer_attribute(op, ALLOCATION_OFFSET).is_none()
+        && match facts.layouts {
+            Transfer::Same | Transfer::ExpandDims | Transfer::Transpose => true,
+            Transfer::Unknown
+            | Transfer::Reshape
+            | Transfer::Join
+            | Transfer::Split
+            | Transfer::Unpack
+            | Transfer::Reduce
+            | Transfer::Gather
+            | Transfer::Histogram
+            | Transfer::Product => false,
+        }
+}
