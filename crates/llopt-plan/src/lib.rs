@@ -19,6 +19,7 @@
 //! | accesses to shared memory | [`shared_access`] |
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | asynchronous copies | [`copy_sectors`] |
+//! | loads that come iterations ahead | [`ring`]: how their buffers lie |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
 //! [`plans`] keeps those of a compilation. [`scratch`] says of any op how much shared memory it takes and who reads
@@ -45,6 +46,7 @@ pub mod product;
 pub mod reduction;
 pub mod regroup;
 pub mod request;
+pub mod ring;
 pub mod scan;
 pub mod schedule;
 pub mod scratch;

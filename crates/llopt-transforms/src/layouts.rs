@@ -8,6 +8,7 @@
 //! where producer and consumer differ.
 
 mod account;
+mod ahead;
 mod assign;
 mod buffer;
 mod candidates;
@@ -17,6 +18,7 @@ mod combining;
 mod constant;
 mod cost;
 mod engine;
+mod factors;
 mod facts;
 mod frequency;
 mod graph;

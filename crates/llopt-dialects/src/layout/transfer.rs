@@ -642,6 +642,30 @@ pub fn elements_along_k(result: &Encoding, element_bits: u32) -> Option<u32> {
     }
 }
 
+/// The layout of an operand of a matrix product in which each lane has `1 << doubled` times as many elements along k that
+/// follow each other; `None` if it is no such layout.
+#[must_use]
+pub fn doubled_along_k(operand: &Encoding, doubled: u32) -> Option<Encoding> {
+    let Encoding::DotOperand(operand) = operand else {
+        return None;
+    };
+    let k_width = operand.k_width.checked_shl(doubled)?;
+    dot_operand(&operand.parent, operand.op_idx, k_width).ok()
+}
+
+/// How often the elements along k, of this many bits, that follow each other in a lane are doubled in a layout of an operand,
+/// beyond what [`elements_along_k`] says: never in a layout of anything else.
+#[must_use]
+pub fn doublings_along_k(operand: &Encoding, element_bits: u32) -> u32 {
+    let Encoding::DotOperand(operand) = operand else {
+        return 0;
+    };
+    match elements_along_k(&operand.parent, element_bits) {
+        Some(own) if own > 0 => (operand.k_width / own).max(1).ilog2(),
+        _ => 0,
+    }
+}
+
 /// The layout that an operand of a matrix product with this result has to have in registers.
 ///
 /// # Errors

@@ -98,7 +98,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             else {
                 continue;
             };
-            let cost = times(self.conversion(used, given, wanted), used.frequency);
+            let cost = match self.conversion(used, given, wanted) {
+                0.0 => 0,
+                _ => times(self.moved(used, given, wanted), used.frequency),
+            };
             let place = used
                 .place
                 .parent_block()

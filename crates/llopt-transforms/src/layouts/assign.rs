@@ -27,7 +27,7 @@
 //! it went in. Passes that choose layouts anew take them off first ([`super::pins`]). What is written for another
 //! number of warps than asked for is refused.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module as launch;
@@ -135,6 +135,9 @@ pub(super) fn choose<'c: 'a, 'a>(
             may_store,
             pins: &pins,
             products: RefCell::default(),
+            doubled: RefCell::default(),
+            ahead: OnceCell::new(),
+            copied: RefCell::default(),
         };
         let labels = engine.choose();
         let stored = engine.stored_bytes(&labels);

@@ -73,7 +73,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     queue.extend(self.proposed_across(number, index, label));
                 }
                 for factor in &factors_of[index] {
-                    queue.extend(self.proposed_for(factor, label));
+                    let wanted = self.in_registers(factor, label).into_iter();
+                    queue.extend(wanted.map(|wanted| (factor.node, wanted)));
                 }
                 labels[index].push(label);
             }
@@ -129,22 +130,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             };
             Some((used.producer, label))
         }
-    }
-
-    /// What a product proposes for a factor if this is the layout of its result.
-    fn proposed_for(&self, factor: &Factor, label: LayoutId) -> Option<(usize, LayoutId)> {
-        let NodeKind::Op(operation, _, relation) = &self.graph.nodes[factor.product].kind else {
-            return None;
-        };
-        let encoding = self.catalog.encoding(label);
-        let takes = self
-            .product(*operation)?
-            .takes_registers(factor.operand, &encoding);
-        let shape = self.graph.nodes[factor.node].shape;
-        let wanted = self
-            .catalog
-            .operand(*relation, label, factor.operand, shape);
-        Some((factor.node, wanted.filter(|_| takes)?))
     }
 
     /// The layouts that ops ask for by themselves, the first choice of each before all second ones.

@@ -27,12 +27,17 @@ const SCALE: f64 = 64.0;
 /// which a plan does not count, and two sides that cannot be scheduled as one.
 const CONVERSION: f32 = 16.0;
 
+/// What it costs to bring what copies load ahead from one layout to another: by these, how many elements a copy moves, and
+/// their bits; `None` where there are no copies.
+type Rings = HashMap<(MapId, MapId, usize, u32), Option<f32>>;
+
 /// The costs of a target.
 pub(super) struct Costs {
     pub(super) target: Target,
     machine: Machine<'static>,
     /// By what it is from, what to, and the bits of an element; to or from memory these are accesses.
     conversions: RefCell<HashMap<(MapId, MapId, u32), f32>>,
+    pub(super) rings: RefCell<Rings>,
 }
 
 /// A cost in wavefronts, `frequency` times; what cannot be done cannot be done once either.
@@ -55,6 +60,7 @@ impl Costs {
             target,
             machine: target.machine(),
             conversions: RefCell::default(),
+            rings: RefCell::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The search for the layouts of a module: labels, their costs, and the labelling of least cost.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -12,15 +12,17 @@ use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use llopt_plan::element::Element;
-use llopt_plan::global_access::{self, AccessKind, Addresses};
+use llopt_plan::global_access::{self, AccessKind, Addresses, Groups};
+use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
+use llopt_target::Target;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::coalesced::GlobalAccess;
 use super::combining::{Combining, tensor_type};
-use super::cost::{Costs, times};
+use super::cost::{Costs, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
@@ -38,7 +40,8 @@ const PRIOR: f32 = 1.0 / 256.0;
 /// What it costs that an assembly gets other elements together than neighbours: more than anything else, and yet finite,
 /// for where no layout has it otherwise.
 const OUT_OF_ORDER: f32 = 1e6;
-
+/// Registers of a thread that hold other things than a product's sum and one of its factors: addresses, indices.
+const BESIDE: u32 = 40;
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) graph: &'g Graph<'c, 'a>,
@@ -52,7 +55,25 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) pins: &'g Pins,
     /// The products that were asked about, by their ops.
     pub(super) products: RefCell<HashMap<usize, Option<Rc<Product>>>>,
+    /// How many elements may follow each other in a lane for a product, by its node ([`super::factors`]).
+    pub(super) doubled: RefCell<HashMap<usize, u32>>,
+    /// The loads that come iterations ahead ([`super::ahead`]).
+    pub(super) ahead: OnceCell<HashSet<usize>>,
+    /// What copies would bring instead of them, by their nodes and layouts.
+    pub(super) copied: RefCell<CopiedOf>,
 }
+
+/// What copies bring in the place of a load.
+pub(super) struct Copied {
+    /// In the layout of the load.
+    pub(super) stored: TensorType,
+    /// What each brings.
+    pub(super) groups: Groups,
+    pub(super) element_bits: u32,
+}
+
+/// That of nodes with layouts; `None` where there are no copies.
+type CopiedOf = HashMap<(usize, LayoutId), Option<Rc<Copied>>>;
 
 /// What an access to global memory is made of.
 pub(super) struct Access {
@@ -64,6 +85,27 @@ pub(super) struct Access {
 }
 
 impl Access {
+    /// Bits of an element in memory.
+    pub(super) fn element_bits(&self) -> u32 {
+        self.element.memory_bits()
+    }
+
+    /// What is accessed, in a layout.
+    pub(super) fn tensor(&self, layout: &LinearLayout) -> Option<TensorType> {
+        tensor_type(self.element, &self.shape, layout)
+    }
+
+    /// The groups of registers that each instruction moves.
+    pub(super) fn groups(&self, tensor: &TensorType, target: Target) -> Groups {
+        let access = global_access::GlobalAccess {
+            tensor,
+            addresses: Addresses::Pointers(&self.pointer),
+            mask: self.mask.as_ref(),
+            kind: self.kind,
+        };
+        access.groups(target)
+    }
+
     pub(super) fn described(&self) -> GlobalAccess<'_> {
         GlobalAccess {
             shape: &self.shape,
@@ -116,9 +158,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .collect();
             problem.add_edge(producer, consumer, |from, to| {
                 match (given[from], wanted[to]) {
-                    (Some(from), Some(to)) => {
-                        times(self.conversion(used, from, to), used.frequency)
-                    }
+                    (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
                     _ => IMPOSSIBLE,
                 }
             });
@@ -131,6 +171,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 cost.map_or(IMPOSSIBLE, |cost| times(cost, frequency))
             });
         }
+        self.agree_along_k(&mut problem, candidates);
         problem
     }
 
@@ -195,7 +236,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// take the factor so.
     fn taken(&self, factor: &Factor, product: LayoutId, label: LayoutId) -> Option<f32> {
         let node = &self.graph.nodes[factor.product];
-        let NodeKind::Op(operation, _, relation) = &node.kind else {
+        let NodeKind::Op(operation, ..) = &node.kind else {
             return None;
         };
         let dot = self.product(*operation)?;
@@ -205,13 +246,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let memory = self.catalog.linear(self.catalog.map(label)?);
             return dot.cost_of_memory(factor.operand, (&encoding, &result), &memory);
         }
-        let shape = self.graph.nodes[factor.node].shape;
-        let wanted = self
-            .catalog
-            .operand(*relation, product, factor.operand, shape)?;
         let takes = self.graph.nodes[factor.node].pinned == Some(label)
-            || self.catalog.are_equal(wanted, label)
-                && dot.takes_registers(factor.operand, &encoding);
+            || self
+                .in_registers(factor, product)
+                .iter()
+                .any(|wanted| self.catalog.are_equal(*wanted, label));
         let target = self.costs.target;
         let threads = self.grid.num_warps * self.grid.threads_per_warp;
         let limit = (target.registers_per_block() / threads).min(target.registers_per_thread());
@@ -222,8 +261,23 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             false => 0.0,
         };
-        let reload = self.costs.reload() * crowding.unwrap_or(0) as f32;
-        takes.then_some(waited + reload)
+        let held = registers(&self.catalog.linear(self.catalog.map(label)?));
+        let bits = u64::from(element_bits(self.graph.nodes[factor.node].tensor));
+        let words = (held * bits).div_ceil(32);
+        let select = self.costs.machine().costs.select;
+        let moved = match self.doublings(factor, label) {
+            0 => 0.0,
+            _ => dot.moves_words(factor.operand, &encoding, select * words as f32),
+        };
+        // What does not fit beside the sum is stored and loaded again.
+        let result = registers(&self.catalog.linear(self.catalog.map(product)?));
+        let sums = (result * u64::from(element_bits(node.tensor))).div_ceil(32);
+        let most = u64::from(target.registers_per_thread() - BESIDE);
+        let reload = match crowding {
+            Some(crowding) => self.costs.reload() * crowding as f32,
+            None => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
+        };
+        takes.then_some(waited + moved + reload)
     }
 
     /// Whether a product may run on into the next iteration as far as this factor goes, if it is in memory: the

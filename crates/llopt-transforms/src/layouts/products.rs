@@ -549,6 +549,21 @@ impl Product {
         }
     }
 
+    /// The price `moved` of moving each word of a factor, if its words have to be: two that follow each other along k
+    /// are loaded to neighbouring registers, and the instruction of `encoding` has others beside each other.
+    pub(super) fn moves_words(&self, operand: usize, encoding: &Encoding, moved: f32) -> f32 {
+        let along_k = self.instruction(encoding).is_none_or(|row| {
+            let fragment = row.fragments()[operand].clone();
+            let in_word = (32 / operand_of(row, operand).element.bits().max(1)).max(1);
+            let next = in_word.ilog2();
+            fragment.is_some_and(|fragment| {
+                next >= fragment.in_dim_size_log2(Dim::REGISTER)
+                    || fragment.basis_entry(Dim::REGISTER, next, Dim::tensor(1 - operand)) != 0
+            })
+        });
+        if along_k { 0.0 } else { moved }
+    }
+
     /// Whether there is a way to compute the product with this layout of the result.
     pub(super) fn is_possible(&self, encoding: &Encoding) -> bool {
         transfer::elements_along_k(encoding, 32) == Some(0)

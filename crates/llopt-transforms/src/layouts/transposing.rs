@@ -23,10 +23,10 @@ use llopt_dialects::layout::transfer;
 use llopt_plan::types;
 
 use super::catalog::LayoutId;
-use super::engine::{Access, Engine};
-use super::graph::{Factor, NodeKind};
+use super::engine::Engine;
+use super::graph::Factor;
 use super::products::Product;
-use super::relation::{Relation, element_bits};
+use super::relation::element_bits;
 
 /// Bytes that are moved together, in shared memory and in global memory.
 const GROUP: u64 = 16;
@@ -55,7 +55,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let (Some(memory), true) = (self.catalog.map(memory), shape.len() == 2) else {
             return Vec::new();
         };
-        let access = self.loaded_by(producer);
+        let access = self.loads_of(producer).into_iter().next();
         let fastest = access.as_ref().map(|access| access.described().order());
         if fastest.is_some_and(|order| order.first() == Some(&(depth as u32))) {
             return Vec::new();
@@ -108,31 +108,5 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         priced.sort_by(|one, other| one.0.total_cmp(&other.0));
         let best = priced.into_iter().take(PROPOSED);
         best.map(|(_, layout)| layout).collect()
-    }
-
-    /// The load that a tensor comes from, element by element.
-    fn loaded_by(&self, node: usize) -> Option<Access> {
-        let shape = self.graph.nodes[node].shape;
-        let mut seen = vec![node];
-        let mut next = 0;
-        while let Some(&at) = seen.get(next) {
-            next += 1;
-            let NodeKind::Op(operation, ref relation, _) = self.graph.nodes[at].kind else {
-                continue;
-            };
-            if let Some(access) = self.access(operation) {
-                return Some(access);
-            }
-            if !matches!(relation, Relation::Same) {
-                continue;
-            }
-            for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
-                let producer = used.producer;
-                if self.graph.nodes[producer].shape == shape && !seen.contains(&producer) {
-                    seen.push(producer);
-                }
-            }
-        }
-        None
     }
 }

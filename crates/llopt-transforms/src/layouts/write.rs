@@ -53,17 +53,11 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
     // A factor in registers lies as the product's own layout is spelled, of all that are equal.
     let mut spelled: HashMap<usize, LayoutId> = HashMap::new();
     for factor in &engine.graph.factors {
-        let (node, product) = (
-            &engine.graph.nodes[factor.node],
-            &engine.graph.nodes[factor.product],
-        );
-        if let NodeKind::Op(_, _, relation) = product.kind
-            && node.pinned.is_none()
-            && !catalog.is_in_memory(labels[factor.node])
-            && let Some(layout) =
-                catalog.operand(relation, labels[factor.product], factor.operand, node.shape)
-        {
-            spelled.insert(factor.node, layout);
+        let (node, label) = (&engine.graph.nodes[factor.node], labels[factor.node]);
+        if node.pinned.is_none() && !catalog.is_in_memory(label) {
+            let taken = engine.in_registers(factor, labels[factor.product]);
+            let layout = taken.into_iter().find(|one| catalog.are_equal(*one, label));
+            spelled.extend(layout.map(|layout| (factor.node, layout)));
         }
     }
     let mut converted: HashMap<(usize, LayoutId, usize), Value<'c, 'a>> = HashMap::new();

@@ -1,0 +1,302 @@
+//! The way of a tensor through shared memory between its load and its use some iterations later.
+//!
+//! What a loop loads ahead waits in a ring of buffers. Where the target has asynchronous copies, each brings what lies
+//! together in global memory, and no thread waits for it or stores it; but all bytes of one copy have to lie
+//! together in the buffer. Otherwise registers are loaded, waited for, and stored. So a layout of
+//! the buffer is chosen with both in mind: as the readers like it, as copies can bring it, and as it comes. Of the second
+//! kind there may be two: one that keeps apart what one instruction of the loads' layout copies, and one that keeps
+//! apart what makes up lines ([`Copies::in_lines`]), so that copies ask for no sector twice.
+
+use llopt_layout::banks::Access;
+use llopt_layout::instruction::InstructionKind;
+use llopt_layout::plan::{Chunk, SwizzleRequest, synthesize};
+use llopt_layout::{Dim, LinearLayout};
+use llopt_target::Target;
+
+use crate::conversion::moved_bits;
+use crate::copy_sectors::Copies;
+use crate::global_access::Groups;
+use crate::shared_access::{self, Buffer};
+use crate::tensor::TensorType;
+
+/// Bytes that the begin of a buffer is a multiple of: a row of all banks.
+pub const ROW: u32 = 128;
+/// Bytes of the widest asynchronous copy.
+const WIDEST_COPY: u32 = 16;
+/// The ways to read a buffer.
+const KINDS: [Option<InstructionKind>; 3] = [
+    None,
+    Some(InstructionKind::Matrix),
+    Some(InstructionKind::MatrixTransposed),
+];
+const VECTOR: Option<InstructionKind> = Some(InstructionKind::Vector);
+
+/// A tensor that is loaded ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring<'t> {
+    /// What is loaded, in the layout of its load.
+    pub stored: &'t TensorType,
+    /// The groups of registers that a copy may move each, if there are copies.
+    pub copied: Option<&'t Groups>,
+    /// The target.
+    pub target: Target,
+}
+
+/// A layout of the buffers.
+#[derive(Clone, Debug)]
+pub struct Buffers {
+    /// Where each element is.
+    pub memory: LinearLayout,
+    /// Whether copies bring it there.
+    pub is_copied: bool,
+    /// What it costs a warp to bring a tensor there and back.
+    pub cost: f32,
+}
+
+impl Ring<'_> {
+    /// The vectors of what one copy moves.
+    fn chunk(&self) -> Option<Chunk> {
+        let group = self.copied?.groups.first()?;
+        let first = self.stored.element_in(*group.first()?);
+        let bits = moved_bits(self.stored.element);
+        let widest = (WIDEST_COPY * 8 / bits).min(group.len() as u32).ilog2();
+        let vectors = (0..widest).map(|bit| self.stored.element_in(group[1 << bit]) ^ first);
+        Some(vectors.collect())
+    }
+
+    fn copies(&self) -> Option<Copies<'_>> {
+        self.copied.map(|groups| Copies {
+            tensor: self.stored,
+            groups,
+            line: ROW,
+        })
+    }
+
+    /// The layouts that buffers may have for readers of this layout.
+    fn layouts(&self, loaded: &TensorType) -> Vec<LinearLayout> {
+        let copies = self.copies();
+        let own = self.stored.layout();
+        let by_line = copies.and_then(|copies| copies.in_lines());
+        let free = Chunk::default();
+        let mut ways: Vec<(&LinearLayout, &TensorType, Option<InstructionKind>, Chunk)> =
+            Vec::new();
+        ways.extend(KINDS.map(|load| (own, loaded, load, free)));
+        if let Some(chunk) = self.chunk() {
+            for from in [Some(own), by_line.as_ref()].into_iter().flatten() {
+                ways.extend(KINDS.map(|load| (from, loaded, load, chunk)));
+            }
+        }
+        ways.push((own, self.stored, VECTOR, free));
+        let mut layouts: Vec<LinearLayout> = Vec::new();
+        for (from, to, load, chunk) in ways {
+            let memory = self.synthesized(from, to, load, chunk);
+            layouts.extend(memory.filter(|memory| !layouts.contains(memory)));
+        }
+        // What conflicts does not depend on what lies in a line, but how often copies ask for a sector does.
+        let lined: Vec<LinearLayout> = copies
+            .iter()
+            .flat_map(|copies| layouts.iter().map(|memory| copies.with_lines(memory)))
+            .filter(|memory| !layouts.contains(memory))
+            .collect();
+        lined.into_iter().chain(layouts).collect()
+    }
+
+    fn synthesized(
+        &self,
+        from: &LinearLayout,
+        to: &TensorType,
+        load: Option<InstructionKind>,
+        store_chunk: Chunk,
+    ) -> Option<LinearLayout> {
+        let request = SwizzleRequest {
+            store: VECTOR,
+            load,
+            store_chunk,
+        };
+        let bits = moved_bits(self.stored.element);
+        let plan = synthesize(from, to.layout(), bits, &self.target.machine(), request);
+        let plan = plan.ok().filter(|plan| plan.rounds.is_empty())?;
+        let outs: Vec<Dim> = (0..self.stored.shape.len()).map(Dim::tensor).collect();
+        plan.memory.transpose_outs(&outs).ok()
+    }
+
+    /// The layout of the buffers with which it costs least to bring what is loaded into registers of this layout; `None`
+    /// if nothing fits.
+    #[must_use]
+    pub fn to_registers(&self, loaded: &TensorType) -> Option<Buffers> {
+        let priced = self.layouts(loaded).into_iter();
+        let priced = priced.filter_map(|memory| self.priced(loaded, memory));
+        priced.min_by(|one, other| one.cost.total_cmp(&other.cost))
+    }
+
+    /// What that costs a warp, or a little more, if copies bring the tensor to the buffers; `None` if none do.
+    #[must_use]
+    pub fn estimate(&self, loaded: &TensorType) -> Option<f32> {
+        let copies = self.copies()?;
+        let by_line = copies.in_lines()?;
+        let memory = self.synthesized(&by_line, loaded, None, self.chunk()?)?;
+        let buffers = self.priced(loaded, copies.with_lines(&memory))?;
+        buffers.is_copied.then_some(buffers.cost)
+    }
+
+    fn priced(&self, loaded: &TensorType, memory: LinearLayout) -> Option<Buffers> {
+        let target = self.target;
+        let buffer = Buffer {
+            layout: &memory,
+            element: self.stored.element,
+            max_bits: u32::MAX,
+        };
+        let load = shared_access::access(loaded, &buffer, Access::Load, None, 1, target).ok()?;
+        let load = shared_access::price(&load, target);
+        let is_copied = self.is_copied_to(&memory);
+        let brought = match is_copied {
+            true => self.asked_again(&memory),
+            false => self.stored_to(&memory)?,
+        };
+        Some(Buffers {
+            is_copied,
+            memory,
+            cost: load + brought,
+        })
+    }
+
+    /// What it costs a warp that copies ask for sectors more than once.
+    fn asked_again(&self, memory: &LinearLayout) -> f32 {
+        let again = self
+            .copies()
+            .map_or(0, |copies| copies.asked_again(memory, self.target));
+        again as f32 * self.target.global_costs().sector
+    }
+
+    /// What it costs a warp that copies bring what is loaded to a buffer; `None` if they cannot.
+    #[must_use]
+    pub fn to_memory(&self, memory: &LinearLayout) -> Option<f32> {
+        self.is_copied_to(memory).then(|| self.asked_again(memory))
+    }
+
+    /// What it costs a warp to wait for registers and to store them. `None` if there is no way.
+    fn stored_to(&self, memory: &LinearLayout) -> Option<f32> {
+        let costs = self.target.global_costs();
+        let buffer = Buffer {
+            layout: memory,
+            element: self.stored.element,
+            max_bits: u32::MAX,
+        };
+        let store =
+            shared_access::access(self.stored, &buffer, Access::Store, VECTOR, 1, self.target);
+        // What comes through registers is waited for once more.
+        let waited = self
+            .copied
+            .map_or(0.0, |groups| groups.groups.len() as f32 * costs.wait);
+        Some(shared_access::price(&store.ok()?, self.target) + waited)
+    }
+
+    /// Whether copies bring a tensor to memory: what each of them moves lies together there as it does where it comes
+    /// from, where groups of registers lie together.
+    #[must_use]
+    pub fn is_copied_to(&self, memory: &LinearLayout) -> bool {
+        let Some(groups) = self.copied else {
+            return false;
+        };
+        let bits = moved_bits(self.stored.element);
+        let bytes = (groups.width as u32 * bits / 8).min(WIDEST_COPY);
+        let buffer = Buffer {
+            layout: memory,
+            element: self.stored.element,
+            max_bits: bytes * 8,
+        };
+        let access =
+            shared_access::access(self.stored, &buffer, Access::Store, VECTOR, 1, self.target);
+        let Ok(access) = access else {
+            return false;
+        };
+        let slots = 1u32 << access.instruction.registers_log2();
+        let moves_all = slots * bits / 8 == bytes;
+        moves_all
+            && (0..access.instructions).all(|repeat| {
+                let piece: Vec<usize> = (0..slots)
+                    .map(|slot| access.register(repeat, slot) as usize)
+                    .collect();
+                let mut parts = groups
+                    .groups
+                    .iter()
+                    .flat_map(|group| group.windows(piece.len()));
+                parts.any(|part| part == piece)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+    use crate::global_access::choose_groups;
+
+    const SHAPE: [u32; 2] = [32, 128];
+
+    fn tensor(registers: &[[u32; 2]], lanes: &[[u32; 2]], warps: &[[u32; 2]]) -> TensorType {
+        let vectors =
+            |bases: &[[u32; 2]]| bases.iter().map(|basis| basis.to_vec()).collect::<Vec<_>>();
+        let (registers, lanes, warps) = (vectors(registers), vectors(lanes), vectors(warps));
+        let bases: [(Dim, &[Vec<u32>]); 4] = [
+            (Dim::REGISTER, &registers),
+            (Dim::LANE, &lanes),
+            (Dim::WARP, &warps),
+            (Dim::BLOCK, &[]),
+        ];
+        let outs = [(Dim::tensor(0), SHAPE[0]), (Dim::tensor(1), SHAPE[1])];
+        let layout = LinearLayout::from_bases(&bases, &outs).unwrap();
+        TensorType::new(Element::F32, SHAPE.to_vec(), &layout).unwrap()
+    }
+
+    /// Rectangles of 2x4 singles, eight lanes below each other.
+    fn rectangles() -> TensorType {
+        tensor(
+            &[[0, 1], [0, 2], [1, 0], [16, 0], [0, 64]],
+            &[[2, 0], [4, 0], [8, 0], [0, 4], [0, 8]],
+            &[[0, 16], [0, 32]],
+        )
+    }
+
+    #[test]
+    fn copies_fill_lines_and_readers_have_no_conflicts() {
+        let target = Target::parse("cuda:90").unwrap();
+        let stored = rectangles();
+        let groups = choose_groups(&stored, 4, &|dim| if dim == 1 { 4 } else { 1 });
+        let ring = Ring {
+            stored: &stored,
+            copied: Some(&groups),
+            target,
+        };
+        let found = ring.to_registers(&stored).unwrap();
+        assert!(found.is_copied);
+        assert_eq!(ring.to_memory(&found.memory), Some(0.0));
+        // 8 loads of 128 bits, 4 passes each.
+        let buffer = Buffer {
+            layout: &found.memory,
+            element: Element::F32,
+            max_bits: u32::MAX,
+        };
+        let load = shared_access::access(&stored, &buffer, Access::Load, None, 1, target).unwrap();
+        assert_eq!((load.instructions, load.wavefronts), (8, 32));
+        // What it is taken to cost is what it costs.
+        assert_eq!(ring.estimate(&stored), Some(found.cost));
+    }
+
+    #[test]
+    fn what_no_copy_brings_is_stored() {
+        let target = Target::parse("cuda:90").unwrap();
+        let stored = rectangles();
+        let ring = Ring {
+            stored: &stored,
+            copied: None,
+            target,
+        };
+        let found = ring.to_registers(&stored).unwrap();
+        assert!(!found.is_copied);
+        assert_eq!(
+            (ring.to_memory(&found.memory), ring.estimate(&stored)),
+            (None, None)
+        );
+    }
+}

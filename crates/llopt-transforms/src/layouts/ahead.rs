@@ -1,0 +1,175 @@
+//! What it costs to bring what a loop loads to its users, where loads come iterations ahead of the products.
+//!
+//! Such a load waits in a ring of buffers ([`llopt_plan::ring`]), whatever the layouts of the load and of its users are. So
+//! where asynchronous copies bring it there, no thread stores it, there is no barrier beside the one that the loop has
+//! anyway, and what is left is to read it: nothing for a product that reads buffers, and for registers
+//! the load from the buffer, which has its price even if both layouts are the same. On the other hand the buffer can only
+//! be read in the order in which copies fill it, where a conversion would bring elements into the order of the reader
+//! before it stores them.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
+use llopt_dialects::meaning::fold;
+use llopt_dialects::tt::LoadOp;
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_plan::global_access::Groups;
+use llopt_plan::ring::Ring;
+use llopt_plan::tensor::TensorType;
+use llopt_target::Feature;
+use melior::ir::OperationRef;
+
+use super::catalog::LayoutId;
+use super::cost::registers;
+use super::engine::{Copied, Engine};
+use super::graph::{NodeKind, Use};
+use super::relation::Relation;
+
+/// How often readers may hold what the load holds once, for an estimate to be worth its time.
+const MOST_COPIES: u64 = 4;
+/// What it costs to read a buffer in another layout than copies fill it in: addresses of its own, and the registers that
+/// hold them.
+const APART: f32 = 4.0;
+/// Bytes of the narrowest asynchronous copy.
+const NARROWEST_COPY: u32 = 4;
+
+impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// What it costs once to bring an operand from one layout to another, through a ring if it is loaded ahead.
+    pub(super) fn moved(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> f32 {
+        self.through_ring(used, from, to)
+            .unwrap_or_else(|| self.conversion(used, from, to))
+    }
+
+    fn through_ring(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> Option<f32> {
+        let producer = &self.graph.nodes[used.producer];
+        let operation = producer.operation()?;
+        if !self.is_ahead(operation) || self.catalog.is_in_memory(from) {
+            return None;
+        }
+        let copied = self.copied(used.producer, operation, from)?;
+        let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
+        let memory = self.catalog.linear(wanted);
+        let in_memory = self.catalog.is_in_memory(to);
+        let held = copied.stored.registers() as u64;
+        if !in_memory && registers(&memory) > MOST_COPIES * held {
+            return None;
+        }
+        let key = (source, wanted, copied.groups.width, copied.element_bits);
+        if let Some(&known) = self.costs.rings.borrow().get(&key) {
+            return known;
+        }
+        let ring = Ring {
+            stored: &copied.stored,
+            copied: Some(&copied.groups),
+            target: self.costs.target,
+        };
+        let cost = match in_memory {
+            true => ring.to_memory(&memory),
+            false => {
+                let read = ring.estimate(&self.access(operation)?.tensor(&memory)?);
+                let apart = if source == wanted { 0.0 } else { APART };
+                read.map(|read| read + apart)
+            }
+        };
+        self.costs.rings.borrow_mut().insert(key, cost);
+        cost
+    }
+
+    /// What copies would bring in the place of a load with this layout.
+    fn copied(
+        &self,
+        node: usize,
+        load: OperationRef<'c, 'a>,
+        label: LayoutId,
+    ) -> Option<Rc<Copied>> {
+        if let Some(known) = self.copied.borrow().get(&(node, label)) {
+            return known.clone();
+        }
+        let find = || {
+            let layout = self.catalog.linear(self.catalog.map(label)?);
+            let access = self.access(load)?;
+            let elements: u64 = access.shape.iter().product();
+            let threads = u64::from(self.grid.num_warps * self.grid.threads_per_warp);
+            if registers(&layout) * threads > MOST_COPIES * elements.max(threads) {
+                return None;
+            }
+            let stored = access.tensor(&layout)?;
+            let groups = access.groups(&stored, self.costs.target);
+            let groups = copies(load, &stored, groups)?;
+            Some(Rc::new(Copied {
+                stored,
+                groups,
+                element_bits: access.element_bits(),
+            }))
+        };
+        let found = find();
+        self.copied
+            .borrow_mut()
+            .insert((node, label), found.clone());
+        found
+    }
+
+    /// Whether a load comes iterations ahead of a product.
+    fn is_ahead(&self, load: OperationRef<'c, 'a>) -> bool {
+        let ahead = self.ahead.get_or_init(|| self.loads_ahead());
+        ahead.contains(&(load.to_raw().ptr as usize))
+    }
+
+    /// The loads of loops that products of the same loop wait for, and these for nothing else: where one product waits
+    /// for another (attention), how long the way between them takes is more than what each op on it costs, and a
+    /// conversion that looks cheap beside a ring would lengthen it.
+    fn loads_ahead(&self) -> HashSet<usize> {
+        let mut loads_of: HashMap<usize, HashSet<usize>> = HashMap::new();
+        let mut chained: HashSet<usize> = HashSet::new();
+        if !self.costs.target.has(Feature::AsyncCopy) || self.grid.num_ctas > 1 {
+            return HashSet::new();
+        }
+        for node in &self.graph.nodes {
+            let NodeKind::Op(product, Relation::Dot { .. }, _) = &node.kind else {
+                continue;
+            };
+            let in_loop = product
+                .parent_op()
+                .is_some_and(|parent| Control::of(parent) == Control::For);
+            let Some(block) = product.parent_block().filter(|_| in_loop) else {
+                continue;
+            };
+            let place = block.to_raw().ptr as usize;
+            let mut queue: Vec<_> = product.operand_values().take(2).collect();
+            let mut seen = HashSet::new();
+            while let Some(maker) = queue.pop().map(|value| value.defining_op()) {
+                let Some(maker) = maker.filter(|maker| maker.parent_block() == Some(block)) else {
+                    continue;
+                };
+                let key = maker.to_raw().ptr as usize;
+                if !seen.insert(key) {
+                    continue;
+                }
+                if matches!(Relation::of(maker), Some(Relation::Dot { .. })) {
+                    chained.insert(place);
+                } else if OpFacts::of(maker).anchor == Some(LayoutAnchor::Load) {
+                    loads_of.entry(place).or_default().insert(key);
+                } else {
+                    queue.extend(maker.operand_values());
+                }
+            }
+        }
+        let alone = loads_of
+            .into_iter()
+            .filter(|(place, _)| !chained.contains(place));
+        alone.flat_map(|(_, loads)| loads).collect()
+    }
+}
+
+/// The groups of registers that a copy may bring each, if copies may take the place of a load.
+fn copies(load: OperationRef<'_, '_>, stored: &TensorType, groups: Groups) -> Option<Groups> {
+    // Where nothing is loaded, copies leave zeros.
+    let is_zero = LoadOp::of(load)?.other().is_none_or(|other| {
+        ConstantOp::defining(other)
+            .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
+    });
+    let bytes = groups.width as u32 * stored.element.memory_bits() / 8;
+    (is_zero && bytes >= NARROWEST_COPY).then_some(groups)
+}

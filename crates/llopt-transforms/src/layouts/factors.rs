@@ -1,0 +1,144 @@
+//! The layouts in registers in which a product takes its factors.
+//!
+//! A matrix unit adds up along k, so the order of k means nothing to it as long as both factors have the same one. A lane
+//! has some elements along k for each register that an instruction reads; whether these follow each other, or those of
+//! several registers do, is free:
+//!
+//! ```text
+//! two halves in a word            lane 0    lane 1    lane 2    lane 3      lane 0    …
+//! one register's together    k =  0 1       2 3       4 5       6 7         8 9
+//! two registers' together    k =  0 1 2 3   4 5 6 7   8 9 …
+//! ```
+//!
+//! Where a factor comes from narrower elements (bytes that become halves), a word of these is what a lane should load at
+//! once: the second line, for both factors. So each product proposes its factors as the unit has them and, if something
+//! narrower is loaded for one of them, with two or four times as many elements together. What the other
+//! factor pays for that is in the price of its own way into registers, and of moving them where the instruction wants rows
+//! side by side.
+
+use std::collections::HashMap;
+
+use llopt_dialects::layout::transfer;
+
+use super::catalog::LayoutId;
+use super::engine::{Access, Engine};
+use super::graph::{Factor, NodeKind};
+use super::labelling::{IMPOSSIBLE, Problem};
+use super::relation::{Relation, element_bits};
+
+/// How often elements that follow each other in a lane may be doubled at most.
+const MOST_DOUBLED: u32 = 2;
+
+impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// The layouts in which a product with this layout of its result takes a factor from registers, the unit's own first.
+    pub(super) fn in_registers(&self, factor: &Factor, product: LayoutId) -> Vec<LayoutId> {
+        let NodeKind::Op(operation, _, relation) = &self.graph.nodes[factor.product].kind else {
+            return Vec::new();
+        };
+        let encoding = self.catalog.encoding(product);
+        let dot = self.product(*operation);
+        if !dot.is_some_and(|dot| dot.takes_registers(factor.operand, &encoding)) {
+            return Vec::new();
+        }
+        let shape = self.graph.nodes[factor.node].shape;
+        let own = self
+            .catalog
+            .operand(*relation, product, factor.operand, shape);
+        let Some(own) = own else {
+            return Vec::new();
+        };
+        let mut layouts = vec![own];
+        for doubled in 1..=self.doubled(factor.product) {
+            let wider = transfer::doubled_along_k(&self.catalog.encoding(own), doubled);
+            let wider = wider.map(|wider| self.catalog.layout(wider, shape));
+            layouts.extend(wider.filter(|wider| self.holds_alike(own, *wider)));
+        }
+        layouts
+    }
+
+    /// Whether no element has copies in one of two layouts where it has none in the other.
+    fn holds_alike(&self, one: LayoutId, other: LayoutId) -> bool {
+        let copies = |layout| {
+            let map = self.catalog.map(layout)?;
+            Some(self.catalog.linear(map).free_variable_masks())
+        };
+        one != other && copies(one).is_some() && copies(one) == copies(other)
+    }
+
+    /// How often the elements that follow each other in a lane may be doubled for a product: until those that are loaded
+    /// for a factor fill what its own elements do.
+    fn doubled(&self, product: usize) -> u32 {
+        if let Some(&known) = self.doubled.borrow().get(&product) {
+            return known;
+        }
+        let of_product = self.graph.factors.iter();
+        let of_product = of_product.filter(|factor| factor.product == product);
+        let doubled = of_product.map(|factor| {
+            let bits = element_bits(self.graph.nodes[factor.node].tensor);
+            let producers = self.graph.uses.iter();
+            let mut producers = producers.filter(|used| used.consumer == factor.node);
+            let loads = producers
+                .next()
+                .map_or_else(Vec::new, |used| self.loads_of(used.producer));
+            let narrowest = loads.iter().map(Access::element_bits).min();
+            narrowest.map_or(0, |narrowest| (bits / narrowest.max(1)).max(1).ilog2())
+        });
+        let doubled = doubled.max().unwrap_or(0).min(MOST_DOUBLED);
+        self.doubled.borrow_mut().insert(product, doubled);
+        doubled
+    }
+
+    /// The loads that a tensor comes from, element by element.
+    pub(super) fn loads_of(&self, node: usize) -> Vec<Access> {
+        let shape = self.graph.nodes[node].shape;
+        let mut seen = vec![node];
+        let mut loads = Vec::new();
+        let mut next = 0;
+        while let Some(&at) = seen.get(next) {
+            next += 1;
+            let NodeKind::Op(operation, relation, _) = &self.graph.nodes[at].kind else {
+                continue;
+            };
+            if let Some(access) = self.access(*operation) {
+                loads.push(access);
+                continue;
+            }
+            if !matches!(relation, Relation::Same) {
+                continue;
+            }
+            for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
+                let producer = used.producer;
+                if self.graph.nodes[producer].shape == shape && !seen.contains(&producer) {
+                    seen.push(producer);
+                }
+            }
+        }
+        loads
+    }
+
+    /// Has both factors of each product keep the same order along k.
+    pub(super) fn agree_along_k(&self, problem: &mut Problem, candidates: &[Vec<LayoutId>]) {
+        let mut first_of: HashMap<usize, &Factor> = HashMap::new();
+        for factor in &self.graph.factors {
+            let Some(other) = first_of.insert(factor.product, factor) else {
+                continue;
+            };
+            if self.doubled(factor.product) == 0 {
+                continue;
+            }
+            let (one, two) = (&candidates[other.node], &candidates[factor.node]);
+            problem.add_edge(other.node, factor.node, |first, second| {
+                match self.doublings(other, one[first]) == self.doublings(factor, two[second]) {
+                    true => 0,
+                    false => IMPOSSIBLE,
+                }
+            });
+        }
+    }
+
+    /// How often the elements that follow each other in a lane are doubled in a layout of a factor.
+    pub(super) fn doublings(&self, factor: &Factor, label: LayoutId) -> u32 {
+        let bits = element_bits(self.graph.nodes[factor.node].tensor);
+        transfer::doublings_along_k(&self.catalog.encoding(label), bits)
+    }
+}
