@@ -57,6 +57,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) products: RefCell<HashMap<usize, Option<Rc<Product>>>>,
     /// How many elements may follow each other in a lane for a product, by its node ([`super::factors`]).
     pub(super) doubled: RefCell<HashMap<usize, u32>>,
+    /// What factors from outside loops take there, by product and operand.
+    pub(super) crowded: RefCell<HashMap<(usize, usize), Option<u64>>>,
     /// The loads that come iterations ahead ([`super::ahead`]).
     pub(super) ahead: OnceCell<HashSet<usize>>,
     /// What copies would bring instead of them, by their nodes and layouts.
@@ -251,10 +253,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .in_registers(factor, product)
                 .iter()
                 .any(|wanted| self.catalog.are_equal(*wanted, label));
-        let target = self.costs.target;
-        let threads = self.grid.num_warps * self.grid.threads_per_warp;
-        let limit = (target.registers_per_block() / threads).min(target.registers_per_thread());
-        let crowding = pressure::crowding(*operation, factor.operand, self.grid, limit);
+        let crowding = self.crowding(*operation, factor.operand);
         let waited = match crowding.is_some() || self.may_run_on(factor, *operation) {
             true => {
                 dot.cost_of_waiting(&encoding, &self.catalog.linear(self.catalog.map(product)?))
@@ -272,12 +271,24 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         // What does not fit beside the sum is stored and loaded again.
         let result = registers(&self.catalog.linear(self.catalog.map(product)?));
         let sums = (result * u64::from(element_bits(node.tensor))).div_ceil(32);
-        let most = u64::from(target.registers_per_thread() - BESIDE);
+        let most = u64::from(self.costs.target.registers_per_thread() - BESIDE);
         let reload = match crowding {
             Some(crowding) => self.costs.reload() * crowding as f32,
             None => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
         };
         takes.then_some(waited + moved + reload)
+    }
+
+    /// The registers of a factor from outside the product's loop, where they are too many.
+    fn crowding(&self, product: OperationRef<'c, 'a>, operand: usize) -> Option<u64> {
+        let key = (product.to_raw().ptr as usize, operand);
+        *self.crowded.borrow_mut().entry(key).or_insert_with(|| {
+            let target = self.costs.target;
+            let threads = self.grid.num_warps * self.grid.threads_per_warp;
+            let limit = target.registers_per_block() / threads;
+            let limit = limit.min(target.registers_per_thread());
+            pressure::crowding(product, operand, self.grid, limit)
+        })
     }
 
     /// Whether a product may run on into the next iteration as far as this factor goes, if it is in memory: the
