@@ -10,7 +10,7 @@ mod warp_group;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::InstructionValue;
-use llopt_plan::element::Element;
+use llopt_plan::element::{Element, Float8};
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
@@ -295,6 +295,15 @@ pub enum Rounding {
     NearestEven,
     /// Towards zero.
     TowardZero,
+}
+
+/// A float that microscaled tensors are made of (OCP MX).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmallFloat {
+    /// Four bits, two in a byte.
+    E2m1,
+    /// Eight bits.
+    Eight(Float8),
 }
 
 /// What a kernel's entry promises about its launch.
@@ -601,6 +610,20 @@ pub trait Hooks {
         _word: V<'ctx>,
         _to: Element,
     ) -> Option<Vec<V<'ctx>>> {
+        None
+    }
+
+    /// Two small floats of a word times a scale, as a vector of `to`, if one instruction does that. The scale is an `f32`,
+    /// of which the exponent alone counts; `place` is the number of the pair in the word.
+    fn widen_scaled_pair<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _from: SmallFloat,
+        _word: V<'ctx>,
+        _place: u32,
+        _scale: V<'ctx>,
+        _to: Element,
+    ) -> Option<V<'ctx>> {
         None
     }
 

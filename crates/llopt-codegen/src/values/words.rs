@@ -10,7 +10,7 @@
 //! another type's bits. Fresh results of arithmetic are parts of nothing; LLVM packs these.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValue, InstructionOpcode};
+use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode};
 use llopt_layout::words::{BYTES, Byte, Wanted, gather};
 
 use crate::llvm::emitter::{Emitter, V, bit_width};
@@ -201,6 +201,26 @@ pub(crate) fn halves<'ctx>(
             }
         })
         .collect()
+}
+
+/// The word whose halves two elements of 16 bits are, in this order, if there is one: that which they were taken from, or
+/// a constant.
+pub(crate) fn word_of_halves<'ctx>(e: &Emitter<'ctx>, halves: [V<'ctx>; 2]) -> Option<V<'ctx>> {
+    let is_constant = |value: V<'ctx>| match value {
+        BasicValueEnum::IntValue(value) => value.is_const(),
+        BasicValueEnum::FloatValue(value) => value.is_const(),
+        _ => false,
+    };
+    if bit_width(halves[0].get_type()) != 16 {
+        return None;
+    }
+    if halves.into_iter().all(is_constant) {
+        return Some(e.bitcast(e.pack(&halves), e.int(32).into()));
+    }
+    match halves.map(|half| origin(e, half)) {
+        [Some((low, 0)), Some((high, 2))] if low == high => Some(value_of(e, low)),
+        _ => None,
+    }
 }
 
 /// The low bits of a word as a type.

@@ -1,7 +1,7 @@
 //! The `arith` and `math` dialects, on scalars and tensors alike: one LLVM value per distinct tuple of
 //! operand registers.
 
-use inkwell::values::InstructionOpcode;
+use inkwell::values::{BasicValue, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 use llopt_dialects::arith::{CmpFPredicate, CmpIPredicate};
 use llopt_dialects::{arith, math};
@@ -13,7 +13,7 @@ use crate::llvm::emitter::{Emitter, V};
 use crate::ops::elementwise::partwise::Partwise;
 use crate::targets::hooks::{Math, Rounding};
 use crate::values::element::LlvmType;
-use crate::values::words::packed;
+use crate::values::words::{packed, word_of_halves};
 use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
 
 /// A function of two registers.
@@ -162,7 +162,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     predicate.ok_or_else(|| self.invalid(operation, "unknown predicate"))?;
                 self.each(operation, |e, v| e.fcmp(predicate, v[0], v[1]))
             }
-            Op::Select(_) => self.each(operation, |e, v| e.select(v[0], v[1], v[2])),
+            Op::Select(_) => self.select(operation),
             Op::NegF(_) => self.each(operation, |e, v| e.fneg(v[0])),
             Op::ExtSI(_) => self.cast(operation, InstructionOpcode::SExt),
             Op::ExtUI(_) => self.cast(operation, InstructionOpcode::ZExt),
@@ -195,6 +195,37 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     ) -> Lowered {
         let operands = self.all_operands(op);
         let result = self.map(&operands, function);
+        self.bind_result(op, result);
+        Ok(())
+    }
+
+    /// `arith.select`. Two halves of a word that one condition chooses are chosen as a word: neither is taken out, and if
+    /// both go into one word again, nothing is put together.
+    fn select(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        let operands = self.all_operands(op);
+        let mut result = self
+            .map(&operands, |e, v| e.select(v[0], v[1], v[2]))
+            .to_vec();
+        let e = self.e;
+        let at = |operand: usize, register: usize| {
+            let registers: &Registers<'ctx> = &operands[operand];
+            registers[if registers.len() == 1 { 0 } else { register }]
+        };
+        for first in (0..result.len().saturating_sub(1)).step_by(2) {
+            let condition = at(0, first);
+            let of = result[first].get_type();
+            let is_one =
+                condition == at(0, first + 1) && condition.as_instruction_value().is_some();
+            if !is_one || !condition.is_int_value() || !(of.is_int_type() || of.is_float_type()) {
+                continue;
+            }
+            let [yes, no] =
+                [1, 2].map(|side| word_of_halves(e, [at(side, first), at(side, first + 1)]));
+            if let (Some(yes), Some(no)) = (yes, no) {
+                let pair = e.bitcast(e.select(condition, yes, no), e.vector(of, 2).into());
+                result.splice(first..first + 2, e.unpack(pair));
+            }
+        }
         self.bind_result(op, result);
         Ok(())
     }

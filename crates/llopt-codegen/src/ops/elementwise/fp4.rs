@@ -11,7 +11,7 @@ use llopt_plan::tensor::TensorType;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
-use crate::targets::hooks::Rounding;
+use crate::targets::hooks::{Rounding, SmallFloat};
 use crate::values::element::LlvmType;
 use crate::values::words::packed;
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
@@ -43,14 +43,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         bytes: &Registers<'ctx>,
     ) -> Lowered<Vec<V<'ctx>>> {
         let (low, _) = to.bits_of_dim(axis);
-        let byte = |number: u32| {
-            let below = number & ((1 << low) - 1);
-            below | number >> (low + 1) << low
-        };
-        let places = from.rename_to(to, byte).ok_or_else(|| {
-            let reason = "a byte and its two values are in different threads";
-            self.unsupported(operation, Some(reason.to_owned()))
-        })?;
+        let places = from
+            .rename_to(to, |number| byte_of(number, low))
+            .ok_or_else(|| {
+                let reason = "a byte and its two values are in different threads";
+                self.unsupported(operation, Some(reason.to_owned()))
+            })?;
         let e = self.e;
         if let Some(values) = self.looked_up(from, to, element, axis, &places, bytes) {
             return Ok(values);
@@ -117,16 +115,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         places: &[u32],
         bytes: &Registers<'ctx>,
     ) -> Option<Vec<V<'ctx>>> {
-        let (low, _) = to.bits_of_dim(axis);
-        let differs = |basis: &u32| basis >> low & 1 == 1;
-        if to
-            .thread_bases()
-            .iter()
-            .chain(to.block_bases())
-            .any(differs)
-        {
-            return None;
-        }
+        let halves = halves_of(to, axis)?;
         let distinct: Vec<usize> = (0..from.registers())
             .filter(|register| from.canonical(*register) == *register)
             .collect();
@@ -142,12 +131,84 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         }
         places
             .iter()
-            .enumerate()
-            .map(|(register, place)| {
-                let byte = from.canonical(*place as usize);
-                let half = to.element_in(register) >> low & 1;
-                values[2 * byte + half as usize]
-            })
+            .zip(halves)
+            .map(|(place, half)| values[2 * from.canonical(*place as usize) + half])
             .collect()
     }
+
+    /// The values times their scales, by an instruction that does both, if the two of a byte have the same scale.
+    /// `scales` are the registers that `factors`, as `f32`, were made of.
+    pub(crate) fn fp4_scaled(
+        &self,
+        from: &TensorType,
+        to: &TensorType,
+        axis: usize,
+        bytes: &Registers<'ctx>,
+        [scales, factors]: [&Registers<'ctx>; 2],
+    ) -> Option<Vec<V<'ctx>>> {
+        let halves = halves_of(to, axis)?;
+        let (low, _) = to.bits_of_dim(axis);
+        let places = from.rename_to(to, |number| byte_of(number, low))?;
+        let places: Vec<usize> = places
+            .into_iter()
+            .map(|place| from.canonical(place as usize))
+            .collect();
+        // The register that a byte takes its scale from.
+        let mut scaled_by: Vec<Option<usize>> = vec![None; from.registers()];
+        for (register, place) in places.iter().enumerate() {
+            let first = *scaled_by[*place].get_or_insert(register);
+            if scales[first] != scales[register] {
+                return None;
+            }
+        }
+        let distinct: Vec<usize> = (0..from.registers())
+            .filter(|register| scaled_by[*register].is_some())
+            .collect();
+        let mut values = vec![None; from.registers()];
+        for four in distinct.chunks(4) {
+            let of_word: Vec<V<'ctx>> = four.iter().map(|register| bytes[*register]).collect();
+            let word = *packed(self.e, self.hooks(), &of_word, of_word.len()).first()?;
+            for (place, register) in four.iter().enumerate() {
+                let factor = factors[scaled_by[*register]?];
+                let kind = SmallFloat::E2m1;
+                let pair = self.hooks().widen_scaled_pair(
+                    self.e,
+                    kind,
+                    word,
+                    place as u32,
+                    factor,
+                    to.element,
+                )?;
+                values[*register] = Some(self.e.unpack(pair));
+            }
+        }
+        places
+            .iter()
+            .zip(halves)
+            .map(|(place, half)| values[*place].as_ref()?.get(half).copied())
+            .collect()
+    }
+}
+
+/// The place of a byte among the bytes, of the place of one of its values; the axis begins at the bit `low`.
+fn byte_of(number: u32, low: u32) -> u32 {
+    let below = number & ((1 << low) - 1);
+    below | number >> (low + 1) << low
+}
+
+/// Which half of its byte each register's value is, if all threads agree about that.
+fn halves_of(to: &TensorType, axis: usize) -> Option<Vec<usize>> {
+    let (low, _) = to.bits_of_dim(axis);
+    let half = |number: u32| (number >> low & 1) as usize;
+    let agree = to
+        .thread_bases()
+        .iter()
+        .chain(to.block_bases())
+        .all(|basis| half(*basis) == 0);
+    agree.then(|| {
+        let registers = 0..to.registers();
+        registers
+            .map(|register| half(to.element_in(register)))
+            .collect()
+    })
 }

@@ -9,7 +9,7 @@ use llopt_plan::element::{Element, Float8};
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{Emitter, V};
-use crate::targets::hooks::{Math, Rounding};
+use crate::targets::hooks::{Math, Rounding, SmallFloat};
 use crate::targets::pairs::in_pairs;
 use crate::values::element::LlvmType;
 
@@ -105,6 +105,9 @@ pub fn widen_fp4<'ctx>(
         };
         return Some((0..4).flat_map(of_byte).collect());
     }
+    if to == Element::F32 {
+        return fp4_by_fp8(e, target, word);
+    }
     // The bytes for the codes 0 to 3 and 4 to 7.
     let (upper, lower) = match to {
         Element::F16 => ([0x3e3c_3800, 0x4644_4240], None),
@@ -141,6 +144,86 @@ pub fn widen_fp4<'ctx>(
     }
     let [even, odd] = [&of_halves[0], &of_halves[1]];
     Some(even.iter().zip(odd).flat_map(|(a, b)| [*a, *b]).collect())
+}
+
+/// The eight 4-bit floats of a word as `f32`, where floats of eight bits are converted: each has a code there, whose seven
+/// lower bits one `v_perm_b32` looks up for four.
+///
+/// The formats whose code of a negative zero stands for no number make it a positive zero.
+fn fp4_by_fp8<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>) -> Option<Vec<V<'ctx>>> {
+    let has_zeros = target.has(Feature::Fp8OcpConvert);
+    // The bytes of 0, 0.5, 1, 1.5 and of 2, 3, 4, 6.
+    let [low, high] = if has_zeros {
+        [0x3c38_3000, 0x4c48_4440]
+    } else if target.has(Feature::Fp8FnuzConvert) {
+        // With the sign, which is masked out below.
+        [0xc4c0_b800_u32, 0xd4d0_ccc8]
+    } else {
+        return None;
+    };
+    let constant = |value: u32| e.i32(i64::from(value as i32));
+    // The even codes of the word, and the odd ones.
+    let of_codes = |codes: V<'ctx>, signs: V<'ctx>| {
+        let selector = e.and(codes, constant(0x0707_0707));
+        let arguments = [constant(high), constant(low), selector];
+        let magnitudes = e.intrinsic("llvm.amdgcn.perm", &[], &arguments);
+        let bytes = if has_zeros {
+            e.or(magnitudes, e.and(signs, constant(0x8080_8080)))
+        } else {
+            e.and(magnitudes, e.or(signs, constant(0x7f7f_7f7f)))
+        };
+        [false, true].map(|upper| {
+            let pair = e.intrinsic("llvm.amdgcn.cvt.pk.f32.fp8", &[], &[bytes, e.bool(upper)]);
+            e.unpack(pair)
+        })
+    };
+    let even = of_codes(word, e.shl(word, e.i32(4))).concat();
+    let odd = of_codes(e.lshr(word, e.i32(4)), word).concat();
+    Some(even.iter().zip(odd).flat_map(|(a, b)| [*a, b]).collect())
+}
+
+/// Two small floats of a word times a scale, by `v_cvt_scalef32_pk_*`.
+pub fn widen_scaled_pair<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    from: SmallFloat,
+    word: V<'ctx>,
+    place: u32,
+    scale: V<'ctx>,
+    to: Element,
+) -> Option<V<'ctx>> {
+    if !target.has(Feature::Fp8ScaledConvert) {
+        return None;
+    }
+    let place = match from {
+        SmallFloat::E2m1 => e.i32(i64::from(place)),
+        SmallFloat::Eight(_) => e.bool(place == 1),
+    };
+    let names = match from {
+        SmallFloat::E2m1 => [
+            "llvm.amdgcn.cvt.scalef32.pk.f16.fp4",
+            "llvm.amdgcn.cvt.scalef32.pk.bf16.fp4",
+            "llvm.amdgcn.cvt.scalef32.pk.f32.fp4",
+        ],
+        SmallFloat::Eight(Float8::E4M3FN) => [
+            "llvm.amdgcn.cvt.scalef32.pk.f16.fp8",
+            "llvm.amdgcn.cvt.scalef32.pk.bf16.fp8",
+            "llvm.amdgcn.cvt.scalef32.pk.f32.fp8",
+        ],
+        SmallFloat::Eight(Float8::E5M2) => [
+            "llvm.amdgcn.cvt.scalef32.pk.f16.bf8",
+            "llvm.amdgcn.cvt.scalef32.pk.bf16.bf8",
+            "llvm.amdgcn.cvt.scalef32.pk.f32.bf8",
+        ],
+        SmallFloat::Eight(_) => return None,
+    };
+    let name = match to {
+        Element::F16 => names[0],
+        Element::Bf16 => names[1],
+        Element::F32 => names[2],
+        _ => return None,
+    };
+    Some(e.intrinsic(name, &[], &[word, scale, place]))
 }
 
 /// Whether the hardware converts this format.

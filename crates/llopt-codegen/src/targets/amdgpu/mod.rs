@@ -19,8 +19,8 @@ use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
     Access, AccessCounts, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks,
-    Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, SourcePlace, Update, WarpCopies,
-    WarpCopy,
+    Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, SmallFloat, SourcePlace, Update,
+    WarpCopies, WarpCopy,
 };
 
 /// The hooks of AMD's architectures.
@@ -300,6 +300,18 @@ impl Hooks for Amdgpu {
         to: Element,
     ) -> Option<Vec<V<'ctx>>> {
         elementwise::widen_fp4(e, self.target, word, to)
+    }
+
+    fn widen_scaled_pair<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        from: SmallFloat,
+        word: V<'ctx>,
+        place: u32,
+        scale: V<'ctx>,
+        to: Element,
+    ) -> Option<V<'ctx>> {
+        elementwise::widen_scaled_pair(e, self.target, from, word, place, scale, to)
     }
 
     fn print<'ctx>(

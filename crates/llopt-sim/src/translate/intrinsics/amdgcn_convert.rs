@@ -145,7 +145,11 @@ pub(super) fn translate(
             let real = call.result.first().and_then(|l| l.real).ok_or_else(error)?;
             let (source, scale) = (call.scalar(0)?, call.scalar(1)?);
             let factor = e.map1(
-                row1!(|s| 2f64.powi((s >> 23 & 0xff) as i32 - 127).to_bits()),
+                row1!(|s| match s >> 23 & 0xff {
+                    // A scale of all ones stands for no number.
+                    0xff => f64::NAN.to_bits(),
+                    exponent => 2f64.powi(exponent as i32 - 127).to_bits(),
+                }),
                 scale,
             );
             let mut result = Vec::new();
