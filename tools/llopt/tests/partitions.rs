@@ -109,3 +109,23 @@ fn nothing_by_which_partitions_wait_is_needless() {
     // Both sides wait, the consumers arrive in the loop and behind it, and wait for products in both places.
     assert_eq!(all, (7, Vec::new()));
 }
+
+#[test]
+fn a_kernel_that_goes_through_tiles_need_not_ask() {
+    let folder = folder(64);
+    let kernel = folder.path().join("tiles.ttir");
+    let asking = fs::read_to_string(&kernel).expect("the kernel is there");
+    let plain = asking.replace(" {tt.warp_specialize}", "");
+    assert_ne!(plain, asking);
+    fs::write(&kernel, plain).expect("it is written");
+    let done = Command::new(LLOPT)
+        .args(["compile", "--target", "cuda:90", "--emit", "ttgir"])
+        .arg(&kernel)
+        .output()
+        .expect("the command starts");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("ttg.warp_specialize("));
+    for (tiles, blocks) in [(1, 0), (3, 2), (3, 7)] {
+        let arguments = format!("desc:x.npy,desc:y.npy,desc:o.npy,{tiles},{blocks}");
+        agree(&kernel, "cuda:90", "1", &arguments, &files(64));
+    }
+}
