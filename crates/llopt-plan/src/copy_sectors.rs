@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// Halves by columns: a lane has eight of a column, eight lanes a column, four columns a warp.
-    fn by_columns() -> TensorType {
+    fn by_columns() -> (TensorType, Groups) {
         let column = |bit: u32| vec![0, 1 << bit];
         let row = |bit: u32| vec![1 << bit, 0];
         let registers: Vec<Vec<u32>> = (0..3).map(row).chain((4..7).map(column)).collect();
@@ -236,7 +236,9 @@ mod tests {
             (Dim::WARP, &warps),
             (Dim::BLOCK, &[]),
         ];
-        TensorType::new(Element::F16, vec![ROWS, COLUMNS], &layout(&bases)).unwrap()
+        let tensor = TensorType::new(Element::F16, vec![ROWS, COLUMNS], &layout(&bases)).unwrap();
+        let groups = choose_groups(&tensor, 8, &|dim| if dim == 0 { 64 } else { 1 });
+        (tensor, groups)
     }
 
     /// A layout of memory whose lines hold eight columns each: no conflicts, but two lines for each sector.
@@ -290,8 +292,7 @@ mod tests {
     #[test]
     fn sectors_of_two_lines_are_asked_for_twice() {
         let target = Target::parse("cuda:90").unwrap();
-        let tensor = by_columns();
-        let groups = choose_groups(&tensor, 8, &|dim| if dim == 0 { 64 } else { 1 });
+        let (tensor, groups) = by_columns();
         let copies = Copies {
             tensor: &tensor,
             groups: &groups,
@@ -309,8 +310,7 @@ mod tests {
     #[test]
     fn neighbours_share_a_line_where_the_segments_allow_it() {
         let target = Target::parse("cuda:90").unwrap();
-        let tensor = by_columns();
-        let groups = choose_groups(&tensor, 8, &|dim| if dim == 0 { 64 } else { 1 });
+        let (tensor, groups) = by_columns();
         let copies = Copies {
             tensor: &tensor,
             groups: &groups,
@@ -333,8 +333,7 @@ mod tests {
 
     #[test]
     fn in_lines_the_lanes_of_a_warp_hold_what_comes_next_in_global_memory() {
-        let tensor = by_columns();
-        let groups = choose_groups(&tensor, 8, &|dim| if dim == 0 { 64 } else { 1 });
+        let (tensor, groups) = by_columns();
         let copies = Copies {
             tensor: &tensor,
             groups: &groups,

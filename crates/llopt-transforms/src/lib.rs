@@ -11,6 +11,7 @@ pub mod axis;
 pub mod barrier;
 pub mod block_pointers;
 pub mod buffer_ops;
+mod copied_loads;
 pub mod descriptor_objects;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;

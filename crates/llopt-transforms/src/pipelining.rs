@@ -76,6 +76,7 @@ use crate::allocation::{FunctionBuffers, plans_of};
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
+use crate::products::is_product;
 use loads::Load;
 use rewrite::{Design, rewrite, running};
 use slice::Slice;
@@ -212,7 +213,7 @@ fn place(operation: OperationRef<'_, '_>) -> String {
 fn has_products(of: For<'_, '_>) -> bool {
     let mut found = false;
     of.operation().for_each_op(Walk::PreOrder, |operation| {
-        found |= loads::is_product(operation);
+        found |= is_product(operation);
     });
     found
 }
@@ -430,8 +431,7 @@ fn divide<'c: 'a, 'a>(
         .find(|&slots| resident(slots) == resident(least));
     let slots = slots.unwrap_or(least);
     let loops = request.nest.len() as u32;
-    let share = target.registers_per_block() / (request.warps * target.warp_size());
-    let share = share.min(target.registers_per_thread());
+    let share = target.plain_registers_of_each(request.warps * target.warp_size());
     let chain = chain(of, &request.loads, share, plans);
     if !request.is_asked {
         if is_repeated(root) {

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::tt::{ReshapeOp, TransOp};
+use llopt_dialects::tt::{DotOp, DotScaledOp, ReshapeOp, TransOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, Walk};
@@ -62,6 +62,13 @@ pub fn complete(module: OperationRef<'_, '_>) -> usize {
         }
     }
     early.len()
+}
+
+/// Whether an op multiplies matrices.
+pub(crate) fn is_product(operation: OperationRef<'_, '_>) -> bool {
+    WarpGroupDotOp::of(operation).is_some()
+        || DotOp::of(operation).is_some()
+        || DotScaledOp::of(operation).is_some()
 }
 
 /// Whether an op does not look at the tensors that it takes: a wait, a product that adds to one, control flow, and ops

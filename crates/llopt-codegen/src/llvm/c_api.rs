@@ -381,6 +381,18 @@ pub fn gather_constants<'ctx>(builder: &Builder<'ctx>, sum: InstructionValue<'ct
     }
 }
 
+/// Whether a value is one address that an instruction computes from another one and one index.
+///
+/// Requires: `value` is a value of a live module.
+unsafe fn is_plain_address(value: LLVMValueRef) -> bool {
+    // SAFETY: the number of operands is asked of instructions only.
+    unsafe {
+        !LLVMIsAGetElementPtrInst(value).is_null()
+            && LLVMGetNumOperands(value) == 2
+            && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind
+    }
+}
+
 /// If `address` is `p + widened(x + c)`, where the sum does not wrap and `c` stands for more than `largest` bytes (one less
 /// than a power of two), makes it `(p + widened(x + high)) + low`, so that accesses which lie close to each other share
 /// all but `low`, which they add themselves. That the sum with `high` does not wrap is forgotten, so that nobody takes
@@ -397,10 +409,7 @@ pub fn split_large_constant<'ctx>(
     // instructions that have them, and what replaces the instruction has its type and value.
     unsafe {
         let address = address.as_value_ref();
-        if LLVMIsAGetElementPtrInst(address).is_null()
-            || LLVMGetNumOperands(address) != 2
-            || LLVMGetTypeKind(LLVMTypeOf(address)) != LLVMTypeKind::LLVMPointerTypeKind
-        {
+        if !is_plain_address(address) {
             return;
         }
         let widened = LLVMGetOperand(address, 1);
@@ -469,12 +478,7 @@ pub fn return_large_constant<'ctx>(
     // its type and value. The sum does not wrap: neither part reaches the highest of 32 bits.
     unsafe {
         let outer = address.as_value_ref();
-        let plain = |value| {
-            !LLVMIsAGetElementPtrInst(value).is_null()
-                && LLVMGetNumOperands(value) == 2
-                && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind
-        };
-        if !plain(outer) || !plain(LLVMGetOperand(outer, 0)) {
+        if !is_plain_address(outer) || !is_plain_address(LLVMGetOperand(outer, 0)) {
             return;
         }
         let (inner, bytes) = (LLVMGetOperand(outer, 0), LLVMGetOperand(outer, 1));

@@ -10,14 +10,10 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
-use llopt_dialects::meaning::fold;
 use llopt_dialects::tt::LoadOp;
 use llopt_mlir::ir::{OperationExt, ValueExt};
-use llopt_plan::global_access::Groups;
 use llopt_plan::ring::Ring;
-use llopt_plan::tensor::TensorType;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
@@ -26,14 +22,13 @@ use super::cost::registers;
 use super::engine::{Copied, Engine};
 use super::graph::{NodeKind, Use};
 use super::relation::Relation;
+use crate::copied_loads;
 
 /// How often readers may hold what the load holds once, for an estimate to be worth its time.
 const MOST_COPIES: u64 = 4;
 /// What it costs to read a buffer in another layout than copies fill it in: addresses of its own, and the registers that
 /// hold them.
 const APART: f32 = 4.0;
-/// Bytes of the narrowest asynchronous copy.
-const NARROWEST_COPY: u32 = 4;
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// What it costs once to bring an operand from one layout to another, through a ring if it is loaded ahead.
@@ -97,7 +92,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             let stored = access.tensor(&layout)?;
             let groups = access.groups(&stored, self.costs.target);
-            let groups = copies(load, &stored, groups)?;
+            let groups = copied_loads::copied(LoadOp::of(load)?, &stored, groups)?;
             Some(Rc::new(Copied {
                 stored,
                 groups,
@@ -161,15 +156,4 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .filter(|(place, _)| !chained.contains(place));
         alone.flat_map(|(_, loads)| loads).collect()
     }
-}
-
-/// The groups of registers that a copy may bring each, if copies may take the place of a load.
-fn copies(load: OperationRef<'_, '_>, stored: &TensorType, groups: Groups) -> Option<Groups> {
-    // Where nothing is loaded, copies leave zeros.
-    let is_zero = LoadOp::of(load)?.other().is_none_or(|other| {
-        ConstantOp::defining(other)
-            .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
-    });
-    let bytes = groups.width as u32 * stored.element.memory_bits() / 8;
-    (is_zero && bytes >= NARROWEST_COPY).then_some(groups)
 }

@@ -285,8 +285,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         *self.crowded.borrow_mut().entry(key).or_insert_with(|| {
             let target = self.costs.target;
             let threads = self.grid.num_warps * self.grid.threads_per_warp;
-            let limit = target.registers_per_block() / threads;
-            let limit = limit.min(target.registers_per_thread());
+            let limit = target.plain_registers_of_each(threads);
             pressure::crowding(product, operand, self.grid, limit)
         })
     }

@@ -9,8 +9,6 @@
 //! the others were in registers, too.
 
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::tt::{DotOp, DotScaledOp};
-use llopt_dialects::ttng::WarpGroupDotOp;
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
@@ -18,6 +16,7 @@ use super::buffer;
 use super::grid::Grid;
 use super::relation::element_bits;
 use crate::loops::view::For;
+use crate::products::is_product;
 
 /// Registers of a thread for addresses, counters, and rows or columns.
 const BESIDE: u64 = 48;
@@ -68,10 +67,7 @@ pub(super) fn crowding<'c: 'a, 'a>(
     let yielded = of.yielded();
     let (mut made, mut kept): (u64, Vec<Value>) = (0, Vec::new());
     for operation in of.operations() {
-        let is_product = DotOp::of(operation).is_some()
-            || DotScaledOp::of(operation).is_some()
-            || WarpGroupDotOp::of(operation).is_some();
-        if !is_product {
+        if !is_product(operation) {
             continue;
         }
         let results = operation.result_values();

@@ -1,7 +1,5 @@
 //! The loads of a loop that its products wait for, and how each can come earlier.
 
-use llopt_dialects::arith::ConstantOp;
-use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::{DotOp, DotScaledOp, LoadOp};
 use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp};
@@ -18,10 +16,9 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 use super::ring;
 use super::slice::{ancestor, maker};
 use crate::axis::AxisAnalysis;
+use crate::copied_loads;
 use crate::loops::view::For;
-
-/// Bytes of the narrowest asynchronous copy.
-const NARROWEST_COPY: u32 = 4;
+use crate::products::is_product;
 
 /// What brings a tensor from global memory.
 #[derive(Clone)]
@@ -68,13 +65,6 @@ pub(super) struct Load<'c, 'a> {
 pub(super) fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let all = of.operations().into_iter();
     all.filter(|operation| is_product(*operation)).collect()
-}
-
-/// Whether an operation multiplies matrices.
-pub(super) fn is_product(operation: OperationRef<'_, '_>) -> bool {
-    WarpGroupDotOp::of(operation).is_some()
-        || DotOp::of(operation).is_some()
-        || DotScaledOp::of(operation).is_some()
 }
 
 /// What factors of products are loaded by, in the order of the program: loads of tensors, and buffers that blocks are
@@ -364,14 +354,6 @@ fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<G
     if !target.has(Feature::AsyncCopy) {
         return None;
     }
-    // Where nothing is loaded, copies leave zeros.
-    let is_zero = load.other().is_none_or(|other| {
-        ConstantOp::defining(other)
-            .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
-    });
-    if !is_zero {
-        return None;
-    }
     let tensor = ring::tensor(plans, load.result().r#type())?;
     let pointers = facts.facts(load.ptr());
     let mask = load.mask().map(|mask| facts.facts(mask));
@@ -381,7 +363,5 @@ fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<G
         mask: mask.as_ref(),
         kind: AccessKind::Load,
     };
-    let groups = access.groups(target);
-    let bytes = groups.width as u32 * tensor.element.memory_bits() / 8;
-    (bytes >= NARROWEST_COPY).then_some(groups)
+    copied_loads::copied(load, &tensor, access.groups(target))
 }

@@ -1,0 +1,25 @@
+//! Which loads asynchronous copies to shared memory may take the place of.
+//!
+//! Layouts are priced by it, and loops are pipelined by it: both ask here.
+
+use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::meaning::fold;
+use llopt_dialects::tt::LoadOp;
+use llopt_mlir::ir::OperationExt;
+use llopt_plan::global_access::Groups;
+use llopt_plan::tensor::TensorType;
+
+/// Bytes of the narrowest asynchronous copy.
+const NARROWEST_COPY: u32 = 4;
+
+/// Of the groups of registers that a load moves at a time, those that a copy may bring each; `None` if there is no copy
+/// instead of the load, on a target that has copies.
+pub(crate) fn copied(load: LoadOp<'_, '_>, tensor: &TensorType, groups: Groups) -> Option<Groups> {
+    // Where nothing is loaded, copies leave zeros.
+    let is_zero = load.other().is_none_or(|other| {
+        ConstantOp::defining(other)
+            .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
+    });
+    let bytes = groups.width as u32 * tensor.element.memory_bits() / 8;
+    (is_zero && bytes >= NARROWEST_COPY).then_some(groups)
+}
