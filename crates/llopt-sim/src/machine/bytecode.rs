@@ -249,6 +249,9 @@ pub(crate) enum AtomicOp {
     SubConditional,
     SubSaturate,
     FAdd(crate::machine::row::Real),
+    /// One of the additions that AMD's units make to several halves at once. What is no number keeps its payload when
+    /// -0 is added to it, as code does that has no part in a neighbour.
+    FAddTogether(crate::machine::row::Real),
     FSub(crate::machine::row::Real),
     FMax(crate::machine::row::Real),
     FMin(crate::machine::row::Real),

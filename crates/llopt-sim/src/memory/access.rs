@@ -768,7 +768,10 @@ pub(crate) fn combine(op: AtomicOp, bits: u32, old: u64, value: u64, compare: Op
             }
         }
         AtomicOp::SubSaturate => old.saturating_sub(value),
-        AtomicOp::FAdd(r) => real(r, RealOp::Add),
+        AtomicOp::FAddTogether(r) if r.decode(old).is_nan() && value == 1 << (bits - 1) => {
+            old | r.quiet_bit()
+        }
+        AtomicOp::FAdd(r) | AtomicOp::FAddTogether(r) => real(r, RealOp::Add),
         AtomicOp::FSub(r) => real(r, RealOp::Sub),
         AtomicOp::FMax(r) => real(r, RealOp::MaxNum),
         AtomicOp::FMin(r) => real(r, RealOp::MinNum),

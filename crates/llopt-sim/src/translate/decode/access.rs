@@ -205,6 +205,10 @@ impl<'m> Body<'_, '_, 'm> {
             R::LLVMAtomicRMWBinOpMin => AtomicOp::SMin,
             R::LLVMAtomicRMWBinOpUMax => AtomicOp::UMax,
             R::LLVMAtomicRMWBinOpUMin => AtomicOp::UMin,
+            // Only AMD's code adds several halves by the instruction of LLVM.
+            R::LLVMAtomicRMWBinOpFAdd if self.decoder.types.leaves(ty)?.len() > 1 => {
+                AtomicOp::FAddTogether(need_real()?)
+            }
             R::LLVMAtomicRMWBinOpFAdd => AtomicOp::FAdd(need_real()?),
             R::LLVMAtomicRMWBinOpFSub => AtomicOp::FSub(need_real()?),
             R::LLVMAtomicRMWBinOpFMax => AtomicOp::FMax(need_real()?),

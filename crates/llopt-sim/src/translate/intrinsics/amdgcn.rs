@@ -555,6 +555,7 @@ fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Opt
         ("xor", _) => AtomicOp::Xor,
         ("inc", _) => AtomicOp::IncrementWrap,
         ("dec", _) => AtomicOp::DecrementWrap,
+        ("fadd", Some(real)) if call.argument(0)?.slots.len() > 1 => AtomicOp::FAddTogether(real),
         ("fadd", Some(real)) => AtomicOp::FAdd(real),
         ("fmin", Some(real)) => AtomicOp::FMin(real),
         ("fmax", Some(real)) => AtomicOp::FMax(real),
