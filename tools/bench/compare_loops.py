@@ -90,7 +90,7 @@ def listing_of_nvidia(ptx, arch, folder):
 
 
 def main_loop(lines):
-    """Instructions of the innermost loop with the most products, and its products of numbers."""
+    """Instructions of the innermost loop with the most products, its products of numbers, and whether it is a loop."""
     codes, labels = [], {}
     for kind, text, jump in lines:
         if kind == "label":
@@ -105,12 +105,11 @@ def main_loop(lines):
         if not any((a, b) != (low, high) and low <= a and b < high and work(codes, a, b) for a, b in loops)
     ]
     best = max(inner, key=lambda span: work(codes, *span), default=None)
-    if best is None or not work(codes, *best):
-        best = (0, len(codes) - 1)
-    low, high = best
+    is_loop = best is not None and work(codes, *best) > 0
+    low, high = best if is_loop else (0, len(codes) - 1)
     # What only pads is no work.
     body = [text for text, _ in codes[low : high + 1] if not re.match(r"(s_nop|NOP|s_code_end)", text)]
-    return body, sum(map(matrix_work, body))
+    return body, sum(map(matrix_work, body)), is_loop
 
 
 def work(codes, low, high):
@@ -179,7 +178,7 @@ def compare(llopt, kernel, folder):
     loops = []
     for text in (ours, assembly):
         lines = listing_of_nvidia(text, kernel.target, folder) if kernel.vendor == "cuda" else listing_of_amd(text)
-        loops.append(main_loop(lines))
+        loops.append(main_loop(lines)[:2])
     (own, own_work), (other, other_work) = loops
     if not own_work or not other_work:
         return "no matrix instruction in one of both"

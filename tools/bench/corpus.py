@@ -1,8 +1,8 @@
 """Kernels to measure on: a folder of `<target>.jsonl.gz`, or the examples of this repository.
 
 A line of a corpus file is a JSON object with the keys `kernel`, `target` (`cuda:90`,
-`hip:gfx942`, …), `ttgir` (text), perhaps `ttir`, and, as Triton's own compiler left them, `ok`
-and `insts` (instructions by opcode, the opcode of PTX being cut at its first dot).
+`hip:gfx942`, …), `ttgir` (text), perhaps `ttir`, and, as Triton's own compiler left them, `ok`,
+`insts` (instructions by opcode, the opcode of PTX being cut at its first dot) and `meta` (the launch metadata).
 """
 
 import gzip
@@ -10,7 +10,7 @@ import json
 import os
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -27,6 +27,8 @@ class Kernel:
     instructions: dict | None
     # The same kernel before it had layouts, if the corpus has it.
     ttir: str | None = None
+    # What Triton compiled it with (`num_warps`, `num_stages`, …), if the corpus has it.
+    meta: dict = field(default_factory=dict)
 
     @property
     def vendor(self):
@@ -72,6 +74,7 @@ def of_corpus(folder, failed=False):
                         record["ttgir"],
                         record["insts"] if record["ok"] else None,
                         record.get("ttir"),
+                        record.get("meta") or {},
                     )
 
 

@@ -90,10 +90,7 @@ pub fn access(
 /// What an access takes a warp, in cycles of a multiprocessor.
 #[must_use]
 pub fn price(access: &SharedAccess, target: Target) -> f32 {
-    let costs = target.movement_costs();
-    access.instructions as f32 * costs.access(&access.instruction)
-        + access.wavefronts as f32 * costs.wavefront
-        + access.permutes([]) as f32 * costs.permute
+    access.cost(&target.movement_costs())
 }
 
 /// The passes over the banks of an access of `bits` for each lane, where bit `i` of the lane's number adds `lanes[i]`

@@ -80,6 +80,20 @@ impl Costs {
         self.issue + more
     }
 
+    /// One side of a trip through memory: so many instructions, with the passes over the banks of all of them and
+    /// the permutes of their words.
+    pub fn trip(
+        &self,
+        instruction: &Instruction,
+        instructions: u32,
+        wavefronts: u32,
+        permutes: u32,
+    ) -> f32 {
+        let memory = instructions as f32 * self.access(instruction)
+            + wavefronts as f32 * self.wavefront;
+        self.together(memory, permutes as f32 * self.permute)
+    }
+
     /// The time of a conversion that keeps the pipe of shared memory and shuffles busy for `memory` cycles
     /// and that of arithmetic for `arithmetic`.
     pub fn together(&self, memory: f32, arithmetic: f32) -> f32 {

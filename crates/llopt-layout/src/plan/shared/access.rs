@@ -9,7 +9,7 @@ use crate::layout::{Dims, LinearLayout};
 use crate::plan::endpoint::{Endpoint, Vectors};
 use crate::plan::packing;
 use crate::plan::shared::space::{End, Located};
-use crate::plan::{Machine, PlanError};
+use crate::plan::{Costs, Machine, PlanError};
 use crate::{Dim, InlineList, LayoutError, Side};
 
 /// One side of a trip through memory: all stores, or all loads, of one warp in one round.
@@ -51,6 +51,17 @@ impl SharedAccess {
         .permutes()
     }
 
+    /// What the access takes a warp, with the permutes that pack and unpack narrow elements.
+    pub fn cost(&self, costs: &Costs) -> f32 {
+        let permutes = self.permutes([]);
+        costs.trip(
+            &self.instruction,
+            self.instructions,
+            self.wavefronts,
+            permutes,
+        )
+    }
+
     /// The dimension of [`SharedAccess::address`] that counts instructions.
     pub const REPEAT: Dim = match Dim::new("repeat") {
         Some(dim) => dim,
@@ -59,6 +70,9 @@ impl SharedAccess {
 
     /// The cheapest access of the registers of `layout` to a memory with the layout `memory`, by
     /// instructions of the given kind or of any.
+    ///
+    /// A memory that somebody else laid out may have conflicts for wide instructions which narrow ones do not
+    /// have. Narrow ones are more, and what they load has to be packed; all three count.
     ///
     /// Requires: `memory` has an input dimension `offset`, counted in elements, and holds every
     /// element of `layout`; `element_bits` a power of two from 8 to 128.
@@ -150,7 +164,7 @@ impl SharedAccess {
         };
         let span = end.span();
         let costs = &machine.costs;
-        let mut best: Option<((f32, f32), Assignment)> = None;
+        let mut best: Option<((f32, u32), Assignment)> = None;
         for instruction in options(&end, element_bits, machine, kind) {
             let units: Vectors = (0..instruction.chunk.len()).map(|bit| 1 << bit).collect();
             let aligned = |v: u32| v & low_mask(instruction.chunk.len() as u32) == 0;
@@ -175,9 +189,14 @@ impl SharedAccess {
                 continue;
             };
             own.wavefronts = own.count(&end, &swizzle, element_bits, machine);
-            let count = own.instructions() as f32;
-            let wavefronts = count * own.wavefronts as f32 * costs.wavefront;
-            let cost = (wavefronts, count * costs.access(&instruction));
+            let wavefronts = own.instructions() * own.wavefronts;
+            let time = costs.trip(
+                &instruction,
+                own.instructions(),
+                wavefronts,
+                own.permutes(&end),
+            );
+            let cost = (time, wavefronts);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, own));
             }
