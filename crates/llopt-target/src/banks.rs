@@ -313,6 +313,7 @@ const NVIDIA_COSTS: Costs = Costs {
     cluster_barrier: 200.0,
     register: 0.02,
     exposed: 0.05,
+    near: 0,
 };
 
 /// A wave of 64 takes one cycle of a compute unit for a vector instruction and two of the LDS for a
@@ -400,10 +401,15 @@ impl Target {
     /// What moving data costs.
     #[must_use]
     pub fn movement_costs(self) -> Costs {
-        match (self.vendor(), self.warp_size()) {
+        let costs = match (self.vendor(), self.warp_size()) {
             (Vendor::Nvptx, _) => NVIDIA_COSTS,
             (Vendor::Amdgpu, 64) => CDNA_COSTS,
             (Vendor::Amdgpu, _) => RDNA_COSTS,
+        };
+        let near = (1..self.warp_size()).filter(|lanes| self.shuffles_by_arithmetic(*lanes));
+        Costs {
+            near: near.fold(0, |near, lanes| near | 1 << lanes),
+            ..costs
         }
     }
 

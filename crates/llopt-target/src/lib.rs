@@ -234,14 +234,15 @@ impl Target {
         }
     }
 
-    /// Whether lanes whose numbers differ by `xor` exchange a 32-bit word as part of an arithmetic instruction
-    /// (AMD's data-parallel primitives); the others go through the crossbar of shared memory.
+    /// Whether lanes whose numbers differ by `xor` exchange a 32-bit word by an arithmetic instruction, or as part of one
+    /// (AMD's data-parallel primitives, and `v_permlanex16` between rows of 16 lanes); the others go through the
+    /// crossbar of shared memory.
     #[must_use]
     pub fn shuffles_by_arithmetic(self, xor: u32) -> bool {
         self.vendor() == Vendor::Amdgpu
             && match xor {
                 1..4 | 7 | 8 | 15 => true,
-                4..16 => self.has(Feature::Permlane16),
+                4..32 => self.has(Feature::Permlane16),
                 _ => false,
             }
     }

@@ -13,22 +13,21 @@ sum:
 	s_wait_loadcnt 0x0
 	v_dual_add_f32 v1, v1, v2 :: v_dual_add_f32 v2, v3, v4
 	s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)
-	v_add_f32_e32 v1, v1, v2
+	v_dual_add_f32 v1, v1, v2 :: v_dual_and_b32 v2, 31, v0
 	v_add_f32_dpp v1, v1, v1 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf bound_ctrl:1
-	s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)
+	s_delay_alu instid0(VALU_DEP_2) | instskip(NEXT) | instid1(VALU_DEP_2)
+	v_cmp_eq_u32_e32 vcc_lo, 0, v2
 	v_add_f32_dpp v1, v1, v1 quad_perm:[2,3,0,1] row_mask:0xf bank_mask:0xf bound_ctrl:1
-	v_add_f32_dpp v1, v1, v1 row_xmask:4 row_mask:0xf bank_mask:0xf bound_ctrl:1
 	s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)
+	v_add_f32_dpp v1, v1, v1 row_xmask:4 row_mask:0xf bank_mask:0xf bound_ctrl:1
 	v_add_f32_dpp v1, v1, v1 row_xmask:8 row_mask:0xf bank_mask:0xf bound_ctrl:1
-	v_dual_mov_b32 v2, v1 :: v_dual_and_b32 v3, 31, v0
-	s_delay_alu instid0(VALU_DEP_1) | instskip(SKIP_1) | instid1(VALU_DEP_2)
-	v_permlanex16_b32 v2, v2, s2, 0xfedcba98
-	s_mov_b32 s2, exec_lo
-	v_cmpx_eq_u32_e32 0, v3
+	s_delay_alu instid0(VALU_DEP_1)
+	v_permlanex16_b32 v2, v1, s2, 0xfedcba98 op_sel:[1,0]
+	s_and_saveexec_b32 s2, vcc_lo
 	s_cbranch_execz .LBB0_2
 	v_lshrrev_b32_e32 v3, 3, v0
+	s_delay_alu instid0(VALU_DEP_2) | instskip(NEXT) | instid1(VALU_DEP_2)
 	v_add_f32_e32 v1, v1, v2
-	s_delay_alu instid0(VALU_DEP_2)
 	v_add_nc_u32_e32 v3, 0, v3
 	ds_store_b32 v3, v1
 .LBB0_2:
@@ -74,7 +73,7 @@ sum:
 		.amdhsa_system_vgpr_workitem_id 0
 		.amdhsa_next_free_vgpr 5
 		.amdhsa_next_free_sgpr 4
-		.amdhsa_reserve_vcc 0
+		.amdhsa_reserve_vcc 1
 		.amdhsa_float_round_mode_32 0
 		.amdhsa_float_round_mode_16_64 0
 		.amdhsa_float_denorm_mode_32 3
@@ -83,7 +82,7 @@ sum:
 		.amdhsa_workgroup_processor_mode 1
 		.amdhsa_memory_ordered 1
 		.amdhsa_forward_progress 1
-		.amdhsa_inst_pref_size 3
+		.amdhsa_inst_pref_size 2
 		.amdhsa_round_robin_scheduling 0
 		.amdhsa_exception_fp_ieee_invalid_op 0
 		.amdhsa_exception_fp_denorm_src 0
@@ -102,7 +101,7 @@ sum:
 	.set sum.numbered_sgpr, 4
 	.set sum.num_named_barrier, 0
 	.set sum.private_seg_size, 0
-	.set sum.uses_vcc, 0
+	.set sum.uses_vcc, 1
 	.set sum.uses_flat_scratch, 0
 	.set sum.has_dyn_sized_stack, 0
 	.set sum.has_recursion, 0
@@ -142,7 +141,7 @@ amdhsa.kernels:
     .max_flat_workgroup_size: 128
     .name:           sum
     .private_segment_fixed_size: 0
-    .sgpr_count:     4
+    .sgpr_count:     6
     .sgpr_spill_count: 0
     .symbol:         sum.kd
     .uniform_work_group_size: 1

@@ -459,7 +459,21 @@ pub trait Hooks {
         e: &Emitter<'ctx>,
         low: V<'ctx>,
         high: V<'ctx>,
-        selector: [u8; 4],
+        bytes: [u8; 4],
+    ) -> V<'ctx> {
+        self.permute_bytes_by(e, low, high, self.permute_selector(e, bytes))
+    }
+
+    /// What tells [`Hooks::permute_bytes_by`] which bytes to take.
+    fn permute_selector<'ctx>(&self, e: &Emitter<'ctx>, bytes: [u8; 4]) -> V<'ctx>;
+
+    /// The same with a selector that is a value, which threads may have different ones of.
+    fn permute_bytes_by<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        low: V<'ctx>,
+        high: V<'ctx>,
+        selector: V<'ctx>,
     ) -> V<'ctx>;
 
     /// The combination of a 32-bit word of all lanes, in every lane; `None` where there is no instruction.

@@ -67,7 +67,7 @@ fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)>
         of = same;
     }
     // A half that was loaded by itself LLVM can load into either half of a register.
-    if bits == 16 && made_by(of, InstructionOpcode::ZExt).is_some() {
+    if bits == 16 && loaded_alone(element).is_some() {
         return None;
     }
     let byte = index * bits / 8;
@@ -77,6 +77,18 @@ fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)>
     let whole = of_bits % 32 == 0 && bits % 8 == 0 && at * 8 + bits <= 32;
     let words = of_bits / 32;
     whole.then_some((Word { of, words, index }, at as u8))
+}
+
+/// The half, as an integer, that a value was before it became the lower half of a word: a half that was loaded by
+/// itself. LLVM loads integers into either half of a register, but not all kinds of floats.
+fn loaded_alone<'ctx>(element: V<'ctx>) -> Option<V<'ctx>> {
+    let [vector, _] = made_by(element, InstructionOpcode::ExtractElement)?;
+    let mut of = vector?;
+    while let Some([Some(same), _]) = made_by(of, InstructionOpcode::BitCast) {
+        of = same;
+    }
+    let [half, _] = made_by(of, InstructionOpcode::ZExt)?;
+    half.filter(|half| bit_width(half.get_type()) == 16)
 }
 
 /// The word that a truncated value was, and at which byte it began: one word, or its upper half.
@@ -142,6 +154,38 @@ pub(crate) fn order_in_words<'ctx>(e: &Emitter<'ctx>, elements: &[V<'ctx>]) -> O
     Some(order)
 }
 
+/// Bytes of two words. Words that change places where a condition holds stay where they are: there the permute takes
+/// the same bytes of the other one, by a selector that depends on the condition and is one value for all such words.
+fn permuted<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    low: V<'ctx>,
+    high: V<'ctx>,
+    bytes: [u8; BYTES],
+) -> V<'ctx> {
+    match (chosen(low), chosen(high)) {
+        (Some((condition, then, otherwise)), Some(other))
+            if other == (condition, otherwise, then) =>
+        {
+            let swapped = bytes.map(|byte| byte ^ BYTES as u8);
+            let [swapped, own] = [swapped, bytes].map(|bytes| hooks.permute_selector(e, bytes));
+            let selector = e.select(condition, swapped, own);
+            hooks.permute_bytes_by(e, otherwise, then, selector)
+        }
+        _ => hooks.permute_bytes(e, low, high, bytes),
+    }
+}
+
+/// The condition of a select and what it selects.
+fn chosen<'ctx>(value: V<'ctx>) -> Option<(V<'ctx>, V<'ctx>, V<'ctx>)> {
+    let instruction = value.as_instruction_value()?;
+    if instruction.get_opcode() != InstructionOpcode::Select {
+        return None;
+    }
+    let operand = |index| instruction.get_operand(index)?.value();
+    Some((operand(0)?, operand(1)?, operand(2)?))
+}
+
 /// Integers of 32 bits, each with the next `per_word` elements from its lowest byte on; what is above them may
 /// be anything.
 pub(crate) fn packed<'ctx>(
@@ -160,7 +204,7 @@ pub(crate) fn packed<'ctx>(
     let plan = gather(words.len() as u32, &gathered);
     for permute in &plan.permutes {
         let [low, high] = permute.words.map(|word| words[word as usize]);
-        words.push(hooks.permute_bytes(e, low, high, permute.selector));
+        words.push(permuted(e, hooks, low, high, permute.selector));
     }
     let mut made = plan.words.iter();
     elements
@@ -170,7 +214,10 @@ pub(crate) fn packed<'ctx>(
             Some(word) => words[*word as usize],
             None => {
                 let bits = bit_width(chunk[0].get_type()) * chunk.len() as u32;
-                let word = e.bitcast(e.pack(chunk), e.int(bits).into());
+                let loaded: Option<Vec<V<'ctx>>> =
+                    chunk.iter().copied().map(loaded_alone).collect();
+                let packed = e.pack(loaded.as_deref().unwrap_or(chunk));
+                let word = e.bitcast(packed, e.int(bits).into());
                 e.zext(word, e.int(32).into())
             }
         })

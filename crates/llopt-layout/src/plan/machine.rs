@@ -65,9 +65,21 @@ pub struct Costs {
     /// The part of the time of the less busy pipe that the other one does not hide: 0 if they work at the
     /// same time, 1 if one after the other.
     pub exposed: f32,
+    /// Bit `d` says that lanes whose numbers differ by `d` exchange a register by an arithmetic instruction: then a
+    /// lane that may read itself or such a lane chooses between both, instead of asking for a lane by its number.
+    pub near: u64,
 }
 
 impl Costs {
+    /// Whether lanes at this distance exchange registers by arithmetic, or do not have to.
+    pub fn is_near(&self, distance: u32) -> bool {
+        distance == 0
+            || self
+                .near
+                .checked_shr(distance)
+                .is_some_and(|bits| bits & 1 == 1)
+    }
+
     /// What one instruction that accesses shared memory takes besides its wavefronts.
     pub fn access(&self, instruction: &Instruction) -> f32 {
         let wide = instruction.element_bits << instruction.registers_log2() >= 128;
@@ -89,8 +101,8 @@ impl Costs {
         wavefronts: u32,
         permutes: u32,
     ) -> f32 {
-        let memory = instructions as f32 * self.access(instruction)
-            + wavefronts as f32 * self.wavefront;
+        let memory =
+            instructions as f32 * self.access(instruction) + wavefronts as f32 * self.wavefront;
         self.together(memory, permutes as f32 * self.permute)
     }
 
@@ -123,6 +135,7 @@ impl Default for Costs {
             cluster_barrier: 200.0,
             register: 0.02,
             exposed: 1.0,
+            near: 0,
         }
     }
 }

@@ -158,7 +158,7 @@ fn priced(
 ) -> Plan {
     let counts = match &movement {
         Movement::Nothing | Movement::Registers { .. } => Counts::default(),
-        Movement::Shuffle(plan) => plan.counts(element_bits),
+        Movement::Shuffle(plan) => plan.counts(element_bits, &machine.costs),
         Movement::Shared(plan) => plan.counts(source, target, element_bits),
     };
     let prices = &machine.costs;

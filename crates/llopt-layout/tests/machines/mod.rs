@@ -68,6 +68,7 @@ pub const PRICES: Costs = Costs {
     cluster_barrier: 200.0,
     register: 0.02,
     exposed: 1.0,
+    near: 0,
 };
 
 /// Rows of 16 bytes over four lanes, eight rows, for elements of 8, 16 and 32 bits; and the

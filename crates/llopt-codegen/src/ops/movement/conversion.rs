@@ -6,6 +6,8 @@
 //! | shuffle | pack, exchange registers by conditions on the lane, shuffle, exchange, unpack |
 //! | shared | vector or matrix stores, a barrier, loads; for each round |
 
+use std::collections::BTreeMap;
+
 use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_layout::plan::{Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan};
 use llopt_plan::conversion::{moved_bits, other_plans, repeating_warps};
@@ -119,17 +121,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .collect();
         let words = self.exchange(self.shuffled_words(element, &sources, slots), &plan.before);
 
-        let start = (!plan.is_butterfly())
-            .then(|| self.linear(&[&plan.lanes[..], &plan.warps[..]].concat(), &plan.blocks));
-        let mut results: Vec<V<'ctx>> = Vec::with_capacity(plan.steps.len());
-        for (step, first) in plan.steps.iter().zip(plan.shuffled()) {
-            let word = words[step.word as usize];
-            results.push(match results.get(first as usize) {
-                Some(known) => *known,
-                None if step.moves => self.shuffle_word(word, start, step.lane_xor),
-                None => word,
-            });
-        }
+        let results = self.shuffled(plan, &words);
         let elements = |words: &[V<'ctx>]| -> Vec<Vec<V<'ctx>>> {
             let of = |word: &V<'ctx>| self.elements_of(element, *word, slots);
             words.iter().map(of).collect()
@@ -149,6 +141,45 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 unpacked[word as usize][slot as usize]
             })
             .collect()
+    }
+
+    /// What the rounds of a plan yield.
+    fn shuffled(&self, plan: &ShufflePlan, words: &[V<'ctx>]) -> Vec<V<'ctx>> {
+        let costs = self.hooks().target().movement_costs();
+        if let Some((condition, distance)) = plan.by_condition(&costs) {
+            let condition = self.parity(condition.lanes, condition.warps, condition.blocks);
+            let mut known = BTreeMap::new();
+            let mut at = |word: u32, lane_xor: u32| {
+                *known.entry((word, lane_xor)).or_insert_with(|| {
+                    let own = words[word as usize];
+                    match lane_xor {
+                        0 => own,
+                        _ => self.shuffle_word(own, None, lane_xor),
+                    }
+                })
+            };
+            return plan
+                .steps
+                .iter()
+                .map(|step| {
+                    let own = at(step.word, step.lane_xor);
+                    let other = at(step.word, step.lane_xor ^ distance);
+                    self.e.select(condition, other, own)
+                })
+                .collect();
+        }
+        let start = (!plan.is_butterfly())
+            .then(|| self.linear(&[&plan.lanes[..], &plan.warps[..]].concat(), &plan.blocks));
+        let mut results: Vec<V<'ctx>> = Vec::with_capacity(plan.steps.len());
+        for (step, first) in plan.steps.iter().zip(plan.shuffled()) {
+            let word = words[step.word as usize];
+            results.push(match results.get(first as usize) {
+                Some(known) => *known,
+                None if step.moves => self.shuffle_word(word, start, step.lane_xor),
+                None => word,
+            });
+        }
+        results
     }
 
     /// The words that travel: each has the next `slots` elements, and 32 bits or one wider element.

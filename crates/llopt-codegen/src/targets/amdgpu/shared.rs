@@ -76,12 +76,13 @@ pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: 
         };
         let of = [word.get_type()];
         let selectors = [e.i32(select(0)), e.i32(select(8))];
+        // What the register had before stays nowhere: lanes that do not run are fetched from, too.
         let arguments = [
-            word,
+            e.poison(word.get_type()),
             word,
             selectors[0],
             selectors[1],
-            e.bool(false),
+            e.bool(true),
             e.bool(false),
         ];
         return e.intrinsic("llvm.amdgcn.permlanex16", &of, &arguments);
@@ -108,14 +109,18 @@ pub fn shuffle_from<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<
     )
 }
 
-/// `v_perm_b32`: a byte of the selector for each byte; its first operand has the high bytes.
-pub fn permute_bytes<'ctx>(
+/// The selector of `v_perm_b32`: a byte for each byte.
+pub fn permute_selector<'ctx>(e: &Emitter<'ctx>, selector: [u8; 4]) -> V<'ctx> {
+    e.i32(i64::from(u32::from_le_bytes(selector)))
+}
+
+/// `v_perm_b32`: its first operand has the high bytes. Lanes may have selectors of their own.
+pub fn permute_bytes_by<'ctx>(
     e: &Emitter<'ctx>,
     low: V<'ctx>,
     high: V<'ctx>,
-    selector: [u8; 4],
+    selector: V<'ctx>,
 ) -> V<'ctx> {
-    let selector = e.i32(i64::from(u32::from_le_bytes(selector)));
     e.intrinsic("llvm.amdgcn.perm", &[], &[high, low, selector])
 }
 
@@ -164,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_exchange_by_arithmetic_where_dpp_has_a_control_for_it() {
+    fn lanes_exchange_by_arithmetic_where_an_instruction_does_it() {
         for name in [
             "hip:gfx90a",
             "hip:gfx942",
@@ -174,8 +179,9 @@ mod tests {
         ] {
             let target = Target::parse(name).unwrap();
             for xor in 1..64 {
+                let between_rows = target.has(Feature::Permlane16) && xor & !15 == 16;
                 assert_eq!(
-                    dpp_control(target, xor).is_some(),
+                    dpp_control(target, xor).is_some() || between_rows,
                     target.shuffles_by_arithmetic(xor),
                     "{name}, distance {xor}"
                 );

@@ -106,14 +106,18 @@ impl Hooks for Nvptx {
         shared::shuffle_from(e, word, lane)
     }
 
-    fn permute_bytes<'ctx>(
+    fn permute_selector<'ctx>(&self, e: &Emitter<'ctx>, bytes: [u8; 4]) -> V<'ctx> {
+        shared::permute_selector(e, bytes)
+    }
+
+    fn permute_bytes_by<'ctx>(
         &self,
         e: &Emitter<'ctx>,
         low: V<'ctx>,
         high: V<'ctx>,
-        selector: [u8; 4],
+        selector: V<'ctx>,
     ) -> V<'ctx> {
-        shared::permute_bytes(e, low, high, selector)
+        shared::permute_bytes_by(e, low, high, selector)
     }
 
     fn combine_warp<'ctx>(

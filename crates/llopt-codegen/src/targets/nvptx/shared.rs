@@ -46,11 +46,26 @@ pub fn permute_bytes<'ctx>(
     high: V<'ctx>,
     selector: [u8; 4],
 ) -> V<'ctx> {
+    permute_bytes_by(e, low, high, permute_selector(e, selector))
+}
+
+/// The selector of `prmt` as a value.
+pub fn permute_selector<'ctx>(e: &Emitter<'ctx>, selector: [u8; 4]) -> V<'ctx> {
     let digits = selector
         .iter()
         .rev()
         .fold(0, |digits, byte| digits << 4 | i64::from(*byte));
-    e.intrinsic("llvm.nvvm.prmt", &[], &[low, high, e.i32(digits)])
+    e.i32(digits)
+}
+
+/// `prmt` with a selector that may differ between threads.
+pub fn permute_bytes_by<'ctx>(
+    e: &Emitter<'ctx>,
+    low: V<'ctx>,
+    high: V<'ctx>,
+    selector: V<'ctx>,
+) -> V<'ctx> {
+    e.intrinsic("llvm.nvvm.prmt", &[], &[low, high, selector])
 }
 
 /// `redux.sync`.

@@ -1,13 +1,13 @@
 //! The plan of a conversion inside warps, step by step, and what it takes.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::InlineList;
 use crate::f2::{Matrix, WORD, low_mask, ones};
-use crate::plan::Counts;
 use crate::plan::packing::{per_word, permutes};
+use crate::plan::{Costs, Counts};
 
 /// A condition on a thread: the parity of some bits of its lane, warp and block is odd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -98,6 +98,38 @@ impl ShufflePlan {
             && self.warps.iter().chain(&self.blocks).all(|&lane| lane == 0)
     }
 
+    /// Where a lane reads itself in round 0, or, if a condition on the thread holds, the lane at a fixed distance, and
+    /// lanes exchange words by arithmetic over all the distances of the rounds: the condition and that distance.
+    ///
+    /// Two rounds for one word whose distances differ by that one then take one exchange and two selects: one wants the
+    /// own word where the other wants the other lane's.
+    pub fn by_condition(&self, costs: &Costs) -> Option<(Condition, u32)> {
+        let own = (0u32..).zip(&self.lanes).map(|(i, &lane)| lane ^ 1 << i);
+        let mut distance = 0;
+        let mut condition = Condition::default();
+        let parts = [
+            (&mut condition.lanes, own.collect::<Vec<u32>>()),
+            (&mut condition.warps, self.warps.to_vec()),
+            (&mut condition.blocks, self.blocks.to_vec()),
+        ];
+        for (bits, columns) in parts {
+            for (i, column) in (0u32..).zip(columns) {
+                match column {
+                    0 => {}
+                    column if distance == 0 || column == distance => {
+                        distance = column;
+                        *bits |= 1 << i;
+                    }
+                    _ => return None,
+                }
+            }
+        }
+        let is_near = |step: &ShuffleStep| {
+            costs.is_near(step.lane_xor) && costs.is_near(step.lane_xor ^ distance)
+        };
+        (distance != 0 && self.steps.iter().all(is_near)).then_some((condition, distance))
+    }
+
     /// The word and slot of register `r` of the result, after all stages.
     pub fn target(&self, register: u32) -> (u32, u32) {
         let place = self.unpacking.apply(register);
@@ -161,16 +193,25 @@ impl ShufflePlan {
             + permutes(element_bits, full, &results)
     }
 
-    pub(crate) fn counts(&self, element_bits: u32) -> Counts {
+    pub(crate) fn counts(&self, element_bits: u32, costs: &Costs) -> Counts {
         let parts = element_bits.div_ceil(32);
         let shuffled = self.shuffled();
-        let moving = (0u32..)
+        let mut moving = (0u32..)
             .zip(&self.steps)
             .filter(|(round, step)| step.moves && shuffled[*round as usize] == *round)
             .count() as u32;
         let (words, rounds) = (1u32 << self.words_log2, self.steps.len() as u32);
         let mut wanted = vec![true; self.steps.len()];
         let mut selects = selects_for(&self.after, &mut wanted);
+        if let Some((_, distance)) = self.by_condition(costs) {
+            selects += moving;
+            let read = self.steps.iter().flat_map(|step| {
+                let both = [step.lane_xor, step.lane_xor ^ distance];
+                both.map(|lane_xor| (step.word, lane_xor))
+            });
+            let exchanged: BTreeSet<_> = read.filter(|(_, lane_xor)| *lane_xor != 0).collect();
+            moving = exchanged.len() as u32;
+        }
         let mut offered = vec![false; words as usize];
         for (step, _) in self
             .steps
