@@ -35,6 +35,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ),
     ("libzstd-dev", "compression, linked statically"),
     ("zlib1g-dev", "compression, linked statically"),
+    ("llvm-22", "llvm-mca counts the cycles of loops for AMD"),
     (
         "llvm-22-tools",
         "lit, FileCheck, not and split-file for the lit tests",
