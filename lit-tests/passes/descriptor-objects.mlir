@@ -45,3 +45,14 @@ tt.func public @once(%p: !tt.ptr<f32>, %n: i32, %s: i64, %i: i32) -> tensor<32x6
   %v = tt.descriptor_load %x[%i, %i] : !tt.tensordesc<tensor<32x64xf32>> -> tensor<32x64xf32>
   tt.return %v : tensor<32x64xf32>
 }
+
+// The smaller of halves is found by the unit, of no atomic.
+// CHECK-LABEL: @smaller(
+// CHECK: ttng.tensormap_create
+// CHECK: tt.descriptor_reduce min
+tt.func public @smaller(%p: !tt.ptr<f16>, %n: i32, %s: i64, %i: i32, %v: tensor<32x64xf16>) {
+  %one = arith.constant 1 : i64
+  %x = tt.make_tensor_descriptor %p, [%n, %n], [%s, %one] : !tt.ptr<f16>, !tt.tensordesc<tensor<32x64xf16>>
+  tt.descriptor_reduce min, %x[%i, %i], %v : !tt.tensordesc<tensor<32x64xf16>>, tensor<32x64xf16>
+  tt.return
+}

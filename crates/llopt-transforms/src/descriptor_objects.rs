@@ -7,7 +7,8 @@
 //! an access by pointers take a few for each element, each time. So objects are for descriptors
 //!
 //! - that a loop accesses, while they are made outside of it: what is spent once is saved in each iteration;
-//! - that control flow chooses or hands on: nothing else says later where their tensor is.
+//! - that control flow chooses or hands on: nothing else says later where their tensor is;
+//! - through which floats are combined so as no atomic does it: the unit finds the smaller and the larger of 16 bits.
 //!
 //! All others become pointers ([`crate::descriptor_to_pointer`]), which know the tensor from the op that makes the
 //! descriptor. Accesses through objects become copies in [`crate::descriptor_to_copy`].
@@ -15,7 +16,7 @@
 //! What the hardware asks of addresses and strides, a multiple of 16 bytes and a last stride of one, is what
 //! `tt.make_tensor_descriptor` promises.
 
-use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
+use llopt_dialects::layout::tensor_descriptor::{DescriptorFields, has_update};
 use llopt_dialects::tables::types::{Pointer, TensorDesc};
 use llopt_dialects::{tt, ttg, ttng};
 use llopt_mlir::diagnostic::Complaint;
@@ -25,7 +26,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::dialect::arith;
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
+use melior::ir::{Location, Operation, OperationRef, TypeLike, Value, ValueLike};
 
 use crate::loops::view::For;
 
@@ -73,6 +74,8 @@ enum Use {
     Often,
     /// Pointers alone can do it.
     Pointers,
+    /// The unit alone can do it.
+    Unit,
     /// The descriptor is handed on.
     HandedOn,
 }
@@ -86,6 +89,18 @@ fn use_of(user: OperationRef<'_, '_>, maker: OperationRef<'_, '_>) -> Use {
         || tt::DescriptorReduceOp::of(user).is_some();
     if !is_copy {
         return Use::HandedOn;
+    }
+    let is_for_unit = tt::DescriptorReduceOp::of(user).is_some_and(|reduce| {
+        let block = TensorDesc::of(reduce.desc().r#type()).and_then(TensorDesc::block);
+        let extreme = matches!(
+            reduce.kind(),
+            tt::DescriptorReduceKind::Min | tt::DescriptorReduceKind::Max
+        );
+        let of = block.filter(|block| extreme && block.element().is_float());
+        of.is_some_and(|block| has_update(reduce.kind(), block.element()))
+    });
+    if is_for_unit {
+        return Use::Unit;
     }
     let mut around = user.parent_op();
     while let Some(op) = around.filter(|op| Some(*op) != maker.parent_op()) {
@@ -104,7 +119,7 @@ fn is_worth_it(maker: tt::MakeTensorDescOp<'_, '_>) -> bool {
         .map(|user| use_of(user, maker.operation()))
         .collect();
     let has = |wanted: Use| uses.contains(&wanted);
-    !has(Use::Pointers) && (has(Use::Often) || has(Use::HandedOn))
+    !has(Use::Pointers) && (has(Use::Often) || has(Use::HandedOn) || has(Use::Unit))
 }
 
 /// A descriptor that becomes an object: new ops come before what made it.

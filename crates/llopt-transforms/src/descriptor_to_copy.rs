@@ -3,12 +3,15 @@
 //!
 //! A load becomes a buffer, a barrier in memory that counts the block's bytes, the copy, the wait, and a load of
 //! the buffer; a store the other way round, with a fence between the program and the copy unit. Each access
-//! waits for itself: what runs beside what is for later passes to arrange.
+//! waits for itself: what runs beside what is for later passes to arrange. Of a cluster each block moves its part
+//! ([`crate::descriptor_blocks`]), with a barrier of its own.
 //!
 //! Only descriptors that are objects in memory are taken: parameters of the kernel, those that
 //! [`crate::descriptor_objects`] wrote there, and what control flow makes of them.
 
-use llopt_dialects::layout::tensor_descriptor::{DescriptorFields, default_encoding};
+use llopt_dialects::layout::encoding::{CgaLayout, Encoding};
+use llopt_dialects::layout::tensor_descriptor::{DescriptorFields, encoding_over, has_update};
+use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor, TensorDesc};
 use llopt_dialects::{layout::encoding, tt, ttg, ttng};
 use llopt_mlir::diagnostic::Complaint;
@@ -73,9 +76,11 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
         let (op, location) = (self.op, self.location);
         if let Some(load) = tt::DescriptorLoadOp::of(op) {
             let buffer_type = self.buffer(load.desc(), load.result(), true)?;
-            let bytes = bytes_of(load.result())?;
+            let bytes = bytes_of(buffer_type)?;
+            let blocks = MemDesc::of(buffer_type).and_then(MemDesc::encoding)?;
+            let blocks = Encoding::from_attribute(blocks).ok()?.cga_layout();
             let buffer = self.put(ttg::LocalAllocOp::build(location, buffer_type, None, None))?;
-            let barrier_type = self.barrier_type()?;
+            let barrier_type = self.barrier_type(blocks.num_blocks())?;
             let barrier = self.put(ttg::LocalAllocOp::build(location, barrier_type, None, None))?;
             let always = self.constant(1, 1)?;
             let phase = self.constant(32, 0)?;
@@ -117,6 +122,10 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
                 (_, Some(reduce)) => (reduce.desc(), reduce.src(), reduce.indices()),
                 _ => return None,
             };
+            let element = TensorDesc::of(descriptor.r#type())?.block()?.element();
+            if reduce.is_some_and(|reduce| !has_update(reduce.kind(), element)) {
+                return None;
+            }
             let buffer_type = self.buffer(descriptor, source, false)?;
             let alloc = ttg::LocalAllocOp::build(location, buffer_type, Some(source), None);
             let buffer = self.put(alloc)?;
@@ -152,23 +161,33 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
         DescriptorFields::of(descriptor).ok()?;
         let tensor = RankedTensor::of(like.r#type())?;
         let block = descriptor.block()?;
-        let encoding = match (block.encoding(), tensor.rank() == block.rank()) {
-            (Some(encoding), true) => encoding,
+        let dropped = block.rank().checked_sub(tensor.rank())?;
+        let encoding = match block.encoding() {
+            Some(encoding) if dropped == 0 => encoding,
             // Leading extents of 1 that were dropped change nothing in memory.
-            _ => default_encoding(tensor)?.to_attribute(self.op.ctx()),
+            encoding => {
+                let blocks = encoding.map_or_else(
+                    || Some(CgaLayout::single(block.rank())),
+                    |encoding| Some(Encoding::from_attribute(encoding).ok()?.cga_layout()),
+                )?;
+                let blocks = (0..dropped).fold(blocks, |blocks, _| blocks.without_dim(0));
+                encoding_over(tensor, blocks)?.to_attribute(self.op.ctx())
+            }
         };
-        encoding::Encoding::from_attribute(encoding).ok()?;
+        Encoding::from_attribute(encoding).ok()?;
         Some(self.memory(tensor.shape(), tensor.element(), encoding, mutable))
     }
 
-    fn barrier_type(&self) -> Option<Type<'c>> {
+    /// The type of a barrier; each block of a cluster has its own.
+    fn barrier_type(&self, blocks: u32) -> Option<Type<'c>> {
         let context = self.op.ctx();
-        let encoding = encoding::Encoding::SwizzledShared(encoding::SwizzledShared {
+        let bases = vec![vec![0]; blocks.trailing_zeros() as usize];
+        let encoding = Encoding::SwizzledShared(encoding::SwizzledShared {
             vec: 1,
             per_phase: 1,
             max_phase: 1,
             order: vec![0],
-            cga_layout: encoding::CgaLayout::single(1),
+            cga_layout: CgaLayout::from_bases(1, bases).ok()?,
         });
         let word = IntegerType::new(context, 64).into();
         Some(self.memory(vec![1], word, encoding.to_attribute(context), true))
@@ -204,9 +223,13 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
     }
 }
 
-/// The bytes of a block.
-fn bytes_of(tensor: Value<'_, '_>) -> Option<i64> {
-    let tensor = RankedTensor::of(tensor.r#type())?;
-    let bits = i64::from(tensor.element().bit_width()?);
-    Some(tensor.shape().iter().product::<i64>() * bits / 8)
+/// The bytes of a buffer that one block of a cluster has.
+fn bytes_of(buffer: Type<'_>) -> Option<i64> {
+    let buffer = MemDesc::of(buffer)?;
+    let blocks = Encoding::from_attribute(buffer.encoding()?)
+        .ok()?
+        .cga_layout();
+    let part = blocks.share(&transfer::extents(&buffer.shape())).ok()?;
+    let bits = u64::from(buffer.parts()?.element.bit_width()?);
+    i64::try_from(part.iter().product::<u64>() * bits / 8).ok()
 }

@@ -12,6 +12,7 @@ pub mod barrier;
 pub mod block_pointers;
 pub mod buffer_ops;
 mod copied_loads;
+pub mod descriptor_blocks;
 pub mod descriptor_objects;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
@@ -38,6 +39,7 @@ pub static PASSES: &[&PassSpec] = &[
     &barrier::INSERT_BARRIERS,
     &block_pointers::REWRITE,
     &buffer_ops::REWRITE,
+    &descriptor_blocks::SHARE,
     &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,

@@ -12,7 +12,7 @@ use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid};
-use llopt_transforms::pipelining;
+use llopt_transforms::{descriptor_blocks, pipelining};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
@@ -100,6 +100,27 @@ pub(crate) fn pipeline_loops(
         loop_schedules::write(&schedules, operation);
     }
     Ok(())
+}
+
+/// Divides what tensor descriptors move among the blocks of a cluster.
+///
+/// # Errors
+/// Of the pass.
+pub(crate) fn divide_descriptors(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    run_passes(
+        context,
+        module,
+        &format!(
+            "{}{{num-ctas={}}}",
+            descriptor_blocks::SHARE.argument,
+            options.num_ctas.unwrap_or(1)
+        ),
+        &Rc::new(Plans::new(options.target)),
+    )
 }
 
 /// Splits products of f32 as they ask for, for the formats that the target multiplies.

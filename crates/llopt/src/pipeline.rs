@@ -21,9 +21,9 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, block_pointers, buffer_ops, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, f32_dot, layouts, legalize, loops, ownership, pipelining, products,
-    scaled_dot, warp_groups,
+    accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
+    descriptor_to_copy, descriptor_to_pointer, f32_dot, layouts, legalize, loops, ownership,
+    pipelining, products, scaled_dot, warp_groups,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -130,8 +130,8 @@ const REQUIRED_BY_CODE_GENERATION: &[Property] = &[
 enum Condition {
     /// The target has a feature.
     Has(Feature),
-    /// A block is alone: clusters are of one block.
-    NoClusters,
+    /// Clusters are of several blocks.
+    Clusters,
     /// Layouts are checked.
     VerifiesLayouts,
 }
@@ -140,7 +140,7 @@ impl Condition {
     fn holds(self, options: &Options) -> bool {
         match self {
             Self::Has(feature) => options.target.has(feature),
-            Self::NoClusters => options.num_ctas.unwrap_or(1) == 1,
+            Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
             Self::VerifiesLayouts => options.verify_layouts,
         }
     }
@@ -148,7 +148,7 @@ impl Condition {
     fn text(self) -> String {
         match self {
             Self::Has(feature) => format!("`{}`", feature.name()),
-            Self::NoClusters => "one block per cluster".to_owned(),
+            Self::Clusters => "several blocks per cluster".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
         }
     }
@@ -250,12 +250,20 @@ const STEPS: &[Step] = {
             Work::Upstream("symbol-dce", "drop functions that are no longer called"),
         )
         .requires(&[P::Inlined]),
-        // A buffer of a cluster would have to say which block has which part.
+        // What an object says of boxes follows from the part of each block.
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                descriptor_blocks::SHARE.argument,
+                descriptor_blocks::SHARE.description,
+                module::divide_descriptors,
+            ),
+        )
+        .when(&[Condition::Has(Feature::BulkTensorCopy), Condition::Clusters])
+        .requires(&[P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_objects::REWRITE))
-            .when(&[
-                Condition::Has(Feature::BulkTensorCopy),
-                Condition::NoClusters,
-            ])
+            .when(&[Condition::Has(Feature::BulkTensorCopy)])
             .requires(&[P::Inlined]),
         Step::new(
             Tiles,
@@ -277,12 +285,8 @@ const STEPS: &[Step] = {
                 module::split_f32_products,
             ),
         ),
-        // A buffer of a cluster would have to say which block has which part.
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_to_copy::REWRITE))
-            .when(&[
-                Condition::Has(Feature::BulkTensorCopy),
-                Condition::NoClusters,
-            ])
+            .when(&[Condition::Has(Feature::BulkTensorCopy)])
             .requires(&[P::PointersForMadeDescriptors]),
         Step::new(
             Tiles,
@@ -625,12 +629,17 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_blocks_are_for_targets_with_the_unit_and_without_clusters() {
+    fn copies_of_blocks_are_for_targets_with_the_unit_and_clusters_divide_them() {
+        let [copies, divides] = [
+            "triton-nvidia-tma-lowering",
+            "triton-nvidia-optimize-descriptor-encoding",
+        ];
         let mut options = Options::new(Target::parse("cuda:90").expect("it is a target"));
-        assert!(text(&options).contains("triton-nvidia-tma-lowering"));
+        assert!(text(&options).contains(copies) && !text(&options).contains(divides));
         options.num_ctas = Some(2);
-        assert!(!text(&options).contains("triton-nvidia-tma-lowering"));
+        assert!(text(&options).contains(copies) && text(&options).contains(divides));
         options = Options::new(Target::parse("cuda:80").expect("it is a target"));
-        assert!(!text(&options).contains("triton-nvidia-tma-lowering"));
+        options.num_ctas = Some(2);
+        assert!(!text(&options).contains(copies) && !text(&options).contains(divides));
     }
 }

@@ -69,7 +69,7 @@ pub struct Arguments {
     out_dir: Option<PathBuf>,
 
     /// Execute tile IR by the meaning of its operations on whole tensors, instead of compiling it
-    #[arg(long, conflicts_with_all = ["report", "kernel", "library", "shared", "num_warps"])]
+    #[arg(long, conflicts_with_all = ["report", "kernel", "library", "shared", "num_warps", "num_ctas"])]
     reference: bool,
 
     /// With --reference: beside each buffer FILE.npy also write FILE.bound.npy, how far each element
@@ -84,6 +84,10 @@ pub struct Arguments {
     /// Warps of a block; tile IR says so itself
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
+
+    /// Blocks for each cluster; must be the input's own if that has layouts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    num_ctas: Option<u32>,
 
     /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
     /// as they are, 0 has as many as hide latencies [default: 3 for cuda, 2 for hip]
@@ -588,6 +592,7 @@ fn compile(
 ) -> Result<Kernel> {
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
+    options.num_ctas = arguments.num_ctas;
     options.num_stages = arguments.num_stages.unwrap_or(options.num_stages);
     arguments.plans.ask(&mut options);
     bounds.limit(&mut options);

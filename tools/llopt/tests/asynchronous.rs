@@ -6,7 +6,7 @@ mod agreement;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agreement::{agree, npy};
+use agreement::{agree, agree_in_clusters, npy};
 
 /// Whole numbers in half precision: 1024 to 2047.
 fn halves(shape: &[usize]) -> Vec<u8> {
@@ -56,6 +56,29 @@ fn accesses_through_descriptors_of_the_host_become_copies() {
         arguments,
         &files,
     );
+}
+
+#[test]
+fn blocks_of_a_cluster_divide_what_descriptors_move() {
+    let singles = [("x.npy", singles(&[70, 96])), ("o.npy", singles(&[70, 96]))];
+    let of_host = "desc:x.npy,70,96,96,1,desc:o.npy";
+    let products = [
+        ("x.npy", digits(&[64, 320])),
+        ("y.npy", digits(&[320, 64])),
+        ("o.npy", npy("<f4", &[64, 64], |_| vec![0; 4])),
+    ];
+    for blocks in [2, 4] {
+        for (kernel, arguments) in [
+            ("host_descriptor.ttir", of_host),
+            ("descriptor.ttir", "x.npy,o.npy,70,96"),
+        ] {
+            let kernel = data(kernel);
+            agree_in_clusters(&kernel, "cuda:90", "3", arguments, &singles, Some(blocks));
+        }
+        let kernel = data("pipelined_blocks.ttir");
+        let arguments = "desc:x.npy,desc:y.npy,desc:o.npy,4";
+        agree_in_clusters(&kernel, "cuda:90", "1", arguments, &products, Some(blocks));
+    }
 }
 
 /// Small whole numbers in half precision, whose products add exactly.

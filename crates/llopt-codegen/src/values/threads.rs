@@ -310,7 +310,9 @@ impl<'ctx> Threads<'ctx> {
         self.is_zero_under(e, hooks, self.count - 1, blocks_per_cluster - 1)
     }
 
-    fn is_zero_under(
+    /// Whether all bits of the masks are clear in the numbers of the thread and of the block in its cluster; `None` for
+    /// empty masks.
+    pub fn is_zero_under(
         &self,
         e: &Emitter<'ctx>,
         hooks: &dyn Hooks,

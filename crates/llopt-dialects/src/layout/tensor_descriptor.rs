@@ -11,6 +11,7 @@ use melior::ir::r#type::IntegerType;
 
 use crate::layout::encoding::{BulkBox, CgaLayout, Encoding, NvmmaShared};
 use crate::tables::types::{RankedTensor, TensorDesc};
+use crate::tt::DescriptorReduceKind;
 
 /// The fields of a descriptor object that follow from the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +81,14 @@ impl DescriptorFields {
 /// The layout of a block in shared memory where nobody has chosen one: rows as they are in global memory, under
 /// the widest swizzle that they fill. `None` for rows that a bulk copy cannot move.
 pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
+    encoding_over(block, CgaLayout::single(block.rank()))
+}
+
+/// As [`default_encoding`], of what the blocks of a cluster divide among them: each has rows of its part.
+pub fn encoding_over(block: RankedTensor<'_>, blocks: CgaLayout) -> Option<Encoding> {
     let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
-    let (columns, rows) = shape.split_last()?;
+    let part = blocks.share(&shape).ok()?;
+    let (columns, rows) = part.split_last()?;
     let bits = block.element().bit_width()?;
     let bytes = columns * u64::from(bits) / 8;
     let swizzling_byte_width = widest_swizzle(bytes, rows.iter().product())?;
@@ -90,7 +97,7 @@ pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
         transposed: false,
         element_bit_width: bits,
         fp4_padded: false,
-        cga_layout: CgaLayout::single(shape.len()),
+        cga_layout: blocks,
     }))
 }
 
@@ -106,6 +113,23 @@ pub(super) fn widest_swizzle(row_bytes: u64, rows: u64) -> Option<u32> {
         64..128 => 64,
         _ => 128,
     })
+}
+
+/// Whether the unit combines elements of this type in memory with others so (PTX ISA, "cp.reduce.async.bulk").
+pub fn has_update(kind: DescriptorReduceKind, element: Type<'_>) -> bool {
+    use DescriptorReduceKind as Kind;
+    let bits = element.bit_width();
+    let is_signed = IntegerType::try_from(element).is_ok_and(|integer| integer.is_signed());
+    match (kind, element.is_float()) {
+        (Kind::Add, true) => matches!(bits, Some(16 | 32 | 64)),
+        (Kind::Min | Kind::Max, true) => bits == Some(16),
+        (Kind::Inc | Kind::Dec | Kind::And | Kind::Or | Kind::Xor, true) => false,
+        (Kind::Add, false) => bits == Some(32) || bits == Some(64) && !is_signed,
+        (Kind::Inc | Kind::Dec, false) => bits == Some(32) && !is_signed,
+        (Kind::Min | Kind::Max | Kind::And | Kind::Or | Kind::Xor, false) => {
+            matches!(bits, Some(32 | 64))
+        }
+    }
 }
 
 /// The number of an element type, and its bytes.

@@ -152,9 +152,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             } else if ElementwiseInlineAsmOp::of(*operation)
                 .is_some_and(|assembly| assembly.packed_element() > 1)
             {
-                proposals.extend(self.rows(node).map(|layout| (0, index, layout)));
+                proposals.extend(self.rows(node, *operation).map(|layout| (0, index, layout)));
             } else if is_buffer_access(*operation) {
-                proposals.extend(self.rows(node).map(|layout| (0, index, layout)));
+                proposals.extend(self.rows(node, *operation).map(|layout| (0, index, layout)));
                 if let Some(encoding) = buffer::handed_on(*operation) {
                     proposals.push((1, index, self.catalog.layout(encoding, node.shape)));
                 }
@@ -254,9 +254,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .collect()
     }
 
-    /// The layout in which lanes read or write rows of a buffer.
-    fn rows(&self, node: &Node<'c, 'a>) -> Option<LayoutId> {
+    /// The layout in which lanes read or write rows of a buffer, each block of a cluster what it has there.
+    fn rows(&self, node: &Node<'c, 'a>, operation: OperationRef<'c, 'a>) -> Option<LayoutId> {
         let shape = transfer::extents(&self.catalog.extents(node.shape));
+        let cga = buffer::accessed(operation).map(|buffer| buffer.cga_layout());
+        let cga = cga.filter(|cga| cga.num_blocks() == self.grid.num_ctas);
+        let cga = cga.unwrap_or_else(|| self.default_blocked(&shape).cga_layout);
         let element_bits = element_bits(node.tensor);
         let mut contiguity = vec![1; shape.len()];
         *contiguity.last_mut()? = *shape.last()?;
@@ -277,7 +280,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             &[],
             self.grid.num_warps,
             self.grid.threads_per_warp,
-            &self.default_blocked(&shape).cga_layout,
+            &cga,
             self.costs.target,
         );
         let encoding = encodings.ok()?.into_iter().next()?;

@@ -419,7 +419,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             Some(_) => self.costs.load(self.catalog, [memory, registers], tensor),
             None => self.costs.store(self.catalog, [registers, memory], tensor),
         };
-        cost.is_finite().then_some(cost)
+        // What is in another block's memory is beyond an access. Other layouts that there is no access for are refused later.
+        let of_cluster = self.grid.num_ctas > 1;
+        (cost.is_finite() || of_cluster).then_some(cost)
     }
 
     /// The matrix product that an op is.

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::DescriptorReduceOp;
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
@@ -28,6 +29,16 @@ pub(super) struct Node<'c, 'a> {
     pub(super) frequency: f64,
     /// The layout that the input gives it.
     pub(super) pinned: Option<LayoutId>,
+}
+
+/// Why there are no layouts for an op, as far as it is known.
+fn without_rule(operation: OperationRef<'_, '_>) -> &'static str {
+    match DescriptorReduceOp::of(operation) {
+        Some(_) => {
+            "is an update through a descriptor that neither the target's copy unit nor its atomics make of such elements"
+        }
+        None => "has tensors whose layouts no rule relates yet",
+    }
 }
 
 impl<'c, 'a> Node<'c, 'a> {
@@ -194,7 +205,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
     ) -> Result<(), Unrelated<'c, 'a>> {
         let unknown = || Unrelated {
             operation,
-            reason: "has tensors whose layouts no rule relates yet",
+            reason: without_rule(operation),
         };
         let relation = Relation::of(operation);
         let labelled = relation.and_then(|relation| {

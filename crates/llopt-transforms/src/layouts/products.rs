@@ -105,6 +105,28 @@ fn k_is_contiguous(buffer: &Encoding, operand: usize, shape: &[u64]) -> bool {
     })
 }
 
+/// How the blocks of a cluster may share the result of a product: each has all rows, all columns, or neither, those with
+/// the most square parts first. No two blocks add up one element.
+pub(crate) fn shares_of(shape: &[u64], blocks: u32) -> Vec<CgaLayout> {
+    let [batches @ .., rows, columns] = shape else {
+        return Vec::new();
+    };
+    let mut ways: Vec<[u32; 2]> = (0..=blocks.ilog2())
+        .map(|bit| [blocks >> bit, 1 << bit])
+        .filter(|way| u64::from(way[0]) <= *rows && u64::from(way[1]) <= *columns)
+        .collect();
+    ways.sort_by_key(|way| {
+        let part = [rows / u64::from(way[0]), columns / u64::from(way[1])];
+        (part[0].ilog2().abs_diff(part[1].ilog2()), *way)
+    });
+    let order: Vec<u32> = (0..shape.len() as u32).rev().collect();
+    let shares = ways.into_iter().filter_map(|way| {
+        let split: Vec<u32> = batches.iter().map(|_| 1).chain(way).collect();
+        CgaLayout::from_split(&split, &split, &order).ok()
+    });
+    shares.collect()
+}
+
 fn operand_of(row: &MatrixInstruction, operand: usize) -> &Operand {
     match operand {
         0 => &row.a,
@@ -169,27 +191,9 @@ impl Product {
         units.chain(self.by_threads())
     }
 
-    /// How the blocks of a cluster may share the result: each has all rows, all columns, or neither, those with
-    /// the most square parts first. No two blocks add up one element.
+    /// How the blocks of a cluster may share the result.
     fn shares(&self) -> Vec<CgaLayout> {
-        let [batches @ .., rows, columns] = &self.shape[..] else {
-            return Vec::new();
-        };
-        let blocks = self.grid.num_ctas;
-        let mut ways: Vec<[u32; 2]> = (0..=blocks.ilog2())
-            .map(|bit| [blocks >> bit, 1 << bit])
-            .filter(|way| u64::from(way[0]) <= *rows && u64::from(way[1]) <= *columns)
-            .collect();
-        ways.sort_by_key(|way| {
-            let part = [rows / u64::from(way[0]), columns / u64::from(way[1])];
-            (part[0].ilog2().abs_diff(part[1].ilog2()), *way)
-        });
-        let order: Vec<u32> = (0..self.shape.len() as u32).rev().collect();
-        let shares = ways.into_iter().filter_map(|way| {
-            let split: Vec<u32> = batches.iter().map(|_| 1).chain(way).collect();
-            CgaLayout::from_split(&split, &split, &order).ok()
-        });
-        shares.collect()
+        shares_of(&self.shape, self.grid.num_ctas)
     }
 
     /// The part of a tensor that one block of a cluster has.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::meaning::facts::Control;
-use llopt_dialects::tables::types::{RankedTensor, context_of};
+use llopt_dialects::tables::types::{RankedTensor, TensorDesc, context_of};
 use llopt_dialects::ttg::ConvertLayoutOp;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr};
 use melior::ir::r#type::FunctionType;
@@ -135,7 +135,7 @@ fn set_layout(value: Value<'_, '_>, layout: &Encoding) {
 }
 
 /// Gives a function the type that its arguments and returns have got.
-pub(super) fn retype_function(function: OperationRef<'_, '_>) {
+pub(crate) fn retype_function(function: OperationRef<'_, '_>) {
     let Some(entry) = function.region_ref(0).and_then(RegionExt::entry) else {
         return;
     };
@@ -149,11 +149,9 @@ pub(super) fn retype_function(function: OperationRef<'_, '_>) {
             results = Some(operation.operand_types().collect());
         }
     });
-    let tensors = |types: &[Type]| {
-        types
-            .iter()
-            .any(|r#type| RankedTensor::of(*r#type).is_some())
-    };
+    let has_layout =
+        |r#type: &Type| RankedTensor::of(*r#type).is_some() || TensorDesc::of(*r#type).is_some();
+    let tensors = |types: &[Type]| types.iter().any(has_layout);
     let results = results.unwrap_or_default();
     if tensors(&arguments) || tensors(&results) {
         let context = function.ctx();

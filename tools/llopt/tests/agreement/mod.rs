@@ -29,6 +29,19 @@ pub fn npy(descr: &str, shape: &[usize], fill: impl Fn(usize) -> Vec<u8>) -> Vec
 
 /// Runs a kernel in every way on the same inputs; all results have to be the same.
 pub fn agree(kernel: &Path, target: &str, grid: &str, arguments: &str, files: &[(&str, Vec<u8>)]) {
+    agree_in_clusters(kernel, target, grid, arguments, files, None);
+}
+
+/// As [`agree`], with so many blocks for each program if the kernel does not say it.
+pub fn agree_in_clusters(
+    kernel: &Path,
+    target: &str,
+    grid: &str,
+    arguments: &str,
+    files: &[(&str, Vec<u8>)],
+    blocks: Option<u32>,
+) {
+    let blocks = blocks.map(|blocks| format!("--num-ctas={blocks}"));
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, contents) in files {
         fs::write(folder.path().join(name), contents).expect("the input is written");
@@ -42,6 +55,7 @@ pub fn agree(kernel: &Path, target: &str, grid: &str, arguments: &str, files: &[
             .args(["--target", target, "--grid", grid, "--args", arguments])
             .args(["--out-dir", "out"])
             .args(more)
+            .args(blocks.iter().filter(|_| *more != ["--reference"]))
             .output()
             .expect("the command starts");
         let said = String::from_utf8_lossy(&done.stderr);

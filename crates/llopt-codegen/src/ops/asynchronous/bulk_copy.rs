@@ -10,6 +10,7 @@ use llopt_dialects::tables::module::GLOBAL_SCRATCH_OFFSET;
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::{ttg, ttng};
 use llopt_layout::Dim;
+use llopt_layout::f2::Echelon;
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::element::space;
 use llopt_target::Feature;
@@ -30,6 +31,8 @@ struct Boxes<'ctx> {
     starts: Vec<Vec<u32>>,
     /// What each bit of the block's number in its cluster adds to each coordinate.
     blocks: Vec<Vec<u32>>,
+    /// The bits of the block's number that make no other part: those blocks have copies.
+    copies: u32,
 }
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -148,7 +151,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     ) -> Lowered {
         let bulk = self.bulk(op, Feature::BulkTensorCopy)?;
         let boxes = self.boxes(op, source)?;
-        self.for_each_box(op, &boxes, descriptor, coordinates, None, |copy| {
+        // What several blocks have, one of them stores: a reduction would count it more than once.
+        let acts = self
+            .threads
+            .is_zero_under(self.e, self.hooks(), 0, boxes.copies);
+        self.for_each_box(op, &boxes, descriptor, coordinates, acts, |copy| {
             bulk.copy_out(self.e, copy, combine);
         })?;
         bulk.commit_copies_out(self.e);
@@ -225,6 +232,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 start *= 2;
             }
         }
+        let mut apart = Echelon::new();
+        let bases = view
+            .layout
+            .flat_bases_of(Dim::BLOCK)
+            .into_iter()
+            .enumerate();
+        let copies = bases.filter(|(_, basis)| apart.insert(**basis).is_some());
+        let copies = copies.fold(0, |mask, (bit, _)| mask | 1 << bit);
         let blocks = (0..view.layout.in_dim_size_log2(Dim::BLOCK))
             .map(|bit| {
                 (0..rank)
@@ -238,6 +253,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             offsets,
             starts,
             blocks,
+            copies,
         })
     }
 

@@ -165,7 +165,10 @@ impl CgaLayout {
     }
 
     /// The shape of the largest piece.
-    pub(super) fn share(&self, shape: &[u64]) -> Result<Vec<u64>, EncodingError> {
+    ///
+    /// # Errors
+    /// [`EncodingError::CgaLayout`] when the bases form no layout.
+    pub fn share(&self, shape: &[u64]) -> Result<Vec<u64>, EncodingError> {
         let blocks = self.layout_on(shape)?;
         let share = |(dim, &size): (usize, &u64)| size / blocks.out_dim_size(Dim::tensor(dim));
         Ok(shape.iter().enumerate().map(share).collect())
