@@ -57,6 +57,7 @@ pub static PASSES: &[&PassSpec] = &[
     &layouts::OPTIMIZE_EPILOGUE_AMD,
     &layouts::REDUCE_DATA_DUPLICATION,
     &legalize::LEGALIZE,
+    &loops::FLATTEN,
     &loops::UNROLL,
     &ownership::VERIFY,
     &reorder::REORDER,

@@ -18,6 +18,7 @@
 //! - [`rotate::rotate`] computes a part of each iteration in the one before it: the ways of a software pipeline.
 //! - [`pipeline::pipeline`] lets iterations overlap: a loop of several stages, each of another iteration.
 //! - [`unroll::unroll`] makes a few iterations one.
+//! - [`flatten::flatten`] makes one loop of two, of which one is in the other.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move what has no effect to where it runs less often.
 //!
 //! The tests run random loops before and after each of them in the reference interpreter
@@ -31,6 +32,7 @@
 pub(crate) mod builder;
 pub mod carried;
 pub mod clone;
+pub mod flatten;
 pub mod induction;
 pub mod motion;
 pub mod peel;
@@ -39,4 +41,5 @@ pub mod rotate;
 pub mod unroll;
 pub mod view;
 
+pub use flatten::FLATTEN;
 pub use unroll::UNROLL;

@@ -275,6 +275,7 @@ const STEPS: &[Step] = {
         Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
             .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", CSE),
+        Step::new(Tiles, "simplify", Work::Pass(&loops::FLATTEN)).requires(&[P::Structured]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(
             Tiles,

@@ -12,7 +12,7 @@ use llopt_mlir::rewrite::Rewriter;
 use llopt_transforms::loops::induction::Numbers;
 use llopt_transforms::loops::pipeline::{End, Staged};
 use llopt_transforms::loops::view::For;
-use llopt_transforms::loops::{carried, motion, peel, pipeline, rotate, unroll};
+use llopt_transforms::loops::{carried, flatten, motion, peel, pipeline, rotate, unroll};
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::operation::OperationLike;
@@ -232,7 +232,7 @@ fn context() -> Context {
     llopt_dialects::register(&registry).expect("the dialects are there");
     let context = Context::new();
     context.append_dialect_registry(&registry);
-    for dialect in ["arith", "scf"] {
+    for dialect in ["arith", "scf", "ub"] {
         context.get_or_load_dialect(dialect);
     }
     context
@@ -309,6 +309,69 @@ fn iterations_are_joined() {
         check(PROGRAMS, |rewriter, of| {
             usize::from(unroll::unroll(rewriter, of, factor).is_some())
         });
+    }
+}
+
+#[test]
+fn a_loop_in_a_loop_becomes_one() {
+    check(MANY_PROGRAMS, |rewriter, of| {
+        usize::from(flatten::flatten(rewriter, of).is_some())
+    });
+}
+
+/// Inner bounds that follow from the outer number, with and without the promise that there is an iteration; what is
+/// computed before the inner loop is used in it and behind it.
+#[test]
+fn a_loop_as_long_as_the_outer_number_says_becomes_one() {
+    for promise in ["", "llvm.intr.assume %runs : i1"] {
+        let text = format!(
+            "module {{
+  tt.func public @kernel(%memory: !tt.ptr<i32>, %a: i32, %b: i32, %c: i32) {{
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c63 = arith.constant 63 : i32
+    %sum = scf.for %i = %a to %b step %c iter_args(%x = %c2) -> (i32) : i32 {{
+      %lower = arith.muli %i, %c2 : i32
+      %more = arith.addi %lower, %i : i32
+      %upper = arith.addi %more, %c1 : i32
+      %runs = arith.cmpi sgt, %upper, %lower : i32
+      {promise}
+      %word = arith.andi %i, %c63 : i32
+      %p = tt.addptr %memory, %word : !tt.ptr<i32>, i32
+      %old = tt.load %p : !tt.ptr<i32>
+      %y = scf.for %j = %lower to %upper step %c1 iter_args(%z = %x) -> (i32) : i32 {{
+        %n = arith.muli %z, %old : i32
+        %m = arith.addi %n, %j : i32
+        scf.yield %m : i32
+      }}
+      %new = arith.xori %y, %old : i32
+      tt.store %p, %new : !tt.ptr<i32>
+      scf.yield %new : i32
+    }}
+    tt.store %memory, %sum : !tt.ptr<i32>
+    tt.return
+  }}
+}}
+"
+        );
+        let context = context();
+        context.get_or_load_dialect("llvm");
+        let module = llopt_mlir::parse_module(&context, text.as_bytes(), "program").expect("valid");
+        let mut rewriter = Rewriter::new(&context);
+        let outer = loops(&module).pop().expect("a loop");
+        assert!(flatten::flatten(&mut rewriter, outer).is_some());
+        assert!(module.as_operation().verify());
+        // One counts, and one does all.
+        assert_eq!(loops(&module).len(), 2);
+        let transformed = module.as_operation().to_string();
+        // Inner loops without an iteration are for where nothing is promised.
+        let first = if promise.is_empty() { -3 } else { 0 };
+        for arguments in [[first, 9, 1], [first, 8, 3], [4, 4, 2]] {
+            assert!(
+                run(&text, arguments) == run(&transformed, arguments),
+                "with {arguments:?}\n{text}\n{transformed}"
+            );
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arithmetic on the numbers of a loop, where the rewriter stands.
 
 use llopt_dialects::arith::{self, CmpIPredicate};
-use llopt_dialects::scf;
+use llopt_dialects::{scf, ub};
 use llopt_mlir::ir::attr;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
@@ -67,6 +67,25 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.make(arith::SelectOp::NAME, &[condition, x, y], x.r#type(), &[])
     }
 
+    /// A number without a sign in 64 bits.
+    pub(crate) fn in_64_bits(&mut self, x: Value<'c, 'a>) -> Value<'c, 'a> {
+        let wide: Type<'c> = IntegerType::new(self.rewriter.context(), 64).into();
+        match x.r#type() == wide {
+            true => x,
+            false => self.make(arith::ExtUIOp::NAME, &[x], wide, &[]),
+        }
+    }
+
+    /// A value that nobody looks at.
+    pub(crate) fn poison(&mut self, r#type: Type<'c>) -> Value<'c, 'a> {
+        self.make(ub::PoisonOp::NAME, &[], r#type, &[])
+    }
+
+    /// Whether two numbers are the same.
+    pub(crate) fn is_equal(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.compare(CmpIPredicate::Eq, x, y)
+    }
+
     /// The condition that never holds.
     pub(crate) fn never(&mut self) -> Value<'c, 'a> {
         let truth = IntegerType::new(self.rewriter.context(), 1).into();
@@ -84,6 +103,15 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
             true => CmpIPredicate::Ult,
             false => CmpIPredicate::Slt,
         };
+        self.compare(predicate, x, y)
+    }
+
+    fn compare(
+        &mut self,
+        predicate: CmpIPredicate,
+        x: Value<'c, 'a>,
+        y: Value<'c, 'a>,
+    ) -> Value<'c, 'a> {
         let context = self.rewriter.context();
         let truth = IntegerType::new(context, 1).into();
         let predicate = attr::i64(context, predicate as i64);

@@ -1,0 +1,393 @@
+//! A loop in a loop as one, and `--tritongpu-fuse-nested-loops`.
+//!
+//! ```text
+//! for i … iter_args(x)                left = 0
+//!   before(i, x)                      for _ in 0 to all
+//!   y' = for j … iter_args(y = y0)      if left == 0: before(i, x); j = first; y = y0; left = count
+//!     body(i, j, x, y)                  if j is one of the inner numbers: body(i, j, x, y)
+//!   after(i, x, y')                     j = next; left = left - 1
+//!                                       if left == 0: after(i, x, y); i = next
+//! ```
+//!
+//! The same operations run in the same order. An inner loop that runs no iteration takes one here, in which the body is left
+//! out; where it is known that each has one (bounds that are constants, a promise by `llvm.intr.assume`), there is no
+//! condition around the body. `all` is the product of the counts where the inner one is the same in all iterations.
+//! Otherwise a loop of its own adds them up, so the inner bounds have to follow from `i` alone.
+//!
+//! # When it is done
+//!
+//! Where the program asks for it (`tt.flatten`), which it does so that iterations of both loops can overlap. A product in the
+//! inner loop is pipelined there, and in branches it would not be; what is gained by flattening, copies of the next tile
+//! beside what is made of this one's sum, a warp of its own brings for a nest as it is ([`crate::pipelining`]). So nests
+//! with products stay nests.
+
+use llopt_dialects::arith::CmpIOp;
+use llopt_dialects::arith::CmpIPredicate;
+use llopt_dialects::llvm::AssumeOp;
+use llopt_dialects::scf::{ForOp, WhileOp};
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{OperationRef, Type, Value, ValueLike};
+
+use super::builder::{Arithmetic, yield_values};
+use super::clone::Mapping;
+use super::induction::Numbers;
+use super::view::{For, If};
+use crate::products::is_product;
+
+/// Whether the program asks for one loop.
+const ASKS: &str = "tt.flatten";
+
+/// Flattens the nests that ask for it.
+pub static FLATTEN: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["arith", "scf", "ub"],
+    ..PassSpec::new(
+        "tritongpu-fuse-nested-loops",
+        "make one loop of a loop and the one in it, where tt.flatten asks for it",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    let mut wanted = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        let asks = operation.attr(ASKS).is_some();
+        wanted.extend(For::of(operation).filter(|_| asks));
+    });
+    let mut rewriter = Rewriter::new(module.ctx());
+    for of in wanted {
+        let mut has_products = false;
+        of.operation().for_each_op(Walk::PreOrder, |operation| {
+            has_products |= is_product(operation);
+        });
+        if !has_products {
+            // What cannot be flattened runs as it is.
+            let _ = flatten(&mut rewriter, of);
+        }
+    }
+    Ok(())
+}
+
+/// The one loop in the body of another.
+fn inner_loop<'c: 'a, 'a>(outer: For<'c, 'a>) -> Option<For<'c, 'a>> {
+    let mut loops = 0;
+    outer.operation().for_each_op(Walk::PreOrder, |operation| {
+        loops += usize::from(ForOp::of(operation).is_some() || WhileOp::of(operation).is_some());
+    });
+    let inner = outer.operations().into_iter().find_map(For::of);
+    inner.filter(|_| loops == 2)
+}
+
+fn users_of<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+) -> impl Iterator<Item = OperationRef<'c, 'a>> {
+    operation.result_values().flat_map(|value| value.users())
+}
+
+/// Whether a loop is known to have an iteration wherever it stands.
+fn runs(of: For<'_, '_>) -> bool {
+    if let Some(numbers) = Numbers::of(of) {
+        return numbers.count() > 0;
+    }
+    let (lower, upper) = (of.lower(), of.upper());
+    let [below, above] = match of.is_unsigned() {
+        true => [CmpIPredicate::Ult, CmpIPredicate::Ugt],
+        false => [CmpIPredicate::Slt, CmpIPredicate::Sgt],
+    }
+    .map(Some);
+    upper.users().filter_map(CmpIOp::of).any(|compared| {
+        let (x, y) = (compared.lhs(), compared.rhs());
+        let is_below = compared.predicate() == below && (x, y) == (lower, upper);
+        let is_above = compared.predicate() == above && (x, y) == (upper, lower);
+        // It stands before the loop, in the same block.
+        let promised = |user: OperationRef<'_, '_>| {
+            AssumeOp::of(user).is_some()
+                && user.parent_block() == of.operation().parent_block()
+                && user.is_before(of.operation())
+        };
+        (is_below || is_above) && users_of(compared.operation()).any(promised)
+    })
+}
+
+/// The operations among those before the inner loop that its bounds are computed by; `None` if they need more than the
+/// number of the outer one, or have effects.
+fn computing<'c: 'a, 'a>(
+    outer: For<'c, 'a>,
+    before: &[OperationRef<'c, 'a>],
+    bounds: &[Value<'c, 'a>],
+) -> Option<Vec<OperationRef<'c, 'a>>> {
+    let mut queue = bounds.to_vec();
+    let mut found: Vec<OperationRef> = Vec::new();
+    while let Some(value) = queue.pop() {
+        if outer.is_outside(value) || value == outer.number() {
+            continue;
+        }
+        let operation = value
+            .defining_op()
+            .filter(|operation| before.contains(operation))?;
+        let is_plain = operation.is_memory_effect_free() && operation.region_refs().len() == 0;
+        if !is_plain {
+            return None;
+        }
+        if !found.contains(&operation) {
+            queue.extend(operation.operand_values());
+            found.push(operation);
+        }
+    }
+    let in_order = before.iter().copied();
+    Some(
+        in_order
+            .filter(|operation| found.contains(operation))
+            .collect(),
+    )
+}
+
+/// How often a loop with these bounds runs, in 64 bits.
+fn count<'c: 'a, 'a>(
+    arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+    [lower, upper, step]: [Value<'c, 'a>; 3],
+    is_unsigned: bool,
+) -> Value<'c, 'a> {
+    let r#type = lower.r#type();
+    let is_run = arithmetic.is_below(lower, upper, is_unsigned);
+    // Of numbers without a sign the distance never overflows.
+    let one = arithmetic.constant(r#type, 1);
+    let distance = arithmetic.subtract(upper, lower);
+    let distance = arithmetic.subtract(distance, one);
+    let before_last = arithmetic.divide(distance, step);
+    let before_last = arithmetic.in_64_bits(before_last);
+    let wide = before_last.r#type();
+    let one = arithmetic.constant(wide, 1);
+    let counted = arithmetic.add(before_last, one);
+    let none = arithmetic.constant(wide, 0);
+    arithmetic.select(is_run, counted, none)
+}
+
+/// The parts of a nest.
+struct Nest<'c, 'a> {
+    inner: For<'c, 'a>,
+    before: Vec<OperationRef<'c, 'a>>,
+    after: Vec<OperationRef<'c, 'a>>,
+    /// Values from before the inner loop that the rest of an iteration needs.
+    handed_on: Vec<Value<'c, 'a>>,
+    /// Whether the inner loop always has an iteration.
+    always: bool,
+}
+
+impl<'c: 'a, 'a> Nest<'c, 'a> {
+    fn of(outer: For<'c, 'a>) -> Option<Self> {
+        let inner = inner_loop(outer)?;
+        let operations = outer.operations();
+        let at = operations.iter().position(|of| *of == inner.operation())?;
+        let (before, after) = (operations[..at].to_vec(), operations[at + 1..].to_vec());
+        let always = runs(inner);
+        let mut handed_on: Vec<Value> = Vec::new();
+        for value in before
+            .iter()
+            .flat_map(|operation| operation.result_values())
+        {
+            // Initial values and the first bound are taken where the inner loop begins.
+            let is_needed = value.users().any(|user| {
+                let is_before = before.iter().any(|of| *of == user || user.is_within(*of));
+                let is_bound = user == inner.operation();
+                !is_before && !is_bound
+            });
+            if is_needed || value == inner.step() || value == inner.upper() && !always {
+                handed_on.push(value);
+            }
+        }
+        Some(Self {
+            inner,
+            before,
+            after,
+            handed_on,
+            always,
+        })
+    }
+}
+
+/// Makes one loop of a loop and the only one in its body. `None`, and nothing is done, if it is not of this form, or the
+/// inner bounds need more than the number of the outer one.
+pub fn flatten<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    outer: For<'c, 'a>,
+) -> Option<For<'c, 'a>> {
+    let nest = Nest::of(outer)?;
+    let (inner, before) = (nest.inner, &nest.before);
+    let is_counted = |of: For<'c, 'a>| {
+        let width = IntegerType::try_from(of.number().r#type()).map(|r#type| r#type.width());
+        width.is_ok_and(|width| width <= 64)
+    };
+    if !is_counted(outer) || !is_counted(inner) {
+        return None;
+    }
+    let location = outer.operation().loc();
+    let bounds = [inner.lower(), inner.upper(), inner.step()];
+    let computing = computing(outer, before, &bounds)?;
+    let always = nest.always;
+    let is_same = bounds.iter().all(|bound| outer.is_outside(*bound));
+
+    // How many iterations there are.
+    rewriter.set_before(outer.operation());
+    let of_outer = [outer.lower(), outer.upper(), outer.step()];
+    let wide: Type = IntegerType::new(rewriter.context(), 64).into();
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let (zero, one) = (arithmetic.constant(wide, 0), arithmetic.constant(wide, 1));
+    let at_least_one = |arithmetic: &mut Arithmetic<'_, 'c, 'a>, bounds| {
+        let counted = count(arithmetic, bounds, inner.is_unsigned());
+        if always {
+            return counted;
+        }
+        let is_none = arithmetic.is_equal(counted, zero);
+        arithmetic.select(is_none, one, counted)
+    };
+    let all = match is_same {
+        true => {
+            let outer_count = count(&mut arithmetic, of_outer, outer.is_unsigned());
+            let inner_count = at_least_one(&mut arithmetic, bounds);
+            arithmetic.multiply(outer_count, inner_count)
+        }
+        false => {
+            let attributes = match outer.operation().attr("unsignedCmp") {
+                Some(attribute) => vec![("unsignedCmp", attribute)],
+                None => Vec::new(),
+            };
+            let adding = For::build(rewriter, location, of_outer, &[zero], &attributes);
+            rewriter.set_to_end(adding.body());
+            let mut mapping = Mapping::new();
+            mapping.map(outer.number(), adding.number());
+            for operation in &computing {
+                mapping.copy(rewriter, *operation);
+            }
+            let mut arithmetic = Arithmetic { rewriter, location };
+            let counted = at_least_one(&mut arithmetic, bounds.map(|bound| mapping.get(bound)));
+            let sum = arithmetic.add(adding.carried()[0], counted);
+            yield_values(rewriter, location, &[sum]);
+            rewriter.set_before(outer.operation());
+            adding.results()[0]
+        }
+    };
+
+    // The loop. Carried are how many iterations of the inner loop are left, the numbers of both, what both carry, and what
+    // is handed on.
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let mut initial = vec![zero, outer.lower()];
+    initial.extend(outer.initial());
+    let of_inner = initial.len();
+    let begun: Vec<Value> = std::iter::once(inner.lower())
+        .chain(inner.initial())
+        .chain(nest.handed_on.iter().copied())
+        .collect();
+    for value in &begun {
+        // The first iteration sets them.
+        initial.push(match outer.is_outside(*value) {
+            true => *value,
+            false => arithmetic.poison(value.r#type()),
+        });
+    }
+    let mut attributes = outer.operation().attrs();
+    attributes.retain(|(name, _)| *name != ASKS && *name != "unsignedCmp");
+    let fused = For::build(rewriter, location, [zero, all, one], &initial, &attributes);
+    rewriter.set_to_end(fused.body());
+    let carried = fused.carried();
+    let (left, number, of_outer) = (carried[0], carried[1], &carried[2..of_inner]);
+
+    // The beginning of an outer iteration.
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let is_first = arithmetic.is_equal(left, zero);
+    let mut known = vec![left];
+    known.extend(&carried[of_inner..]);
+    let types: Vec<Type> = known.iter().map(|value| value.r#type()).collect();
+    let first = If::build(
+        rewriter,
+        location,
+        is_first,
+        &types,
+        |rewriter| {
+            let mut mapping = Mapping::iteration(outer, number, of_outer);
+            for operation in before {
+                mapping.copy(rewriter, *operation);
+            }
+            let bounds = bounds.map(|bound| mapping.get(bound));
+            let mut arithmetic = Arithmetic { rewriter, location };
+            let mut begins = vec![at_least_one(&mut arithmetic, bounds)];
+            begins.extend(begun.iter().map(|value| mapping.get(*value)));
+            begins
+        },
+        |_| known,
+    );
+    let begun = first.results();
+    let (left, inner_number) = (begun[0], begun[1]);
+    let (of_inner, handed_on) = begun[2..].split_at(inner.initial().len());
+    let mut mapping = Mapping::iteration(outer, number, of_outer);
+    for (from, to) in nest.handed_on.iter().zip(handed_on) {
+        mapping.map(*from, *to);
+    }
+
+    // An iteration of the inner loop.
+    let (upper, step) = (mapping.get(inner.upper()), mapping.get(inner.step()));
+    mapping.map(inner.number(), inner_number);
+    for (from, to) in inner.carried().into_iter().zip(of_inner) {
+        mapping.map(from, *to);
+    }
+    let next: Vec<Value> = match always {
+        true => mapping.copy_body(rewriter, inner),
+        false => {
+            let mut arithmetic = Arithmetic { rewriter, location };
+            let is_run = arithmetic.is_below(inner_number, upper, inner.is_unsigned());
+            let types: Vec<Type> = of_inner.iter().map(|value| value.r#type()).collect();
+            let body = If::build(
+                rewriter,
+                location,
+                is_run,
+                &types,
+                |rewriter| mapping.copy_body(rewriter, inner),
+                |_| of_inner.to_vec(),
+            );
+            body.results()
+        }
+    };
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let next_number = arithmetic.add(inner_number, step);
+    let left = arithmetic.subtract(left, one);
+
+    // The end of an outer iteration.
+    let is_last = arithmetic.is_equal(left, zero);
+    for (from, to) in inner.results().into_iter().zip(&next) {
+        mapping.map(from, *to);
+    }
+    let mut stays = vec![number];
+    stays.extend(of_outer);
+    let types: Vec<Type> = stays.iter().map(|value| value.r#type()).collect();
+    let last = If::build(
+        rewriter,
+        location,
+        is_last,
+        &types,
+        |rewriter| {
+            for operation in &nest.after {
+                mapping.copy(rewriter, *operation);
+            }
+            let mut ends = vec![Arithmetic { rewriter, location }.add(number, outer.step())];
+            ends.extend(outer.yielded().into_iter().map(|value| mapping.get(value)));
+            ends
+        },
+        |_| stays,
+    );
+    let mut yielded = vec![left];
+    yielded.extend(last.results());
+    yielded.push(next_number);
+    yielded.extend(next);
+    yielded.extend(handed_on);
+    yield_values(rewriter, location, &yielded);
+
+    for (from, to) in outer.results().into_iter().zip(&fused.results()[2..]) {
+        from.replace_all_uses(*to);
+    }
+    outer.operation().erase();
+    Some(fused)
+}
