@@ -14,7 +14,7 @@
 //! Which division is best follows from what is done with the tensor:
 //!
 //! - A *factor* of a product is needed where its part of the result is computed. The blocks divide rows and columns of
-//!   the result ([`shares_of`]), so each needs some of the rows of the first factor, or of the columns of the second, and all
+//!   the result (`shares_of`), so each needs some of the rows of the first factor, or of the columns of the second, and all
 //!   along k: what several blocks need, each copies for itself.
 //! - The *result* of a product is stored by who computes it.
 //! - All others are divided as accesses through pointers are: along the outermost dimension that is long enough, so that

@@ -233,11 +233,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
         }
         let mut apart = Echelon::new();
-        let bases = view
-            .layout
-            .flat_bases_of(Dim::BLOCK)
-            .into_iter()
-            .enumerate();
+        let bases = view.layout.flat_bases_of(Dim::BLOCK).iter().enumerate();
         let copies = bases.filter(|(_, basis)| apart.insert(**basis).is_some());
         let copies = copies.fold(0, |mask, (bit, _)| mask | 1 << bit);
         let blocks = (0..view.layout.in_dim_size_log2(Dim::BLOCK))
