@@ -21,7 +21,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use llopt::isolation::{self, Side};
 
 use budget::Bounds;
@@ -104,9 +104,9 @@ fn is_opt(arguments: &[OsString]) -> bool {
         return !io::stdin().is_terminal();
     };
     let reserved = ["help", "--help", "-h", "--version", "-V"];
-    let command = Arguments::command();
-    !reserved.iter().any(|word| first == word)
-        && !command.get_subcommands().any(|sub| first == sub.get_name())
+    // Their names alone: to make all commands with their options is a hundredth of the work on a small kernel.
+    let is_command = first.to_str().is_some_and(Command::has_subcommand);
+    !reserved.iter().any(|word| first == word) && !is_command
 }
 
 fn main() -> ExitCode {
@@ -163,6 +163,8 @@ fn status(result: anyhow::Result<()>) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
