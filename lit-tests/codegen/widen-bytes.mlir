@@ -27,9 +27,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.thr
     %b = tt.addptr %x, %i : tensor<256x!tt.ptr<f16>, #bytes>, tensor<256xi32, #bytes>
     tt.store %b, %h : tensor<256x!tt.ptr<f16>, #bytes>
 
-    // Pairs of bfloats are subtracted, where need be by `fma`, which older targets lack.
-    // PAIRS-COUNT-4: sub.rn.bf16x2
-    // FUSED-COUNT-4: fma.rn.bf16x2
+    // The bytes alone are pairs of tiny bfloats, which two operations bring to their size. Nothing is masked.
+    // PAIRS-NOT: and.b32
+    // PAIRS-COUNT-8: {{fma|mul}}.rn.bf16x2
+    // FUSED-COUNT-8: fma.rn.bf16x2
     // SINGLE-NOT: fma.rn.bf16x2
     // SINGLE: cvt.rn.f32.s
     // WORDS: st.global

@@ -77,10 +77,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let bits = element_bits(self.graph.nodes[factor.node].tensor);
             let producers = self.graph.uses.iter();
             let mut producers = producers.filter(|used| used.consumer == factor.node);
-            let loads = producers
+            let narrowest = producers
                 .next()
-                .map_or_else(Vec::new, |used| self.loads_of(used.producer));
-            let narrowest = loads.iter().map(Access::element_bits).min();
+                .and_then(|used| self.narrowest_loaded(used.producer));
             narrowest.map_or(0, |narrowest| (bits / narrowest.max(1)).max(1).ilog2())
         });
         let doubled = doubled.max().unwrap_or(0).min(MOST_DOUBLED);
@@ -88,32 +87,50 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         doubled
     }
 
+    /// The fewest bits that an element of a tensor takes where it is loaded: half a byte, if each byte has two.
+    fn narrowest_loaded(&self, node: usize) -> Option<u32> {
+        let own = self.loads_of(node);
+        let own = own.iter().map(Access::element_bits).min();
+        let packed = self.elementwise_to(node).into_iter().filter_map(|at| {
+            let NodeKind::Op(_, Relation::Unpack { .. }, _) = &self.graph.nodes[at].kind else {
+                return None;
+            };
+            let mut producers = self.graph.uses.iter().filter(|used| used.consumer == at);
+            let bits = self.narrowest_loaded(producers.next()?.producer)?;
+            Some(bits / 2)
+        });
+        packed.chain(own).min()
+    }
+
     /// The loads that a tensor comes from, element by element.
     pub(super) fn loads_of(&self, node: usize) -> Vec<Access> {
-        let shape = self.graph.nodes[node].shape;
+        let nodes = self.elementwise_to(node).into_iter();
+        let operations = nodes.filter_map(|at| self.graph.nodes[at].operation());
+        operations
+            .filter_map(|operation| self.access(operation))
+            .collect()
+    }
+
+    /// The nodes that a tensor comes from, element by element, with what each such way begins at.
+    fn elementwise_to(&self, node: usize) -> Vec<usize> {
+        let nodes = &self.graph.nodes;
         let mut seen = vec![node];
-        let mut loads = Vec::new();
         let mut next = 0;
         while let Some(&at) = seen.get(next) {
             next += 1;
-            let NodeKind::Op(operation, relation, _) = &self.graph.nodes[at].kind else {
+            let NodeKind::Op(operation, Relation::Same, _) = &nodes[at].kind else {
                 continue;
             };
-            if let Some(access) = self.access(*operation) {
-                loads.push(access);
-                continue;
-            }
-            if !matches!(relation, Relation::Same) {
+            if self.access(*operation).is_some() {
                 continue;
             }
             for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
-                let producer = used.producer;
-                if self.graph.nodes[producer].shape == shape && !seen.contains(&producer) {
-                    seen.push(producer);
+                if used.shape == nodes[at].shape && !seen.contains(&used.producer) {
+                    seen.push(used.producer);
                 }
             }
         }
-        loads
+        seen
     }
 
     /// Has both factors of each product keep the same order along k.

@@ -4,9 +4,11 @@
 //! pairs do as well:
 //!
 //! * An integer that is put below the exponent of 2^p, p the bits of the mantissa, is the number 2^p plus itself; one
-//!   subtraction takes 2^p off. The mantissa of `f16` holds eight bits, so the integer is made non-negative first. That
-//!   of `bf16` holds seven: the low seven bits of the integer give 128 + low, and its sign bit falls on the lowest bit of
-//!   the exponent of what is subtracted, which is 128, or 256 where the integer is negative. Both are exact.
+//!   subtraction takes 2^p off. The mantissa of `f16` holds eight bits, so that this works once the integer is made
+//!   non-negative. That of `bf16` holds seven. But where the exponent is 0 or 1, a number is its bits times 2^-133, for
+//!   denormal numbers are as far apart as the first normal ones. So eight bits alone are such a number. A product
+//!   with 2^127 and one with 2^6, to which -128 is added, are what is wanted, and exact; they run beside the permutes,
+//!   in another unit.
 //! * A float of eight bits with the exponent of `f16` (e5m2) is the upper byte of one, whatever it is.
 //! * A float of four bits is one of eight magnitudes and a sign. `prmt` looks up four bytes at once in a table of eight,
 //!   for the digits of its selector are codes as they lie in a word; only their signs have to be taken off, which it
@@ -38,19 +40,22 @@ pub fn widen_int8<'ctx>(
         [[0, 4, 1, 4], [2, 4, 3, 4]]
             .map(|places| permute_bytes(e, integers, word(e, exponent), places))
     };
+    let non_negative = || e.xor(integers, word(e, 0x8080_8080));
     let results = match to {
         Element::F16 => {
-            let from_zero = e.xor(integers, word(e, 0x8080_8080));
             // 1024 and what was added to the integers.
             let excess = as_pair(word(e, 0x6480_6480));
-            spread(from_zero, 0x64).map(|sums| e.fsub(as_pair(sums), excess))
+            spread(non_negative(), 0x64).map(|sums| e.fsub(as_pair(sums), excess))
         }
         Element::Bf16 if target.has(Feature::Bf16MultiplyAdd) => {
-            let ones = as_pair(word(e, 0xbf80_bf80));
-            spread(integers, 0x43).map(|both| {
-                let sums = as_pair(e.and(both, word(e, 0xff7f_ff7f)));
-                let excess = as_pair(e.and(both, word(e, 0xff80_ff80)));
-                e.intrinsic("llvm.fma", &[pairs], &[excess, ones, sums])
+            let multiply_add =
+                |factors: [V<'ctx>; 2], sum| e.intrinsic("llvm.fma", &[pairs], &[factors[0], factors[1], sum]);
+            // 2^127 and -0, 2^6 and -128.
+            let [large, nothing, small, excess] =
+                [0x7f00_7f00, 0x8000_8000, 0x4280_4280, 0xc300_c300].map(|bits| as_pair(word(e, bits)));
+            spread(non_negative(), 0).map(|tiny| {
+                let scaled = multiply_add([as_pair(tiny), large], nothing);
+                multiply_add([scaled, small], excess)
             })
         }
         _ => return None,

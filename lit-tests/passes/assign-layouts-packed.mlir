@@ -1,0 +1,69 @@
+// Floats of four bits, two in a byte, that become halves: both factors have so many elements along k together that a lane
+// loads a word of eight of them. They are copied as they lie: no thread loads them in order to put them apart.
+//
+// RUN: llopt %s --assign-layouts=target=cuda:90 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,WORD
+// RUN: llopt %s --assign-layouts=target=hip:gfx942 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SAME
+// RUN: llopt compile %s --target cuda:90 | FileCheck %s --check-prefix=PTX
+// RUN: llopt prove %s --target cuda:90 | FileCheck %s --check-prefix=PROVEN
+// RUN: llopt prove %s --target hip:gfx942 | FileCheck %s --check-prefix=PROVEN
+
+// PROVEN: proven: [[N:[0-9]+]] of [[N]]
+
+// CHECK-LABEL: @product
+// WORD: tt.dot %{{.+}} : tensor<16x64xbf16, #ttg.dot_op<{opIdx = 0, parent = #{{.+}}, kWidth = 8}>> * tensor<64x128xbf16, #ttg.dot_op<{opIdx = 1, parent = #{{.+}}, kWidth = 8}>>
+// SAME: tt.dot %{{.+}} : tensor<16x64xbf16, #ttg.dot_op<{opIdx = 0, parent = #{{.+}}, kWidth = [[K:[0-9]+]]}>> * tensor<64x128xbf16, #ttg.dot_op<{opIdx = 1, parent = #{{.+}}, kWidth = [[K]]}>>
+
+// PTX: .entry product
+// PTX-NOT: ld.global
+// PTX-NOT: ld.shared.b16
+// PTX-COUNT-2: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// PTX: mma.sync.aligned.m16n8k16
+module {
+  tt.func public @product(%a: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %b: !tt.ptr<i8> {tt.divisibility = 16 : i32}, %c: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) {
+    %m = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
+    %k = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %h = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+    %j = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+    %md = tt.expand_dims %m {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+    %ka = tt.expand_dims %k {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %kd = tt.expand_dims %h {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+    %ja = tt.expand_dims %j {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+    %s0 = arith.constant dense<64> : tensor<16x1xi32>
+    %s1 = arith.constant dense<32> : tensor<1x128xi32>
+    %s2 = arith.constant dense<128> : tensor<16x1xi32>
+    %ar = arith.muli %md, %s0 : tensor<16x1xi32>
+    %arb = tt.broadcast %ar : tensor<16x1xi32> -> tensor<16x64xi32>
+    %acb = tt.broadcast %ka : tensor<1x64xi32> -> tensor<16x64xi32>
+    %ao = arith.addi %arb, %acb : tensor<16x64xi32>
+    %bc = arith.muli %ja, %s1 : tensor<1x128xi32>
+    %bcb = tt.broadcast %bc : tensor<1x128xi32> -> tensor<32x128xi32>
+    %brb = tt.broadcast %kd : tensor<32x1xi32> -> tensor<32x128xi32>
+    %bo = arith.addi %bcb, %brb : tensor<32x128xi32>
+    %cr = arith.muli %md, %s2 : tensor<16x1xi32>
+    %crb = tt.broadcast %cr : tensor<16x1xi32> -> tensor<16x128xi32>
+    %ccb = tt.broadcast %ja : tensor<1x128xi32> -> tensor<16x128xi32>
+    %co = arith.addi %crb, %ccb : tensor<16x128xi32>
+    %as = tt.splat %a : !tt.ptr<bf16> -> tensor<16x64x!tt.ptr<bf16>>
+    %ap = tt.addptr %as, %ao : tensor<16x64x!tt.ptr<bf16>>, tensor<16x64xi32>
+    %bs = tt.splat %b : !tt.ptr<i8> -> tensor<32x128x!tt.ptr<i8>>
+    %bp = tt.addptr %bs, %bo : tensor<32x128x!tt.ptr<i8>>, tensor<32x128xi32>
+    %ai = arith.constant dense<1024> : tensor<16x64xi32>
+    %bi = arith.constant dense<4096> : tensor<32x128xi32>
+    %none = arith.constant dense<0.0> : tensor<16x128xf32>
+    %e = arith.constant dense<127> : tensor<128x2xi8>
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %r:3 = scf.for %i = %zero to %n step %one iter_args(%s = %none, %at = %ap, %bt = %bp) -> (tensor<16x128xf32>, tensor<16x64x!tt.ptr<bf16>>, tensor<32x128x!tt.ptr<i8>>) : i32 {
+      %x = tt.load %at : tensor<16x64x!tt.ptr<bf16>>
+      %y = tt.load %bt : tensor<32x128x!tt.ptr<i8>>
+      %z = tt.dot_scaled %x, %y scale %e, %s lhs = bf16 rhs = e2m1 {fastMath = false} : tensor<16x64xbf16> * tensor<32x128xi8>, tensor<128x2xi8> -> tensor<16x128xf32>
+      %an = tt.addptr %at, %ai : tensor<16x64x!tt.ptr<bf16>>, tensor<16x64xi32>
+      %bn = tt.addptr %bt, %bi : tensor<32x128x!tt.ptr<i8>>, tensor<32x128xi32>
+      scf.yield %z, %an, %bn : tensor<16x128xf32>, tensor<16x64x!tt.ptr<bf16>>, tensor<32x128x!tt.ptr<i8>>
+    }
+    %cs = tt.splat %c : !tt.ptr<f32> -> tensor<16x128x!tt.ptr<f32>>
+    %cp = tt.addptr %cs, %co : tensor<16x128x!tt.ptr<f32>>, tensor<16x128xi32>
+    tt.store %cp, %r#0 : tensor<16x128x!tt.ptr<f32>>
+    tt.return
+  }
+}
