@@ -7,7 +7,7 @@
 
 // The first loop loads by pointers, which takes more threads than a warp has. The second one copies whole blocks, for
 // all iterations of the loop around it.
-// CHECK: Loop ({{.*}}:66:14) is pipelined in 3 stages
+// CHECK: Loop ({{.*}}:66:14) is pipelined in 4 stages (3 are asked for, and more cost nothing)
 // CHECK: partitions none, though the program asks for them: a factor is loaded by pointers, by many threads
 // CHECK: Loop ({{.*}}:76:14) is pipelined in 5 stages (3 are asked for, and more cost nothing): 2 copies
 // CHECK: partitions 1 warp issues the copies of 2 loops; registers are the same for all

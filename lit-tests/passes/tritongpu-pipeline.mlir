@@ -13,15 +13,15 @@
 !b = !ttg.memdesc<64x64xf16, #shared, #smem>
 !sum = tensor<64x64xf32, #mma>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  // Copies for two iterations stand before the loop, those for the one after next behind the product; each under the
-  // condition that there is such an iteration. The product runs on into the next iteration, so three buffers are in
-  // each ring.
+  // There is one stage more than asked for, which hides more, and leaves enough blocks. Copies for three iterations stand
+  // before the loop, those for the third from this one behind the product; each under the condition that there is such an
+  // iteration. The product runs on into the next iteration, so four buffers are in each ring.
   // CHECK-LABEL: @groups
-  // CHECK: %[[A:.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x64x64xf16
-  // CHECK: %[[B:.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x64x64xf16
-  // CHECK-COUNT-4: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: %[[A:.*]] = ttg.local_alloc : () -> !ttg.memdesc<4x64x64xf16
+  // CHECK: %[[B:.*]] = ttg.local_alloc : () -> !ttg.memdesc<4x64x64xf16
+  // CHECK-COUNT-6: ttg.async_copy_global_to_local {{.*}} mask
   // CHECK: scf.for
-  // CHECK: ttg.async_wait %{{.*}} {num = 1 : i32}
+  // CHECK: ttg.async_wait %{{.*}} {num = 2 : i32}
   // CHECK: %[[RUNS:.*]] = ttng.warp_group_dot {{.*}}isAsync = true
   // CHECK: %[[DONE:.*]]:3 = ttng.warp_group_dot_wait %[[RUNS]], %{{.*}}, %{{.*}} {pendings = 1 : i32}
   // CHECK-COUNT-2: ttg.async_copy_global_to_local {{.*}} mask
@@ -87,6 +87,51 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
       %x1 = tt.addptr %x, %step : !p, tensor<64x64xi32, #row>
       %y1 = tt.addptr %y, %step : !p, tensor<64x64xi32, #row>
       scf.yield %x1, %y1, %next : !p, !p, !sum
+    }
+    tt.return %r#2 : !sum
+  }
+}
+
+// -----
+
+#row = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#column = #ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 4], instrShape = [16, 8]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+!p = tensor<16x64x!tt.ptr<f16>, #row>
+!q = tensor<64x64x!tt.ptr<f16>, #column>
+!sum = tensor<16x64xf32, #mma>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // Few rows: as many stages as hide the latency. With as many buffers, copies go to the one that the iteration before
+  // has read: they come before the product, and the barrier behind the wait is the only one.
+  // CHECK-LABEL: @few_rows
+  // CHECK: ttg.local_alloc : () -> !ttg.memdesc<[[N:[4-8]]]x16x64xf16
+  // CHECK: ttg.local_alloc : () -> !ttg.memdesc<[[N]]x64x64xf16
+  // CHECK: scf.for
+  // CHECK: ttg.async_wait
+  // CHECK-NOT: ttg.local_load
+  // CHECK-COUNT-2: ttg.async_copy_global_to_local
+  // CHECK: ttg.async_commit_group
+  // CHECK-COUNT-2: ttg.local_load
+  // CHECK: tt.dot
+  // CHECK-NOT: ttg.async_copy_global_to_local
+  // CHECK: scf.yield
+  tt.func @few_rows(%p: !p {tt.divisibility = dense<[16, 16]> : tensor<2xi32>, tt.contiguity = dense<[1, 64]> : tensor<2xi32>}, %q: !q {tt.divisibility = dense<[16, 16]> : tensor<2xi32>, tt.contiguity = dense<[64, 1]> : tensor<2xi32>}, %n: i32) -> !sum {
+    %zero = arith.constant dense<0.0> : !sum
+    %step = arith.constant dense<64> : tensor<16x64xi32, #row>
+    %stride = arith.constant dense<64> : tensor<64x64xi32, #column>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r:3 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %p, %y = %q, %sum = %zero) -> (!p, !q, !sum) : i32 {
+      %a = tt.load %x : !p
+      %b = tt.load %y : !q
+      %s = ttg.convert_layout %a : tensor<16x64xf16, #row> -> tensor<16x64xf16, #a>
+      %t = ttg.convert_layout %b : tensor<64x64xf16, #column> -> tensor<64x64xf16, #b>
+      %next = tt.dot %s, %t, %sum : tensor<16x64xf16, #a> * tensor<64x64xf16, #b> -> !sum
+      %x1 = tt.addptr %x, %step : !p, tensor<16x64xi32, #row>
+      %y1 = tt.addptr %y, %stride : !q, tensor<64x64xi32, #column>
+      scf.yield %x1, %y1, %next : !p, !q, !sum
     }
     tt.return %r#2 : !sum
   }

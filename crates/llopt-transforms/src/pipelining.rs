@@ -41,10 +41,11 @@
 //!
 //! `tt.num_stages` of a loop, or else the option of the pass. Where both leave it open (zero), the schedule graph of
 //! the loop ([`llopt_plan::schedule`]) says how far ahead loads have to be for their latency to be hidden. If rings of so
-//! many do not fit beside what else is in shared memory during the loop, there are fewer. A warp that only copies may be
-//! further ahead than the program asks for, where that hides more and keeps no other block away.
+//! many do not fit beside what else is in shared memory during the loop, there are fewer. There are more than the
+//! program asks for where that hides more and costs nothing (`depth`, for a warp that only copies `divide`).
 
 mod ahead;
+mod depth;
 mod graph;
 mod guard;
 mod loads;
@@ -304,26 +305,39 @@ fn pipeline_loop<'c: 'a, 'a>(
     let replaced: Vec<OperationRef> = chosen.iter().flat_map(Load::replaced).collect();
     let others = others(of, &replaced, plans)?;
     let room = u64::from(plans.target().shared_memory_limit()).saturating_sub(others);
-    let more = u64::from(!running.is_empty());
-    let most = (room / per_slot.max(1) + 1).saturating_sub(more);
-    let stages = u64::from(wanted).min(most);
-    if stages < 2 {
+    let target = plans.target();
+    let threads = warps.unwrap_or(4) * target.warp_size();
+    let rings = depth::Rings {
+        asked: wanted,
+        needed: scheduled.stages,
+        fit: room / per_slot.max(1),
+        runs_on: !running.is_empty(),
+        copies: chosen.iter().any(Load::is_copied),
+        by_memory: scheduled.is_bound_by_memory(),
+        warps: warps.unwrap_or(4),
+    };
+    let registers = live(of, &chosen, plans) + REGISTERS_BESIDE;
+    let registers = registers.min(target.plain_registers_of_each(threads));
+    let resident = |slots| target.resident_blocks(threads, registers, others + slots * per_slot);
+    let Some(depth) = rings.depth(resident) else {
         return Err(format!(
             "two stages take {} bytes of shared memory, of which {room} are free",
-            per_slot * (1 + more)
+            per_slot * (1 + u64::from(!running.is_empty()))
         ));
-    }
+    };
+    let stages = depth.stages;
     let design = Design {
         of,
         loads: chosen,
         running,
         stages: stages as usize,
+        early: depth.early,
     };
     let slots = design.slots() as u32;
     let copies = design.loads.iter().filter(|load| load.is_copied());
     let copies = copies.count() as u32;
     let pipelined = Pipelined {
-        stages: stages as u32,
+        stages,
         wanted,
         needed: scheduled.stages,
         interval: scheduled.schedule.interval,
@@ -395,17 +409,7 @@ fn divide<'c: 'a, 'a>(
     let room = u64::from(target.shared_memory_limit()).saturating_sub(others + HANDED_OVER);
     let fit = room / per_slot.max(1);
     let least = fit.min(u64::from(request.wanted.max(2)));
-    // What is carried is live beside the results of products.
-    let products = loads::products(of);
-    let results = products.iter().flat_map(|product| product.result_values());
-    let results = results.filter(|result| !of.yielded().contains(result));
-    let live: u32 = of
-        .carried()
-        .into_iter()
-        .chain(results)
-        .filter_map(|value| ring::tensor(plans, value.r#type()))
-        .map(|tensor| tensor.registers() as u32)
-        .sum();
+    let live = live(of, &request.loads, plans);
     // A quarter of the register file is dealt out to every fourth warp.
     let warps = request.warps + partitions::PRODUCER_WARPS;
     let whole = warps.next_multiple_of(4);
@@ -492,6 +496,18 @@ fn divide<'c: 'a, 'a>(
     let ahead = is_chain.then_some(ahead);
     let pipelined = Pipelined { ahead, ..pipelined };
     Ok(pipelined)
+}
+
+/// Registers of a thread that a loop takes for tensors: what is carried, and the results of products beside it.
+fn live(of: For<'_, '_>, chosen: &[Load<'_, '_>], plans: &Plans) -> u32 {
+    let products = loads::products(of);
+    let results = products.iter().flat_map(|product| product.result_values());
+    let results = results.filter(|result| !of.yielded().contains(result));
+    of.carried()
+        .into_iter()
+        .chain(results)
+        .map(|value| loads::registers(value, chosen, plans))
+        .sum()
 }
 
 /// The products of a loop of which one may run an iteration ahead, if each thread may have so many registers.

@@ -19,8 +19,7 @@ use llopt_plan::schedule::{Graph, Pipe, Schedule, Unit};
 use llopt_target::matrix::instructions_for;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
-use super::loads::Load;
-use super::ring;
+use super::loads::{self, Load};
 use super::slice::maker;
 use crate::layouts::{UNITS, elements_of};
 use crate::loops::view::For;
@@ -38,6 +37,14 @@ pub(super) struct Scheduled {
     pub(super) matrix: u32,
     /// Those for which it keeps the parts busy that threads compute with: the busier of the two.
     pub(super) threads: u32,
+}
+
+impl Scheduled {
+    /// Whether nothing is busy for more than a third as long as memory.
+    pub(super) fn is_bound_by_memory(&self) -> bool {
+        let bound = self.schedule.bound;
+        bound.pipe == Some(Pipe::Global) && 3 * self.matrix.max(self.threads) <= bound.interval
+    }
 }
 
 /// Schedules a loop with loads that may come earlier, for blocks of so many warps.
@@ -60,7 +67,7 @@ pub(super) fn schedule<'c: 'a, 'a>(
             }
             (None, Some(cycles)) => (Pipe::Matrix, cycles, cycles),
             (None, None) => {
-                let busy = (instructions(operation, plans) * warps).div_ceil(ISSUERS);
+                let busy = (instructions(operation, loads, plans) * warps).div_ceil(ISSUERS);
                 let (pipe, busy) = match is_special(operation) {
                     true => (
                         Pipe::Special,
@@ -124,11 +131,10 @@ pub(super) fn schedule<'c: 'a, 'a>(
 }
 
 /// Instructions of each thread, about.
-fn instructions(operation: OperationRef<'_, '_>, plans: &Plans) -> u32 {
+fn instructions(operation: OperationRef<'_, '_>, loads: &[Load<'_, '_>], plans: &Plans) -> u32 {
     let registers = |values: &mut dyn Iterator<Item = Value<'_, '_>>| -> u32 {
         values
-            .filter_map(|value| ring::tensor(plans, value.r#type()))
-            .map(|tensor| tensor.registers() as u32)
+            .map(|value| loads::registers(value, loads, plans))
             .sum()
     };
     let renames = ConstantOp::of(operation).is_some()

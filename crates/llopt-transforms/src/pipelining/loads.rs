@@ -246,6 +246,17 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
     }
 }
 
+/// The registers of a thread that hold a tensor of a loop. Of the addresses of copies only those that a copy begins at are
+/// computed, each in two.
+pub(super) fn registers(value: Value<'_, '_>, loads: &[Load<'_, '_>], plans: &Plans) -> u32 {
+    let all = ring::tensor(plans, value.r#type()).map_or(0, |tensor| tensor.registers() as u32);
+    let of_copy = loads.iter().find_map(|load| match load.source {
+        Source::Load(copied, Some(width)) if copied.ptr().r#type() == value.r#type() => Some(width),
+        _ => None,
+    });
+    of_copy.map_or(all, |width| 2 * all.div_ceil(width.max(1)))
+}
+
 fn bytes_of(shape: &[i64], element: Type<'_>) -> u64 {
     let bits = u64::from(element.bit_width().unwrap_or(64).max(8));
     shape.iter().product::<i64>().unsigned_abs() * bits / 8

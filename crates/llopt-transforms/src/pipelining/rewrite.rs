@@ -32,12 +32,15 @@ pub(super) struct Design<'c, 'a> {
     pub(super) running: Vec<Running<'c, 'a>>,
     /// Stages, of which loads are in the first and everything else in the last.
     pub(super) stages: usize,
+    /// Whether copies come before the products of an iteration ([`super::depth`]).
+    pub(super) early: bool,
 }
 
 impl<'c: 'a, 'a> Design<'c, 'a> {
-    /// Buffers of each ring: one for each iteration that loads are ahead, and one that a product still reads.
+    /// Buffers of each ring: one for each iteration that loads are ahead, and one that a product still reads or that the
+    /// iteration before has read.
     pub(super) fn slots(&self) -> usize {
-        self.stages - 1 + usize::from(!self.running.is_empty())
+        self.stages - 1 + usize::from(self.early || !self.running.is_empty())
     }
 }
 
@@ -295,6 +298,7 @@ pub(super) fn rewrite<'c: 'a, 'a>(
         loads,
         running,
         stages,
+        early,
     } = design;
     let location = of.operation().loc();
     let context = rewriter.context();
@@ -378,7 +382,7 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     for (index, load) in loads.iter().enumerate() {
         let group = groups
             .iter_mut()
-            .find(|(reader, _)| stages > 2 || *reader == load.reader);
+            .find(|(reader, _)| stages > 2 || early || *reader == load.reader);
         match group {
             Some((_, members)) => members.push(index),
             None => groups.push((load.reader, vec![index])),
@@ -544,30 +548,44 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     };
     let mut slice = Slice::of(of, needed_by(&users), &users).ok()?;
     slice.split(of, rewriter, &users);
-    let early = Slice::of(of, needed_by(&first), &users).ok()?;
+    let before = Slice::of(of, needed_by(&first), &users).ok()?;
+    // What stores registers comes behind the products in any case: it waits for loads.
+    let copies: Vec<OperationRef> = ahead
+        .iter()
+        .copied()
+        .filter(|operation| early && LocalStoreOp::of(*operation).is_none())
+        .collect();
+    let copied = Slice::of(of, needed_by(&copies), &users).ok()?;
     let last = stages - 1;
-    let mut order: Vec<Staged> = Vec::new();
     let all = of.operations();
-    let is_first = |operation: &OperationRef<'c, 'a>| {
-        first.contains(operation) || early.operations.contains(operation)
+    let is_wait = |operation: &OperationRef<'c, 'a>| {
+        let mut waits = events
+            .iter()
+            .filter(|(_, event)| matches!(event, Event::Wait(_)));
+        early && waits.any(|(wait, _)| wait == operation)
     };
-    let is_ahead = |operation: &OperationRef<'c, 'a>| {
-        ahead.contains(operation) || slice.operations.contains(operation) || is_first(operation)
+    // Loads of registers, waits, copies that come before products, products, and what is left of what is ahead.
+    let place = |operation: &OperationRef<'c, 'a>| {
+        let is_in = |own: &[OperationRef<'c, 'a>], slice: &Slice<'c, 'a>| {
+            own.contains(operation) || slice.operations.contains(operation)
+        };
+        match () {
+            () if is_in(&first, &before) => (0, 0),
+            () if is_wait(operation) => (1, last),
+            () if is_in(&copies, &copied) => (2, 0),
+            () if is_in(&ahead, &slice) => (4, 0),
+            () => (3, last),
+        }
     };
-    let staged = |stage| move |operation| Staged { operation, stage };
-    order.extend(all.iter().copied().filter(&is_first).map(staged(0)));
-    order.extend(
-        all.iter()
-            .copied()
-            .filter(|op| !is_ahead(op))
-            .map(staged(last)),
-    );
-    order.extend(
-        all.iter()
-            .copied()
-            .filter(|op| is_ahead(op) && !is_first(op))
-            .map(staged(0)),
-    );
+    let mut placed: Vec<(usize, Staged)> = all
+        .into_iter()
+        .map(|operation| {
+            let (at, stage) = place(&operation);
+            (at, Staged { operation, stage })
+        })
+        .collect();
+    placed.sort_by_key(|(at, _)| *at);
+    let order: Vec<Staged> = placed.into_iter().map(|(_, staged)| staged).collect();
     let stage_of = |operation: OperationRef<'c, 'a>| {
         let at = order
             .iter()

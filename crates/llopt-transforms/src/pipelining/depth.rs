@@ -1,0 +1,172 @@
+//! How many iterations ahead the copies of a loop are, and where they stand in it.
+//!
+//! # Where copies stand
+//!
+//! In a ring with as many buffers as iterations are ahead, copies go to the buffer that the products of the same iteration
+//! have just read. They come last, behind a barrier of their own. With one buffer more they go to the one that the
+//! iteration *before* has read, and the barrier behind the wait for this iteration's copies orders that as well:
+//!
+//! ```text
+//! stages - 1 buffers                      as many buffers as stages
+//!   wait for the copies of i                wait for the copies of i
+//!   barrier                                 barrier
+//!   products of i                           copies of i + stages - 1
+//!   barrier                                 products of i
+//!   copies of i + stages - 1
+//! ```
+//!
+//! One barrier is less, and the copies of one more iteration are under way while the products run: with two stages it
+//! is the difference between some and none.
+//!
+//! # How far ahead
+//!
+//! Memory is busy if as many bytes are under way on each multiprocessor as arrive there in the time that one takes
+//! (Little's law). How many stages a block needs for that alone, its schedule says. More blocks have more under way
+//! together, but nobody knows here how many there will be: a product with few rows has hardly one for each
+//! multiprocessor. So a program gets more stages than it asks for
+//!
+//! - if as many blocks are resident as with those that it asks for,
+//! - or if the resident ones have enough under way together, and are enough to compute: two in a loop in which nothing is
+//!   busy for more than a third as long as memory, of which one computes while the other waits; in any other so many that
+//!   their warps hide the latencies of one another's instructions.
+
+/// Stages that are not asked for, at most: what is ahead at first is code before the loop.
+const MOST: u32 = 8;
+/// Blocks of which one computes while another waits.
+const ALTERNATING: u32 = 2;
+/// Warps that hide the latencies of one another's instructions: three for each part that issues.
+const WARPS: u32 = 12;
+
+/// What decides about rings.
+pub(super) struct Rings {
+    /// The stages that the program asks for.
+    pub(super) asked: u32,
+    /// Those in which one block hides the latency of its loads.
+    pub(super) needed: u32,
+    /// Buffers of each ring that fit into shared memory.
+    pub(super) fit: u64,
+    /// Whether products run on into the next iteration, so that rings have one buffer more.
+    pub(super) runs_on: bool,
+    /// Whether there are copies beside the program.
+    pub(super) copies: bool,
+    /// Whether nothing is busy for more than a third as long as memory.
+    pub(super) by_memory: bool,
+    /// Warps of a block.
+    pub(super) warps: u32,
+}
+
+/// How far copies are ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Depth {
+    /// Stages, of which the first has the loads and the last the products.
+    pub(super) stages: u32,
+    /// Whether copies come before the products of an iteration.
+    pub(super) early: bool,
+}
+
+impl Rings {
+    fn slots(&self, depth: Depth) -> u64 {
+        u64::from(depth.stages) - 1 + u64::from(self.runs_on || depth.early)
+    }
+
+    /// How far ahead copies are, given how many blocks are resident with so many buffers; `None` if no ring fits.
+    pub(super) fn depth(&self, resident: impl Fn(u64) -> u32) -> Option<Depth> {
+        let least = u32::try_from(self.fit + 1 - u64::from(self.runs_on).min(self.fit + 1));
+        let least = Depth {
+            stages: least.map_or(self.asked, |least| least.min(self.asked)),
+            early: false,
+        };
+        if least.stages < 2 {
+            return None;
+        }
+        if !self.copies || least.stages < self.asked {
+            return Some(least);
+        }
+        let is_free = |depth: &Depth| {
+            let blocks = resident(self.slots(*depth));
+            let enough = blocks * (depth.stages - 1) >= self.needed.saturating_sub(1);
+            let compute = match self.by_memory {
+                true => blocks >= ALTERNATING,
+                false => blocks * self.warps >= WARPS,
+            };
+            let as_many = blocks >= resident(self.slots(least));
+            self.slots(*depth) <= self.fit && (as_many || enough && compute)
+        };
+        let most = self.needed.min(MOST).max(self.asked);
+        let early = !self.runs_on;
+        let mut depths = (self.asked..=most)
+            .rev()
+            .map(|stages| Depth { stages, early });
+        Some(depths.find(is_free).unwrap_or(least))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use llopt_target::Target;
+
+    use super::*;
+
+    /// What is chosen on an H100 for blocks of 128 threads with so many registers and kilobytes for each buffer.
+    fn chosen(
+        asked: u32,
+        needed: u32,
+        kilobytes: u64,
+        registers: u32,
+        by_memory: bool,
+    ) -> (u32, bool) {
+        let target = Target::parse("cuda:90").expect("it is in the table");
+        let rings = Rings {
+            asked,
+            needed,
+            fit: (227 << 10) / (kilobytes << 10),
+            runs_on: false,
+            copies: true,
+            by_memory,
+            warps: 4,
+        };
+        let resident = |slots| target.resident_blocks(128, registers, (kilobytes << 10) * slots);
+        let depth = rings.depth(resident).expect("it fits");
+        (depth.stages, depth.early)
+    }
+
+    #[test]
+    fn few_rows_get_the_stages_that_hide_latencies() {
+        // 16 x 64 by 64 halves: three blocks of six stages have enough under way.
+        assert_eq!(chosen(3, 6, 10, 80, true), (6, true));
+        // Two blocks are resident whatever the rings are.
+        assert_eq!(chosen(3, 6, 10, 255, false), (6, true));
+        // If threads are busier than memory, three blocks are as well enough to compute, and two are not.
+        assert_eq!(chosen(3, 6, 10, 80, false), (6, true));
+        assert_eq!(chosen(3, 6, 14, 80, false), (5, true));
+    }
+
+    #[test]
+    fn large_tiles_keep_their_blocks() {
+        // 128 x 128 by 64 halves: two blocks with two buffers each.
+        assert_eq!(chosen(3, 3, 32, 192, false), (3, true));
+        assert_eq!(chosen(3, 3, 48, 192, false), (3, false));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_asked_for() {
+        let rings = |fit, runs_on| Rings {
+            asked: 4,
+            needed: 4,
+            fit,
+            runs_on,
+            copies: true,
+            by_memory: true,
+            warps: 4,
+        };
+        let stages = |fit, runs_on| rings(fit, runs_on).depth(|_| 1).map(|depth| depth.stages);
+        assert_eq!(
+            [0, 1, 2, 9].map(|fit| stages(fit, false)),
+            [None, Some(2), Some(3), Some(4)]
+        );
+        assert_eq!(
+            [0, 1, 2, 9].map(|fit| stages(fit, true)),
+            [None, None, Some(2), Some(4)]
+        );
+    }
+}
