@@ -31,6 +31,7 @@ mod pressure;
 mod products;
 mod recompute;
 mod relation;
+mod slices;
 mod transposing;
 mod write;
 

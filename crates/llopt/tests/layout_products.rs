@@ -200,8 +200,8 @@ fn encode(of: &str, value: i32) -> Vec<u8> {
     code.to_le_bytes()[..bytes].to_vec()
 }
 
-/// Runs one program both ways; whether groups of warps multiply in it.
-fn check(case: Case, target: &str) -> Result<bool> {
+/// Runs one program both ways; answers it with its layouts.
+fn check(case: Case, target: &str) -> Result<String> {
     let text = case.text();
     let source = Source::new("product.ttir", text.as_str());
     let target = Target::parse(target)?;
@@ -233,14 +233,15 @@ fn check(case: Case, target: &str) -> Result<bool> {
         output(&launch) == output(&expected),
         "{target}, {case:?}: results differ"
     );
-    Ok(String::from_utf8_lossy(laid_out.artifact.bytes()).contains("ttng.warp_group_dot"))
+    Ok(String::from_utf8_lossy(laid_out.artifact.bytes()).into_owned())
 }
 
 #[test]
 fn products_by_chosen_instructions_have_the_same_results() -> Result<()> {
     let mut by_groups = 0;
     for number in (0..16).map(|step| step * 211) {
-        by_groups += u32::from(check(Case::of(number), "cuda:90")?);
+        let text = check(Case::of(number), "cuda:90")?;
+        by_groups += u32::from(text.contains("ttng.warp_group_dot"));
     }
     // 64 rows or more are worth it.
     assert!(by_groups >= 8, "{by_groups}");
@@ -248,6 +249,40 @@ fn products_by_chosen_instructions_have_the_same_results() -> Result<()> {
         for target in ["cuda:80", "hip:gfx942", "hip:gfx1200"] {
             check(Case::of(number), target)?;
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn warps_divide_k_of_products_of_few_rows_among_them() -> Result<()> {
+    let targets = [
+        "cuda:90",
+        "cuda:80",
+        "hip:gfx942",
+        "hip:gfx950",
+        "hip:gfx1100",
+        "hip:gfx1200",
+    ];
+    for (number, target) in targets.into_iter().cycle().take(24).enumerate() {
+        let case = Case {
+            element: ["f16", "bf16", "f16", "i8"][number / 6],
+            shape: [16, [64, 128][number % 2], 128],
+            by_columns: [number % 3 == 0, number % 2 == 0],
+            transposed: [false, number % 5 == 0],
+            iterations: [3, 5, 1, 0][number % 4],
+            stages: [3, 4, 1, 2][number % 4],
+            adds: true,
+            chained: false,
+            warps: [4, 8][number / 3 % 2],
+        };
+        let text = check(case, target)?;
+        let [m, n, _] = case.shape;
+        let is_sliced = [2, 4, 8].iter().any(|slices| {
+            let sums = format!("tensor<{slices}x{m}x{n}x{}, #", case.result());
+            text.contains(&sums)
+        });
+        let has_copies = target.starts_with("cuda");
+        ensure!(is_sliced == has_copies, "{target}, {case:?}: {text}");
     }
     Ok(())
 }

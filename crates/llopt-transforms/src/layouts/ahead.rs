@@ -107,7 +107,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// Whether a load comes iterations ahead of a product.
-    fn is_ahead(&self, load: OperationRef<'c, 'a>) -> bool {
+    pub(super) fn is_ahead(&self, load: OperationRef<'c, 'a>) -> bool {
         let ahead = self.ahead.get_or_init(|| self.loads_ahead());
         ahead.contains(&(load.to_raw().ptr as usize))
     }

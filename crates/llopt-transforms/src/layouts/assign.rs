@@ -13,7 +13,8 @@
 //!    the program with the copies. Layouts, transfers, prices of conversions and facts about addresses
 //!    are kept: only what was copied is new.
 //! 4. Where a loop adds up reductions and the chosen layout makes it cheaper, partial results stay
-//!    in their threads until the loop ends ([`super::locality`]).
+//!    in their threads until the loop ends ([`super::locality`]). Where a product has few rows, warps divide k among
+//!    them ([`super::slices`]).
 //! 5. If all the buffers that the labelling stores tensors to would not fit into shared memory together, it is found
 //!    anew without them.
 //! 6. Types get their layouts, and where an operand has another layout than its op wants, a
@@ -146,7 +147,9 @@ pub(super) fn choose<'c: 'a, 'a>(
             may_store = false;
             continue;
         }
-        if round < MOST_ROUNDS && engine.keep_in_threads(&labels) {
+        if round < MOST_ROUNDS
+            && (engine.keep_in_threads(&labels) || keep.is_none() && engine.slice_products(&labels))
+        {
             continue;
         }
         let copies = if round == MOST_ROUNDS {

@@ -19,6 +19,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::layout::transfer;
+use melior::ir::OperationRef;
 
 use super::catalog::LayoutId;
 use super::engine::{Access, Engine};
@@ -87,50 +88,71 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         doubled
     }
 
-    /// The fewest bits that an element of a tensor takes where it is loaded: half a byte, if each byte has two.
-    fn narrowest_loaded(&self, node: usize) -> Option<u32> {
-        let own = self.loads_of(node);
-        let own = own.iter().map(Access::element_bits).min();
-        let packed = self.elementwise_to(node).into_iter().filter_map(|at| {
-            let NodeKind::Op(_, Relation::Unpack { .. }, _) = &self.graph.nodes[at].kind else {
-                return None;
+    /// The fewest bits that an element of a tensor takes where it is loaded.
+    pub(super) fn narrowest_loaded(&self, node: usize) -> Option<u32> {
+        let loads = self.loaded_by(node).into_iter();
+        loads.map(|(_, bits)| bits).min()
+    }
+
+    /// The loads of the elements of a tensor, which may get other places and names on the way, with the bits that each
+    /// takes there: half a byte, if each byte has two.
+    pub(super) fn loaded_by(&self, node: usize) -> Vec<(OperationRef<'c, 'a>, u32)> {
+        let nodes = &self.graph.nodes;
+        let mut loads = Vec::new();
+        let mut seen = vec![(node, 1)];
+        let mut next = 0;
+        while let Some(&(at, packed)) = seen.get(next) {
+            next += 1;
+            let NodeKind::Op(operation, relation, _) = &nodes[at].kind else {
+                continue;
             };
-            let mut producers = self.graph.uses.iter().filter(|used| used.consumer == at);
-            let bits = self.narrowest_loaded(producers.next()?.producer)?;
-            Some(bits / 2)
-        });
-        packed.chain(own).min()
+            if let Some(access) = self.access(*operation) {
+                loads.push((*operation, access.element_bits() / packed));
+                continue;
+            }
+            let packed = match relation {
+                Relation::Same | Relation::Reshape | Relation::Transpose { .. } => packed,
+                Relation::Unpack { .. } => 2 * packed,
+                _ => continue,
+            };
+            for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
+                // What is spread along a dimension has fewer elements.
+                let is_whole = *relation != Relation::Same || used.shape == nodes[at].shape;
+                let way = (used.producer, packed);
+                if is_whole && !seen.contains(&way) {
+                    seen.push(way);
+                }
+            }
+        }
+        loads
     }
 
     /// The loads that a tensor comes from, element by element.
     pub(super) fn loads_of(&self, node: usize) -> Vec<Access> {
-        let nodes = self.elementwise_to(node).into_iter();
-        let operations = nodes.filter_map(|at| self.graph.nodes[at].operation());
-        operations
-            .filter_map(|operation| self.access(operation))
-            .collect()
-    }
-
-    /// The nodes that a tensor comes from, element by element, with what each such way begins at.
-    fn elementwise_to(&self, node: usize) -> Vec<usize> {
-        let nodes = &self.graph.nodes;
+        let shape = self.graph.nodes[node].shape;
         let mut seen = vec![node];
+        let mut loads = Vec::new();
         let mut next = 0;
         while let Some(&at) = seen.get(next) {
             next += 1;
-            let NodeKind::Op(operation, Relation::Same, _) = &nodes[at].kind else {
+            let NodeKind::Op(operation, relation, _) = &self.graph.nodes[at].kind else {
                 continue;
             };
-            if self.access(*operation).is_some() {
+            if let Some(access) = self.access(*operation) {
+                loads.push(access);
+                continue;
+            }
+            if !matches!(relation, Relation::Same) {
                 continue;
             }
             for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
-                if used.shape == nodes[at].shape && !seen.contains(&used.producer) {
-                    seen.push(used.producer);
+                let producer = used.producer;
+                if self.graph.nodes[producer].shape == shape && !seen.contains(&producer) {
+                    seen.push(producer);
                 }
             }
         }
-        seen
+        loads
     }
 
     /// Has both factors of each product keep the same order along k.

@@ -429,9 +429,20 @@ impl Product {
             .is_none_or(|row| operand_of(row, operand).place.takes_registers())
     }
 
-    fn instruction(&self, encoding: &Encoding) -> Option<&'static MatrixInstruction> {
+    /// The instruction that leaves the result in a layout.
+    pub(super) fn instruction(&self, encoding: &Encoding) -> Option<&'static MatrixInstruction> {
         let way = self.by_units.iter().find(|(way, _)| way == encoding);
         way.map(|(_, row)| *row)
+    }
+
+    /// The extents of the result.
+    pub(super) fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The extent that is summed over.
+    pub(super) fn depth(&self) -> u64 {
+        self.depth
     }
 
     /// How often a warp executes an instruction.

@@ -48,11 +48,13 @@ pub fn widen_int8<'ctx>(
             spread(non_negative(), 0x64).map(|sums| e.fsub(as_pair(sums), excess))
         }
         Element::Bf16 if target.has(Feature::Bf16MultiplyAdd) => {
-            let multiply_add =
-                |factors: [V<'ctx>; 2], sum| e.intrinsic("llvm.fma", &[pairs], &[factors[0], factors[1], sum]);
+            let multiply_add = |factors: [V<'ctx>; 2], sum| {
+                e.intrinsic("llvm.fma", &[pairs], &[factors[0], factors[1], sum])
+            };
             // 2^127 and -0, 2^6 and -128.
             let [large, nothing, small, excess] =
-                [0x7f00_7f00, 0x8000_8000, 0x4280_4280, 0xc300_c300].map(|bits| as_pair(word(e, bits)));
+                [0x7f00_7f00, 0x8000_8000, 0x4280_4280, 0xc300_c300]
+                    .map(|bits| as_pair(word(e, bits)));
             spread(non_negative(), 0).map(|tiny| {
                 let scaled = multiply_add([as_pair(tiny), large], nothing);
                 multiply_add([scaled, small], excess)

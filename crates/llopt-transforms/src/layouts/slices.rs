@@ -1,0 +1,411 @@
+//! Products of few rows: the warps of a block divide k among them.
+//!
+//! Where a tile has the rows of one instruction only, the warps lie side by side over its columns, and each of them reads
+//! all of the first factor. If they divide k instead, each reads its own part of both factors, and nothing twice:
+//!
+//! ```text
+//!            columns                       columns
+//!          ┌──┬──┬──┬──┐                 ┌───────────┐
+//!     rows │0 │1 │2 │3 │            rows │ 0+1+2+3   │
+//!          └──┴──┴──┴──┘                 └───────────┘
+//!   first factor: each warp all          each warp a quarter of k
+//!   second: each warp a quarter          each warp a quarter of k
+//! ```
+//!
+//! Each warp then has a sum of its own of all that it shares, and more of them, so that fewer of its instructions wait
+//! for one another. When the loop ends, the sums are added through shared memory, pairs of halves first, always in the
+//! same order.
+//!
+//! # How it is said
+//!
+//! A product over k is as many products over slices of k, added up:
+//!
+//! ```text
+//!   for … iter(sum = start)               for … iter(sums = 0)
+//!     sum = dot a, b, sum                   sums = dot slices(a), slices(b), sums    : S x M x N
+//!                                         sum = start + (sums[0] + sums[1])
+//! ```
+//!
+//! A slice is a matrix of a batch, which `tt.reshape` and `tt.trans` make, and warps lie over batches first. So layouts,
+//! rings and conversions need nothing of their own for it, and the halves of a split are in one thread, which brings the
+//! sums there where they are stored.
+//!
+//! # Whether it pays
+//!
+//! In each iteration a warp reads fewer bytes of shared memory, and waits less for its own instructions; once for each
+//! loop its sums go to shared memory and back ([`Prices`]). It does for factors that copies bring ahead to shared memory
+//! ([`super::ahead`]), from where a warp may read any part of them. On its way through registers a factor had better stay as
+//! it was loaded until it is stored, and slices are not taken for that.
+
+use llopt_dialects::meaning::fold;
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::{arith, scf, tt};
+use llopt_mlir::ir::{OperationExt, ValueExt, attr};
+use llopt_target::matrix::MatrixInstruction;
+use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, TypeLike, Value, ValueLike};
+
+use super::catalog::LayoutId;
+use super::engine::Engine;
+use super::graph::NodeKind;
+use super::products::UNITS;
+use super::relation::{Relation, element_bits};
+use crate::loops::view::For;
+
+/// Operands of `scf.for` before the values that it carries: bounds and step.
+const BOUNDS: usize = 3;
+/// Registers of a thread for the sums of a warp, at most: factors, addresses and a second block need some too.
+const MOST_SUMS: u64 = 64;
+
+/// A product that only adds to a sum that a loop carries.
+#[derive(Clone, Copy)]
+struct Summed<'c, 'a> {
+    dot: tt::DotOp<'c, 'a>,
+    around: For<'c, 'a>,
+    /// Which of the carried values the sum is.
+    carried: usize,
+}
+
+/// What an iteration of the loop takes of a block.
+#[derive(Clone, Copy, Debug)]
+struct Prices {
+    /// Rows, columns and k of the product.
+    extents: [u64; 3],
+    /// Bits of the elements of both factors as they are read, and of those of the sum.
+    bits: [u64; 3],
+    /// Rows, columns and k of one instruction.
+    tile: [u64; 3],
+    /// Cycles for which an execution keeps its unit busy, and until its result can be added to.
+    issue: f32,
+    latency: f32,
+    warps: u64,
+    /// Bytes of all banks.
+    wavefront: u64,
+    barrier: f32,
+}
+
+impl Prices {
+    /// What an iteration costs a warp in its reads of factors, and in what its instructions wait for one another beyond
+    /// the time that they take, if k has so many slices and warps lie so over rows and columns.
+    fn iteration(&self, slices: u64, [down, across]: [u64; 2]) -> f32 {
+        let [rows, columns, depth] = self.extents;
+        let [a, b, _] = self.bits;
+        let (rows, columns, depth) = (rows / down, columns / across, depth / slices);
+        let bytes = depth * (rows * a + columns * b) / 8;
+        let steps = depth / self.tile[2];
+        let sums = (rows / self.tile[0]) * (columns / self.tile[1]);
+        let busy = sums as f32 * self.issue * (self.warps as f32 / UNITS).max(1.0);
+        let waits = steps as f32 * (self.latency - busy).max(0.0);
+        bytes as f32 / self.wavefront as f32 + waits / self.warps as f32
+    }
+
+    /// The cheapest way to lay warps over rows and columns with so many slices, and what an iteration costs; `None` if there
+    /// is no way in which each has an instruction of its own and registers for its sums.
+    fn best(&self, slices: u64) -> Option<f32> {
+        let [rows, columns, depth] = self.extents;
+        let left = self.warps / slices;
+        let ways = (0..=left.ilog2()).map(|bit| [1 << bit, left >> bit]);
+        let fit = ways.filter(|[down, across]| {
+            let held = (rows / down) * (columns / across) * self.bits[2];
+            rows / down >= self.tile[0]
+                && columns / across >= self.tile[1]
+                && depth / slices >= self.tile[2]
+                && (slices == 1 || held / (32 * 32) <= MOST_SUMS)
+        });
+        let costs = fit.map(|way| self.iteration(slices, way));
+        costs.min_by(f32::total_cmp)
+    }
+
+    /// What it costs a warp to add up the sums of so many slices.
+    fn end(&self, slices: u64) -> f32 {
+        let [rows, columns, _] = self.extents;
+        let bytes = slices * rows * columns * self.bits[2] / 8 / self.warps;
+        2.0 * (bytes as f32 / self.wavefront as f32) + self.barrier
+    }
+
+    /// Into how many slices k had better be divided for a loop of so many iterations.
+    fn slices(&self, iterations: f32) -> u64 {
+        let now = self.best(1).map(|cost| cost * iterations);
+        let all = (1..=self.warps.ilog2()).map(|bit| 1 << bit);
+        let priced = all.filter_map(|slices| {
+            let cost = self.best(slices)? * iterations + self.end(slices);
+            Some((cost, slices))
+        });
+        let best = priced.min_by(|one, other| one.0.total_cmp(&other.0));
+        best.filter(|(cost, _)| now.is_some_and(|now| *cost < now))
+            .map_or(1, |(_, slices)| slices)
+    }
+}
+
+impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// Divides k of products among the warps where that pays with these layouts; whether there were any.
+    pub(super) fn slice_products(&self, labels: &[LayoutId]) -> bool {
+        let mut sliced = false;
+        for (number, node) in self.graph.nodes.iter().enumerate() {
+            let NodeKind::Op(operation, Relation::Dot { .. }, _) = &node.kind else {
+                continue;
+            };
+            if self.grid.num_ctas > 1 || node.pinned.is_some() {
+                continue;
+            }
+            let Some(summed) = Summed::of(*operation) else {
+                continue;
+            };
+            let Some(prices) = self.prices(number, labels) else {
+                continue;
+            };
+            let around = self.graph.frequencies.of_op(summed.around.operation());
+            let slices = prices.slices((node.frequency / around) as f32);
+            sliced |= slices > 1 && summed.write(slices as i64).is_some();
+        }
+        sliced
+    }
+
+    /// The prices of a product whose warps all have the same rows, or the same columns, as they are laid out.
+    fn prices(&self, product: usize, labels: &[LayoutId]) -> Option<Prices> {
+        let node = &self.graph.nodes[product];
+        let dot = self.product(node.operation()?)?;
+        let row = dot.instruction(&self.catalog.encoding(labels[product]))?;
+        let &[rows, columns] = dot.shape() else {
+            return None;
+        };
+        let shares = u64::from(row.m) >= rows || u64::from(row.n) >= columns;
+        if row.warps > 1 || !shares {
+            return None;
+        }
+        let mut bits = [0; 3];
+        let mut doubled = 0;
+        for factor in self
+            .graph
+            .factors
+            .iter()
+            .filter(|factor| factor.product == product)
+        {
+            let own = element_bits(self.graph.nodes[factor.node].tensor);
+            let mut makers = self.graph.uses.iter();
+            let maker = makers.find(|used| used.consumer == factor.node)?;
+            let loads = self.loaded_by(maker.producer);
+            if !loads.iter().all(|(load, _)| self.is_ahead(*load)) {
+                return None;
+            }
+            let loaded = loads.iter().map(|(_, bits)| *bits).min()?;
+            bits[factor.operand] = u64::from(loaded.min(own));
+            doubled = doubled.max(self.doublings(factor, labels[factor.node]));
+        }
+        bits[2] = u64::from(element_bits(node.tensor));
+        let banks = self.costs.target.banks();
+        let &MatrixInstruction { m, n, k, .. } = row;
+        Some(Prices {
+            extents: [rows, columns, dot.depth()],
+            bits,
+            tile: [m.into(), n.into(), u64::from(k) << doubled],
+            issue: row.issue_cycles as f32,
+            latency: row.latency as f32,
+            warps: self.grid.num_warps.into(),
+            wavefront: 1 << (banks.banks_log2 + banks.bank_bytes_log2),
+            barrier: self.costs.machine().costs.block_barrier,
+        })
+    }
+}
+
+impl<'c: 'a, 'a> Summed<'c, 'a> {
+    fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        let dot = tt::DotOp::of(operation)?;
+        let around = For::of(operation.parent_op()?)?;
+        let sum = dot.c();
+        let carried = around.carried().iter().position(|value| *value == sum)?;
+        let is_alone = sum.has_one_use() && dot.d().has_one_use();
+        let goes_on = around.yielded()[carried] == dot.d();
+        let tensors = [dot.a(), dot.b(), dot.d()].map(|value| RankedTensor::of(value.r#type()));
+        let are_free = tensors.iter().all(|tensor| {
+            tensor.is_some_and(|tensor| tensor.encoding().is_none() && tensor.rank() == 2)
+        });
+        (is_alone && goes_on && are_free && scf::ForOp::of(around.operation()).is_some()).then_some(
+            Self {
+                dot,
+                around,
+                carried,
+            },
+        )
+    }
+
+    /// Rewrites the loop for so many slices.
+    fn write(&self, slices: i64) -> Option<()> {
+        let dot = self.dot.operation();
+        let location = dot.loc();
+        let sum = RankedTensor::of(self.dot.d().r#type())?;
+        let (&[rows, columns], element) = (&sum.shape()[..], sum.element()) else {
+            return None;
+        };
+        let depth = *RankedTensor::of(self.dot.a().r#type())?.shape().last()?;
+        let slice = depth / slices;
+        let of_shape = |like: Value<'c, 'a>, shape: &[i64]| {
+            let element = RankedTensor::of(like.r#type())?.element();
+            Some(RankedTensor::get(shape, element, None))
+        };
+        let sums = RankedTensor::get(&[slices, rows, columns], element, None);
+
+        // Before the loop: nothing yet.
+        let around = self.around.operation();
+        let home = around.parent_block()?;
+        let start = self.around.initial()[self.carried];
+        let zero = melior::dialect::arith::constant(dot.ctx(), attr::splat(sums, 0)?, location);
+        let zero = home.insert_operation_before(around, zero).result_value(0)?;
+        around.set_operand_value(BOUNDS + self.carried, zero);
+
+        // In the loop: a batch of slices.
+        let body = dot.parent_block()?;
+        let put =
+            |operation: Operation<'c>| body.insert_operation_before(dot, operation).result_value(0);
+        let apart = of_shape(self.dot.a(), &[rows, slices, slice])?;
+        let a = put(tt::ReshapeOp::build(
+            location,
+            apart,
+            self.dot.a(),
+            false,
+            false,
+        ))?;
+        let turned = of_shape(a, &[slices, rows, slice])?;
+        let a = put(tt::TransOp::build(location, turned, a, &[1, 0, 2]))?;
+        let apart = of_shape(self.dot.b(), &[slices, slice, columns])?;
+        let b = put(tt::ReshapeOp::build(
+            location,
+            apart,
+            self.dot.b(),
+            false,
+            false,
+        ))?;
+        let argument = self.around.carried()[self.carried];
+        argument.set_type(sums);
+        let next = put(tt::DotOp::build(
+            location,
+            a,
+            b,
+            argument,
+            self.dot.input_precision(),
+            self.dot.max_num_imprecise_acc(),
+        ))?;
+        self.around
+            .terminator()
+            .set_operand_value(self.carried, next);
+
+        // After the loop: all of them together, and what the loop began with.
+        let result = self.around.results()[self.carried];
+        let users: Vec<_> = result.uses().collect();
+        result.set_type(sums);
+        let mut last = around;
+        let mut add = Addition {
+            location,
+            put: |operation| {
+                last = home.insert_operation_after(last, operation);
+                last
+            },
+        };
+        let mut total = add.halves(result, [slices, rows, columns], element)?;
+        let is_zero = arith::ConstantOp::defining(start)
+            .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")));
+        if !is_zero {
+            total = add.sum(start, total)?;
+        }
+        for user in users {
+            user.operation.set_operand_value(user.operand, total);
+        }
+        dot.erase();
+        Some(())
+    }
+}
+
+/// Puts operations that add up what a loop leaves.
+struct Addition<'c, P> {
+    location: Location<'c>,
+    put: P,
+}
+
+impl<'c: 'a, 'a, P: FnMut(Operation<'c>) -> OperationRef<'c, 'a>> Addition<'c, P> {
+    /// The sum of all matrices of a batch: that of one half to the other, until one is left.
+    fn halves(
+        &mut self,
+        batch: Value<'c, 'a>,
+        [mut batches, rows, columns]: [i64; 3],
+        element: Type<'c>,
+    ) -> Option<Value<'c, 'a>> {
+        let location = self.location;
+        let of_shape = |shape: &[i64]| RankedTensor::get(shape, element, None);
+        let mut whole = batch;
+        while batches > 1 {
+            batches /= 2;
+            // The halves beside each other along a dimension of their own, the last.
+            let matrices: &[i64] = &[batches, rows, columns];
+            let left = if batches > 1 {
+                matrices
+            } else {
+                &matrices[1..]
+            };
+            let halves = of_shape(&[&[2], left].concat());
+            if batches > 1 {
+                let apart = tt::ReshapeOp::build(location, halves, whole, false, false);
+                whole = (self.put)(apart).result_value(0)?;
+            }
+            let order: Vec<i32> = (1..=left.len() as i32).chain([0]).collect();
+            let pairs = of_shape(&[left, &[2]].concat());
+            let pairs = (self.put)(tt::TransOp::build(location, pairs, whole, &order));
+            let half = of_shape(left);
+            let split = tt::SplitOp::build(location, half, half, pairs.result_value(0)?);
+            let split = (self.put)(split);
+            whole = self.sum(split.result_value(0)?, split.result_value(1)?)?;
+        }
+        Some(whole)
+    }
+
+    fn sum(&mut self, one: Value<'c, 'a>, other: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+        let is_integer = RankedTensor::of(one.r#type())?.element().is_integer();
+        let sum = match is_integer {
+            true => melior::dialect::arith::addi(one, other, self.location),
+            false => melior::dialect::arith::addf(one, other, self.location),
+        };
+        (self.put)(sum).result_value(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Halves on `cuda:90` by four warps.
+    fn halves(rows: u64, columns: u64, depth: u64) -> Prices {
+        Prices {
+            extents: [rows, columns, depth],
+            bits: [16, 16, 32],
+            tile: [16, 8, 16],
+            issue: 8.0,
+            latency: 25.0,
+            warps: 4,
+            wavefront: 128,
+            barrier: 30.0,
+        }
+    }
+
+    #[test]
+    fn few_rows_are_sliced_in_long_loops() {
+        assert_eq!(halves(16, 64, 64).slices(64.0), 4);
+        assert_eq!(halves(16, 128, 64).slices(64.0), 4);
+        // A loop of few iterations does not bring in what the end costs.
+        assert_eq!(halves(16, 128, 64).slices(4.0), 1);
+    }
+
+    #[test]
+    fn slices_have_an_instruction_each_and_sums_have_registers() {
+        // 32 along k are two instructions.
+        assert_eq!(halves(16, 64, 32).slices(64.0), 2);
+        // Sums of 16 x 256 take 128 registers of a warp, half of them 64.
+        assert_eq!(halves(16, 256, 64).slices(64.0), 2);
+    }
+
+    #[test]
+    fn a_warp_reads_nothing_that_others_read() {
+        let prices = halves(16, 64, 64);
+        let bytes = |slices, way| prices.iteration(slices, way) * 128.0;
+        // 16 x 16 and 16 x 64 halves, and two chains of instructions less.
+        assert_eq!(bytes(4, [1, 1]), f32::from(2u16 * (16 * 16 + 16 * 64)));
+        assert!(bytes(1, [1, 4]) > f32::from(2u16 * (16 * 64 + 16 * 64)));
+    }
+}
