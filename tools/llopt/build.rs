@@ -1,8 +1,8 @@
 //! How the programs are linked: so that little of them is touched before `main`.
 //!
-//! A small kernel takes some thirty million instructions, of which eight million went by before `main`, and the system
-//! half as many again for page faults in a file of ninety megabytes, which a program that splits in two meets twice. There
-//! were two causes.
+//! A small kernel takes some thirty million instructions, of which five million went by before `main`, and the system
+//! twelve to nineteen million more, most of them for page faults in a file of ninety megabytes, which a program that splits
+//! in two meets twice. There were two causes.
 //!
 //! - A program that may lie anywhere has an address to mend in each entry of each table of functions, 140,000 of them, and
 //!   the system copies every page that one lies in. At a fixed address there is nothing to mend, and the pages stay those
