@@ -316,6 +316,63 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
 }
 
 #[test]
+fn lanes_that_registers_hold_are_exchanged_by_swaps() {
+    let shape = [(Dim::tensor(0), 1 << 11)];
+    let threads = Threads {
+        lanes: 6,
+        warps: 1,
+        blocks: 0,
+    };
+    for seed in 1..=PAIRS / 10 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let dense = random.below(2) == 0;
+        let a = spanning(&mut random, 11, 11, dense);
+        let mut b = a.clone();
+        let registers = 7..b.len();
+        let (mut exchanged, mut mixed) = (0, false);
+        for lane in [4, 5] {
+            if random.below(3) > 0 {
+                let register = registers.start + random.below(4) as usize;
+                b.swap(lane, register);
+                let more = registers.start + random.below(4) as usize;
+                // Along several registers at once.
+                if more != register && b[more] != a[4] {
+                    b[lane] ^= b[more];
+                    mixed = true;
+                }
+                exchanged += 1;
+            }
+        }
+        random.shuffle(&mut b[registers]);
+        let (from, to) = (layout(&a, threads, &shape), layout(&b, threads, &shape));
+        let wanted = held(&to, &from);
+        for element_bits in [8, 16, 32, 64] {
+            let plans = plan(&from, &to, element_bits, &WAVE64_BANKS64).expect("plans");
+            let mut by_swaps = 0;
+            for plan in &plans {
+                if let Movement::Shuffle(shuffle) = &plan.movement
+                    && !shuffle.swaps.is_empty()
+                {
+                    by_swaps += 1;
+                    let words = 1 << shuffle.words_log2;
+                    let parts = element_bits.div_ceil(32);
+                    let swaps = shuffle.swaps.len() as u32;
+                    assert_eq!(plan.counts.swaps, swaps * words / 2 * parts);
+                    assert_eq!((plan.counts.shuffles, plan.counts.selects), (0, 0));
+                }
+                let values = follow(plan, &from, &to, element_bits, &WAVE64_BANKS64);
+                assert_eq!(values.as_ref(), Ok(&wanted), "seed {seed}\n{plan:#?}");
+            }
+            if exchanged == 0 {
+                assert_eq!(by_swaps, 0, "seed {seed}");
+            } else if !mixed {
+                assert_eq!(by_swaps, 1, "seed {seed}\n{from}\n{to}");
+            }
+        }
+    }
+}
+
+#[test]
 fn other_names_are_no_plans() {
     for text in [
         "",

@@ -314,6 +314,7 @@ const NVIDIA_COSTS: Costs = Costs {
     register: 0.02,
     exposed: 0.05,
     near: 0,
+    swapped_lanes: 0,
 };
 
 /// A wave of 64 takes one cycle of a compute unit for a vector instruction and two of the LDS for a
@@ -409,6 +410,12 @@ impl Target {
         let near = (1..self.warp_size()).filter(|lanes| self.shuffles_by_arithmetic(*lanes));
         Costs {
             near: near.fold(0, |near, lanes| near | 1 << lanes),
+            // Rows of 16 lanes, and halves of 32.
+            swapped_lanes: if self.has(Feature::PermlaneSwap) {
+                1 << 4 | 1 << 5
+            } else {
+                0
+            },
             ..costs
         }
     }

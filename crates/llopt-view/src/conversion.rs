@@ -96,6 +96,7 @@ fn describe(plan: &Plan, text: &mut String) {
     }
     let counts = [
         (plan.counts.shuffles, "shuffle"),
+        (plan.counts.swaps, "swap"),
         (plan.counts.selects, "select"),
         (plan.counts.permutes, "byte permute"),
         (plan.counts.barriers, "barrier"),
@@ -117,6 +118,13 @@ fn describe_shuffle(shuffle: &ShufflePlan, plan: &Plan, text: &mut String) {
             text,
             "   {} elements travel in one word",
             1 << shuffle.slots_log2
+        );
+    }
+    for swap in &shuffle.swaps {
+        let _ = writeln!(
+            text,
+            "   words i without {} and i ^ {}: the lanes with bit {} of the one and those without it of the other change places",
+            swap.side, swap.xor, swap.lane
         );
     }
     describe_exchanges("before", &shuffle.before, text);

@@ -109,7 +109,8 @@ fn plans_are_counted_for_each_warp_and_sorted() {
             "shuffles",
             "store_bound",
             "store_instruction",
-            "store_wavefronts"
+            "store_wavefronts",
+            "swaps"
         ]
     );
     let costs: Vec<f64> = plans

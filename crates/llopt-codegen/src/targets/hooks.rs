@@ -449,6 +449,17 @@ pub trait Hooks {
     /// What lane `lane ^ xor` has in a 32-bit word.
     fn shuffle_xor<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, xor: u32) -> V<'ctx>;
 
+    /// The lanes with the bit `lane` in their number of the first 32-bit word and those without it of the second change
+    /// places; `None` when the target has no instruction for it.
+    fn swap_lanes<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _words: [V<'ctx>; 2],
+        _lane: u32,
+    ) -> Option<[V<'ctx>; 2]> {
+        None
+    }
+
     /// What lane `lane` has in a 32-bit word.
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx>;
 

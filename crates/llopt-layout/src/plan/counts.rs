@@ -16,6 +16,8 @@ pub enum Scope {
 pub struct Counts {
     /// Shuffles of 32-bit registers.
     pub shuffles: u32,
+    /// Exchanges of half of the lanes of two 32-bit registers.
+    pub swaps: u32,
     /// Selects of 32-bit registers.
     pub selects: u32,
     /// Byte permutes that pack and unpack elements narrower than 32 bits.

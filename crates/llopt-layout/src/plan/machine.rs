@@ -68,6 +68,9 @@ pub struct Costs {
     /// Bit `d` says that lanes whose numbers differ by `d` exchange a register by an arithmetic instruction: then a
     /// lane that may read itself or such a lane chooses between both, instead of asking for a lane by its number.
     pub near: u64,
+    /// Bit `b` says that an instruction exchanges the lanes with bit `b` of one register and those without it of
+    /// another, for the price of a select.
+    pub swapped_lanes: u32,
 }
 
 impl Costs {
@@ -136,6 +139,7 @@ impl Default for Costs {
             register: 0.02,
             exposed: 1.0,
             near: 0,
+            swapped_lanes: 0,
         }
     }
 }

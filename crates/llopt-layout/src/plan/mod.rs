@@ -48,7 +48,7 @@ pub use movement::{Movement, Plan};
 pub use padding::{PaddedMemory, Padding, pad};
 pub use request::{NoSuchRequest, Request, plan_as};
 pub use shared::{Chunk, RoundBit, SharedAccess, SharedPlan, SwizzleRequest, synthesize};
-pub use shuffle::{Condition, Exchange, ShufflePlan, ShuffleStep};
+pub use shuffle::{Condition, Exchange, ShufflePlan, ShuffleStep, Swap};
 
 /// All feasible plans from `from` to `to`, cheapest first.
 ///
@@ -96,10 +96,7 @@ pub fn plan(
     machine: &Machine<'_>,
 ) -> Result<Vec<Plan>, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
-    let mut plans = Vec::with_capacity(3);
-    if let Some(movement) = shuffle::in_warp(&source, &target, element_bits) {
-        plans.push(priced(movement, &source, &target, element_bits, machine));
-    }
+    let mut plans = within_warp(&source, &target, element_bits, machine);
     match shared::through_memory(from, &source, &target, element_bits, machine) {
         Ok(shared) => {
             let movement = Movement::Shared(Box::new(shared));
@@ -108,7 +105,7 @@ pub fn plan(
         Err(error) if plans.is_empty() => return Err(error),
         Err(_) => {}
     }
-    plans.sort_by(|a, b| a.cost.partial_cmp(&b.cost).unwrap_or(Ordering::Equal));
+    plans.sort_by(by_cost);
     Ok(plans)
 }
 
@@ -124,8 +121,9 @@ pub fn cheapest(
     machine: &Machine<'_>,
 ) -> Result<Plan, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
-    let within = shuffle::in_warp(&source, &target, element_bits)
-        .map(|movement| priced(movement, &source, &target, element_bits, machine));
+    let within = within_warp(&source, &target, element_bits, machine)
+        .into_iter()
+        .min_by(by_cost);
     if let Some(plan) = &within
         && plan.cost <= 0.0
     {
@@ -146,6 +144,31 @@ pub fn cheapest(
         (Some(a), _) => Ok(a),
         (None, through) => through,
     }
+}
+
+fn by_cost(a: &Plan, b: &Plan) -> Ordering {
+    a.cost.partial_cmp(&b.cost).unwrap_or(Ordering::Equal)
+}
+
+/// The plans in which no element leaves its warp.
+fn within_warp(
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+) -> Vec<Plan> {
+    let movements = [
+        shuffle::in_warp(source, target, element_bits),
+        shuffle::by_swaps(source, target, element_bits, &machine.costs),
+    ];
+    let mut plans = Vec::with_capacity(3);
+    plans.extend(
+        movements
+            .into_iter()
+            .flatten()
+            .map(|movement| priced(movement, source, target, element_bits, machine)),
+    );
+    plans
 }
 
 /// The plan with its counts and its price.
@@ -181,8 +204,8 @@ fn priced(
         + accesses
         + counts.store_wavefronts as f32 * prices.wavefront
         + counts.load_wavefronts as f32 * wavefront;
-    let arithmetic =
-        counts.selects as f32 * prices.select + counts.permutes as f32 * prices.permute;
+    let arithmetic = (counts.selects + counts.swaps) as f32 * prices.select
+        + counts.permutes as f32 * prices.permute;
     let cost = prices.together(memory, arithmetic)
         + counts.barriers as f32 * barrier
         + counts.extra_registers as f32 * prices.register;

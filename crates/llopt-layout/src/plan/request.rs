@@ -14,7 +14,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::endpoint::endpoints;
-use super::{Machine, Movement, Plan, PlanError, SwizzleRequest, priced, shared, shuffle};
+use super::{
+    Machine, Movement, Plan, PlanError, SwizzleRequest, by_cost, priced, shared, within_warp,
+};
 use crate::LinearLayout;
 use crate::instruction::InstructionKind;
 
@@ -111,7 +113,10 @@ pub fn plan_as(
     request: Request,
 ) -> Result<Plan, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
-    let within = shuffle::in_warp(&source, &target, element_bits);
+    let within = within_warp(&source, &target, element_bits, machine)
+        .into_iter()
+        .min_by(by_cost)
+        .map(|plan| plan.movement);
     let movement = match (request, within) {
         (_, Some(free @ (Movement::Nothing | Movement::Registers { .. }))) => free,
         (Request::Registers, _) => return Err(PlanError::LeavesThread),

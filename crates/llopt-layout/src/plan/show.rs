@@ -12,6 +12,7 @@ impl fmt::Display for Plan {
         let counts = &self.counts;
         for (count, what) in [
             (counts.shuffles, "shuffle"),
+            (counts.swaps, "swap"),
             (counts.selects, "select"),
             (counts.permutes, "byte permute"),
             (counts.shared_stores, "store"),
@@ -81,6 +82,13 @@ fn shuffle(f: &mut fmt::Formatter<'_>, plan: &ShufflePlan) -> fmt::Result {
             f,
             "\n  pack {} elements into each word",
             1 << plan.slots_log2
+        )?;
+    }
+    for swap in &plan.swaps {
+        write!(
+            f,
+            "\n  words i without {} and i ^ {} change lanes: with bit {} of the one, without it of the other",
+            swap.side, swap.xor, swap.lane
         )?;
     }
     for exchange in &plan.before {

@@ -121,6 +121,20 @@ fn follow_shuffle(plan: &ShufflePlan, source: &Values, registers: u32) -> Values
                 .collect()
         })
         .collect();
+    let mut packed = packed;
+    for swap in &plan.swaps {
+        for warp in packed.iter_mut().flatten() {
+            let before = warp.clone();
+            for (first, second) in swap.pairs(1 << plan.words_log2) {
+                for lane in (0..warp.len()).filter(|lane| *lane as u32 & swap.lane != 0) {
+                    let (with, without) = (lane, lane ^ swap.lane as usize);
+                    let (first, second) = (first as usize, second as usize);
+                    warp[with][first] = before[without][second].clone();
+                    warp[without][second] = before[with][first].clone();
+                }
+            }
+        }
+    }
     map_threads(source, |b, w, l, _| {
         let warp = &packed[b as usize][w as usize];
         let mut words: Vec<Vec<u32>> = plan

@@ -69,6 +69,7 @@ pub const PRICES: Costs = Costs {
     register: 0.02,
     exposed: 1.0,
     near: 0,
+    swapped_lanes: 0,
 };
 
 /// Rows of 16 bytes over four lanes, eight rows, for elements of 8, 16 and 32 bits; and the
@@ -233,5 +234,9 @@ pub const WAVE64_BANKS64: Machine<'static> = Machine {
         },
     ],
     cluster: false,
+    costs: Costs {
+        swapped_lanes: 1 << 4 | 1 << 5,
+        ..PRICES
+    },
     ..WARP32
 };

@@ -10,6 +10,8 @@ pub struct PlanJson {
     pub kind: &'static str,
     /// Shuffles of 32-bit registers.
     pub shuffles: u32,
+    /// Exchanges of half of the lanes of two 32-bit registers.
+    pub swaps: u32,
     /// Selects of 32-bit registers.
     pub selects: u32,
     /// Byte permutes that bring narrow elements into the words that move, or out of them.
@@ -51,6 +53,7 @@ impl From<&Plan> for PlanJson {
             store_instruction: shared.map(|shared| shared.store.instruction.name),
             load_instruction: shared.map(|shared| shared.load.instruction.name),
             shuffles: plan.counts.shuffles,
+            swaps: plan.counts.swaps,
             selects: plan.counts.selects,
             permutes: plan.counts.permutes,
             shared_stores: plan.counts.shared_stores,

@@ -324,6 +324,7 @@ fn plan(plan: &PlanJson) -> String {
     let bound = plan.store_bound + plan.load_bound;
     for (count, word) in [
         (plan.shuffles, "shuffle"),
+        (plan.swaps, "swap"),
         (plan.selects, "select"),
         (plan.permutes, "byte permute"),
         (plan.shared_stores, "store"),

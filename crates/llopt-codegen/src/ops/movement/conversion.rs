@@ -3,13 +3,13 @@
 //! | plan | code |
 //! |---|---|
 //! | nothing, registers | none: values are renamed |
-//! | shuffle | pack, exchange registers by conditions on the lane, shuffle, exchange, unpack |
+//! | shuffle | pack, swap half of the lanes of two words, exchange registers by conditions on the lane, shuffle, exchange, unpack |
 //! | shared | vector or matrix stores, a barrier, loads; for each round |
 
 use std::collections::BTreeMap;
 
 use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
-use llopt_layout::plan::{Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan};
+use llopt_layout::plan::{Counts, Exchange, Movement, Plan, Scope, SharedPlan, ShufflePlan, Swap};
 use llopt_plan::conversion::{moved_bits, other_plans, repeating_warps};
 use llopt_plan::element::Element;
 use llopt_plan::tensor::TensorType;
@@ -119,7 +119,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .flat_map(|word| (0..slots as u32).map(move |slot| (word, slot)))
             .map(|(word, slot)| values[plan.source(word, slot) as usize])
             .collect();
-        let words = self.exchange(self.shuffled_words(element, &sources, slots), &plan.before);
+        let words = self.swapped(self.shuffled_words(element, &sources, slots), &plan.swaps);
+        let words = self.exchange(words, &plan.before);
 
         let results = self.shuffled(plan, &words);
         let elements = |words: &[V<'ctx>]| -> Vec<Vec<V<'ctx>>> {
@@ -213,6 +214,42 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let mut elements = self.e.unpack(self.e.bitcast(word, of));
         elements.truncate(slots);
         elements
+    }
+
+    /// Words change half of their lanes.
+    fn swapped(&self, mut words: Vec<V<'ctx>>, swaps: &[Swap]) -> Vec<V<'ctx>> {
+        const NO_INSTRUCTION: &str = "bug in llopt: plans exchange only lanes that the target does";
+        let (e, i32) = (self.e, self.e.int(32).into());
+        for swap in swaps {
+            for (first, second) in swap.pairs(words.len() as u32) {
+                let pair = [first as usize, second as usize];
+                let parts = pair.map(|word| {
+                    let word = words[word];
+                    match crate::llvm::emitter::bit_width(word.get_type()) {
+                        ..=32 => vec![e.bitcast(word, i32)],
+                        bits => e.unpack(e.bitcast(word, e.vector(i32, bits / 32).into())),
+                    }
+                });
+                let [first, second] = &parts;
+                let swapped: Vec<[V<'ctx>; 2]> = first
+                    .iter()
+                    .zip(second)
+                    .map(|(first, second)| {
+                        let both = self.hooks().swap_lanes(e, [*first, *second], swap.lane);
+                        both.expect(NO_INSTRUCTION)
+                    })
+                    .collect();
+                for (side, word) in pair.into_iter().enumerate() {
+                    let parts: Vec<V<'ctx>> = swapped.iter().map(|both| both[side]).collect();
+                    let of = words[word].get_type();
+                    words[word] = match parts[..] {
+                        [one] => e.bitcast(one, of),
+                        _ => e.bitcast(e.pack(&parts), of),
+                    };
+                }
+            }
+        }
+        words
     }
 
     /// Where a condition on the thread holds, registers change places.

@@ -151,6 +151,15 @@ impl Hooks for Amdgpu {
         shared::shuffle_from(e, word, lane)
     }
 
+    fn swap_lanes<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        words: [V<'ctx>; 2],
+        lane: u32,
+    ) -> Option<[V<'ctx>; 2]> {
+        shared::swap_lanes(e, self.target, words, lane)
+    }
+
     fn permute_selector<'ctx>(&self, e: &Emitter<'ctx>, bytes: [u8; 4]) -> V<'ctx> {
         shared::permute_selector(e, bytes)
     }

@@ -124,6 +124,26 @@ pub fn permute_bytes_by<'ctx>(
     e.intrinsic("llvm.amdgcn.perm", &[], &[high, low, selector])
 }
 
+/// `v_permlane16_swap` and `v_permlane32_swap`.
+pub fn swap_lanes<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    [first, second]: [V<'ctx>; 2],
+    lane: u32,
+) -> Option<[V<'ctx>; 2]> {
+    let name = match lane {
+        16 => "llvm.amdgcn.permlane16.swap",
+        32 => "llvm.amdgcn.permlane32.swap",
+        _ => return None,
+    };
+    if !target.has(Feature::PermlaneSwap) {
+        return None;
+    }
+    let arguments = [first, second, e.bool(false), e.bool(false)];
+    let both = e.intrinsic(name, &[], &arguments);
+    Some([0, 1].map(|word| e.member(both, word)))
+}
+
 /// What the first lane has: LLVM keeps it in a scalar register.
 pub fn of_first_lane<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
     e.intrinsic("llvm.amdgcn.readfirstlane", &[word.get_type()], &[word])

@@ -27,6 +27,9 @@
 //! registers. Doing the transpositions one after another takes `N/2` each, as many or more.
 //! Elements narrower than 32 bits travel together where they come from the same lane.
 //!
+//! Where lanes and registers can be transposed by an instruction for two registers, that alone may be the conversion
+//! ([`swaps`]).
+//!
 //! # Why there always is a `G`
 //!
 //! In terms of the tensor: `A_R`, `B_R` are the spans of the registers of the two layouts. A good
@@ -40,15 +43,16 @@
 mod fetch;
 mod rounds;
 mod steps;
+mod swaps;
 
 use alloc::boxed::Box;
 
-use super::{Endpoint, Movement};
+use super::{Costs, Endpoint, Movement};
 use crate::f2::Matrix;
 use crate::plan::endpoint::Vectors;
 use crate::plan::packing::MAX_REGISTER_BITS;
 use fetch::Fetch;
-pub use steps::{Condition, Exchange, ShufflePlan, ShuffleStep};
+pub use steps::{Condition, Exchange, ShufflePlan, ShuffleStep, Swap};
 
 /// The conversion, if no element has to leave its warp.
 pub(super) fn in_warp(source: &Endpoint, target: &Endpoint, element_bits: u32) -> Option<Movement> {
@@ -78,5 +82,19 @@ pub(super) fn in_warp(source: &Endpoint, target: &Endpoint, element_bits: u32) -
         });
     }
     let plan = map.into_plan(source, target, element_bits);
+    Some(Movement::Shuffle(Box::new(plan)))
+}
+
+/// The conversion by exchanges of half of the lanes of two registers, if these are enough.
+pub(super) fn by_swaps(
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    costs: &Costs,
+) -> Option<Movement> {
+    if source.registers.len() > MAX_REGISTER_BITS || target.registers.len() > MAX_REGISTER_BITS {
+        return None;
+    }
+    let plan = swaps::by_swaps(source, target, element_bits, costs.swapped_lanes)?;
     Some(Movement::Shuffle(Box::new(plan)))
 }

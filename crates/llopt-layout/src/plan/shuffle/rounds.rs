@@ -75,6 +75,7 @@ impl Fetch {
                     .collect::<Vectors>(),
             ),
             words_log2: words.len() as u32,
+            swaps: InlineList::new(),
             before,
             steps,
             after,

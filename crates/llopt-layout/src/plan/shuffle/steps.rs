@@ -39,6 +39,27 @@ pub struct Exchange {
     pub xor: u32,
 }
 
+/// For each word `i` without bit `side`: the lanes with bit `lane` of word `i` and those without it of word `i ^ xor`
+/// change places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Swap {
+    /// The bit of the lane.
+    pub lane: u32,
+    /// The difference of the indices of the words; it has the bit `side`.
+    pub xor: u32,
+    /// The bit of the index of a word that is set in the second of two.
+    pub side: u32,
+}
+
+impl Swap {
+    /// The indices of the words that change lanes, of `words`.
+    pub fn pairs(self, words: u32) -> impl Iterator<Item = (u32, u32)> {
+        (0..words)
+            .filter(move |word| word & self.side == 0)
+            .map(move |word| (word, word ^ self.xor))
+    }
+}
+
 /// One round: every lane takes one word from one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct ShuffleStep {
@@ -63,6 +84,8 @@ pub struct ShufflePlan {
     pub packing: Matrix,
     /// The number of words of the operand, as log2.
     pub words_log2: u32,
+    /// Words that change half of their lanes, in order, before all else.
+    pub swaps: InlineList<Swap, WORD>,
     /// What happens before the shuffles, in order.
     pub before: InlineList<Exchange, WORD>,
     /// The rounds; round `i` yields word `i` of the result.
@@ -223,6 +246,7 @@ impl ShufflePlan {
         }
         selects += selects_for(&self.before, &mut offered);
         Counts {
+            swaps: (self.swaps.len() as u32 * words / 2) * parts,
             shuffles: moving * parts,
             selects: selects * parts,
             permutes: self.permutes(element_bits, &offered, &wanted),
