@@ -3,7 +3,7 @@
 
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{Plan, Scope, SharedAccess, SharedPlan, cheapest, plan, plan_as};
+use llopt_layout::plan::{Machine, Plan, Scope, SharedAccess, SharedPlan, cheapest, plan, plan_as};
 use llopt_target::Target;
 use melior::ir::OperationRef;
 
@@ -11,6 +11,11 @@ use crate::element::Element;
 use crate::request::conversion_request;
 use crate::tensor::TensorType;
 use crate::warp_parts::WarpParts;
+use crate::words::has_free_words;
+
+/// The part of its permutes that a conversion makes whose words may have any order: few, where it does not keep together what
+/// others do.
+const FREE: f32 = 0.25;
 
 /// The bits of an element on its way: whole bytes.
 pub fn moved_bits(element: Element) -> u32 {
@@ -28,7 +33,7 @@ pub fn plan_conversion(
     target: Target,
 ) -> Result<Plan, String> {
     let (layouts, bits) = ((from.layout(), to.layout()), moved_bits(from.element));
-    let machine = target.machine();
+    let machine = machine(op, from, target);
     match conversion_request(op)? {
         None => cheapest(layouts.0, layouts.1, bits, &machine).map_err(|error| error.to_string()),
         Some(request) => plan_as(layouts.0, layouts.1, bits, &machine, request)
@@ -36,15 +41,26 @@ pub fn plan_conversion(
     }
 }
 
+/// What the planner knows of the target, with the prices that hold for the conversion that `op` is or needs.
+fn machine(op: OperationRef<'_, '_>, from: &TensorType, target: Target) -> Machine<'static> {
+    let mut machine = target.machine();
+    if has_free_words(op, from.element, target) {
+        machine.costs.permute *= FREE;
+    }
+    machine
+}
+
 /// The feasible plans of a conversion beside the one that is followed, cheapest first.
 pub fn other_plans(
+    op: OperationRef<'_, '_>,
     from: &TensorType,
     to: &TensorType,
     target: Target,
     followed: &Plan,
 ) -> Vec<Plan> {
     let bits = moved_bits(from.element);
-    let mut all = plan(from.layout(), to.layout(), bits, &target.machine()).unwrap_or_default();
+    let mut all =
+        plan(from.layout(), to.layout(), bits, &machine(op, from, target)).unwrap_or_default();
     all.retain(|plan| plan != followed);
     all
 }

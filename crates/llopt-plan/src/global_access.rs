@@ -174,6 +174,8 @@ pub struct AccessPrice {
     pub instructions: u32,
     /// The sectors that each instruction touches, for all instructions together.
     pub touched: u32,
+    /// The lines that the parts of each instruction ask for, for all instructions together.
+    pub requests: u32,
     /// The warp's share of the different sectors that its block touches.
     pub sectors: f32,
     /// The price, in cycles of a multiprocessor.
@@ -211,18 +213,20 @@ impl GlobalAccess<'_> {
         let facts = self.addresses.facts();
         let contiguity = |dim: usize| facts.along(dim).contiguity.get();
         let fastest = (0..tensor.shape.len()).max_by_key(|dim| contiguity(*dim));
-        // The bits of an element's number that do not change its sector, and those that leave it in its run.
-        let (mut in_sector, mut in_run) = (0u32, 0u32);
+        // The bits of an element's number that do not change its sector, or its line, and those that leave it in its run.
+        let (mut in_sector, mut in_line, mut in_run) = (0u32, 0u32, 0u32);
         for dim in 0..tensor.shape.len() {
             let (low, bits) = tensor.bits_of_dim(dim);
             let field = |log2: u32| ((1u32 << log2.min(bits)) - 1) << low;
             let equal = field(facts.along(dim).constancy.log2());
             in_sector |= equal;
+            in_line |= equal;
             in_run |= equal;
             if Some(dim) == fastest {
                 let run = facts.along(dim).contiguity.log2();
-                let sector = (costs.sector_bytes / bytes).max(1).ilog2();
-                in_sector |= field(run.min(sector));
+                let of = |piece: u32| (piece / bytes).max(1).ilog2().min(run);
+                in_sector |= field(of(costs.sector_bytes));
+                in_line |= field(of(costs.line_bytes));
                 in_run |= field(run);
             }
         }
@@ -256,6 +260,11 @@ impl GlobalAccess<'_> {
         let of_instruction: Vec<u32> = lanes.iter().copied().chain(of_group).collect();
         let instructions = groups.groups.len() as u32;
         let touched = instructions * sectors_of(&of_instruction);
+        // The lanes that ask together come first.
+        let asking = costs.line_bytes / (groups.width as u32 * bytes).max(1);
+        let asking = (asking.max(1).ilog2() as usize).min(lanes.len());
+        let parts = instructions << (lanes.len() - asking);
+        let requests = parts * count(&lanes[..asking], in_line);
         let of_block = [registers, lanes, warps].concat();
         let sectors = sectors_of(&of_block) as f32 / (1u32 << warps.len()) as f32;
         // Of warps that hold the same, one writes.
@@ -269,7 +278,10 @@ impl GlobalAccess<'_> {
         let (count, all) = (acting * instructions as f32, acting * touched as f32);
         let again = (all - sectors).max(0.0);
         let traffic = match self.kind {
-            AccessKind::Load => count * costs.wait + sectors * costs.sector + again * costs.again,
+            AccessKind::Load => {
+                let more = (requests - parts) as f32 * costs.request;
+                count * costs.wait + sectors * costs.sector + again * costs.again + more
+            }
             AccessKind::Store => sectors * costs.sector + again * costs.stored_again,
             // Nothing on the way to the second cache collects updates.
             AccessKind::Atomic { .. } => all * costs.sector,
@@ -278,6 +290,7 @@ impl GlobalAccess<'_> {
             width: groups.width as u32,
             instructions,
             touched,
+            requests,
             sectors,
             cost: count * costs.instruction + traffic,
         }
@@ -375,6 +388,28 @@ mod tests {
             all.extend(own);
         }
         (touched, all.len() as u32)
+    }
+
+    #[test]
+    fn lanes_that_ask_together_share_lines() {
+        let target = Target::parse("cuda:90").unwrap();
+        // Eight lanes with four floats each: one row of 32 floats, or the same columns of eight rows.
+        let vectors = [[0, 1], [0, 2]];
+        let beside = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]];
+        let below = [[1, 0], [2, 0], [4, 0], [0, 4], [0, 8]];
+        let facts = row_major(32, 16);
+        let requests = |lanes: &[[u32; 2]]| {
+            let tensor = tensor(&[8, 32], &vectors, lanes);
+            let access = GlobalAccess {
+                tensor: &tensor,
+                addresses: Addresses::Pointers(&facts),
+                mask: None,
+                kind: AccessKind::Load,
+            };
+            access.price(target).requests
+        };
+        assert_eq!(requests(&beside), 4);
+        assert_eq!(requests(&below), 32);
     }
 
     #[test]

@@ -55,3 +55,4 @@ pub mod tensor;
 pub mod types;
 pub mod upcast;
 pub mod warp_parts;
+pub mod words;

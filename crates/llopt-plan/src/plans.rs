@@ -22,9 +22,10 @@ use crate::request::{CONVERSION_PLAN, GATHER_PLAN, request_of};
 use crate::scan::ScanPlan;
 use crate::tensor::TensorType;
 use crate::types::Types;
+use crate::words::has_free_words;
 
-/// From where, to where, bits of an element, and the plan that was asked for.
-type Movement = (LinearLayout, LinearLayout, u32, Option<Box<str>>);
+/// From where, to where, bits of an element, the plan that was asked for, and whether the words may have any order.
+type Movement = (LinearLayout, LinearLayout, u32, Option<Box<str>>, bool);
 
 /// A table of what has been found.
 type Known<K, V> = RefCell<HashMap<K, V>>;
@@ -39,12 +40,19 @@ pub struct Plans {
     scans: Known<(LinearLayout, usize, bool), Option<Rc<ScanPlan>>>,
 }
 
-fn movement(op: OperationRef<'_, '_>, from: &TensorType, to: &TensorType, name: &str) -> Movement {
+fn movement(
+    op: OperationRef<'_, '_>,
+    from: &TensorType,
+    to: &TensorType,
+    name: &str,
+    target: Target,
+) -> Movement {
     (
         from.layout().clone(),
         to.layout().clone(),
         moved_bits(from.element),
         request_of(op, name).map(Box::from),
+        has_free_words(op, from.element, target),
     )
 }
 
@@ -93,7 +101,7 @@ impl Plans {
         from: &TensorType,
         to: &TensorType,
     ) -> Result<Rc<Plan>, String> {
-        let key = movement(op, from, to, CONVERSION_PLAN);
+        let key = movement(op, from, to, CONVERSION_PLAN, self.target);
         known(&self.conversions, key, || {
             conversion::plan_conversion(op, from, to, self.target).map(Rc::new)
         })
@@ -110,7 +118,7 @@ impl Plans {
         to: &TensorType,
         axis: usize,
     ) -> Result<Rc<ChosenGather>, String> {
-        let key = (movement(op, from, to, GATHER_PLAN), axis);
+        let key = (movement(op, from, to, GATHER_PLAN, self.target), axis);
         known(&self.gathers, key, || {
             GatherPlan::of(op, from, to, axis, self.target).map(Rc::new)
         })

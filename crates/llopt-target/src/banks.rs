@@ -293,26 +293,27 @@ const WAVE_32_COLUMNS: &[MatrixInstruction] = &[
 ///
 /// The rest is *fitted* to the times of plans of conversions with as many wavefronts
 /// (`tools/gpu/plans.py`): stores take a little longer than loads, an access of 128 bits longer than two
-/// of 64, and permutes next to other work longer than by themselves. A barrier costs besides what the last
+/// of 64, and permutes and selects next to other work longer than by themselves. A barrier costs besides what the last
 /// store before it and the first load after it wait, of which other warps hide a part.
 const NVIDIA_COSTS: Costs = Costs {
     shuffle: 1.1,
     select: 0.5,
+    busy_select: 0.6,
     permute: 0.6,
     warp_reduce: 2.0,
     exchange: 2.5,
-    issue: 0.05,
-    load: 0.05,
-    store: 0.1,
-    wide_store: 0.3,
-    wide_load: 0.2,
+    issue: 0.01,
+    load: 0.01,
+    store: 0.02,
+    wide_store: 0.06,
+    wide_load: 0.04,
     wavefront: 1.0,
     remote_wavefront: 4.0,
     warp_barrier: 0.3,
     block_barrier: 30.0,
     cluster_barrier: 200.0,
     register: 0.02,
-    exposed: 0.05,
+    exposed: 0.15,
     near: 0,
     swapped_lanes: 0,
 };
@@ -322,6 +323,7 @@ const NVIDIA_COSTS: Costs = Costs {
 const CDNA_COSTS: Costs = Costs {
     shuffle: 2.0,
     select: 1.0,
+    busy_select: 1.0,
     permute: 1.0,
     issue: 1.0,
     load: 0.0,
@@ -344,6 +346,7 @@ const RDNA_COSTS: Costs = Costs {
     wide_store: 0.0,
     wide_load: 0.0,
     select: 0.25,
+    busy_select: 0.25,
     permute: 0.25,
     warp_barrier: 4.0,
     block_barrier: 20.0,

@@ -17,6 +17,11 @@ pub struct GlobalCosts {
     pub sector_bytes: u32,
     /// Issuing one instruction of a warp.
     pub instruction: f32,
+    /// A line that a part of a load asks for beyond its first one. The lanes of a warp ask in parts of [`Self::line_bytes`]
+    /// together: all of them for words, eight for 16 bytes each (CUDA C++ Programming Guide, "Global Memory").
+    pub request: f32,
+    /// Bytes of a line of the first cache, a power of two.
+    pub line_bytes: u32,
     /// What a load waits for memory, as far as other warps and the loads before it do not hide it.
     pub wait: f32,
     /// Moving a sector between a multiprocessor and the memory behind its caches.
@@ -32,13 +37,17 @@ pub struct GlobalCosts {
     pub shared_cache_bytes: u32,
 }
 
-/// On an H200, kernels that are bound by the load-store unit take about two cycles for an instruction.
+/// On an H200, kernels that are bound by the load-store unit take about two cycles for an instruction. A
+/// line is looked up in a cycle; loops of products in which each eight lanes ask for eight lines, by 16 bytes each, take
+/// 1.6 to 2.0 for each, with what they wait for the lines.
 /// `ptxas` keeps two loads of a loop under way, so that each pair is an exposed wait of about 600
 /// cycles that the warps of a multiprocessor share. A multiprocessor's share of the memory is 10 (A100)
 /// to 20 (H200) bytes for each cycle, its first cache serves four sectors.
 const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     sector_bytes: 32,
     instruction: 2.0,
+    request: 2.0,
+    line_bytes: 128,
     wait: 4.0,
     sector: 3.0,
     again: 0.5,
@@ -54,6 +63,8 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
 const AMD_COSTS: GlobalCosts = GlobalCosts {
     sector_bytes: 64,
     instruction: 4.0,
+    request: 0.0,
+    line_bytes: 128,
     wait: 4.0,
     sector: 8.0,
     again: 1.0,

@@ -265,10 +265,29 @@ fn pipeline_loop<'c: 'a, 'a>(
     if chosen.is_empty() {
         return Err("no load of it can come earlier".to_owned());
     }
-    let running = running(of, &chosen, &products);
     let warps: Option<u32> = module
         .attr(launch::NUM_WARPS)
         .and_then(AttributeExt::as_int);
+    let mut running = running(of, &chosen, &products);
+    let passing: u32 = chosen
+        .iter()
+        .map(|load| load.registers(&facts, plans))
+        .sum();
+    if !running.is_empty() && !fit_beside(of, passing, warps.unwrap_or(4), plans) {
+        // What is loaded while a product is running would be put into local memory at once, and wait to come in there.
+        let (copied, others) = chosen.into_iter().partition(Load::is_copied);
+        let others: Vec<Load> = others;
+        let reason = "its registers do not fit beside those of the products";
+        let others = others
+            .iter()
+            .map(|load| (place(load.operation()), reason.to_owned()));
+        account.left.extend(others);
+        chosen = copied;
+        if chosen.is_empty() {
+            return Err("no load of it can come earlier".to_owned());
+        }
+        running = rewrite::running(of, &chosen, &products);
+    }
     let scheduled = graph::schedule(of, &chosen, plans, warps.unwrap_or(4));
     let wanted = match asked {
         0 => scheduled.stages.max(2),
@@ -356,6 +375,15 @@ fn pipeline_loop<'c: 'a, 'a>(
     let new = new.ok_or("a value would be used before it is there")?;
     new.operation().remove_attr(STAGES);
     Ok(pipelined)
+}
+
+/// Whether a thread has so many registers beside what a loop carries, pointers not counted.
+fn fit_beside(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
+    let target = plans.target();
+    let kept = of.carried().into_iter();
+    let kept = kept.filter(|value| Pointer::of(element_or_self(value.r#type())).is_none());
+    let kept: u32 = kept.map(|value| ring::words(value, plans)).sum();
+    kept + registers <= target.registers_of_each(warps * target.warp_size())
 }
 
 /// Loops that ask for partitions.

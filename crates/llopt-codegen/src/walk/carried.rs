@@ -10,23 +10,18 @@
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::PhiValue;
-use llopt_dialects::{Op, tt, ttg};
+use llopt_dialects::ttg;
 use llopt_layout::plan::Movement;
 use llopt_mlir::ir::{OperationExt, ValueExt};
-use llopt_plan::element::Element;
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::ValueType;
-use llopt_target::Target;
-use melior::ir::{OperationRef, Value, ValueLike};
+use llopt_plan::words::{WORD, goes_on_in_words, is_narrow};
+use melior::ir::{Value, ValueLike};
 
 use crate::llvm::emitter::{Emitter, V};
-use crate::ops::elementwise::partwise::Partwise;
 use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
 use crate::values::words::packed;
-
-/// Bits of a word.
-const WORD: u32 = 32;
 
 /// The phis of a block's argument.
 #[derive(Clone)]
@@ -51,12 +46,9 @@ impl<'ctx> Carried<'ctx> {
         count: usize,
     ) -> Self {
         let element = of.element().llvm(e.context);
-        let is_narrow = matches!(
-            of.element(),
-            Element::Int(8 | 16) | Element::F16 | Element::Bf16
-        );
-        let in_words =
-            count > 1 && is_narrow && goes_on_in_words(argument, of.element(), plans.target());
+        let in_words = count > 1
+            && is_narrow(of.element())
+            && goes_on_in_words(argument, of.element(), plans.target());
         let (carried, parts) = if in_words {
             let parts = WORD / of.element().bits();
             (e.int(WORD).into(), parts as usize)
@@ -162,29 +154,6 @@ fn order(places: &[u32], bits: usize, count: usize) -> Option<Vec<usize>> {
         }
     }
     Some(order)
-}
-
-/// Whether operations take a value with elements of a type, and all do in words. Branches only pass it on.
-fn goes_on_in_words<'c: 'a, 'a>(value: Value<'c, 'a>, of: Element, target: Target) -> bool {
-    let mut takers = value
-        .users()
-        .filter(|user| !matches!(Op::of(*user), Some(Op::Cf(_))))
-        .peekable();
-    takers.peek().is_some() && takers.all(|op| takes_words(op, of, target))
-}
-
-/// Whether the code of an operation takes such elements as words if they come as such.
-fn takes_words(op: OperationRef<'_, '_>, of: Element, target: Target) -> bool {
-    match Op::of(op) {
-        Some(
-            Op::Ttg(ttg::Op::ConvertLayout(_) | ttg::Op::LocalStore(_) | ttg::Op::LocalAlloc(_))
-            | Op::Tt(tt::Op::Store(_)),
-        ) => true,
-        Some(Op::Arith(op)) => {
-            Partwise::of(op).is_some_and(|what| what.parts(of, target).is_some())
-        }
-        _ => false,
-    }
 }
 
 #[cfg(test)]

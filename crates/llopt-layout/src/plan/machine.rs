@@ -34,6 +34,8 @@ pub struct Costs {
     pub shuffle: f32,
     /// A select or an exchange of one 32-bit register.
     pub select: f32,
+    /// The same where the pipe has other work, too, as in a loop that computes with what it converts.
+    pub busy_select: f32,
     /// A byte permute, to pack or to unpack narrow elements.
     pub permute: f32,
     /// An instruction that combines a 32-bit register of all lanes, where there is one.
@@ -123,6 +125,7 @@ impl Default for Costs {
         Costs {
             shuffle: 1.0,
             select: 0.5,
+            busy_select: 0.5,
             permute: 0.5,
             warp_reduce: 2.0,
             exchange: 2.5,

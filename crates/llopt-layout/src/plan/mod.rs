@@ -204,7 +204,7 @@ fn priced(
         + accesses
         + counts.store_wavefronts as f32 * prices.wavefront
         + counts.load_wavefronts as f32 * wavefront;
-    let arithmetic = (counts.selects + counts.swaps) as f32 * prices.select
+    let arithmetic = (counts.selects + counts.swaps) as f32 * prices.busy_select
         + counts.permutes as f32 * prices.permute;
     let cost = prices.together(memory, arithmetic)
         + counts.barriers as f32 * barrier

@@ -53,6 +53,7 @@ pub const WARP32: Machine<'static> = Machine {
 pub const PRICES: Costs = Costs {
     shuffle: 1.0,
     select: 0.5,
+    busy_select: 0.5,
     permute: 0.5,
     warp_reduce: 2.0,
     exchange: 2.5,

@@ -304,16 +304,6 @@ impl Real {
         }
     }
 
-    /// The first bit of the mantissa, which tells a quiet NaN from a signalling one.
-    pub(crate) const fn quiet_bit(self) -> u64 {
-        match self {
-            Real::F16 => 1 << 9,
-            Real::BF16 => 1 << 6,
-            Real::F32 | Real::F32Flush | Real::F32Quiet | Real::F32FlushQuiet => 1 << 22,
-            Real::F64 => 1 << 51,
-        }
-    }
-
     /// The value as a double, exactly.
     #[inline]
     pub(crate) fn decode(self, bits: u64) -> f64 {

@@ -714,6 +714,14 @@ fn split<const W: usize>(space: Space, addresses: &Addresses<W>) -> Vec<(Space, 
     .collect()
 }
 
+/// The bit of halves that tells a quiet NaN from a signalling one: the first of the mantissa.
+fn quiet_bit(of: Real) -> u64 {
+    match of {
+        Real::BF16 => 1 << 6,
+        _ => 1 << 9,
+    }
+}
+
 /// The new value of an atomic.
 pub(crate) fn combine(op: AtomicOp, bits: u32, old: u64, value: u64, compare: Option<u64>) -> u64 {
     let real = |real: Real, op: RealOp| {
@@ -769,7 +777,7 @@ pub(crate) fn combine(op: AtomicOp, bits: u32, old: u64, value: u64, compare: Op
         }
         AtomicOp::SubSaturate => old.saturating_sub(value),
         AtomicOp::FAddTogether(r) if r.decode(old).is_nan() && value == 1 << (bits - 1) => {
-            old | r.quiet_bit()
+            old | quiet_bit(r)
         }
         AtomicOp::FAdd(r) | AtomicOp::FAddTogether(r) => real(r, RealOp::Add),
         AtomicOp::FSub(r) => real(r, RealOp::Sub),

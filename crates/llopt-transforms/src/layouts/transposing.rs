@@ -15,8 +15,9 @@
 //! Three things pull in different directions. Wide loads are few, tall rectangles make wide stores, and a thread has
 //! only so many elements. Lanes beside each other along the other dimension fill the lines of global memory; but they
 //! store to the same banks, since rows of the buffer that are a rectangle apart are swizzled alike: lanes below each other
-//! along k fill all banks. So all rectangles and ways to place lanes are priced, the load as
-//! well as the store, and the cheapest are proposed.
+//! along k fill all banks. Which of the two come first matters as well: eight lanes ask for vectors of 16 bytes
+//! together, and for each line that they ask for once more. So all rectangles and ways to place lanes are priced, the
+//! load as well as the store, and the cheapest are proposed.
 
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::transfer;
@@ -69,7 +70,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
             let down = down.min(shape[depth]).min(most);
             let across = group.min(shape[outer]).min((most / down).max(1));
-            for bit in 0..=self.grid.threads_per_warp.ilog2() {
+            let orders = [[depth as u32, outer as u32], [outer as u32, depth as u32]];
+            let bits = 0..=self.grid.threads_per_warp.ilog2();
+            for (bit, order) in bits.flat_map(|bit| orders.map(|order| (bit, order))) {
                 let below = 1u64 << bit;
                 let beside = u64::from(self.grid.threads_per_warp) / below;
                 if below * down > shape[depth] || beside * across > shape[outer] {
@@ -86,7 +89,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     size_per_thread: place(down, across),
                     threads_per_warp: place(below, beside),
                     warps_per_cta: place(warps / along, along),
-                    order: vec![depth as u32, outer as u32],
+                    order: order.to_vec(),
                     cga_layout: self.default_blocked(&shape).cga_layout,
                 };
                 let layout = self.catalog.layout(Encoding::Blocked(blocked), node.shape);

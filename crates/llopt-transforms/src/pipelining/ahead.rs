@@ -112,13 +112,13 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
     /// Registers of a thread that are alive at the same time for it: the sum, the scores, and the weights twice.
     pub(super) fn registers(self, plans: &Plans) -> u32 {
         let sums = [self.first.d(), self.second.d()];
-        let sums = sums.into_iter().map(|value| words(value, plans));
+        let sums = sums.into_iter().map(|value| ring::words(value, plans));
         sums.sum::<u32>() + 2 * self.weights(plans)
     }
 
     /// Registers of a thread for the weights.
     pub(super) fn weights(self, plans: &Plans) -> u32 {
-        words(self.second.a(), plans)
+        ring::words(self.second.a(), plans)
     }
 
     /// How many parts of a block do not wait for one another between the products: groups of four warps, if each has
@@ -291,12 +291,4 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
             .set_pendings(1);
         Ok(new)
     }
-}
-
-/// Registers of a thread for a tensor.
-fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
-    ring::tensor(plans, value.r#type()).map_or(0, |tensor| {
-        let bits = tensor.element.memory_bits() * tensor.registers() as u32;
-        bits.div_ceil(u32::BITS)
-    })
 }

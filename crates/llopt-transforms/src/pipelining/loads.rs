@@ -10,6 +10,7 @@ use llopt_dialects::ttng::{
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
 use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess, Groups};
 use llopt_plan::plans::Plans;
+use llopt_plan::tensor::TensorType;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
@@ -195,6 +196,21 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         !matches!(self.source, Source::Load(_, None))
     }
 
+    /// Registers of a thread that a load through registers takes until all of it is stored: what is loaded, and an address
+    /// for each access.
+    pub(super) fn registers(&self, facts: &AxisAnalysis, plans: &Plans) -> u32 {
+        const ADDRESS: u32 = 2;
+        let Source::Load(load, None) = self.source else {
+            return 0;
+        };
+        let Some(tensor) = ring::tensor(plans, load.result().r#type()) else {
+            return 0;
+        };
+        let groups = groups(load, &tensor, facts, plans);
+        let words = (tensor.element.memory_bits() * groups.width as u32).div_ceil(u32::BITS);
+        groups.groups.len() as u32 * (words + ADDRESS)
+    }
+
     /// A load of a loop with its way through memory.
     fn of_pointers(
         of: For<'c, 'a>,
@@ -366,13 +382,23 @@ fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<G
         return None;
     }
     let tensor = ring::tensor(plans, load.result().r#type())?;
+    copied_loads::copied(load, &tensor, groups(load, &tensor, facts, plans))
+}
+
+/// The groups of registers that one access of a load moves each.
+fn groups(
+    load: LoadOp<'_, '_>,
+    tensor: &TensorType,
+    facts: &AxisAnalysis,
+    plans: &Plans,
+) -> Groups {
     let pointers = facts.facts(load.ptr());
     let mask = load.mask().map(|mask| facts.facts(mask));
     let access = GlobalAccess {
-        tensor: &tensor,
+        tensor,
         addresses: Addresses::Pointers(&pointers),
         mask: mask.as_ref(),
         kind: AccessKind::Load,
     };
-    copied_loads::copied(load, &tensor, access.groups(target))
+    access.groups(plans.target())
 }

@@ -8,7 +8,7 @@ use llopt_plan::global_access::Groups;
 use llopt_plan::plans::Plans;
 use llopt_plan::ring::{self, Ring};
 use llopt_plan::tensor::{TensorType, ValueType};
-use melior::ir::{Attribute, Type};
+use melior::ir::{Attribute, Type, Value, ValueLike};
 
 /// The tensor that a type is.
 pub(super) fn tensor(plans: &Plans, of: Type<'_>) -> Option<std::rc::Rc<TensorType>> {
@@ -16,6 +16,14 @@ pub(super) fn tensor(plans: &Plans, of: Type<'_>) -> Option<std::rc::Rc<TensorTy
         ValueType::Tensor(tensor) => Some(tensor),
         ValueType::Scalar(_) => None,
     }
+}
+
+/// Registers of a thread for a tensor.
+pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
+    tensor(plans, value.r#type()).map_or(0, |of| {
+        let bits = of.element.memory_bits() * of.registers() as u32;
+        bits.div_ceil(u32::BITS)
+    })
 }
 
 /// The layout in shared memory through which a tensor goes from one layout to another for the least, and whether

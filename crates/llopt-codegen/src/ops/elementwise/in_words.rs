@@ -33,7 +33,7 @@ use inkwell::values::AsValueRef;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
-use crate::ops::elementwise::partwise::Partwise;
+use crate::ops::elementwise::partwise::{Partwise, PartwiseCode};
 use crate::values::element::LlvmType;
 use crate::values::words::{order_in_words, packed};
 use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};

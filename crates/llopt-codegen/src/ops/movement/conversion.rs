@@ -65,7 +65,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .map_err(|reason| self.unsupported(op, Some(reason)))?;
         self.record(op, || Choice::Movement {
             chosen: Box::new((*plan).clone()),
-            rejected: other_plans(from, to, self.hooks().target(), &plan),
+            rejected: other_plans(op, from, to, self.hooks().target(), &plan),
         });
         match &plan.movement {
             Movement::Nothing => Ok(values.clone()),

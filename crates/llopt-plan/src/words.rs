@@ -1,0 +1,124 @@
+//! Elements narrower than a word that go from operation to operation in words.
+//!
+//! What moves data moves words, and some operations compute with all parts of a word at once ([`Partwise`]). Between these
+//! nobody asks in which order the elements of a thread lie in its words: the order of the first operation that needs
+//! one is the order of all others. A conversion between such operations packs nothing and takes nothing apart, as far
+//! as both layouts keep together what lies in a word; its price is not the one of a conversion whose operand and result
+//! are words in the order of their registers ([`has_free_words`]).
+
+use llopt_dialects::{Op, arith, tt, ttg};
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_target::{Feature, Target};
+use melior::ir::{OperationRef, Value};
+
+use crate::element::Element;
+
+/// Bits of a word.
+pub const WORD: u32 = 32;
+
+/// An operation on parts of words that words have, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partwise {
+    /// `x + y`.
+    Add,
+    /// `x - y`.
+    Subtract,
+    /// `x & y`.
+    And,
+    /// `x | y`.
+    Or,
+    /// `x ^ y`.
+    Xor,
+    /// `x + y` of floats.
+    AddFloats,
+    /// `x - y` of floats.
+    SubtractFloats,
+}
+
+impl Partwise {
+    /// What an operation is.
+    #[must_use]
+    pub fn of(op: arith::Op<'_, '_>) -> Option<Self> {
+        use arith::Op;
+        match op {
+            Op::AddI(_) => Some(Self::Add),
+            Op::SubI(_) => Some(Self::Subtract),
+            Op::AndI(_) => Some(Self::And),
+            Op::OrI(_) => Some(Self::Or),
+            Op::XOrI(_) => Some(Self::Xor),
+            Op::AddF(_) => Some(Self::AddFloats),
+            Op::SubF(_) => Some(Self::SubtractFloats),
+            _ => None,
+        }
+    }
+
+    /// How many elements of a type one word's operation takes, if there is one.
+    #[must_use]
+    pub fn parts(self, element: Element, target: Target) -> Option<usize> {
+        let has_it = match (self, element) {
+            (Self::AddFloats | Self::SubtractFloats, Element::F16) => true,
+            (Self::AddFloats | Self::SubtractFloats, Element::Bf16) => {
+                target.has(Feature::Bf16Arithmetic)
+            }
+            (Self::And | Self::Or | Self::Xor, Element::Int(8 | 16))
+            | (Self::Add | Self::Subtract, Element::Int(8)) => true,
+            (Self::Add | Self::Subtract, Element::Int(16)) => target.has(Feature::PackedI16),
+            _ => false,
+        };
+        has_it.then(|| (WORD / element.bits()) as usize)
+    }
+}
+
+/// Whether a word has room for several elements of a type, and operations know it.
+#[must_use]
+pub fn is_narrow(of: Element) -> bool {
+    matches!(of, Element::Int(8 | 16) | Element::F16 | Element::Bf16)
+}
+
+/// Whether operations take a value with elements of a type, and all do in words. Branches only pass it on.
+#[must_use]
+pub fn goes_on_in_words<'c: 'a, 'a>(value: Value<'c, 'a>, of: Element, target: Target) -> bool {
+    let mut takers = value
+        .users()
+        .filter(|user| !matches!(Op::of(*user), Some(Op::Cf(_))))
+        .peekable();
+    takers.peek().is_some() && takers.all(|op| takes_words(op, of, target))
+}
+
+/// Whether the code of an operation takes such elements as words if they come as such.
+fn takes_words(op: OperationRef<'_, '_>, of: Element, target: Target) -> bool {
+    match Op::of(op) {
+        Some(
+            Op::Ttg(ttg::Op::ConvertLayout(_) | ttg::Op::LocalStore(_) | ttg::Op::LocalAlloc(_))
+            | Op::Tt(tt::Op::Store(_)),
+        ) => true,
+        Some(Op::Arith(op)) => computes_with_words(op, of, target),
+        _ => false,
+    }
+}
+
+/// Whether the words that the conversion `op` takes and makes may have any order: what makes its operand and what takes
+/// its result computes with whole words, converts them, or carries them through a loop.
+#[must_use]
+pub fn has_free_words<'c: 'a, 'a>(op: OperationRef<'c, 'a>, of: Element, target: Target) -> bool {
+    if !is_narrow(of) || ttg::ConvertLayoutOp::of(op).is_none() {
+        return false;
+    }
+    let (Some(source), Some(result)) = (op.operand_value(0), op.result_value(0)) else {
+        return false;
+    };
+    let is_whole = |user: OperationRef<'c, 'a>| match Op::of(user) {
+        Some(Op::Ttg(ttg::Op::ConvertLayout(_)) | Op::Cf(_) | Op::Scf(_)) => true,
+        Some(Op::Arith(op)) => computes_with_words(op, of, target),
+        _ => false,
+    };
+    let made = match source.defining_op() {
+        None => goes_on_in_words(source, of, target),
+        Some(maker) => is_whole(maker),
+    };
+    made && result.users().all(is_whole)
+}
+
+fn computes_with_words(op: arith::Op<'_, '_>, of: Element, target: Target) -> bool {
+    Partwise::of(op).is_some_and(|what| what.parts(of, target).is_some())
+}
