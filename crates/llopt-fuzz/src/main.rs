@@ -80,7 +80,8 @@ struct Arguments {
 #[derive(Default)]
 struct Tally {
     agreed: u64,
-    unsupported: BTreeMap<String, u64>,
+    /// How often, and the least seed.
+    unsupported: BTreeMap<String, (u64, u64)>,
     failures: BTreeMap<String, u64>,
 }
 
@@ -275,7 +276,9 @@ fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
                 Verdict::Agreed => tally.agreed += 1,
                 Verdict::Unsupported(what) => {
                     let what = what.split("error: ").last().unwrap_or(&what).to_owned();
-                    *tally.unsupported.entry(what).or_default() += 1;
+                    let (count, least) = tally.unsupported.entry(what).or_insert((0, seed));
+                    *count += 1;
+                    *least = seed.min(*least);
                 }
                 Verdict::Failed(failure) => {
                     *tally.failures.entry(failure.kind()).or_default() += 1;
@@ -309,14 +312,14 @@ fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let seconds = begun.elapsed().as_secs_f64();
-    let unsupported: u64 = tally.unsupported.values().sum();
+    let unsupported: u64 = tally.unsupported.values().map(|(count, _)| count).sum();
     let failures: u64 = tally.failures.values().sum();
     println!(
         "{} agreed, {unsupported} unsupported, {failures} failed in {seconds:.0} s",
         tally.agreed
     );
-    for (what, count) in &tally.unsupported {
-        println!("  unsupported {count}: {what}");
+    for (what, (count, seed)) in &tally.unsupported {
+        println!("  unsupported {count}, first with seed {seed}: {what}");
     }
     for (what, count) in &tally.failures {
         println!("  failed {count}: {what}");

@@ -98,7 +98,10 @@ fn takes_words(op: OperationRef<'_, '_>, of: Element, target: Target) -> bool {
 }
 
 /// Whether the words that the conversion `op` takes and makes may have any order: what makes its operand and what takes
-/// its result computes with whole words, converts them, or carries them through a loop.
+/// its result computes with whole words, converts them, or carries them through branches.
+///
+/// What control flow carries counts as whole, whoever else takes it: which operations these are changes when loops and
+/// conditions become branches, and the plan of an op must not.
 #[must_use]
 pub fn has_free_words<'c: 'a, 'a>(op: OperationRef<'c, 'a>, of: Element, target: Target) -> bool {
     if !is_narrow(of) || ttg::ConvertLayoutOp::of(op).is_none() {
@@ -107,16 +110,12 @@ pub fn has_free_words<'c: 'a, 'a>(op: OperationRef<'c, 'a>, of: Element, target:
     let (Some(source), Some(result)) = (op.operand_value(0), op.result_value(0)) else {
         return false;
     };
-    let is_whole = |user: OperationRef<'c, 'a>| match Op::of(user) {
+    let is_whole = |other: OperationRef<'c, 'a>| match Op::of(other) {
         Some(Op::Ttg(ttg::Op::ConvertLayout(_)) | Op::Cf(_) | Op::Scf(_)) => true,
         Some(Op::Arith(op)) => computes_with_words(op, of, target),
         _ => false,
     };
-    let made = match source.defining_op() {
-        None => goes_on_in_words(source, of, target),
-        Some(maker) => is_whole(maker),
-    };
-    made && result.users().all(is_whole)
+    source.defining_op().is_none_or(is_whole) && result.users().all(is_whole)
 }
 
 fn computes_with_words(op: arith::Op<'_, '_>, of: Element, target: Target) -> bool {
