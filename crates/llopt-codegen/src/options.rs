@@ -31,6 +31,8 @@ pub struct CodegenOptions {
     pub keep_print_calls: bool,
     /// Whether indices call a function with what they must be below, for a simulator that provides it.
     pub check_indices: bool,
+    /// Whether functions are called where buffers of shared memory begin and end, for a simulator that provides them.
+    pub mark_buffers: bool,
     /// Whether LLVM's verifier runs after lowering.
     pub verify: bool,
     /// Whether lowering keeps its [decisions](crate::walk::decision) for somebody to read.
@@ -52,6 +54,7 @@ impl Default for CodegenOptions {
             lld: None,
             keep_print_calls: false,
             check_indices: false,
+            mark_buffers: false,
             verify: cfg!(debug_assertions),
             keep_decisions: false,
         }

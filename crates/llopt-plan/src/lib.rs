@@ -16,6 +16,7 @@
 //! | `tt.dot`, `tt.dot_scaled` | [`product`], by division of layouts in `llopt_layout::matrix_product` |
 //! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
 //! | loads, stores, atomics | [`global_access`], [`atomic`] |
+//! | buffers in shared memory | [`buffer`]: how large they are |
 //! | accesses to shared memory | [`shared_access`] |
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | asynchronous copies | [`copy_sectors`] |
@@ -29,6 +30,7 @@
 //! to it as its result.
 
 pub mod atomic;
+pub mod buffer;
 pub mod cluster;
 pub mod conversion;
 pub mod copy_count;

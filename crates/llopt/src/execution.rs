@@ -78,6 +78,7 @@ fn execute(
     // The machine prints by itself; the device runtime's own functions wait for a host.
     let options = &Options {
         keep_print_calls: true,
+        mark_buffers: true,
         ..options.clone()
     };
     let target = options.target;

@@ -57,6 +57,9 @@ pub struct Options {
     /// Whether indices of buffers and of gathers call a function with what they must be below, which the simulator
     /// provides; code with such calls runs nowhere else.
     pub check_indices: bool,
+    /// Whether the code calls functions where buffers of shared memory begin and end, which the simulator provides; code
+    /// with such calls runs nowhere else.
+    pub mark_buffers: bool,
     /// The forms to hand out beside the one asked for, as far as the kernel passes through them.
     pub keep: Vec<ArtifactKind>,
     /// How elements go from one layout to another, instead of the cheapest way; a conversion for which it
@@ -89,6 +92,7 @@ impl Options {
             keep_decisions: self.keep_decisions,
             keep_print_calls: self.keep_print_calls,
             check_indices: self.check_indices,
+            mark_buffers: self.mark_buffers,
             libraries: self.libraries.clone(),
             library_flushes_denormals: self.library_flushes_denormals,
             flush_denormals: self.flush_denormals,
@@ -127,6 +131,7 @@ impl Options {
             keep_decisions: false,
             keep_print_calls: false,
             check_indices: false,
+            mark_buffers: false,
             keep: Vec::new(),
             reproducer_directory: Some(std::env::temp_dir()),
         }

@@ -148,6 +148,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| shown_path(&options.lld),
     },
     Setting {
+        name: "mark_buffers",
+        help: "tell the simulator where buffers of shared memory begin and end; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.mark_buffers),
+        get: |options| options.mark_buffers.to_string(),
+    },
+    Setting {
         name: "max_code",
         help: "values that all operations together may give to a thread; 262144 by default",
         expected: "a number",
@@ -415,6 +422,7 @@ mod tests {
             verify_layouts: _,
             keep_print_calls: _,
             check_indices: _,
+            mark_buffers: _,
             keep: _,
             reproducer_directory: _,
             conversion_plan: _,

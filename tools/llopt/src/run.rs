@@ -599,6 +599,7 @@ fn compile(
     options.optimize = !arguments.no_optimize;
     options.keep_print_calls = true;
     options.check_indices = !arguments.no_sanitizer;
+    options.mark_buffers = !arguments.no_sanitizer;
     options.libdevice.clone_from(&arguments.libdevice);
     options.ocml.clone_from(&arguments.ocml);
     let source = Source::new(name, contents);

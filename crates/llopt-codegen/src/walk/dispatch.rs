@@ -12,6 +12,7 @@ use crate::walk::function::{FunctionLowering, Lowered};
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// Emits one operation.
     pub(crate) fn operation(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
+        self.scratch_begins(op);
         match Op::of(op) {
             Some(Op::Tt(op)) => self.tt(op),
             Some(Op::Ttg(op)) => self.ttg(op),
@@ -103,7 +104,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Ok(())
             }
             Op::LocalAlloc(op) => self.local_alloc(op),
-            Op::LocalDealloc(_) => Ok(()),
+            Op::LocalDealloc(op) => {
+                self.buffer_ends(op);
+                Ok(())
+            }
             Op::MemDescIndex(op) => self.buffer_index(op),
             Op::MemDescSubslice(_) | Op::MemDescTrans(_) | Op::MemDescReshape(_) => {
                 self.same_buffer(operation)

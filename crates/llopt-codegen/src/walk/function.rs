@@ -56,6 +56,8 @@ pub(crate) struct Program<'r> {
     pub(crate) threads_per_warp: u32,
     /// Whether a simulator looks at indices.
     pub(crate) check_indices: bool,
+    /// Whether a simulator is told where buffers begin and end.
+    pub(crate) mark_buffers: bool,
     /// Where decisions are written down.
     pub(crate) journal: Journal,
 }

@@ -124,6 +124,7 @@ pub fn lower<'ctx>(
             None => asked_registers,
         },
         check_indices: options.check_indices,
+        mark_buffers: options.mark_buffers,
         journal: Journal::new(options.keep_decisions),
     };
     let launch = Launch {

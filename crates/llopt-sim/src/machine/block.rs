@@ -187,7 +187,7 @@ impl<'a, const W: usize> Block<'a, W> {
             shared: vec![0; shared_bytes],
             shadow: grid.sanitize.then(|| Shadow::new(shared_bytes)),
             watch: grid.sanitize.then(Watch::new),
-            clocks: Clocks::new(warp_count, grid.lockstep),
+            clocks: Clocks::new(warp_count, grid.lockstep).of_blocks(warps_per_block),
             sequence: 0,
             counters,
             findings: Findings::new(id, warps_per_block),

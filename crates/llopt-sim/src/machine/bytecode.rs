@@ -658,6 +658,18 @@ pub(crate) enum Op {
     Print(Box<Print>),
     /// Something that must hold, for the sanitizer.
     Expect(Box<Expectation>),
+    /// Where a buffer of shared memory begins or ends, for the sanitizer.
+    Life(Box<Life>),
+}
+
+/// The life of a buffer of shared memory begins or ends.
+#[derive(Debug)]
+pub(crate) struct Life {
+    /// Its address.
+    pub(crate) address: Slot,
+    pub(crate) bytes: u64,
+    pub(crate) begins: bool,
+    pub(crate) site: SiteId,
 }
 
 /// What the sanitizer expects of a value.

@@ -68,12 +68,12 @@ impl Counters {
                 let counted = block
                     .ops
                     .iter()
-                    .filter(|op| !matches!(op, Op::Guard { .. } | Op::Expect(_)))
+                    .filter(|op| !matches!(op, Op::Guard { .. } | Op::Expect(_) | Op::Life(_)))
                     .count();
                 report.instructions += executions * (counted as u64 + 1);
                 report.lane_instructions += lanes * (counted as u64 + 1);
                 for (op, &line) in block.ops.iter().zip(&block.lines) {
-                    if !matches!(op, Op::Guard { .. } | Op::Expect(_)) {
+                    if !matches!(op, Op::Guard { .. } | Op::Expect(_) | Op::Life(_)) {
                         lines.entry(key(line)).or_default().instructions += executions;
                     }
                 }

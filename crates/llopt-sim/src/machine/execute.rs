@@ -1,11 +1,14 @@
 //! Executing a path of a warp: scalar operations on rows, control flow, and the way to everything else.
 
 use crate::machine::block::{Block, Executed, Stop};
-use crate::machine::bytecode::{EdgeId, Expectation, LaneMask, Op, Slot, Special, Terminator};
+use crate::machine::bytecode::{
+    EdgeId, Expectation, LaneMask, Life, Op, Slot, Special, Terminator,
+};
 use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Activation, Path, Row, State, Warp, lanes};
+use crate::memory::shadow::Kind;
 
 /// What happened to the path at an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,8 +349,25 @@ impl<const W: usize> Block<'_, W> {
             }
             Op::Print(print) => self.print(warp, frame, print, mask)?,
             Op::Expect(expectation) => self.expect(warp, frame, expectation, mask),
+            Op::Life(life) => self.life(warp, frame, life, mask),
         }
         Ok(Flow::Next)
+    }
+
+    /// A buffer of shared memory begins or ends; all lanes say the same.
+    fn life(&mut self, warp: &Warp<W>, frame: usize, life: &Life, mask: u64) {
+        let Some(lane) = lanes(mask).next() else {
+            return;
+        };
+        let stamp = self.stamp(warp.index, lane, Kind::Read, life.site);
+        let address = warp.frames[frame].rows[life.address as usize][lane];
+        let at = self.shared_place(warp.index, address);
+        let end = at.saturating_add(life.bytes).min(self.shared.len() as u64);
+        if let Some(shadow) = &mut self.shadow
+            && at < end
+        {
+            shadow.mark(at as usize..end as usize, stamp, life.begins, &self.clocks);
+        }
     }
 
     /// Reports the first lane whose value is not what it must be.

@@ -97,8 +97,10 @@ pub enum FindingKind {
     OutOfBounds,
     /// An access at an address that is no multiple of what the instruction needs.
     Misaligned,
-    /// A read of memory that nothing has written.
+    /// A read of memory that nothing has written, or nothing since the buffer that is read was made.
     UninitializedRead,
+    /// A use of a buffer of shared memory after it was given back (`ttg.local_dealloc`).
+    UseAfterDealloc,
     /// A barrier that some lanes of the block never reach, or reach apart from their warp.
     DivergentBarrier,
     /// A wait for a phase of a transaction barrier that cannot end: it is a wrong phase, or arrivals or bytes are

@@ -8,7 +8,6 @@
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
-use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
 use crate::machine::row::{Real, RealOp, mask as low_bits, sext};
 use crate::machine::warp::{Row, Warp, lanes};
@@ -16,7 +15,7 @@ use crate::memory::banks::{self, Grouping};
 use crate::memory::global::{
     LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
 };
-use crate::memory::shadow::{Kind, Problem, Stamp};
+use crate::memory::shadow::{Kind, Stamp};
 
 /// The address of each lane, and the lanes that access memory at all.
 struct Addresses<const W: usize> {
@@ -459,61 +458,6 @@ impl<const W: usize> Block<'_, W> {
             self.report_problem(problem, true, warp, lane, byte, site);
         }
         write_bytes(&mut self.shared[at..at + length], value);
-    }
-
-    pub(crate) fn report_problem(
-        &mut self,
-        problem: Problem,
-        store: bool,
-        warp: usize,
-        lane: usize,
-        byte: usize,
-        site: SiteId,
-    ) {
-        let program = self.program;
-        let engine = self.clocks.engine();
-        let (warp, lane) = if warp == engine {
-            self.issuer
-        } else {
-            (warp, lane)
-        };
-        let elsewhere = |stamp: &Stamp| {
-            let place = &program.sites[stamp.site as usize];
-            let line = source(program, stamp.site).map_or_else(String::new, |s| format!(" at {s}"));
-            let lane = if stamp.lane == u8::MAX {
-                "several lanes".to_owned()
-            } else {
-                format!("lane {}", stamp.lane)
-            };
-            if usize::from(stamp.warp) == engine {
-                return format!("the copy{line}: {}", place.text);
-            }
-            format!("warp {} {lane}{line}: {}", stamp.warp, place.text)
-        };
-        let address = byte as u64;
-        match problem {
-            Problem::WithWrite(other) if store => self.find(FindingKind::SharedWriteWriteRace, warp, lane, address, site, || {
-                format!("a write of shared memory races with the write of {}", elsewhere(&other))
-            }),
-            Problem::WithWrite(other) => self.find(FindingKind::SharedReadWriteRace, warp, lane, address, site, || {
-                format!("a read of shared memory races with the write of {}", elsewhere(&other))
-            }),
-            Problem::WithRead(other) => self.find(FindingKind::SharedReadWriteRace, warp, lane, address, site, || {
-                format!("a write of shared memory races with the read of {}", elsewhere(&other))
-            }),
-            Problem::Uninitialized => self.find(FindingKind::UninitializedRead, warp, lane, address, site, || {
-                "a read of shared memory that nothing has written".to_owned()
-            }),
-            Problem::Unfenced(other) => self.find(FindingKind::MissingProxyFence, warp, lane, address, site, || {
-                format!("no proxy fence makes visible to the copy engine the write of {}", elsewhere(&other))
-            }),
-            Problem::Pending(copy) => self.find(FindingKind::UnwaitedCopy, warp, lane, address, site, || {
-                let place = &program.sites[copy as usize];
-                let line = source(program, copy).map_or_else(String::new, |s| format!(" at {s}"));
-                let verb = if store { "overwrites" } else { "reads" };
-                format!("{verb} shared memory before the asynchronous copy{line} has been waited for: {}", place.text)
-            }),
-        }
     }
 
     fn local_access(

@@ -384,7 +384,7 @@ impl<const W: usize> Block<'_, W> {
                         self.copy_in(warp.index, lane, piece, fill, copy.site);
                     }
                     let arrived = self.clocks.latest_copy();
-                    self.transaction_barrier(warp.index, get(barrier), copy.site)?
+                    self.transaction_barrier(warp.index, lane, get(barrier), copy.site)?
                         .deliver(total, &arrived);
                     self.polls.begin_anew();
                 }

@@ -6,6 +6,8 @@ pub(crate) mod bulk;
 pub(crate) mod bulk_groups;
 pub(crate) mod footprint;
 pub(crate) mod global;
+pub(crate) mod lives;
+pub(crate) mod problem;
 pub(crate) mod shadow;
 pub(crate) mod ticks;
 pub(crate) mod transaction_barrier;

@@ -25,6 +25,10 @@
 //! tick of its own, and knows what the thread that issued it knew; who waits for a copy learns of that tick, and of no
 //! other: copies complete in any order.
 //!
+//! # Buffers
+//!
+//! Bytes serve one buffer after another. Which one an access means, [`lives`](super::lives) knows.
+//!
 //! # Proxies
 //!
 //! The engine reaches memory through the *async proxy*, threads through the *generic proxy* (PTX ISA, "Proxies"). Order
@@ -34,7 +38,10 @@
 //! of its own. What copies of threads (`cp.async`) have brought, products of groups of warps see without a fence, as all
 //! libraries that feed them so rely on.
 
+use std::ops::Range;
+
 use crate::machine::bytecode::SiteId;
+use crate::memory::lives::{Event, Lives, Misuse};
 use crate::memory::ticks::Ticks;
 
 /// What an access does.
@@ -107,6 +114,10 @@ pub(crate) enum Problem {
     /// Races with that read.
     WithRead(Stamp),
     Uninitialized,
+    /// The buffer was given back there.
+    Ended(Event),
+    /// Nobody has written it since the buffer began there; what an earlier one held was last written so.
+    Stale(Event, Option<Stamp>),
     /// The copy issued there has not been waited for.
     Pending(SiteId),
     /// No proxy fence stands between that write and the copy engine.
@@ -152,6 +163,8 @@ impl Knowledge {
 pub(crate) struct Clocks {
     /// The warps', then the engine's, whose own entry is what the issuer of its copy knew of earlier copies.
     vectors: Vec<Knowledge>,
+    /// Warps of a block: in a cluster, several blocks are one here.
+    warps_per_block: usize,
     lockstep: bool,
     /// Copies that the engine has performed.
     copies: u32,
@@ -170,8 +183,17 @@ impl Clocks {
             .collect();
         Self {
             vectors,
+            warps_per_block: warps.max(1),
             lockstep,
             copies: 0,
+        }
+    }
+
+    /// The same for blocks of so many warps.
+    pub(crate) fn of_blocks(self, warps_per_block: usize) -> Self {
+        Self {
+            warps_per_block: warps_per_block.max(1),
+            ..self
         }
     }
 
@@ -248,6 +270,18 @@ impl Clocks {
         stamp.tick < self.tick(warp)
     }
 
+    /// Whether somebody, a warp or the engine, goes by an event that they know of. Warps of another block do not: the
+    /// blocks of a cluster may have met before the event that counts, which they cannot know of then.
+    fn knows(&self, who: usize, event: &Event) -> bool {
+        let warp = usize::from(event.warp);
+        let is_one_block = self.engine() <= self.warps_per_block;
+        let is_of_the_block = match who == self.engine() {
+            true => is_one_block,
+            false => who / self.warps_per_block == warp / self.warps_per_block,
+        };
+        is_of_the_block && (who == warp || self.vectors[who].known[warp] >= event.tick)
+    }
+
     /// Whether the engine, for the copy it performs, sees what the stamped access wrote.
     fn visible_to_engine(&self, stamp: &Stamp) -> bool {
         let engine = self.engine();
@@ -268,6 +302,8 @@ impl Clocks {
 pub(crate) struct Shadow {
     bytes: Vec<Byte>,
     lists: Vec<Vec<Stamp>>,
+    /// Where buffers begin and end, once the code says so.
+    lives: Option<Lives>,
 }
 
 impl Shadow {
@@ -281,7 +317,41 @@ impl Shadow {
         Self {
             bytes: vec![byte; size],
             lists: Vec::new(),
+            lives: None,
         }
+    }
+
+    /// A warp says that a buffer begins or ends.
+    pub(crate) fn mark(
+        &mut self,
+        bytes: Range<usize>,
+        stamp: Stamp,
+        begins: bool,
+        clocks: &Clocks,
+    ) {
+        let size = self.bytes.len();
+        let lives = self.lives.get_or_insert_with(|| Lives::new(size));
+        let of = (stamp.warp, stamp.tick);
+        let first = usize::from(stamp.warp) / clocks.warps_per_block * clocks.warps_per_block;
+        let block = first..(first + clocks.warps_per_block).min(clocks.engine());
+        let knows = |who, event: &Event| clocks.knows(who, event);
+        lives.mark(bytes, of, stamp.site, begins, block, knows);
+    }
+
+    /// What the life of the byte's buffer says against an access.
+    pub(crate) fn misuse(
+        &self,
+        at: usize,
+        warp: usize,
+        reads: bool,
+        clocks: &Clocks,
+    ) -> Option<Problem> {
+        let lives = self.lives.as_ref()?;
+        let misuse = lives.against(at, reads, |event| clocks.knows(warp, event))?;
+        Some(match misuse {
+            Misuse::Ended(event) => Problem::Ended(event),
+            Misuse::Stale(event) => Problem::Stale(event, self.bytes[at].write),
+        })
     }
 
     /// Adds bytes of which nothing is known, and which somebody outside has written.
@@ -311,10 +381,15 @@ impl Shadow {
     /// Records a read of a byte; answers what is wrong with it.
     pub(crate) fn read(&mut self, at: usize, stamp: Stamp, clocks: &Clocks) -> Option<Problem> {
         let byte = &self.bytes[at];
-        let problem = if let Some(site) = byte.pending {
+        let misuse = self.misuse(at, stamp.warp.into(), true, clocks);
+        let problem = if let Some(Problem::Ended(_)) = misuse {
+            misuse
+        } else if let Some(site) = byte.pending {
             Some(Problem::Pending(site))
         } else if !byte.initialized {
             Some(Problem::Uninitialized)
+        } else if misuse.is_some() {
+            misuse
         } else {
             self.against_past(at, &stamp, clocks)
         };
@@ -331,7 +406,10 @@ impl Shadow {
         clocks: &Clocks,
     ) -> Option<Problem> {
         let byte = &self.bytes[at];
-        let problem = if let Some(site) = byte.pending {
+        let misuse = self.misuse(at, stamp.warp.into(), false, clocks);
+        let problem = if misuse.is_some() {
+            misuse
+        } else if let Some(site) = byte.pending {
             Some(Problem::Pending(site))
         } else if changes {
             self.against_past(at, &stamp, clocks)
@@ -346,6 +424,9 @@ impl Shadow {
             byte.since = Since::None;
         }
         self.bytes[at].initialized = true;
+        if let Some(lives) = &mut self.lives {
+            lives.write(at, |event| clocks.knows(stamp.warp.into(), event));
+        }
         problem
     }
 
@@ -404,9 +485,13 @@ impl Shadow {
         changes: bool,
         clocks: &Clocks,
     ) -> Option<Problem> {
-        let problem = changes
-            .then(|| self.against_past(at, &stamp, clocks))
-            .flatten();
+        let misuse = self.misuse(at, stamp.warp.into(), false, clocks);
+        let race = || {
+            changes
+                .then(|| self.against_past(at, &stamp, clocks))
+                .flatten()
+        };
+        let problem = misuse.or_else(race);
         self.bytes[at].pending = Some(stamp.site);
         problem
     }

@@ -220,7 +220,8 @@ impl<const W: usize> Block<'_, W> {
                 let bytes = expect_bytes.map(|b| get(warp, b));
                 for lane in lanes(mask) {
                     let known = self.clocks.known(warp.index).clone();
-                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
+                    let barrier =
+                        self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
                     barrier.known.join(&known);
                     let phase = barrier.phase;
                     barrier.bytes += bytes.map_or(0, |b| b[lane] as u32 as i64);
@@ -245,7 +246,8 @@ impl<const W: usize> Block<'_, W> {
                 let (addresses, wanted) = (get(warp, address), get(warp, parity));
                 for lane in lanes(mask) {
                     let place = self.shared_place(warp.index, addresses[lane] & !SHARED_WINDOW);
-                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
+                    let barrier =
+                        self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
                     let complete = if by_state {
                         barrier.phase > wanted[lane]
                     } else {
@@ -271,7 +273,8 @@ impl<const W: usize> Block<'_, W> {
                 self.finish_copies(warp, mask, |_, _| true);
                 for lane in lanes(mask) {
                     let known = self.clocks.known(warp.index).clone();
-                    let barrier = self.transaction_barrier(warp.index, addresses[lane], site)?;
+                    let barrier =
+                        self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
                     barrier.known.join(&known);
                     if !increment {
                         barrier.pending -= 1;
@@ -431,10 +434,20 @@ impl<const W: usize> Block<'_, W> {
     pub(crate) fn transaction_barrier(
         &mut self,
         warp: usize,
+        lane: usize,
         address: u64,
         site: SiteId,
     ) -> Executed<&mut TransactionBarrier> {
         let at = self.shared_place(warp, address & !SHARED_WINDOW);
+        let misuse = match &self.shadow {
+            Some(shadow) if at < self.shared.len() as u64 => {
+                shadow.misuse(at as usize, warp, false, &self.clocks)
+            }
+            _ => None,
+        };
+        if let Some(problem) = misuse {
+            self.report_problem(problem, true, warp, lane, at as usize, site);
+        }
         let text = &self.program.sites[site as usize].text;
         self.transaction_barriers.get_mut(&at).ok_or_else(|| {
             Stop::Fatal(format!(

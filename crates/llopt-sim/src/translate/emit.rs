@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use llopt_target::{Target, Vendor};
 
 use crate::machine::bytecode::{
-    Access, Address, Atomic, Block, BlockId, Collective, Edge, EdgeId, Expectation, Function, Line,
-    Meeting, Op, Part, Site, SiteId, Slot, Space, Special, Terminator,
+    Access, Address, Atomic, Block, BlockId, Collective, Edge, EdgeId, Expectation, Function, Life,
+    Line, Meeting, Op, Part, Site, SiteId, Slot, Space, Special, Terminator,
 };
 use crate::machine::row::{self, IntOp, Real, Row1, Row2, Row3};
 
@@ -220,6 +220,17 @@ impl<'t> Emitter<'t> {
         let site = self.site();
         let expectation = Expectation { value, below, site };
         self.push(Op::Expect(Box::new(expectation)));
+    }
+
+    /// Tells the sanitizer that a buffer begins or ends.
+    pub(crate) fn life(&mut self, address: Slot, bytes: u64, begins: bool) {
+        let site = self.site();
+        self.push(Op::Life(Box::new(Life {
+            address,
+            bytes,
+            begins,
+            site,
+        })));
     }
 
     /// A site for the instruction at hand.

@@ -38,7 +38,8 @@ fn read_by(op: &Op) -> Vec<Slot> {
         | Op::Nothing
         | Op::Trap(_)
         | Op::Print(_)
-        | Op::Expect(_) => Vec::new(),
+        | Op::Expect(_)
+        | Op::Life(_) => Vec::new(),
     }
 }
 

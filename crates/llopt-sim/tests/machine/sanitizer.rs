@@ -405,6 +405,44 @@ fn a_division_by_zero() {
 }
 
 #[test]
+fn a_buffer_that_was_given_back_or_begins_anew() {
+    const MARKS: &str = "declare void @llopt_buffer_begins(ptr addrspace(3), i32)
+declare void @llopt_buffer_ends(ptr addrspace(3), i32)\n";
+    let of = |name: &str, between: &str, last: &str| {
+        let body = format!(
+            "call void @llopt_buffer_begins(ptr addrspace(3) @s, i32 256)
+             store i32 %i, ptr addrspace(3) %p
+             %x = load i32, ptr addrspace(3) %p
+             store i32 %x, ptr addrspace(1) %o
+             {between}
+             {last}"
+        );
+        let arguments = vec![Argument::Buffer(vec![0; 1024])];
+        run(name, &(kernel(name, &body) + MARKS), 64, arguments).1
+    };
+    let [ends, begins] = ["ends", "begins"].map(|what| {
+        format!("call void @llopt_buffer_{what}(ptr addrspace(3) @s, i32 256), !dbg !7")
+    });
+    let read = "%y = load i32, ptr addrspace(3) %p\nstore i32 %y, ptr addrspace(1) %o";
+    let write = "store i32 7, ptr addrspace(3) %p";
+    for name in ["cuda:90", "hip:gfx942", "hip:gfx1100"] {
+        assert_eq!(kinds(&of(name, "", read)), []);
+        for last in [read, write] {
+            let after = of(name, &ends, last);
+            assert_eq!(kinds(&after), [FindingKind::UseAfterDealloc]);
+            assert!(after.findings[0].message.contains("at kernel.py:42:7"));
+            assert_eq!((after.findings[0].warp, after.findings[0].lane), (0, 0));
+        }
+        let both = format!("{ends}\n{begins}");
+        assert_eq!(
+            kinds(&of(name, &both, read)),
+            [FindingKind::UninitializedRead]
+        );
+        assert_eq!(kinds(&of(name, &both, &format!("{write}\n{read}"))), []);
+    }
+}
+
+#[test]
 fn an_index_that_is_out_of_range() {
     let ir = |bound: u32| {
         kernel(

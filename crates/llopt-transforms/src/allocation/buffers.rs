@@ -3,15 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::meaning::resource::BULK_SHARED_MEMORY;
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg::LocalAllocOp;
-use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_plan::buffer::room;
 use llopt_plan::plans::Plans;
 use llopt_plan::scratch::{Readers, scratch};
 use melior::ir::{OperationRef, Type, Value, ValueLike};
@@ -25,8 +24,6 @@ use crate::program::Program;
 const ROW: u64 = 128;
 /// Bytes of the number of what groups of warps run next.
 const NUMBER_BYTES: u64 = 4;
-/// Bytes of the widest access of a thread.
-const WIDEST: u32 = 16;
 
 /// What a buffer belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -314,40 +311,9 @@ fn allocation(
     let Some(memory) = memory else {
         return Ok(None);
     };
-    let (bytes, alignment) = size_and_alignment(memory)?;
+    let room = room(memory)
+        .map_err(|reason| Complaint::new(format!("has a buffer of unknown size: {reason}")))?;
     let asked = operation.attr("alignment").and_then(AttributeExt::as_bits);
-    let alignment = asked.unwrap_or(alignment);
-    Ok(Some((BufferOwner::Allocation, bytes, alignment)))
-}
-
-/// What the accesses to a layout assume of the address that it begins at, in bytes; without a wish of its own it is
-/// happy with the widest vector.
-fn alignment_of(encoding: &Encoding) -> u64 {
-    u64::from(encoding.memory_alignment().unwrap_or(WIDEST).max(WIDEST))
-}
-
-/// The bytes of a buffer in one block, and its alignment.
-fn size_and_alignment(memory: MemDesc<'_>) -> Result<(u64, u64), Complaint> {
-    let unknown =
-        |reason: String| Complaint::new(format!("has a buffer of unknown size: {reason}"));
-    let attribute = memory
-        .encoding()
-        .ok_or_else(|| unknown("its type has no layout".into()))?;
-    let encoding =
-        Encoding::from_attribute(attribute).map_err(|error| unknown(error.to_string()))?;
-    let shape = memory.alloc_shape();
-    // Dimensions before those of the layout count whole buffers, one for each stage of a pipeline.
-    let (stages, shape) = shape.split_at(shape.len().saturating_sub(encoding.rank()));
-    let extents: Option<Vec<u64>> = shape.iter().map(|&size| u64::try_from(size).ok()).collect();
-    let extents = extents.ok_or_else(|| unknown("it has a dynamic shape".into()))?;
-    let layout = encoding
-        .linear_layout(&extents)
-        .map_err(|error| unknown(error.to_string()))?;
-    let stages: u64 = stages.iter().map(|&size| size.unsigned_abs()).product();
-    let elements = stages * layout.in_dim_size(Dim::OFFSET);
-    // Padding goes on from one stage to the next; only the last needs none at its end.
-    let elements = encoding.elements_in_memory(elements);
-    let bits = u64::from(memory.element().bit_width().unwrap_or(64));
-    let bytes = (elements * bits).div_ceil(8);
-    Ok((bytes, alignment_of(&encoding)))
+    let alignment = asked.unwrap_or(room.alignment);
+    Ok(Some((BufferOwner::Allocation, room.bytes, alignment)))
 }

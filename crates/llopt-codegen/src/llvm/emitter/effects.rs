@@ -16,6 +16,11 @@ use crate::targets::hooks::{Ordering, Update};
 use super::{AsmEffect, BUILT, Emitter, MEMORY_NONE, MEMORY_READ, V, ValueKindOf, built};
 use llopt_plan::element::space;
 
+/// Reads and writes of memory that the module cannot reach, as LLVM's attribute has it.
+const INACCESSIBLE: u64 = 3 << 2;
+/// Reads and writes of what arguments point to.
+const POINTED_TO: u64 = 3;
+
 impl<'ctx> Emitter<'ctx> {
     // Memory.
 
@@ -202,25 +207,31 @@ impl<'ctx> Emitter<'ctx> {
     /// Calls the function that a simulator provides to look at an index. It touches no memory that anybody else sees, so
     /// that the code around it is what it would be without.
     pub fn expect_below(&self, index: V<'ctx>, bound: u32) {
-        const NAME: &str = "llopt_expect_below";
-        /// Reads and writes of memory that the module cannot reach.
-        const INACCESSIBLE: u64 = 3 << 2;
+        self.tell_simulator("llopt_expect_below", index, bound, INACCESSIBLE);
+    }
+
+    /// Calls the function that a simulator provides where a buffer of shared memory begins, or ends. For LLVM it reads
+    /// and writes the buffer: no access may go past it.
+    pub fn buffer_life(&self, begins: bool, buffer: V<'ctx>, bytes: u32) {
+        let name = match begins {
+            true => "llopt_buffer_begins",
+            false => "llopt_buffer_ends",
+        };
+        self.tell_simulator(name, buffer, bytes, INACCESSIBLE | POINTED_TO);
+    }
+
+    fn tell_simulator(&self, name: &str, what: V<'ctx>, number: u32, memory: u64) {
         let word = self.context.i32_type();
-        let of = self
-            .context
-            .void_type()
-            .fn_type(&[word.into(), word.into()], false);
-        let function = self.declare(NAME, of, false);
-        for (kind, value) in [
-            (self.kinds.willreturn, 0),
-            (self.kinds.memory, INACCESSIBLE),
-        ] {
+        let parameters: [BasicMetadataTypeEnum<'ctx>; 2] = [what.get_type().into(), word.into()];
+        let of = self.context.void_type().fn_type(&parameters, false);
+        let function = self.declare(name, of, false);
+        for (kind, value) in [(self.kinds.willreturn, 0), (self.kinds.memory, memory)] {
             let attribute = self.context.create_enum_attribute(kind, value);
             function.add_attribute(AttributeLoc::Function, attribute);
         }
         self.call(
             function,
-            &[index, word.const_int(bound.into(), false).into()],
+            &[what, word.const_int(number.into(), false).into()],
         );
     }
 

@@ -40,6 +40,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         let base = self.scratch_of(operation)?;
         self.bind_result(operation, vec![base]);
+        self.buffer_begins(op);
         match op.src() {
             Some(source) => self.store_to_buffer(operation, source, op.result()),
             None => Ok(()),

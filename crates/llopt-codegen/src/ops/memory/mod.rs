@@ -3,6 +3,7 @@
 pub(crate) mod atomic;
 pub(crate) mod cluster;
 pub(crate) mod global;
+pub(crate) mod lives;
 pub(crate) mod local;
 pub(crate) mod packed;
 pub(crate) mod shared;

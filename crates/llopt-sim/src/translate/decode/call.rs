@@ -10,6 +10,8 @@ use super::{Body, Leaf};
 
 /// A function that compiled code calls when it is made to be watched: its first argument is an index below the second.
 const EXPECT_BELOW: &str = "llopt_expect_below";
+/// Functions that it calls where a buffer of shared memory, of an address and a number of bytes, begins and ends.
+const LIFE: [(&str, bool); 2] = [("llopt_buffer_begins", true), ("llopt_buffer_ends", false)];
 
 impl<'m> Body<'_, '_, 'm> {
     pub(super) fn call(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {
@@ -25,6 +27,13 @@ impl<'m> Body<'_, '_, 'm> {
                     let value = self.scalar(inst.operand(0))?;
                     let bound = self.decoder.constant(inst.operand(1))?;
                     self.emitter.expect(value, bound.first().copied());
+                    return Ok(Vec::new());
+                }
+                if let Some((_, begins)) = LIFE.iter().find(|(known, _)| *known == name) {
+                    let address = self.scalar(inst.operand(0))?;
+                    let bytes = self.decoder.constant(inst.operand(1))?;
+                    let bytes = bytes.first().copied().unwrap_or(0);
+                    self.emitter.life(address, bytes, *begins);
                     return Ok(Vec::new());
                 }
                 if name.starts_with("llvm.masked.load.") {
