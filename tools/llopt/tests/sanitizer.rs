@@ -53,7 +53,10 @@ fn said(target: &str, body: &str, number: i32, blocks: u32, more: &[&str]) -> (b
     if target.starts_with("hip:gfx9") {
         for (of_32, of_64) in [
             ("threadsPerWarp = [32]", "threadsPerWarp = [64]"),
-            ("\"ttg.threads-per-warp\" = 32", "\"ttg.threads-per-warp\" = 64"),
+            (
+                "\"ttg.threads-per-warp\" = 32",
+                "\"ttg.threads-per-warp\" = 64",
+            ),
         ] {
             kernel = kernel.replace(of_32, of_64);
         }

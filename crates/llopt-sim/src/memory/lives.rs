@@ -159,10 +159,8 @@ impl Lives {
 
     /// Somebody has written a byte.
     pub(crate) fn write(&mut self, at: usize, knows: impl Fn(&Event) -> bool) {
-        if self.of[at] != 0 {
-            let event = self.latest(at, knows);
-            self.written[at] = event.map_or(UNTOLD, |event| event.number);
-        }
+        let event = self.latest(at, knows);
+        self.written[at] = event.map_or(UNTOLD, |event| event.number);
     }
 }
 
