@@ -170,7 +170,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "max_time",
-        help: "milliseconds of processor time for a compilation; 10000 by default",
+        help: "milliseconds of processor time for a compilation; 9000 by default",
         expected: "a number",
         set: |options, text| parse(text, &mut options.budget.time),
         get: |options| options.budget.time.to_string(),
@@ -436,7 +436,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 27);
+        assert_eq!(SETTINGS.len(), 28);
     }
 
     #[test]

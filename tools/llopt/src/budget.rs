@@ -1,5 +1,7 @@
 //! Options that bound what a command may cost, for all commands.
 
+use std::ffi::OsString;
+
 use clap::Args;
 use llopt::{Budget, Options};
 
@@ -36,7 +38,7 @@ pub struct Bounds {
     )]
     max_memory: Option<u64>,
 
-    /// Processor time for a compilation, in milliseconds [default: 10000]
+    /// Processor time for a compilation, in milliseconds [default: 9000]
     #[arg(
         long,
         value_name = "MS",
@@ -58,6 +60,25 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// How many words at the beginning of a command line are these options and their values.
+    pub fn leading(words: &[OsString]) -> usize {
+        let known = Self::augment_args(clap::Command::new(""));
+        let mut count = 0;
+        while let Some(word) = words.get(count).and_then(|word| word.to_str()) {
+            let (name, value) = word.split_once('=').unzip();
+            let name = name.unwrap_or(word).strip_prefix("--");
+            let Some(option) = known
+                .get_arguments()
+                .find(|option| option.get_long() == name)
+            else {
+                break;
+            };
+            let takes_next = option.get_action().takes_values() && value.is_none();
+            count += 1 + usize::from(takes_next);
+        }
+        count.min(words.len())
+    }
+
     /// The budget.
     pub fn budget(&self) -> Budget {
         let mut budget = Budget::default();
@@ -80,5 +101,26 @@ impl Bounds {
     /// Whether a child does the work.
     pub fn isolated(&self) -> bool {
         !self.no_isolation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_come_before_the_command() {
+        let leading = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            Bounds::leading(&words)
+        };
+        assert_eq!(leading("--no-isolation compile k.ttgir"), 1);
+        assert_eq!(
+            leading("--max-time 5 --max-memory=9 --no-isolation k.mlir --cse"),
+            4
+        );
+        assert_eq!(leading("k.mlir --no-isolation"), 0);
+        assert_eq!(leading("--cse k.mlir"), 0);
+        assert_eq!(leading("--max-time"), 1);
     }
 }

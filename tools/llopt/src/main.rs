@@ -97,9 +97,10 @@ impl fmt::Display for Reported {
 
 impl std::error::Error for Reported {}
 
-/// Whether the command line is for the optimiser: it names no command and does not ask for help.
+/// Whether the command line, after the program's name and the bounds, is for the optimiser: it names no command and does
+/// not ask for help.
 fn is_opt(arguments: &[OsString]) -> bool {
-    let Some(first) = arguments.get(1) else {
+    let Some(first) = arguments.first() else {
         // `producer | llopt` reads standard input; alone on a terminal, llopt explains itself.
         return !io::stdin().is_terminal();
     };
@@ -111,11 +112,13 @@ fn is_opt(arguments: &[OsString]) -> bool {
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().collect();
-    let arguments = if is_opt(&arguments) {
-        // Its options are MLIR's; ours come from the environment.
-        let own = Arguments::parse_from(["llopt", "opt"]);
+    let name = arguments.len().min(1);
+    let (own, rest) = arguments.split_at(name + Bounds::leading(&arguments[name..]));
+    let arguments = if is_opt(rest) {
+        // Its options are MLIR's; ours come first, or from the environment.
+        let own = Arguments::parse_from(own.iter().cloned().chain([OsString::from("opt")]));
         let command = Command::Opt(opt::Arguments {
-            rest: arguments[1..].to_vec(),
+            rest: rest.to_vec(),
         });
         Arguments { command, ..own }
     } else {
@@ -175,10 +178,10 @@ mod tests {
     #[test]
     fn everything_but_commands_and_help_is_for_the_optimiser() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert!(is_opt(&words("llopt k.mlir --cse")));
-        assert!(is_opt(&words("llopt - --cse")));
-        assert!(is_opt(&words("llopt ./compile")));
-        assert!(!is_opt(&words("llopt compile k.ttgir")));
-        assert!(!is_opt(&words("llopt --version")));
+        assert!(is_opt(&words("k.mlir --cse")));
+        assert!(is_opt(&words("- --cse")));
+        assert!(is_opt(&words("./compile")));
+        assert!(!is_opt(&words("compile k.ttgir")));
+        assert!(!is_opt(&words("--version")));
     }
 }
