@@ -45,6 +45,7 @@
 //! program asks for where that hides more and costs nothing (`depth`, for a warp that only copies `divide`).
 
 mod ahead;
+mod bases;
 mod depth;
 mod graph;
 mod guard;
@@ -229,15 +230,19 @@ fn pipeline_loop<'c: 'a, 'a>(
 ) -> Result<Pipelined, String> {
     let wanted = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
     let asked: u32 = wanted.unwrap_or(default);
-    if asked == 1 {
-        return Err(format!("num_stages is {asked}"));
-    }
     let mut has_loop = false;
     of.operation().for_each_op(Walk::PreOrder, |operation| {
         has_loop |= operation != of.operation() && is_loop(operation);
     });
     if has_loop {
         return Err("there is a loop in it".to_owned());
+    }
+    let warps: Option<u32> = module
+        .attr(launch::NUM_WARPS)
+        .and_then(AttributeExt::as_int);
+    let of = bases::carry(module, of, warps.unwrap_or(4), plans);
+    if asked == 1 {
+        return Err(format!("num_stages is {asked}"));
     }
     let products = loads::products(of);
     if products.is_empty() {
@@ -265,15 +270,12 @@ fn pipeline_loop<'c: 'a, 'a>(
     if chosen.is_empty() {
         return Err("no load of it can come earlier".to_owned());
     }
-    let warps: Option<u32> = module
-        .attr(launch::NUM_WARPS)
-        .and_then(AttributeExt::as_int);
     let mut running = running(of, &chosen, &products);
     let passing: u32 = chosen
         .iter()
         .map(|load| load.registers(&facts, plans))
         .sum();
-    if !running.is_empty() && !fit_beside(of, passing, warps.unwrap_or(4), plans) {
+    if passing > 0 && !fit_beside(of, passing, warps.unwrap_or(4), plans) {
         // What is loaded while a product is running would be put into local memory at once, and wait to come in there.
         let (copied, others) = chosen.into_iter().partition(Load::is_copied);
         let others: Vec<Load> = others;

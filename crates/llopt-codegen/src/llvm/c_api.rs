@@ -10,17 +10,18 @@ use inkwell::builder::Builder;
 use inkwell::context::{AsContextRef, Context};
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::{
-    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildBinOp, LLVMBuildCast,
-    LLVMBuildFenceSyncScope, LLVMBuildGEP2, LLVMBuildOr, LLVMConstInt, LLVMConstIntGetSExtValue,
-    LLVMConstIntGetZExtValue, LLVMCreateMemoryBufferWithContentsOfFile, LLVMDisposeMessage,
-    LLVMGetBasicBlockParent, LLVMGetCalledValue, LLVMGetGEPSourceElementType, LLVMGetGlobalParent,
-    LLVMGetInlineAsm, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString,
-    LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType, LLVMGetInlineAsmHasSideEffects,
-    LLVMGetInstructionOpcode, LLVMGetInstructionParent, LLVMGetIntTypeWidth, LLVMGetIsDisjoint,
-    LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMetadata,
-    LLVMGetNNeg, LLVMGetNSW, LLVMGetNUW, LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID,
-    LLVMGetTypeContext, LLVMGetTypeKind, LLVMIsABinaryOperator, LLVMIsACallInst, LLVMIsACastInst,
-    LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMMDNodeInContext2,
+    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildBinOp, LLVMBuildCall2,
+    LLVMBuildCast, LLVMBuildFenceSyncScope, LLVMBuildGEP2, LLVMBuildOr, LLVMConstInt,
+    LLVMConstIntGetSExtValue, LLVMConstIntGetZExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
+    LLVMDisposeMessage, LLVMFunctionType, LLVMGetBasicBlockParent, LLVMGetCalledValue,
+    LLVMGetGEPSourceElementType, LLVMGetGlobalParent, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
+    LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
+    LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetInstructionParent,
+    LLVMGetIntTypeWidth, LLVMGetIsDisjoint, LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands,
+    LLVMGetMDNodeOperands, LLVMGetMetadata, LLVMGetNNeg, LLVMGetNSW, LLVMGetNUW,
+    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeContext, LLVMGetTypeKind,
+    LLVMIsABinaryOperator, LLVMIsACallInst, LLVMIsACastInst, LLVMIsAConstantInt,
+    LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMIsAInstruction, LLVMMDNodeInContext2,
     LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMReplaceAllUsesWith, LLVMSetIsDisjoint,
     LLVMSetMetadata, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
 };
@@ -28,7 +29,9 @@ use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporary
 use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMMetadataRef, LLVMValueRef};
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
-use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode, LLVMTypeKind};
+use inkwell::llvm_sys::{
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMInlineAsmDialect, LLVMOpcode, LLVMTypeKind,
+};
 use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target, TargetMachine};
 use inkwell::values::{AsValueRef, BasicValueEnum, InstructionValue};
@@ -320,6 +323,90 @@ pub fn move_constant_outwards<'ctx>(builder: &Builder<'ctx>, address: Instructio
         let moved = add(element, LLVMGetOperand(inner, 0), &mut index);
         let element = LLVMGetGEPSourceElementType(inner);
         LLVMReplaceAllUsesWith(outer, add(element, moved, &mut constant));
+    }
+}
+
+/// The index of an address, if it has 32 bits, was widened in another block, and is added to what comes from this one.
+pub fn index_from_outside<'ctx>(address: InstructionValue<'ctx>) -> Option<LateIndex<'ctx>> {
+    // SAFETY: kinds and numbers of operands are checked before operands are used.
+    unsafe {
+        let value = address.as_value_ref();
+        if LLVMIsAGetElementPtrInst(value).is_null()
+            || LLVMGetNumOperands(value) != 2
+            || LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMTypeKind::LLVMPointerTypeKind
+        {
+            return None;
+        }
+        let (base, wide) = (LLVMGetOperand(value, 0), LLVMGetOperand(value, 1));
+        if LLVMIsAInstruction(base).is_null() || LLVMIsACastInst(wide).is_null() {
+            return None;
+        }
+        let is_signed = match LLVMGetInstructionOpcode(wide) {
+            LLVMOpcode::LLVMSExt => true,
+            LLVMOpcode::LLVMZExt => LLVMGetNNeg(wide) != 0,
+            _ => false,
+        };
+        let block = LLVMGetInstructionParent(value);
+        let index = LLVMGetOperand(wide, 0);
+        let is_late = is_signed
+            && LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMTypeKind::LLVMIntegerTypeKind
+            && LLVMGetIntTypeWidth(LLVMTypeOf(index)) == u32::BITS
+            && LLVMGetInstructionParent(base) == block
+            && LLVMGetInstructionParent(wide) != block;
+        is_late.then_some(LateIndex {
+            address,
+            base,
+            index,
+        })
+    }
+}
+
+/// An address that is the sum of a pointer and so many elements, of which the number is known before.
+pub struct LateIndex<'ctx> {
+    address: InstructionValue<'ctx>,
+    base: LLVMValueRef,
+    index: LLVMValueRef,
+}
+
+impl<'ctx> LateIndex<'ctx> {
+    /// What tells one index from another.
+    pub fn key(&self) -> usize {
+        self.index as usize
+    }
+
+    /// Adds by assembly, which widens the number itself. Its first operand is the number, its second the pointer; the
+    /// bytes of an element come in the place of `SIZE`.
+    ///
+    /// Requires: `builder` is of the instruction's context.
+    pub fn add_by(&self, builder: &Builder<'ctx>, text: &str, constraints: &str) {
+        builder.position_before(&self.address);
+        // SAFETY: the assembly has the types of its operands, what replaces the instruction has its type, and strings are
+        // passed with their lengths.
+        unsafe {
+            let sum = self.address.as_value_ref();
+            let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(sum));
+            let layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
+            let size = LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(sum));
+            let text = text.replace("SIZE", &size.to_string());
+            let mut types = [self.index, self.base].map(|value| LLVMTypeOf(value));
+            let of = LLVMFunctionType(LLVMTypeOf(sum), types.as_mut_ptr(), 2, 0);
+            let assembly = LLVMGetInlineAsm(
+                of,
+                text.as_ptr().cast(),
+                text.len(),
+                constraints.as_ptr().cast(),
+                constraints.len(),
+                0,
+                0,
+                LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                0,
+            );
+            let mut operands = [self.index, self.base];
+            let builder = builder.as_mut_ptr();
+            let operands = operands.as_mut_ptr();
+            let made = LLVMBuildCall2(builder, of, assembly, operands, 2, c"".as_ptr());
+            LLVMReplaceAllUsesWith(sum, made);
+        }
     }
 }
 

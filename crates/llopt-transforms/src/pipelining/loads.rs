@@ -40,6 +40,9 @@ pub(super) struct BulkLoad<'c, 'a> {
     pub(super) barrier: [OperationRef<'c, 'a>; 3],
 }
 
+/// Registers of a pointer.
+pub(super) const POINTER: u32 = 2;
+
 /// How those who use a load read it.
 #[derive(Clone)]
 pub(super) enum Reads<'c, 'a> {
@@ -199,7 +202,6 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
     /// Registers of a thread that a load through registers takes until all of it is stored: what is loaded, and an address
     /// for each access.
     pub(super) fn registers(&self, facts: &AxisAnalysis, plans: &Plans) -> u32 {
-        const ADDRESS: u32 = 2;
         let Source::Load(load, None) = self.source else {
             return 0;
         };
@@ -208,7 +210,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         };
         let groups = groups(load, &tensor, facts, plans);
         let words = (tensor.element.memory_bits() * groups.width as u32).div_ceil(u32::BITS);
-        groups.groups.len() as u32 * (words + ADDRESS)
+        groups.groups.len() as u32 * (words + POINTER)
     }
 
     /// A load of a loop with its way through memory.
@@ -383,6 +385,14 @@ fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<G
     }
     let tensor = ring::tensor(plans, load.result().r#type())?;
     copied_loads::copied(load, &tensor, groups(load, &tensor, facts, plans))
+}
+
+/// How many accesses a thread makes for a load.
+pub(super) fn accesses(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> u32 {
+    let tensor = ring::tensor(plans, load.result().r#type());
+    tensor.map_or(0, |tensor| {
+        groups(load, &tensor, facts, plans).groups.len() as u32
+    })
 }
 
 /// The groups of registers that one access of a load moves each.

@@ -34,6 +34,7 @@ impl BackEnd for Nvptx {
     }
 
     fn after_optimization(&self, module: &Module<'_>) -> bool {
+        widen_indices(module);
         fold_address_offsets(module);
         false
     }
@@ -67,6 +68,33 @@ fn number_calls(ptx: &str) -> String {
         text.push_str(rest);
     }
     text
+}
+
+/// Widens indices from outside of a block where the block adds them to its addresses, if there are many. LLVM widens them
+/// before a loop, where each then takes two registers, and LLVM and `ptxas` leave alone what assembly says. Few of them
+/// are better off as they are: to add a wide one takes no multiplication.
+fn widen_indices(module: &Module<'_>) {
+    const MULTIPLY_AND_ADD: &str = "mad.wide.s32 $0, $1, SIZE, $2;";
+    // Registers to save, an eighth of those that a thread can have.
+    const MANY: usize = 32;
+    let builder = module.get_context().create_builder();
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let late: Vec<_> = block
+                .get_instructions()
+                .filter_map(c_api::index_from_outside)
+                .collect();
+            let mut indices: Vec<usize> = late.iter().map(c_api::LateIndex::key).collect();
+            indices.sort_unstable();
+            indices.dedup();
+            if indices.len() < MANY {
+                continue;
+            }
+            for address in late {
+                address.add_by(&builder, MULTIPLY_AND_ADD, "=l,r,l");
+            }
+        }
+    }
 }
 
 /// Moves the constant offsets of predicated accesses into their assembly, as LLVM's own instruction selection
