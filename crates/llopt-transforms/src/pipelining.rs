@@ -328,6 +328,8 @@ fn pipeline_loop<'c: 'a, 'a>(
     let room = u64::from(plans.target().shared_memory_limit()).saturating_sub(others);
     let target = plans.target();
     let threads = warps.unwrap_or(4) * target.warp_size();
+    let wanted_registers = live(of, &chosen, plans) + REGISTERS_BESIDE;
+    let registers = wanted_registers.min(target.plain_registers_of_each(threads));
     let rings = depth::Rings {
         asked: wanted,
         needed: scheduled.stages,
@@ -336,9 +338,8 @@ fn pipeline_loop<'c: 'a, 'a>(
         copies: chosen.iter().any(Load::is_copied),
         by_memory: scheduled.is_bound_by_memory(),
         warps: warps.unwrap_or(4),
+        spills: wanted_registers > registers,
     };
-    let registers = live(of, &chosen, plans) + REGISTERS_BESIDE;
-    let registers = registers.min(target.plain_registers_of_each(threads));
     let resident = |slots| target.resident_blocks(threads, registers, others + slots * per_slot);
     let Some(depth) = rings.depth(resident) else {
         return Err(format!(

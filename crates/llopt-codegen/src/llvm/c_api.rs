@@ -348,30 +348,23 @@ pub fn index_from_outside<'ctx>(address: InstructionValue<'ctx>) -> Option<LateI
         };
         let block = LLVMGetInstructionParent(value);
         let index = LLVMGetOperand(wide, 0);
+        let r#type = LLVMTypeOf(index);
         let is_late = is_signed
-            && LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMTypeKind::LLVMIntegerTypeKind
-            && LLVMGetIntTypeWidth(LLVMTypeOf(index)) == u32::BITS
+            && LLVMGetTypeKind(r#type) == LLVMTypeKind::LLVMIntegerTypeKind
+            && LLVMGetIntTypeWidth(r#type) == u32::BITS
             && LLVMGetInstructionParent(base) == block
             && LLVMGetInstructionParent(wide) != block;
-        is_late.then_some(LateIndex {
-            address,
-            base,
-            index,
-        })
+        is_late.then_some(LateIndex(address, base, index))
     }
 }
 
-/// An address that is the sum of a pointer and so many elements, of which the number is known before.
-pub struct LateIndex<'ctx> {
-    address: InstructionValue<'ctx>,
-    base: LLVMValueRef,
-    index: LLVMValueRef,
-}
+/// An address, the pointer that it begins at, and the number of elements behind that, which is known before.
+pub struct LateIndex<'ctx>(InstructionValue<'ctx>, LLVMValueRef, LLVMValueRef);
 
 impl<'ctx> LateIndex<'ctx> {
     /// What tells one index from another.
     pub fn key(&self) -> usize {
-        self.index as usize
+        self.2 as usize
     }
 
     /// Adds by assembly, which widens the number itself. Its first operand is the number, its second the pointer; the
@@ -379,16 +372,16 @@ impl<'ctx> LateIndex<'ctx> {
     ///
     /// Requires: `builder` is of the instruction's context.
     pub fn add_by(&self, builder: &Builder<'ctx>, text: &str, constraints: &str) {
-        builder.position_before(&self.address);
+        builder.position_before(&self.0);
         // SAFETY: the assembly has the types of its operands, what replaces the instruction has its type, and strings are
         // passed with their lengths.
         unsafe {
-            let sum = self.address.as_value_ref();
+            let sum = self.0.as_value_ref();
             let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(sum));
             let layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
             let size = LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(sum));
             let text = text.replace("SIZE", &size.to_string());
-            let mut types = [self.index, self.base].map(|value| LLVMTypeOf(value));
+            let mut types = [self.2, self.1].map(|value| LLVMTypeOf(value));
             let of = LLVMFunctionType(LLVMTypeOf(sum), types.as_mut_ptr(), 2, 0);
             let assembly = LLVMGetInlineAsm(
                 of,
@@ -401,10 +394,9 @@ impl<'ctx> LateIndex<'ctx> {
                 LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
                 0,
             );
-            let mut operands = [self.index, self.base];
+            let (mut values, name) = ([self.2, self.1], c"".as_ptr());
             let builder = builder.as_mut_ptr();
-            let operands = operands.as_mut_ptr();
-            let made = LLVMBuildCall2(builder, of, assembly, operands, 2, c"".as_ptr());
+            let made = LLVMBuildCall2(builder, of, assembly, values.as_mut_ptr(), 2, name);
             LLVMReplaceAllUsesWith(sum, made);
         }
     }

@@ -53,6 +53,8 @@ pub(super) struct Rings {
     pub(super) by_memory: bool,
     /// Warps of a block.
     pub(super) warps: u32,
+    /// Whether threads keep more than they have registers for.
+    pub(super) spills: bool,
 }
 
 /// How far copies are ahead.
@@ -79,7 +81,7 @@ impl Rings {
         if least.stages < 2 {
             return None;
         }
-        if !self.copies || least.stages < self.asked {
+        if !self.copies || self.spills || least.stages < self.asked {
             return Some(least);
         }
         let is_free = |depth: &Depth| {
@@ -124,6 +126,7 @@ mod tests {
             copies: true,
             by_memory,
             warps: 4,
+            spills: false,
         };
         let resident = |slots| target.resident_blocks(128, registers, (kilobytes << 10) * slots);
         let depth = rings.depth(resident).expect("it fits");
@@ -158,6 +161,7 @@ mod tests {
             copies: true,
             by_memory: true,
             warps: 4,
+            spills: false,
         };
         let stages = |fit, runs_on| rings(fit, runs_on).depth(|_| 1).map(|depth| depth.stages);
         assert_eq!(

@@ -3,8 +3,18 @@
 //! Operands are registers of 32 bits, each with elements that follow each other along k: pairs of halves are vectors
 //! of two to LLVM, everything else is an integer, but for doubles. Accumulators are scalars, or pairs of halves. The
 //! intrinsics read no memory and have no side effect, so LLVM moves them as it moves any arithmetic.
+//!
+//! # Eight-bit floats where the unit has none
+//!
+//! Hopper carries out `mma.m16n8k32` of eight-bit floats as two products of halves, `m16n8k16`, of which the first begins at
+//! zero, and adds their sum to the accumulator with instructions of its own (`AfterTwoHalves`). Those are spared if the
+//! halves are multiplied here: a register has four elements that follow each other along k, and any two registers of
+//! halves that are made of it the same way for both operands stand for the same k. Widening is exact, and the sum loses
+//! less.
 
-use llopt_target::matrix::{MatrixElement, MatrixInstruction, Operand};
+use llopt_target::matrix::{
+    AccumulatorOrder, MatrixElement, MatrixInstruction, Operand, accumulation, instructions_for,
+};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::MatrixHooks;
@@ -65,7 +75,79 @@ impl MatrixHooks for Nvptx {
         _repeating: u32,
         _scales: Option<[V<'ctx>; 2]>,
     ) -> Vec<V<'ctx>> {
-        let sums = e.intrinsic(instruction.intrinsic, &[], &[a, b, sum].concat());
-        (0..sum.len() as u32).map(|i| e.member(sums, i)).collect()
+        if let Some(halves) = self.halves(instruction) {
+            let elements = [instruction.a.element, instruction.b.element];
+            let [a, b] = [(a, elements[0]), (b, elements[1])].map(|(words, element)| {
+                let widened = words.iter().map(|word| in_halves(e, *word, element));
+                widened.collect::<Option<Vec<_>>>()
+            });
+            if let (Some(a), Some(b)) = (a, b) {
+                return multiply_halves(e, halves, [&a, &b], sum);
+            }
+        }
+        product(e, instruction, &[a, b, sum].concat(), sum.len())
     }
+}
+
+impl Nvptx {
+    /// The product of halves that the unit carries out twice for an instruction.
+    fn halves(&self, instruction: &MatrixInstruction) -> Option<&'static MatrixInstruction> {
+        let (target, result) = (self.target, instruction.accumulator.element);
+        let known = accumulation(target, instruction.a.element, result, instruction.warps)?;
+        if known.order != AccumulatorOrder::AfterTwoHalves {
+            return None;
+        }
+        let depth = instruction.k / 2;
+        instructions_for(target, MatrixElement::F16, MatrixElement::F16, result)
+            .find(|of| of.warps == instruction.warps && of.k == depth)
+    }
+}
+
+/// The sums of an instruction.
+fn product<'ctx>(
+    e: &Emitter<'ctx>,
+    instruction: &MatrixInstruction,
+    operands: &[V<'ctx>],
+    count: usize,
+) -> Vec<V<'ctx>> {
+    let sums = e.intrinsic(instruction.intrinsic, &[], operands);
+    (0..count as u32).map(|i| e.member(sums, i)).collect()
+}
+
+/// The lower and the upper two floats of a register as halves; `None` if nothing widens them.
+fn in_halves<'ctx>(
+    e: &Emitter<'ctx>,
+    word: V<'ctx>,
+    element: MatrixElement,
+) -> Option<[V<'ctx>; 2]> {
+    let widening = match element {
+        MatrixElement::E4m3 => "llvm.nvvm.e4m3x2.to.f16x2.rn",
+        MatrixElement::E5m2 => "llvm.nvvm.e5m2x2.to.f16x2.rn",
+        _ => return None,
+    };
+    let pairs = e.bitcast(word, e.vector(e.int(16).into(), 2).into());
+    Some([0, 1].map(|i| e.intrinsic(widening, &[], &[e.extract(pairs, i)])))
+}
+
+/// A product of operands whose registers were widened to two, as two products. Each takes half of the registers, which
+/// hold as many rows, first those of one half of their k and then of the other.
+fn multiply_halves<'ctx>(
+    e: &Emitter<'ctx>,
+    halves: &MatrixInstruction,
+    operands: [&[[V<'ctx>; 2]]; 2],
+    sum: &[V<'ctx>],
+) -> Vec<V<'ctx>> {
+    let mut sums = sum.to_vec();
+    for part in 0..2 {
+        let of = |words: &[[V<'ctx>; 2]]| -> Vec<V<'ctx>> {
+            let each = words.len() / 2;
+            let words = &words[part * each..][..each];
+            (0..2)
+                .flat_map(|half| words.iter().map(move |word| word[half]))
+                .collect()
+        };
+        let terms = [of(operands[0]), of(operands[1]), sums.clone()].concat();
+        sums = product(e, halves, &terms, sum.len());
+    }
+    sums
 }
