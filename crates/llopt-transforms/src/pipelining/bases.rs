@@ -106,7 +106,11 @@ pub(super) fn carry<'c: 'a, 'a>(
             let pointers = moving.pointers(rewriter, location, base, argument);
             argument.replace_all_uses(pointers);
             // What it is next no longer matters.
+            let sum = new.yielded()[moving.index].defining_op();
             new.terminator().set_operand_value(moving.index, argument);
+            if let Some(sum) = sum.filter(|sum| !sum.result_values().any(ValueExt::has_uses)) {
+                sum.erase();
+            }
         }
         next
     });
