@@ -29,6 +29,9 @@
 //! - or if the resident ones have enough under way together, and are enough to compute: two in a loop in which nothing is
 //!   busy for more than a third as long as memory, of which one computes while the other waits; in any other so many that
 //!   their warps hide the latencies of one another's instructions.
+//!
+//! Threads that keep more than they have registers for get no more than the program asks for. Local memory, where the rest
+//! goes in each iteration, is as fast as the L1 cache, and what shared memory takes is no longer cache.
 
 /// Stages that are not asked for, at most: what is ahead at first is code before the loop.
 const MOST: u32 = 8;
@@ -142,6 +145,25 @@ mod tests {
         // If threads are busier than memory, three blocks are as well enough to compute, and two are not.
         assert_eq!(chosen(3, 6, 10, 80, false), (6, true));
         assert_eq!(chosen(3, 6, 14, 80, false), (5, true));
+    }
+
+    #[test]
+    fn what_spills_keeps_its_cache() {
+        let rings = |spills| Rings {
+            asked: 3,
+            needed: 4,
+            fit: 4,
+            runs_on: false,
+            copies: true,
+            by_memory: false,
+            warps: 8,
+            spills,
+        };
+        let stages = |spills| {
+            let depth = rings(spills).depth(|_| 1).expect("it fits");
+            (depth.stages, depth.early)
+        };
+        assert_eq!([true, false].map(stages), [(3, false), (4, true)]);
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub(super) struct Load<'c, 'a> {
     pub(super) bytes: u64,
     /// The first operation that reads it.
     pub(super) reader: OperationRef<'c, 'a>,
+    /// Elements that each access of a thread takes, if threads access it.
+    width: u32,
 }
 
 /// The products of a body, which are in none of its branches.
@@ -146,6 +148,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
             bytes: bytes_of(&slot.shape, slot.element),
             slot,
             reader: reader.ok_or("nothing of the loop reads it")?,
+            width: 1,
         })
     }
 
@@ -240,6 +243,8 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         };
         let (encoding, is_copied) = chosen.ok_or("no layout of shared memory leads to its use")?;
         let copied = copied.filter(|_| is_copied);
+        let registers = ring::tensor(plans, result.r#type());
+        let width = registers.map_or(1, |tensor| groups(load, &tensor, facts, plans).width as u32);
         let copied = copied.map(|groups| groups.width as u32);
         let slot = ring::slot(tensor, encoding);
         let bytes = bytes_of(&slot.shape, slot.element);
@@ -250,6 +255,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
             slot,
             bytes,
             reader,
+            width,
         })
     }
 
@@ -264,15 +270,15 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
     }
 }
 
-/// The registers of a thread that hold a tensor of a loop. Of the addresses of copies only those that a copy begins at are
-/// computed, each in two.
+/// The registers of a thread that hold a tensor of a loop. Of addresses only those that an access begins at are computed,
+/// each in two.
 pub(super) fn registers(value: Value<'_, '_>, loads: &[Load<'_, '_>], plans: &Plans) -> u32 {
     let all = ring::tensor(plans, value.r#type()).map_or(0, |tensor| tensor.registers() as u32);
-    let of_copy = loads.iter().find_map(|load| match load.source {
-        Source::Load(copied, Some(width)) if copied.ptr().r#type() == value.r#type() => Some(width),
+    let width = loads.iter().find_map(|load| match load.source {
+        Source::Load(of, _) if of.ptr().r#type() == value.r#type() => Some(load.width),
         _ => None,
     });
-    of_copy.map_or(all, |width| 2 * all.div_ceil(width.max(1)))
+    width.map_or(all, |width| POINTER * all.div_ceil(width.max(1)))
 }
 
 fn bytes_of(shape: &[i64], element: Type<'_>) -> u64 {
