@@ -29,6 +29,7 @@ pub mod reorder;
 pub mod scaled_dot;
 mod tile_addresses;
 pub mod warp_groups;
+pub mod widened_products;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassSpec] = &[
@@ -66,6 +67,7 @@ pub static PASSES: &[&PassSpec] = &[
     &scaled_dot::REWRITE,
     &products::COMPLETE,
     &warp_groups::ALLOCATE,
+    &widened_products::REWRITE,
 ];
 
 /// Makes the passes known to the command line and to textual pipelines.

@@ -141,6 +141,23 @@ pub(crate) fn split_f32_products(
     )
 }
 
+/// Widens the operands of products of eight-bit floats that no matrix unit of the target takes as they are.
+///
+/// # Errors
+/// Of the pass.
+pub(crate) fn widen_products(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    run_passes(
+        context,
+        module,
+        &format!("widen-products{{target={}}}", options.target),
+        &Rc::new(Plans::new(options.target)),
+    )
+}
+
 /// Takes products of scaled operands apart that no matrix unit of the target takes as they are.
 ///
 /// # Errors

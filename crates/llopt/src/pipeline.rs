@@ -23,7 +23,7 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, f32_dot, layouts, legalize, loops, ownership,
-    pipelining, products, scaled_dot, warp_groups,
+    pipelining, products, scaled_dot, warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -284,6 +284,15 @@ const STEPS: &[Step] = {
                 f32_dot::REWRITE.argument,
                 f32_dot::REWRITE.description,
                 module::split_f32_products,
+            ),
+        ),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                widened_products::REWRITE.argument,
+                widened_products::REWRITE.description,
+                module::widen_products,
             ),
         ),
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_to_copy::REWRITE))

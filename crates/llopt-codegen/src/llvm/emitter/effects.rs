@@ -207,26 +207,32 @@ impl<'ctx> Emitter<'ctx> {
     /// Calls the function that a simulator provides to look at an index. It touches no memory that anybody else sees, so
     /// that the code around it is what it would be without.
     pub fn expect_below(&self, index: V<'ctx>, bound: u32) {
-        self.tell_simulator("llopt_expect_below", index, bound, INACCESSIBLE);
+        let attributes = [(self.kinds.memory, INACCESSIBLE)];
+        self.tell_simulator("llopt_expect_below", index, bound, &attributes);
     }
 
     /// Calls the function that a simulator provides where a buffer of shared memory begins, or ends. For LLVM it reads
-    /// and writes the buffer: no access may go past it.
+    /// and writes the buffer: no access may go past it; and all lanes of a warp call it together: copied into two
+    /// branches, it would end in the second what the first has written.
     pub fn buffer_life(&self, begins: bool, buffer: V<'ctx>, bytes: u32) {
         let name = match begins {
             true => "llopt_buffer_begins",
             false => "llopt_buffer_ends",
         };
-        self.tell_simulator(name, buffer, bytes, INACCESSIBLE | POINTED_TO);
+        let attributes = [
+            (self.kinds.memory, INACCESSIBLE | POINTED_TO),
+            (self.kinds.convergent, 0),
+        ];
+        self.tell_simulator(name, buffer, bytes, &attributes);
     }
 
-    fn tell_simulator(&self, name: &str, what: V<'ctx>, number: u32, memory: u64) {
+    fn tell_simulator(&self, name: &str, what: V<'ctx>, number: u32, attributes: &[(u32, u64)]) {
         let word = self.context.i32_type();
         let parameters: [BasicMetadataTypeEnum<'ctx>; 2] = [what.get_type().into(), word.into()];
         let of = self.context.void_type().fn_type(&parameters, false);
         let function = self.declare(name, of, false);
-        for (kind, value) in [(self.kinds.willreturn, 0), (self.kinds.memory, memory)] {
-            let attribute = self.context.create_enum_attribute(kind, value);
+        for (kind, value) in attributes.iter().chain(&[(self.kinds.willreturn, 0)]) {
+            let attribute = self.context.create_enum_attribute(*kind, *value);
             function.add_attribute(AttributeLoc::Function, attribute);
         }
         self.call(

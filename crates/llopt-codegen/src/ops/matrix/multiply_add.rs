@@ -68,6 +68,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 Ok(self.map(std::slice::from_ref(values), |e, v| e.sext(v[0], to)))
             }
             (Element::Int(_), Element::Int(_)) => Ok(values.clone()),
+            (_, Element::Int(_)) => {
+                let reason = "it adds products of floats to integers";
+                Err(self.unsupported(op, Some(reason.to_owned())))
+            }
+            (Element::Int(_), _) => {
+                let reason = "it adds products of integers to floats";
+                Err(self.unsupported(op, Some(reason.to_owned())))
+            }
             (from, _) => self.convert(op, from, to, Rounding::NearestEven, values),
         }
     }
