@@ -191,12 +191,34 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    /// The wanted registers of a late value, emitted here.
+    /// Registers of a late value that one access each brings, of all the loads that it follows from.
+    pub(crate) fn late_groups(&self, value: Value<'c, 'a>) -> Vec<Vec<usize>> {
+        let slice = self.slice(value).into_iter();
+        let loads = slice
+            .filter_map(|(op, is_aligned)| is_aligned.then(|| self.loaded_together(op)).flatten());
+        loads.flat_map(|groups| groups.groups).collect()
+    }
+
+    /// The wanted registers of a late value, emitted here, and what is loaded with them: an access goes by the address of
+    /// its first register.
     pub(crate) fn late_registers(
         &mut self,
         value: Value<'c, 'a>,
-        wanted: Vec<bool>,
+        mut wanted: Vec<bool>,
     ) -> Lowered<Registers<'ctx>> {
+        let mut groups = self.late_groups(value);
+        loop {
+            let (reached, others): (Vec<_>, Vec<_>) = groups
+                .into_iter()
+                .partition(|group| group.iter().any(|register| wanted[*register]));
+            if reached.is_empty() {
+                break;
+            }
+            for register in reached.into_iter().flatten() {
+                wanted[register] = true;
+            }
+            groups = others;
+        }
         let before = self.emit_slice(value, Some(wanted.into()))?;
         let registers = self.registers(value);
         self.restore(before);

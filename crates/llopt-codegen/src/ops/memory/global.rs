@@ -4,8 +4,8 @@
 //! allow ([`llopt_plan::global_access`]). A register that repeats another is loaded once; threads that repeat other
 //! threads' elements load, but only one of them stores.
 
-use llopt_dialects::amdg;
 use llopt_dialects::tt::{self, CacheModifier, EvictionPolicy};
+use llopt_dialects::{Op, amdg};
 use llopt_plan::element::Element;
 use llopt_plan::facts::AxisFacts;
 use llopt_plan::global_access::{Addresses, Groups, choose_groups, mask_width};
@@ -94,6 +94,22 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let values = self.load_groups(&of, &groups, &load);
         self.bind_result(operation, values);
         Ok(())
+    }
+
+    /// The registers that each access of a load brings, if it has addresses of its own for each.
+    pub(crate) fn loaded_together(&self, op: OperationRef<'c, 'a>) -> Option<Groups> {
+        let of = self.result_type(op).ok()?;
+        let element = of.element();
+        match Op::of(op)? {
+            Op::Tt(tt::Op::Load(load)) => {
+                Some(self.pointer_groups(&of, element, load.ptr(), load.mask()))
+            }
+            Op::Amdg(amdg::Op::BufferLoad(load)) => {
+                let (base, offsets) = (load.ptr(), load.offsets());
+                Some(self.buffer_groups(&of, element, base, offsets, load.mask()))
+            }
+            _ => None,
+        }
     }
 
     fn record_access(

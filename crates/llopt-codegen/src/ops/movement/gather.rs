@@ -295,6 +295,16 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let aside = is_late
             .then(|| self.place_aside(result(op.operation(), 0)))
             .flatten();
+        // Indices that are loaded together are wanted together.
+        let mut load_of = vec![0; to.registers()];
+        if is_late {
+            let groups = self.late_groups(op.indices()).into_iter().enumerate();
+            for (load, register) in
+                groups.flat_map(|(i, group)| group.into_iter().map(move |r| (i, r)))
+            {
+                load_of[register] = load;
+            }
+        }
         let mut gathered: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
         for round in 0..1u32 << plan.rounds.len() {
             // Within a warp no barrier of the block has seen to what was read here last.
@@ -318,9 +328,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 }
             }
             self.wait(plan.scope);
-            let read: Vec<usize> = (0..distinct.len())
+            let mut read: Vec<usize> = (0..distinct.len())
                 .filter(|i| plan.round(element_of(distinct[*i])) == round & !split_by_index)
                 .collect();
+            read.sort_by_key(|i| load_of[distinct[*i]]);
             let copied = if is_late { self.copy_threads() } else { None };
             for read in read.chunks(if is_late { TOGETHER } else { read.len().max(1) }) {
                 let wanted: Vec<(usize, V<'ctx>)> = match &early {
