@@ -104,16 +104,16 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 !sum = tensor<16x64xf32, #mma>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   // Few rows: as many stages as hide the latency. With as many buffers, copies go to the one that the iteration before
-  // has read: they come before the product, and the barrier behind the wait is the only one.
+  // has read: they come between the reads of this one and its product, which waits for what is read.
   // CHECK-LABEL: @few_rows
   // CHECK: ttg.local_alloc : () -> !ttg.memdesc<[[N:[4-8]]]x16x64xf16
   // CHECK: ttg.local_alloc : () -> !ttg.memdesc<[[N]]x64x64xf16
   // CHECK: scf.for
   // CHECK: ttg.async_wait
-  // CHECK-NOT: ttg.local_load
+  // CHECK-NOT: ttg.async_copy_global_to_local
+  // CHECK-COUNT-2: ttg.local_load
   // CHECK-COUNT-2: ttg.async_copy_global_to_local
   // CHECK: ttg.async_commit_group
-  // CHECK-COUNT-2: ttg.local_load
   // CHECK: tt.dot
   // CHECK-NOT: ttg.async_copy_global_to_local
   // CHECK: scf.yield

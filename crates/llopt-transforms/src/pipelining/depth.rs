@@ -10,13 +10,13 @@
 //! stages - 1 buffers                      as many buffers as stages
 //!   wait for the copies of i                wait for the copies of i
 //!   barrier                                 barrier
-//!   products of i                           copies of i + stages - 1
-//!   barrier                                 products of i
-//!   copies of i + stages - 1
+//!   products of i                           reads of i
+//!   barrier                                 copies of i + stages - 1
+//!   copies of i + stages - 1                products of i
 //! ```
 //!
-//! One barrier is less, and the copies of one more iteration are under way while the products run: with two stages it
-//! is the difference between some and none.
+//! The copies of one more iteration are under way while the products run: with two stages it is the difference between
+//! some and none. And they are issued while the products wait for what is read from shared memory.
 //!
 //! # How far ahead
 //!

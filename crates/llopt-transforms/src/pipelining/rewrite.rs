@@ -22,6 +22,7 @@ use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
+use crate::products::is_product;
 
 /// What a pipelined loop is made of.
 pub(super) struct Design<'c, 'a> {
@@ -200,6 +201,8 @@ struct Body<'r, 'c, 'a> {
     ahead: Vec<OperationRef<'c, 'a>>,
     /// Those of them that come before everything else.
     first: Vec<OperationRef<'c, 'a>>,
+    /// What brings tensors from slots to registers.
+    reads: Vec<OperationRef<'c, 'a>>,
 }
 
 impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
@@ -375,6 +378,7 @@ pub(super) fn rewrite<'c: 'a, 'a>(
         indices,
         ahead: Vec::new(),
         first: Vec::new(),
+        reads: Vec::new(),
     };
     // Loads that are read first at the same place are one group. What is copied two iterations ahead or more has
     // arrived, and one wait for all takes one barrier.
@@ -518,6 +522,8 @@ pub(super) fn rewrite<'c: 'a, 'a>(
                     let at = load.operation();
                     let view = body.slot(&load.slot, true, ring, body.indices.read, at);
                     let tensor = body.put(LocalLoadOp::build(at.loc(), *to, view, None));
+                    let read = [view, tensor].into_iter().filter_map(ValueExt::defining_op);
+                    body.reads.extend(read);
                     for conversion in conversions {
                         conversion.result().replace_all_uses(tensor);
                         conversion.operation().erase();
@@ -539,7 +545,12 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     keep_running(body.rewriter, of, &running)?;
 
     // What is ahead, with all that it needs.
-    let Body { ahead, first, .. } = body;
+    let Body {
+        ahead,
+        first,
+        mut reads,
+        ..
+    } = body;
     let users = [&ahead[..], &first[..]].concat();
     let needed_by = |operations: &[OperationRef<'c, 'a>]| -> Vec<Value<'c, 'a>> {
         let all = operations.iter();
@@ -558,13 +569,16 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     let copied = Slice::of(of, needed_by(&copies), &users).ok()?;
     let last = stages - 1;
     let all = of.operations();
+    // While the first product waits for what is read, copies are issued.
+    let product = all.iter().find(|operation| is_product(**operation));
+    reads.retain(|read| early && product.is_some_and(|product| read.is_before(*product)));
     let is_wait = |operation: &OperationRef<'c, 'a>| {
         let mut waits = events
             .iter()
             .filter(|(_, event)| matches!(event, Event::Wait(_)));
         early && waits.any(|(wait, _)| wait == operation)
     };
-    // Loads of registers, waits, copies that come before products, products, and what is left of what is ahead.
+    // Loads of registers, waits, reads, copies that come before products, products, and what is left of what is ahead.
     let place = |operation: &OperationRef<'c, 'a>| {
         let is_in = |own: &[OperationRef<'c, 'a>], slice: &Slice<'c, 'a>| {
             own.contains(operation) || slice.operations.contains(operation)
@@ -572,9 +586,10 @@ pub(super) fn rewrite<'c: 'a, 'a>(
         match () {
             () if is_in(&first, &before) => (0, 0),
             () if is_wait(operation) => (1, last),
-            () if is_in(&copies, &copied) => (2, 0),
-            () if is_in(&ahead, &slice) => (4, 0),
-            () => (3, last),
+            () if is_in(&copies, &copied) => (3, 0),
+            () if is_in(&ahead, &slice) => (5, 0),
+            () if reads.contains(operation) => (2, last),
+            () => (4, last),
         }
     };
     let mut placed: Vec<(usize, Staged)> = all
