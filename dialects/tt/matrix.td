@@ -45,6 +45,7 @@ def TT_DotOp : TT_Op<"dot", [
 def TT_DotScaledOp : TT_Op<"dot_scaled", [
     Pure, AttrSizedOperandSegments,
     TypesMatchWith<"result's type matches accumulator's type", "d", "c", "same">,
+    Layouts<"Product">,
     Means<"Product">
 ]> {
   let summary = "Matrix product of operands with one scale per block";

@@ -5,10 +5,23 @@
 //! transposed layouts are divided, and its first operand is the product's second. Of all that fit the one is taken
 //! that keeps the matrix unit busy for the shortest time, of these the one with the fewest executions.
 
+use llopt_dialects::tt::ScaleDotElemType;
 use llopt_layout::matrix_product::{Division, Matrices, NotDivisible, divide};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, instructions_for};
+
+/// The type in which a matrix unit takes a scaled operand, and how many elements of it an element of the tensor holds.
+#[must_use]
+pub fn scaled_element(kind: ScaleDotElemType) -> Option<(MatrixElement, u32)> {
+    use ScaleDotElemType as Kind;
+    match kind {
+        Kind::E4m3 => Some((MatrixElement::E4m3, 1)),
+        Kind::E5m2 => Some((MatrixElement::E5m2, 1)),
+        Kind::E2m1 => Some((MatrixElement::E2m1, 2)),
+        Kind::E2m3 | Kind::E3m2 | Kind::Bf16 | Kind::Fp16 => None,
+    }
+}
 
 /// The layouts of a product `c[.., m, n] += a[.., m, k] * b[.., k, n]`, and the types in which a matrix unit may
 /// take the elements.

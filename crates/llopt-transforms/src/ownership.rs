@@ -218,7 +218,7 @@ fn verify_op<'c: 'a, 'a>(
         }
         Transfer::Gather => alike(&results.iter().chain(operands.get(1)).collect::<Vec<_>>()),
         // How the factors lie is the business of the matrix unit.
-        Transfer::Product => alike(&results.iter().chain(operands.last()).collect::<Vec<_>>()),
+        Transfer::Product => alike(&results.iter().chain(operands.get(2)).collect::<Vec<_>>()),
     }
 }
 

@@ -165,3 +165,173 @@ fn every_code_times_scales_is_exact() -> Result<()> {
     }
     Ok(())
 }
+
+/// Rows and columns of a product whose factors both have scales, and its depth.
+const SIDE: usize = 64;
+const LONG: usize = 128;
+
+/// The text that loads `%name`, a matrix of bytes by rows, or stores `%d` there.
+fn tile(name: &str, [rows, columns]: [usize; 2], element: &str) -> String {
+    let (of, index) = (
+        format!("{rows}x{columns}x"),
+        format!("{rows}x{columns}xi32"),
+    );
+    format!(
+        r#"
+    %{name}r = tt.make_range {{start = 0 : i32, end = {rows} : i32}} : tensor<{rows}xi32>
+    %{name}c = tt.make_range {{start = 0 : i32, end = {columns} : i32}} : tensor<{columns}xi32>
+    %{name}r1 = tt.expand_dims %{name}r {{axis = 1 : i32}} : tensor<{rows}xi32> -> tensor<{rows}x1xi32>
+    %{name}c1 = tt.expand_dims %{name}c {{axis = 0 : i32}} : tensor<{columns}xi32> -> tensor<1x{columns}xi32>
+    %{name}n = arith.constant dense<{columns}> : tensor<{rows}x1xi32>
+    %{name}rn = arith.muli %{name}r1, %{name}n : tensor<{rows}x1xi32>
+    %{name}r2 = tt.broadcast %{name}rn : tensor<{rows}x1xi32> -> tensor<{index}>
+    %{name}c2 = tt.broadcast %{name}c1 : tensor<1x{columns}xi32> -> tensor<{index}>
+    %{name}i = arith.addi %{name}r2, %{name}c2 : tensor<{index}>
+    %{name}s = tt.splat %{name} : !tt.ptr<{element}> -> tensor<{of}!tt.ptr<{element}>>
+    %{name}p = tt.addptr %{name}s, %{name}i : tensor<{of}!tt.ptr<{element}>>, tensor<{index}>"#
+    )
+}
+
+/// A product of factors that both have scales.
+fn both_scaled(lhs: &str, rhs: &str) -> String {
+    let depth = |format: &str| if format == "e2m1" { LONG / 2 } else { LONG };
+    let (a, b) = ([SIDE, depth(lhs)], [depth(rhs), SIDE]);
+    let scales = [SIDE, LONG / 32];
+    let mut text = String::from(
+        "module {\n  tt.func public @k(%a: !tt.ptr<i8>, %u: !tt.ptr<i8>, %b: !tt.ptr<i8>, %v: !tt.ptr<i8>, %o: !tt.ptr<f32>) {",
+    );
+    for (name, extents) in [("a", a), ("u", scales), ("b", b), ("v", scales)] {
+        let of = format!("tensor<{}x{}x!tt.ptr<i8>>", extents[0], extents[1]);
+        text += &tile(name, extents, "i8");
+        text += &format!("\n    %{name}x = tt.load %{name}p : {of}");
+    }
+    text += &tile("o", [SIDE, SIDE], "f32");
+    let ty = |[rows, columns]: [usize; 2]| format!("tensor<{rows}x{columns}xi8>");
+    let (a, b, scales, sum) = (
+        ty(a),
+        ty(b),
+        ty(scales),
+        format!("tensor<{SIDE}x{SIDE}xf32>"),
+    );
+    text += &format!(
+        r#"
+    %z = arith.constant dense<0.0> : {sum}
+    %d = tt.dot_scaled %ax scale %ux, %bx scale %vx, %z lhs = {lhs} rhs = {rhs} {{fastMath = false}} : {a}, {scales} * {b}, {scales} -> {sum}
+    tt.store %op, %d : tensor<{SIDE}x{SIDE}x!tt.ptr<f32>>
+    tt.return
+  }}
+}}
+"#
+    );
+    text
+}
+
+/// Codes of four bits two to a byte along the first of two axes, or the second.
+fn packed(codes: &[u8], columns: usize, down: bool) -> Vec<u8> {
+    let rows = codes.len() / columns;
+    let pair = |low: u8, high: u8| low | high << 4;
+    match down {
+        true => (0..rows / 2 * columns)
+            .map(|place| {
+                let first = place / columns * 2 * columns + place % columns;
+                pair(codes[first], codes[first + columns])
+            })
+            .collect(),
+        false => codes
+            .chunks_exact(2)
+            .map(|two| pair(two[0], two[1]))
+            .collect(),
+    }
+}
+
+/// Column `j` of the second factor picks one element of each row, of another group than its neighbours.
+#[test]
+fn both_factors_have_their_scales() -> Result<()> {
+    // The bits of exponent and mantissa, the bias, and the code of one.
+    let formats = [
+        ("e4m3", 4, 3, 7, 0x38u8),
+        ("e5m2", 5, 2, 15, 0x3c),
+        ("e2m1", 2, 1, 1, 2),
+    ];
+    let (groups, picked) = (LONG / 32, |column: usize| (column * 37 + column / 8) % LONG);
+    for target in ["hip:gfx950", "hip:gfx942"] {
+        for (lhs, exponent, mantissa, bias, _) in formats {
+            for (rhs, .., one) in formats {
+                let codes: Vec<u8> = (0..SIDE * LONG)
+                    .map(|place| {
+                        let code =
+                            (place * 89 + place / LONG * 7) % (1 << (exponent + mantissa + 1));
+                        // Codes of no finite number are left out.
+                        let last = (1 << exponent) - 1;
+                        match lhs != "e2m1" && code >> mantissa & last == last {
+                            true => code as u8 & !(1 << mantissa),
+                            false => code as u8,
+                        }
+                    })
+                    .collect();
+                let picks: Vec<u8> = (0..LONG * SIDE)
+                    .map(|place| {
+                        if picked(place % SIDE) == place / SIDE {
+                            one
+                        } else {
+                            0
+                        }
+                    })
+                    .collect();
+                let scale =
+                    |row: usize, group: usize, by: usize| (120 + (row * by + 3 * group) % 15) as u8;
+                let scales = |by: usize| -> Vec<u8> {
+                    (0..SIDE * groups)
+                        .map(|place| scale(place / groups, place % groups, by))
+                        .collect()
+                };
+                let of = |codes: &[u8], format, columns, down| match format {
+                    "e2m1" => packed(codes, columns, down),
+                    _ => codes.to_vec(),
+                };
+                let target = Target::parse(target)?;
+                let mut options = Options::new(target);
+                options.num_warps = Some(4);
+                let source = Source::new("kernel.ttir", both_scaled(lhs, rhs));
+                let compilation = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
+                let text = String::from_utf8_lossy(compilation.artifact.bytes()).into_owned();
+                let by_unit = target.has(llopt_target::Feature::MfmaScaled);
+                ensure!(
+                    text.contains("mfma.scale") == by_unit,
+                    "{target} {lhs} {rhs}"
+                );
+                let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
+                let arguments = vec![
+                    Argument::Buffer(of(&codes, lhs, LONG, false)),
+                    Argument::Buffer(scales(1)),
+                    Argument::Buffer(of(&picks, rhs, SIDE, true)),
+                    Argument::Buffer(scales(5)),
+                    Argument::Buffer(vec![0; SIDE * SIDE * 4]),
+                    Argument::Null,
+                    Argument::Null,
+                ];
+                let mut launch = Launch::new([1, 1, 1], 4 * target.warp_size(), arguments);
+                launch.dynamic_shared = u64::from(compilation.metadata.shared);
+                let report = machine.run(&mut launch, &llopt_sim::Options::default())?;
+                ensure!(report.findings.is_empty(), "{:?}", report.findings);
+                let Argument::Buffer(bytes) = &launch.arguments[4] else {
+                    return None.context("a buffer stays a buffer");
+                };
+                for (place, word) in bytes.chunks_exact(4).enumerate() {
+                    let found = f32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                    let (row, column) = (place / SIDE, place % SIDE);
+                    let k = picked(column);
+                    let power =
+                        i32::from(scale(row, k / 32, 1)) + i32::from(scale(column, k / 32, 5));
+                    let number = decode(codes[row * LONG + k], exponent, mantissa, bias);
+                    let wanted = number * 2f64.powi(power - 254);
+                    ensure!(
+                        f64::from(found) == wanted,
+                        "{target} {lhs} {rhs}: {found} at {row}, {column}, not {wanted}"
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}

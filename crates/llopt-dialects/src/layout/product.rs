@@ -11,7 +11,7 @@ use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::MatrixInstruction;
 
 use super::encoding::nvidia_mma::WARP_GROUP_LEVEL;
-use super::encoding::{AmdMfma, AmdWmma, CgaLayout, Encoding, NvidiaMma, NvmmaShared};
+use super::encoding::{AmdMfma, AmdWmma, CgaLayout, Encoding, Linear, NvidiaMma, NvmmaShared};
 use super::{tensor_descriptor, transfer};
 
 /// The encodings that may be of an instruction, with warps in this arrangement. `generation` is the
@@ -165,6 +165,59 @@ pub fn in_memory(
         fp4_padded: false,
         cga_layout: blocks,
     }))
+}
+
+/// The layout of the scales of an operand of a product, rows of whose groups along k they are: `shape` is their number
+/// across and along k, `group` the elements along k that share one.
+///
+/// An instruction wants the scales of its first group from the lanes that hold the first elements of its rows, those of
+/// the next group from the lanes after these: so a scale is in a lane with its row, yet perhaps not in one with the elements
+/// that it is for. What lies beyond the instruction is in registers, what other warps have in other warps. `None` if the
+/// operand's lanes do not divide into rows and k.
+pub fn scales(operand: &Encoding, op_idx: usize, shape: Vec<u64>, group: u32) -> Option<Encoding> {
+    let &[across, groups] = &shape[..] else {
+        return None;
+    };
+    let depth = groups * u64::from(group);
+    let extents = match op_idx {
+        0 => [across, depth],
+        _ => [depth, across],
+    };
+    let elements = operand.linear_layout(&extents).ok()?;
+    let (outer, k) = (Dim::tensor(op_idx), Dim::tensor(1 - op_idx));
+    let of = |from: Dim, bit: u32| [outer, k].map(|dim| elements.basis_entry(from, bit, dim));
+    let bases = |from: Dim| (0..elements.in_dim_size_log2(from)).map(move |bit| of(from, bit));
+    let mut lanes = Vec::new();
+    let mut next = 1;
+    for [row, along] in bases(Dim::LANE) {
+        match (row, along) {
+            (0, _) => {
+                lanes.push(vec![0, if u64::from(next) < groups { next } else { 0 }]);
+                next *= 2;
+            }
+            (_, 0) if next == 1 => lanes.push(vec![row, 0]),
+            _ => return None,
+        }
+    }
+    let rows = |from: Dim| bases(from).map(|[row, _]| vec![row, 0]).collect::<Vec<_>>();
+    let registers = bases(Dim::REGISTER)
+        .map(|[row, along]| vec![row, along / group])
+        .filter(|basis| basis.iter().any(|part| *part != 0) && !lanes.contains(basis));
+    let registers: Vec<Vec<u32>> = registers.collect();
+    let (warps, blocks) = (rows(Dim::WARP), rows(Dim::BLOCK));
+    let layout = LinearLayout::from_bases(
+        &[
+            (Dim::REGISTER, &registers),
+            (Dim::LANE, &lanes),
+            (Dim::WARP, &warps),
+            (Dim::BLOCK, &blocks),
+        ],
+        &[
+            (Dim::tensor(0), across as u32),
+            (Dim::tensor(1), groups as u32),
+        ],
+    );
+    Some(Encoding::Linear(Linear::new(layout.ok()?).ok()?))
 }
 
 #[cfg(test)]

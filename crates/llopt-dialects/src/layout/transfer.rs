@@ -622,14 +622,15 @@ pub fn pack(encoding: &Encoding, shape: &[i64], axis: i64) -> Result<Encoding, T
 
 /// Elements along k, of this many bits, that follow each other in one lane in the factors of a matrix
 /// product with this result: none where threads multiply and add, a word's worth for `mma`, what one
-/// instruction takes from a lane for MFMA and WMMA. `None` for a result that no matrix product has.
+/// instruction takes from a lane for MFMA and WMMA: of an MFMA at most what four registers hold, as longer ones take
+/// two vectors of bytes. `None` for a result that no matrix product has.
 pub fn elements_along_k(result: &Encoding, element_bits: u32) -> Option<u32> {
     match result {
         Encoding::Blocked(_) => Some(0),
         Encoding::NvidiaMma(_) => Some((32 / element_bits.max(1)).max(1)),
         // The lanes of a wave of 64 deal out the instruction's rows and k among them.
         Encoding::AmdMfma(mfma) => match mfma.instr_shape[..] {
-            [rows, _, k] => Some((rows * k / 64).max(1)),
+            [rows, _, k] => Some((rows * k / 64).clamp(1, (128 / element_bits.max(1)).max(1))),
             _ => None,
         },
         // RDNA3 gives each half of a wave all of k, later ones a half.

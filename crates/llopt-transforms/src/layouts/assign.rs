@@ -2,7 +2,8 @@
 //!
 //! # Steps
 //!
-//! 0. Scaled matrix products become plain ones of scaled factors ([`crate::scaled_dot`]).
+//! 0. Scaled matrix products become plain ones of scaled factors ([`crate::scaled_dot`]), where no matrix unit scales them
+//!    itself or one takes longer for that.
 //! 1. Ops that cost next to nothing and are used more than once (constants, ranges, splats, and
 //!    expansions of those) are copied for each use, so that each copy can have its own layout;
 //!    copies that end up equal are merged by CSE afterwards.
@@ -32,8 +33,10 @@ use std::cell::{OnceCell, RefCell};
 
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module as launch;
+use llopt_dialects::tt::DotScaledOp;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk, attr};
 use llopt_target::Target;
+use llopt_target::matrix::MatrixElement;
 use melior::ir::{BlockLike, OperationRef};
 
 use super::account::Account;
@@ -44,6 +47,7 @@ use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
 use super::pins::{Keep, Pins, release};
+use super::products::Product;
 use super::relation::is_cheap;
 use super::{recompute, write};
 use crate::flow::Symbols;
@@ -112,7 +116,8 @@ pub(super) fn choose<'c: 'a, 'a>(
         }
     });
     for &function in &functions {
-        scaled_dot::decompose(function, None, &|_| false).map_err(|failed| Unrelated {
+        let is_faster = |dot| scales_itself(dot, target, grid);
+        scaled_dot::decompose(function, None, &is_faster).map_err(|failed| Unrelated {
             operation: failed.operation,
             reason: "has operands that cannot be widened",
         })?;
@@ -169,6 +174,15 @@ pub(super) fn choose<'c: 'a, 'a>(
         write::retype_function(function);
     }
     Ok(account)
+}
+
+/// Whether a matrix unit takes the factors of a scaled product as they are, and no longer than widened ones.
+fn scales_itself(dot: DotScaledOp<'_, '_>, target: Target, grid: Grid) -> bool {
+    let Some(scaled) = Product::of(dot.operation(), false, target, grid) else {
+        return false;
+    };
+    let widened = [MatrixElement::Bf16, MatrixElement::Bf16, MatrixElement::F32];
+    scaled.has_unit() && scaled.busy_for_one() <= scaled.widened(widened).busy_for_one()
 }
 
 /// Erases what has no effect and is used by nothing that has.

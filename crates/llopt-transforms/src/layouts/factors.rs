@@ -72,6 +72,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if let Some(&known) = self.doubled.borrow().get(&product) {
             return known;
         }
+        // Of scaled factors each element belongs to a scale.
+        if let NodeKind::Op(_, relation, _) = &self.graph.nodes[product].kind
+            && relation.scales_factors()
+        {
+            return 0;
+        }
         let of_product = self.graph.factors.iter();
         let of_product = of_product.filter(|factor| factor.product == product);
         let doubled = of_product.map(|factor| {

@@ -26,9 +26,10 @@ use llopt_dialects::tt;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::TypeExt;
 use llopt_plan::group_operand::{GroupOperand, Wanted};
+use llopt_plan::product::scaled_element;
 use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, Operand, instructions_for};
-use melior::ir::{OperationRef, Type, TypeLike, ValueLike};
+use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 
 use super::cost::registers;
 use super::grid::Grid;
@@ -50,6 +51,8 @@ pub(super) struct Product {
     elements: Vec<[MatrixElement; 3]>,
     /// Whether groups of warps may compute it.
     by_groups: bool,
+    /// Elements along k that share a scale, if its factors have scales.
+    group: Option<u32>,
     target: Target,
     grid: Grid,
     /// The layouts of the result that matrix units leave, each with the instruction.
@@ -142,6 +145,9 @@ impl Product {
         target: Target,
         grid: Grid,
     ) -> Option<Self> {
+        if let Some(dot) = tt::DotScaledOp::of(operation) {
+            return Self::of_scaled(dot, target, grid);
+        }
         let dot = tt::DotOp::of(operation)?;
         let [a, b, d] = [dot.a(), dot.b(), dot.d()].map(|value| RankedTensor::of(value.r#type()));
         let (a, b, d) = (a?, b?, d?);
@@ -163,6 +169,59 @@ impl Product {
         Some(Self::new(shape, depth, elements, by_groups, target, grid))
     }
 
+    /// The product of factors with scales, if a matrix unit might take them: small floats that are packed along k, both
+    /// with scales of one group or one of them without.
+    fn of_scaled(dot: tt::DotScaledOp<'_, '_>, target: Target, grid: Grid) -> Option<Self> {
+        let extents = |value: Value| {
+            Some(transfer::extents(
+                &RankedTensor::of(value.r#type())?.shape(),
+            ))
+        };
+        let (a, packed) = scaled_element(dot.a_elem_type())?;
+        let (b, other) = scaled_element(dot.b_elem_type())?;
+        let along_k = (packed == 1 || dot.lhs_k_pack()) && (other == 1 || dot.rhs_k_pack());
+        let shape = extents(dot.d())?;
+        if shape.len() != 2 || !along_k {
+            return None;
+        }
+        let depth = extents(dot.a())?.last()? * u64::from(packed);
+        let scales = [dot.a_scale(), dot.b_scale()].into_iter().flatten();
+        let groups = scales.map(|scale| {
+            let of = RankedTensor::of(scale.r#type()).filter(|of| of.element().is_integer())?;
+            u32::try_from(depth.checked_div(u64::try_from(*of.shape().last()?).ok()?)?).ok()
+        });
+        let groups = groups.collect::<Option<Vec<u32>>>()?;
+        if groups.windows(2).any(|pair| pair[0] != pair[1]) {
+            return None;
+        }
+        let group = groups.first().copied();
+        let sums = elements_of(RankedTensor::of(dot.d().r#type())?.element(), false);
+        let elements = sums.iter().map(|&sum| [a, b, sum]).collect();
+        Some(Self::with_scales(
+            shape, depth, elements, false, group, target, grid,
+        ))
+    }
+
+    /// Whether a matrix unit computes it.
+    pub(super) fn has_unit(&self) -> bool {
+        !self.by_units.is_empty()
+    }
+
+    /// Cycles for which the fastest way keeps a unit busy for a multiplication of two numbers; infinite without one.
+    pub(super) fn busy_for_one(&self) -> f32 {
+        let rows = self.by_units.iter().map(|(_, row)| {
+            let numbers = row.m * row.n * row.k;
+            row.issue_cycles as f32 * row.warps as f32 / numbers as f32
+        });
+        rows.fold(f32::INFINITY, f32::min)
+    }
+
+    /// The same product of factors without scales that were widened to these elements.
+    pub(super) fn widened(&self, elements: [MatrixElement; 3]) -> Self {
+        let (shape, depth) = (self.shape.clone(), self.depth);
+        Self::new(shape, depth, vec![elements], false, self.target, self.grid)
+    }
+
     fn new(
         shape: Vec<u64>,
         depth: u64,
@@ -171,11 +230,24 @@ impl Product {
         target: Target,
         grid: Grid,
     ) -> Self {
+        Self::with_scales(shape, depth, elements, by_groups, None, target, grid)
+    }
+
+    fn with_scales(
+        shape: Vec<u64>,
+        depth: u64,
+        elements: Vec<[MatrixElement; 3]>,
+        by_groups: bool,
+        group: Option<u32>,
+        target: Target,
+        grid: Grid,
+    ) -> Self {
         let mut product = Self {
             shape,
             depth,
             elements,
             by_groups,
+            group,
             target,
             grid,
             by_units: Vec::new(),
@@ -188,7 +260,9 @@ impl Product {
     /// part for each warp first, and those of threads.
     pub(super) fn encodings(&self) -> impl Iterator<Item = Encoding> {
         let units = self.by_units.iter().map(|(encoding, _)| encoding.clone());
-        units.chain(self.by_threads())
+        // Threads do not scale.
+        let threads = self.group.is_none().then(|| self.by_threads());
+        units.chain(threads.into_iter().flatten())
     }
 
     /// How the blocks of a cluster may share the result.
@@ -231,7 +305,8 @@ impl Product {
             let [a, b, c] = elements;
             // Of instructions with one tile, the one with the most k that there is.
             let mut rows_of_table: Vec<&MatrixInstruction> = instructions_for(self.target, a, b, c)
-                .filter(|row| row.warps == 1 && row.scale.is_none() && row.steps == 1)
+                .filter(|row| row.warps == 1 && row.scale.map(|scale| scale.group) == self.group)
+                .filter(|row| row.steps == 1)
                 .filter(|row| u64::from(row.k) <= self.depth)
                 .filter(|row| u64::from(row.m) <= *rows && u64::from(row.n) <= *columns)
                 .collect();
@@ -548,7 +623,10 @@ impl Product {
     pub(super) fn cost(&self, encoding: &Encoding, layout: &LinearLayout, multiply: f32) -> f32 {
         let held = registers(layout) as f32;
         if transfer::elements_along_k(encoding, 32) == Some(0) {
-            return held * self.depth as f32 * multiply;
+            return match self.group {
+                None => held * self.depth as f32 * multiply,
+                Some(_) => f32::INFINITY,
+            };
         }
         self.instruction(encoding).map_or(f32::INFINITY, |row| {
             self.executions(row, layout) * self.busy(row, false) / UNITS
@@ -581,7 +659,7 @@ impl Product {
 
     /// Whether there is a way to compute the product with this layout of the result.
     pub(super) fn is_possible(&self, encoding: &Encoding) -> bool {
-        transfer::elements_along_k(encoding, 32) == Some(0)
+        self.group.is_none() && transfer::elements_along_k(encoding, 32) == Some(0)
             || self.by_units.iter().any(|(way, _)| way == encoding)
     }
 }

@@ -9,12 +9,13 @@
 //! counts), so neither does the label follow from theirs nor theirs from the label.
 
 use llopt_dialects::layout::encoding::Encoding;
-use llopt_dialects::layout::transfer;
+use llopt_dialects::layout::{product, transfer};
 use llopt_dialects::meaning::facts::{Integers, OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::DotScaledOp;
 use llopt_dialects::{arith, ub};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
-use melior::ir::{OperationRef, ValueLike};
+use melior::ir::{OperationRef, Value, ValueLike};
 
 /// What an op does to layouts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,9 +41,43 @@ pub(super) enum Relation {
     /// The result has the label; the operands are free.
     Histogram,
     /// The result and the accumulator have the label; the factors lie as it wants, with elements of
-    /// this many bits.
-    Dot { bits: [u32; 2] },
+    /// this many bits, and so do their scales.
+    Dot {
+        bits: [u32; 2],
+        scales: [Option<Scales>; 2],
+    },
 }
+
+/// The scales of a factor of a matrix product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Scales {
+    /// Their position among the operands.
+    operand: usize,
+    /// Elements along k of the factor's tensor that share one.
+    group: u32,
+}
+
+impl Scales {
+    /// Those of both factors of an op.
+    fn of(operation: OperationRef<'_, '_>) -> [Option<Self>; 2] {
+        let Some(dot) = DotScaledOp::of(operation) else {
+            return [None; 2];
+        };
+        let extents = |value: Value| Some(RankedTensor::of(value.r#type())?.shape());
+        let sides = [(dot.a(), dot.a_scale(), 0), (dot.b(), dot.b_scale(), 1)];
+        sides.map(|(factor, scale, side)| {
+            let (factor, groups) = (extents(factor)?, *extents(scale?)?.last()?);
+            let along_k = *factor.get(factor.len().checked_sub(1 + side)?)?;
+            // Those of the second factor come after those of the first, if there are such.
+            let operand = FACTORS + 1 + usize::from(side == 1 && dot.a_scale().is_some());
+            let group = u32::try_from(along_k.checked_div(groups)?).ok()?;
+            Some(Self { operand, group })
+        })
+    }
+}
+
+/// Factors of a matrix product.
+const FACTORS: usize = 2;
 
 impl Relation {
     /// The relation of an op; `None` for one that is not analysed.
@@ -74,6 +109,7 @@ impl Relation {
                 };
                 Self::Dot {
                     bits: [bits(0)?, bits(1)?],
+                    scales: Scales::of(operation),
                 }
             }
         })
@@ -95,7 +131,12 @@ impl Relation {
 
     /// Whether this operand is a factor of a matrix product, which may be in shared memory.
     pub(super) fn is_factor(&self, operand: usize) -> bool {
-        matches!(self, Self::Dot { bits } if operand < bits.len())
+        matches!(self, Self::Dot { .. } if operand < FACTORS)
+    }
+
+    /// Whether it is a matrix product of scaled factors, in which each element along k has its place.
+    pub(super) fn scales_factors(&self) -> bool {
+        matches!(self, Self::Dot { scales, .. } if scales.iter().any(Option::is_some))
     }
 
     /// The layout that an operand of this shape has to have; `None` if there is none. Of a factor it is the one
@@ -120,14 +161,21 @@ impl Relation {
             }
             Self::Reshape => transfer::reshape(label, label_shape, shape).ok(),
             Self::Join => transfer::split(label, label_shape).ok(),
-            Self::Dot { bits } => match bits.get(operand) {
-                Some(&bits) => {
-                    let operand = u32::try_from(operand).ok()?;
-                    let width = transfer::elements_along_k(label, bits)?;
-                    transfer::dot_operand(label, operand, width).ok()
+            Self::Dot { bits, scales } => {
+                let factor = |side: usize| {
+                    let width = transfer::elements_along_k(label, bits[side])?;
+                    transfer::dot_operand(label, u32::try_from(side).ok()?, width).ok()
+                };
+                let of = |scales: &Option<Scales>| scales.is_some_and(|of| of.operand == operand);
+                match scales.iter().position(of) {
+                    Some(side) => {
+                        let group = scales[side]?.group;
+                        product::scales(&factor(side)?, side, transfer::extents(shape), group)
+                    }
+                    None if operand < FACTORS => factor(operand),
+                    None => Some(label.clone()),
                 }
-                None => Some(label.clone()),
-            },
+            }
         }
     }
 
@@ -151,7 +199,7 @@ impl Relation {
             Self::Reshape => transfer::reshape(layout, shape, label_shape).ok(),
             Self::Join => transfer::join(layout, shape).ok(),
             // Factors lie as the product wants them; how they lie before says nothing about it.
-            Self::Dot { bits } => (operand >= bits.len()).then(|| layout.clone()),
+            Self::Dot { .. } => (operand == FACTORS).then(|| layout.clone()),
         }
     }
 

@@ -15,6 +15,7 @@ use llopt_dialects::tt::{
 use llopt_dialects::ttng::WarpGroupDotOp;
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_plan::plans::Plans;
+use llopt_plan::product::scaled_element;
 use llopt_plan::schedule::{Graph, Pipe, Schedule, Unit};
 use llopt_target::matrix::instructions_for;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
@@ -176,11 +177,25 @@ fn cycles(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<u32> {
     let (result, of_d) = matrix(d.r#type())?;
     let count: i64 = result.iter().product::<i64>() * shape.last()?;
     let mut least: Option<f32> = None;
-    for &a in elements_of(element, true) {
-        for &b in elements_of(of_b, true) {
+    let scaled = DotScaledOp::of(operation);
+    let (of_a, of_b, packed) = match scaled {
+        Some(dot) => {
+            let (a, packed) = scaled_element(dot.a_elem_type())?;
+            let (b, _) = scaled_element(dot.b_elem_type())?;
+            (vec![a], vec![b], i64::from(packed))
+        }
+        None => {
+            let (a, b) = (elements_of(element, true), elements_of(of_b, true));
+            (a.to_vec(), b.to_vec(), 1)
+        }
+    };
+    let count = count * packed;
+    let has_scales = scaled.is_some_and(|dot| dot.a_scale().or(dot.b_scale()).is_some());
+    for &a in &of_a {
+        for &b in &of_b {
             for &c in elements_of(of_d, false) {
                 let rows = instructions_for(plans.target(), a, b, c);
-                for row in rows.filter(|row| row.scale.is_none()) {
+                for row in rows.filter(|row| row.scale.is_some() == has_scales) {
                     let one = (row.m * row.n * row.k) as f32;
                     let busy = row.issue_cycles as f32 * row.warps as f32 / UNITS;
                     let whole = count as f32 / one * busy;

@@ -12,28 +12,17 @@ use llopt_dialects::tt;
 use llopt_layout::f2::Subspace;
 use llopt_layout::matrix_product::Matrices;
 use llopt_layout::{Dim, LayoutError, LinearLayout};
-use llopt_target::matrix::{MatrixElement, Operand};
+use llopt_target::matrix::Operand;
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
 use crate::ops::matrix::dot::{Factors, SUMS};
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
-use llopt_plan::product::{Problem, Selection};
+use llopt_plan::product::{Problem, Selection, scaled_element};
 use llopt_plan::tensor::TensorType;
 
 /// The code of a scale of one.
 const ONE: i64 = 127;
-
-/// The type in which a matrix unit takes an operand, and elements of it in an element of the tensor.
-fn unit_element(kind: tt::ScaleDotElemType) -> Option<(MatrixElement, u32)> {
-    use tt::ScaleDotElemType as Kind;
-    match kind {
-        Kind::E4m3 => Some((MatrixElement::E4m3, 1)),
-        Kind::E5m2 => Some((MatrixElement::E5m2, 1)),
-        Kind::E2m1 => Some((MatrixElement::E2m1, 2)),
-        Kind::E2m3 | Kind::E3m2 | Kind::Bf16 | Kind::Fp16 => None,
-    }
-}
 
 /// The layout of elements that lie two to a byte along dimension `k`: one more register.
 fn unpacked(layout: &LinearLayout, k: usize) -> Result<LinearLayout, LayoutError> {
@@ -178,8 +167,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         let because = |reason: &str| self.unsupported(operation, Some(reason.to_owned()));
         let (Some((left, a_packed)), Some((right, b_packed))) = (
-            unit_element(op.a_elem_type()),
-            unit_element(op.b_elem_type()),
+            scaled_element(op.a_elem_type()),
+            scaled_element(op.b_elem_type()),
         ) else {
             return Err(because(
                 "matrix instructions scale e4m3, e5m2 and e2m1; --decompose-scaled-dot widens others",
