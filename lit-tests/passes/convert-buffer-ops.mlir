@@ -97,3 +97,56 @@ tt.func public @tile(%from: !tt.ptr<f16> {tt.pointer_range = 32 : i32}, %to: !tt
   tt.store %q, %x : tensor<32x64x!tt.ptr<f16>>
   tt.return
 }
+
+// A loop that steps through memory carries offsets, from the argument on, and not pointers. Those of the load ahead are
+// computed from them. Nothing changes where something else than accesses needs the pointers.
+// CHECK-LABEL: @stepped
+// CHECK: %[[START:.+]] = arith.addi
+// CHECK: scf.for {{.*}} iter_args(%{{.+}} = %{{.+}}, %[[O:.+]] = %[[START]]) -> (tensor<64xf32>, tensor<64xi32>)
+// CHECK: %[[NEXT:.+]] = arith.addi %[[O]], %{{.+}} : tensor<64xi32>
+// CHECK: amdg.buffer_load %arg0[%[[NEXT]]] : tensor<64xf32>
+// CHECK: scf.yield %{{.+}}, %[[NEXT]]
+// CHECK: amdg.buffer_load %arg0[
+tt.func public @stepped(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %to: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %n: i32, %by: i64) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %id = tt.get_program_id x : i32
+  %first = tt.addptr %from, %n : !tt.ptr<f32>, i32
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %f = tt.splat %first : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %p = tt.addptr %f, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  %step = tt.splat %by : i64 -> tensor<64xi64>
+  %sum:2 = scf.for %i = %zero to %n step %one iter_args(%s = %none, %q = %p) -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>) : i32 {
+    %next = tt.addptr %q, %step : tensor<64x!tt.ptr<f32>>, tensor<64xi64>
+    %x = tt.load %next : tensor<64x!tt.ptr<f32>>
+    %t = arith.addf %s, %x : tensor<64xf32>
+    scf.yield %t, %next : tensor<64xf32>, tensor<64x!tt.ptr<f32>>
+  }
+  %last = tt.load %sum#1 : tensor<64x!tt.ptr<f32>>
+  %all = arith.addf %sum#0, %last : tensor<64xf32>
+  %t = tt.splat %to : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %q = tt.addptr %t, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  tt.store %q, %all : tensor<64x!tt.ptr<f32>>
+  tt.return
+}
+
+// CHECK-LABEL: @kept
+// CHECK: scf.for {{.*}} -> (tensor<64x!tt.ptr<f32>>)
+// CHECK: tt.ptr_to_int
+tt.func public @kept(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %to: !tt.ptr<i64> {tt.pointer_range = 32 : i32}, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %f = tt.splat %from : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %p = tt.addptr %f, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  %end = scf.for %i = %zero to %n step %one iter_args(%q = %p) -> (tensor<64x!tt.ptr<f32>>) : i32 {
+    %next = tt.addptr %q, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    scf.yield %next : tensor<64x!tt.ptr<f32>>
+  }
+  %number = tt.ptr_to_int %end : tensor<64x!tt.ptr<f32>> -> tensor<64xi64>
+  %t = tt.splat %to : !tt.ptr<i64> -> tensor<64x!tt.ptr<i64>>
+  %q = tt.addptr %t, %r : tensor<64x!tt.ptr<i64>>, tensor<64xi32>
+  tt.store %q, %number : tensor<64x!tt.ptr<i64>>
+  tt.return
+}

@@ -18,6 +18,8 @@
 //!   small, and an access outside of it has no meaning. The offset must be the one from the argument, so scalars that were
 //!   added to the argument become part of the offset, unless neither they nor the rest can be negative.
 //! - Ranges of what the offset is computed from (`Range`) say so, whatever the base is.
+//!
+//! Before, loops that carry pointers carry offsets instead ([`carried`]).
 
 use std::collections::HashMap;
 
@@ -34,6 +36,8 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, Value, ValueLike};
 
 use crate::axis::AxisAnalysis;
+
+mod carried;
 
 /// The attribute of a function's argument with the bits in which offsets from it fit.
 const POINTER_RANGE: &str = "tt.pointer_range";
@@ -58,6 +62,12 @@ fn run(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
     if named.is_some_and(|target| !target.has(Feature::BufferOps)) {
         return Ok(());
     }
+    let mut writer = Writer {
+        rewriter: Rewriter::new(module.ctx()),
+        location: module.loc(),
+        written: HashMap::new(),
+    };
+    carried::rewrite(module, &mut writer);
     let facts = AxisAnalysis::of(module);
     let mut accesses = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
@@ -66,12 +76,7 @@ fn run(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
     let mut ranges = HashMap::new();
     let found: Vec<(Access, Parts)> = accesses
         .into_iter()
-        .filter(|access| {
-            access
-                .pointers
-                .users()
-                .all(|user| Access::of(user).is_some())
-        })
+        .filter(|access| carried::only_accessed(access.pointers, None))
         .filter_map(|access| {
             let parts = Parts::of(access.pointers)?;
             parts
@@ -79,11 +84,6 @@ fn run(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
                 .map(|parts| (access, parts))
         })
         .collect();
-    let mut writer = Writer {
-        rewriter: Rewriter::new(module.ctx()),
-        location: module.loc(),
-        written: HashMap::new(),
-    };
     for (access, parts) in found {
         access.rewrite(&parts, &mut writer);
     }
@@ -158,6 +158,7 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
 }
 
 /// What a tensor of pointers is made of.
+#[derive(Clone)]
 struct Parts<'c, 'a> {
     /// The pointer that all elements begin with.
     base: Value<'c, 'a>,
@@ -192,7 +193,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
 
     /// The parts between which the offset is known to fit, if a buffer access gains anything.
     fn fits(
-        mut self,
+        self,
         access: &Access<'c, 'a>,
         facts: &AxisAnalysis,
         ranges: &mut HashMap<usize, Range>,
@@ -207,21 +208,22 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         if sum.is_some_and(|sum| sum.least >= 0 && sum.most < most) {
             return access.is_masked.then_some(self);
         }
-        // From the argument on.
-        let (mut root, mut scalars) = (self.base, Vec::new());
-        while let Some(add) = tt::AddPtrOp::defining(root) {
-            scalars.push(add.offset());
-            root = add.ptr();
-        }
-        if !is_small(root) {
+        let counts_up = |value: &Value<'c, 'a>| facts.facts(*value).non_negative;
+        let far = self.clone().from_argument();
+        if !is_small(far.base) {
             return None;
         }
-        let counts_up = |value: &Value<'c, 'a>| facts.facts(*value).non_negative;
-        if !(scalars.iter().all(counts_up) && self.tensors.iter().all(counts_up)) {
-            self.base = root;
-            self.scalars = scalars;
+        let near = far.scalars.iter().all(counts_up) && self.tensors.iter().all(counts_up);
+        Some(if near { self } else { far })
+    }
+
+    /// The same, with scalars that were added to the base as parts of the offset.
+    fn from_argument(mut self) -> Self {
+        while let Some(add) = tt::AddPtrOp::defining(self.base) {
+            self.scalars.push(add.offset());
+            self.base = add.ptr();
         }
-        Some(self)
+        self
     }
 }
 
