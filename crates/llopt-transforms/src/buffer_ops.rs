@@ -209,7 +209,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             return access.is_masked.then_some(self);
         }
         let counts_up = |value: &Value<'c, 'a>| facts.facts(*value).non_negative;
-        let far = self.clone().from_argument();
+        let far = self.clone().reach_argument();
         if !is_small(far.base) {
             return None;
         }
@@ -218,7 +218,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
     }
 
     /// The same, with scalars that were added to the base as parts of the offset.
-    fn from_argument(mut self) -> Self {
+    fn reach_argument(mut self) -> Self {
         while let Some(add) = tt::AddPtrOp::defining(self.base) {
             self.scalars.push(add.offset());
             self.base = add.ptr();

@@ -55,7 +55,7 @@ impl<'c: 'a, 'a> Stepped<'c, 'a> {
     fn of(of: For<'c, 'a>, index: usize) -> Option<Self> {
         let (argument, initial) = (of.carried()[index], of.initial()[index]);
         Pointer::of(RankedTensor::of(argument.r#type())?.element())?;
-        let parts = Parts::of(initial)?.from_argument();
+        let parts = Parts::of(initial)?.reach_argument();
         if !is_small(parts.base) {
             return None;
         }
