@@ -35,6 +35,10 @@ pub(super) fn between<'c>(
     copied: Option<&Groups>,
 ) -> Option<(Attribute<'c>, bool)> {
     let (stored, loaded) = (tensor(plans, from.r#type())?, tensor(plans, to.r#type())?);
+    if stored.shape.iter().all(|extent| *extent == 1) {
+        // Written down, the layout of one element does not say how many dimensions there are.
+        return None;
+    }
     let ring = Ring {
         stored: &stored,
         copied,

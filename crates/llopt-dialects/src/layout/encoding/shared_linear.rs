@@ -127,10 +127,6 @@ pub(super) fn exactly_on(
     layout: &LinearLayout,
     shape: &[u64],
 ) -> Result<LinearLayout, EncodingError> {
-    if layout.out_dims().is_empty() && shape.iter().all(|size| *size == 1) {
-        // No vector says how many dimensions one element has.
-        return memory_layout(shape.len(), &[], &[]);
-    }
     for (dim, &size) in shape.iter().enumerate() {
         let expected = layout.out_dim_size(Dim::tensor(dim));
         if size != expected {
