@@ -19,7 +19,7 @@
 //!   added to the argument become part of the offset, unless neither they nor the rest can be negative.
 //! - Ranges of what the offset is computed from (`Range`) say so, whatever the base is.
 //!
-//! Before, loops that carry pointers carry offsets instead ([`carried`]).
+//! Before, loops that carry pointers carry offsets instead (`carried.rs`).
 
 use std::collections::HashMap;
 
