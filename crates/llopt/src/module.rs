@@ -111,15 +111,15 @@ pub(crate) fn divide_descriptors(
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    run_passes(
+    run_alone(
         context,
         module,
+        options,
         &format!(
             "{}{{num-ctas={}}}",
             descriptor_blocks::SHARE.argument,
             options.num_ctas.unwrap_or(1)
         ),
-        &Rc::new(Plans::new(options.target)),
     )
 }
 
@@ -133,11 +133,11 @@ pub(crate) fn split_f32_products(
     options: &Options,
 ) -> Result<(), Error> {
     let tf32 = options.target.has(Feature::WarpMma);
-    run_passes(
+    run_alone(
         context,
         module,
+        options,
         &format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}"),
-        &Rc::new(Plans::new(options.target)),
     )
 }
 
@@ -150,11 +150,11 @@ pub(crate) fn widen_products(
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    run_passes(
+    run_alone(
         context,
         module,
+        options,
         &format!("widen-products{{target={}}}", options.target),
-        &Rc::new(Plans::new(options.target)),
     )
 }
 
@@ -167,11 +167,11 @@ pub(crate) fn decompose_scaled_products(
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    run_passes(
+    run_alone(
         context,
         module,
+        options,
         &format!("decompose-scaled-dot{{target={}}}", options.target),
-        &Rc::new(Plans::new(options.target)),
     )
 }
 
@@ -184,8 +184,7 @@ pub(crate) fn verify_written_layouts(
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    let plans = Rc::new(Plans::new(options.target));
-    run_passes(context, module, "verify-layouts{regrouping=true}", &plans)
+    run_alone(context, module, options, "verify-layouts{regrouping=true}")
 }
 
 /// Checks that the layouts of a module are for the warps, blocks and the GPU of the options.
@@ -253,6 +252,20 @@ pub(crate) fn set_requests<'c>(context: &'c Context, module: &Module<'c>, option
             module.as_operation().set_attr(name, plan.into());
         }
     }
+}
+
+/// Runs a pass that shares no plans with others.
+///
+/// # Errors
+/// Of the pass.
+fn run_alone(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+    pass: &str,
+) -> Result<(), Error> {
+    let plans = Rc::new(Plans::new(options.target));
+    run_passes(context, module, pass, &plans)
 }
 
 /// Runs a textual pipeline whose passes share plans.

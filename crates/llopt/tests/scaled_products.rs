@@ -4,7 +4,7 @@
 //! The second factor picks elements of the first one by one, so that each result is one exact product.
 
 use anyhow::{Context, Result, ensure};
-use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+use llopt::{ArtifactKind, Compilation, Compiler, Options, Source, Target};
 use llopt_sim::{Argument, Launch, Machine};
 
 const ROWS: usize = 32;
@@ -100,11 +100,22 @@ fn run(format: &str, target: &str, codes: &[u8], scales: &[u8]) -> Result<Vec<f3
         Argument::Null,
         Argument::Null,
     ];
+    launch(&machine, &compilation, target, arguments, 3)
+}
+
+/// Runs a block of four warps; what the buffer `result` then holds.
+fn launch(
+    machine: &Machine,
+    compilation: &Compilation,
+    target: Target,
+    arguments: Vec<Argument>,
+    result: usize,
+) -> Result<Vec<f32>> {
     let mut launch = Launch::new([1, 1, 1], 4 * target.warp_size(), arguments);
     launch.dynamic_shared = u64::from(compilation.metadata.shared);
     let report = machine.run(&mut launch, &llopt_sim::Options::default())?;
     ensure!(report.findings.is_empty(), "{:?}", report.findings);
-    let Argument::Buffer(bytes) = &launch.arguments[3] else {
+    let Argument::Buffer(bytes) = &launch.arguments[result] else {
         return None.context("a buffer stays a buffer");
     };
     let words = bytes.chunks_exact(4);
@@ -310,15 +321,8 @@ fn both_factors_have_their_scales() -> Result<()> {
                     Argument::Null,
                     Argument::Null,
                 ];
-                let mut launch = Launch::new([1, 1, 1], 4 * target.warp_size(), arguments);
-                launch.dynamic_shared = u64::from(compilation.metadata.shared);
-                let report = machine.run(&mut launch, &llopt_sim::Options::default())?;
-                ensure!(report.findings.is_empty(), "{:?}", report.findings);
-                let Argument::Buffer(bytes) = &launch.arguments[4] else {
-                    return None.context("a buffer stays a buffer");
-                };
-                for (place, word) in bytes.chunks_exact(4).enumerate() {
-                    let found = f32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                let results = launch(&machine, &compilation, target, arguments, 4)?;
+                for (place, found) in results.into_iter().enumerate() {
                     let (row, column) = (place / SIDE, place % SIDE);
                     let k = picked(column);
                     let power =
