@@ -6,7 +6,7 @@
 //! a limit of address space, and their `malloc` fills what it hands out and takes back, so that the
 //! use of either shows.
 
-#[path = "../tests/damage/mod.rs"]
+#[path = "../tests/dialects/damage/mod.rs"]
 mod damage;
 
 use clap::{Parser, ValueEnum};

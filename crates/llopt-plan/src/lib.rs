@@ -14,6 +14,7 @@
 //! | `tt.scan` | [`scan`] |
 //! | `tt.gather` | [`gather`] |
 //! | `tt.dot`, `tt.dot_scaled` | [`product`], by division of layouts in `llopt_layout::matrix_product` |
+//! | products larger than the registers | [`late_operands`]: what of the operands is emitted with the product |
 //! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
 //! | loads, stores, atomics | [`global_access`], [`atomic`] |
 //! | buffers in shared memory | [`buffer`]: how large they are |
@@ -41,6 +42,7 @@ pub mod gather;
 pub mod global_access;
 pub mod group_operand;
 pub mod lane_order;
+pub mod late_operands;
 pub mod legality;
 pub mod plans;
 pub mod priced;

@@ -209,6 +209,15 @@ impl Target {
             .min(self.registers_per_thread())
     }
 
+    /// Whether LLVM decides what is in which register, and not an assembler after it.
+    #[must_use]
+    pub fn llvm_allocates_registers(self) -> bool {
+        match self.vendor() {
+            Vendor::Nvptx => false,
+            Vendor::Amdgpu => true,
+        }
+    }
+
     /// Largest number of threads in a block.
     #[must_use]
     pub fn max_threads_per_block(self) -> u32 {

@@ -18,6 +18,7 @@ pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
 pub mod f32_dot;
 mod flow;
+pub mod late_operands;
 pub mod layouts;
 pub mod legalize;
 pub mod loops;
@@ -57,6 +58,7 @@ pub static PASSES: &[&PassSpec] = &[
     &layouts::HOIST_CONVERSIONS_AMD,
     &layouts::OPTIMIZE_EPILOGUE_AMD,
     &layouts::REDUCE_DATA_DUPLICATION,
+    &late_operands::SINK,
     &legalize::LEGALIZE,
     &loops::FLATTEN,
     &loops::UNROLL,

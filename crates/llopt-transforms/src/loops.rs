@@ -22,7 +22,7 @@
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move what has no effect to where it runs less often.
 //!
 //! The tests run random loops before and after each of them in the reference interpreter
-//! (`crates/llopt/tests/loops.rs`).
+//! (`crates/llopt/tests/compiler/loops.rs`).
 //!
 //! # Road not taken
 //!

@@ -423,11 +423,6 @@ pub trait Hooks {
         false
     }
 
-    /// Whether LLVM decides what is in which register, and not an assembler after it.
-    fn allocates_registers(&self) -> bool {
-        false
-    }
-
     /// A copy of a word that LLVM does not know to be the same.
     fn copy_of<'ctx>(&self, _e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
         word

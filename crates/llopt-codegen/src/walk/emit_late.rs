@@ -14,7 +14,10 @@
 //! * results that fill the registers by themselves are *set aside* in private memory, each as soon as it is there, if
 //!   only stores take them. They cannot be stored at once: that might be where the next round loads from.
 //!
-//! After the last round the threads wait for one another once more: then every thread has read before any goes on to
+//! A product through matrix instructions wants one fragment of each operand after the other; what of it is late is said
+//! by [`llopt_plan::late_operands`], and nothing is computed anew for it.
+//!
+//! After the last round of a gather the threads wait for one another once more: then every thread has read before any goes on to
 //! what follows the gather, as if all loads had come first.
 //!
 //! *The road not taken* is another register allocator for such functions. LLVM's basic one spends seconds where the
@@ -22,22 +25,23 @@
 //! compilations of a process. Where ptxas allocates registers, addresses are one register and constants, and it spills
 //! in no time, so nothing is computed anew or set aside.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts, Transfer};
-use llopt_dialects::tt;
 use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
-use llopt_mlir::dialect::EffectKind;
+use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::gather::GatherPlan;
+use llopt_plan::late_operands::{self, disturbs};
 use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
 use crate::llvm::emitter::V;
+use crate::ops::elementwise::fp4;
 use crate::targets::hooks::Scheduling;
 use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
-use crate::walk::late::{Aside, Copied, key};
+use crate::walk::late::{Aside, Copied, Emitted, Places, key};
 use crate::walk::names;
 
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
@@ -57,7 +61,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             {
                 self.defer_operands(op);
                 self.late.gathers.insert(key(op));
-                is_scarce = self.hooks().allocates_registers();
+                is_scarce = self.hooks().target().llvm_allocates_registers();
+            }
+            if let Some(dot) = tt::DotOp::of(op) {
+                self.defer_chain(dot);
             }
         }
         Ok(())
@@ -85,6 +92,34 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(chosen.is_ok_and(|chosen| matches!(chosen.plan, GatherPlan::Shared(_))))
     }
 
+    /// Defers what brings the operands of a product whose registers are scarce.
+    fn defer_chain(&mut self, dot: tt::DotOp<'c, 'a>) {
+        let (target, threads) = (self.hooks().target(), self.own_threads());
+        if !late_operands::exceeds_registers(dot, self.types, target, threads) {
+            return;
+        }
+        let product = dot.operation();
+        let mut chain: HashSet<usize> = late_operands::chain(dot).into_iter().map(key).collect();
+        let mut next = product.previous_op();
+        while let Some(op) = next.filter(|_| !chain.is_empty()) {
+            if disturbs(op) || integer_attribute(op, ALLOCATION_OFFSET).is_some() {
+                break;
+            }
+            let is_late = |user| user == product || self.late.deferred.contains(&key(user));
+            let is_partial = ttg::LocalLoadOp::of(op).is_some()
+                || self.keeps_places(op)
+                || self.bytes_of(op).is_some();
+            if chain.remove(&key(op))
+                && is_partial
+                && op.result_values().flat_map(ValueExt::users).all(is_late)
+            {
+                self.late.deferred.insert(key(op));
+            }
+            next = op.previous_op();
+        }
+        self.late.products.insert(key(product));
+    }
+
     /// The threads that execute what is being emitted.
     fn own_threads(&self) -> u32 {
         self.context.warps * self.program.threads_per_warp
@@ -96,7 +131,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let mut next = op.previous_op();
         while let Some(op) = next {
             next = op.previous_op();
-            if !only_reads(op) {
+            if disturbs(op) {
                 return;
             }
             let mut users_of = op.result_values().flat_map(ValueExt::users);
@@ -126,14 +161,27 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .all(|value| tensor(value).is_none_or(|other| is_same(&other)))
     }
 
+    /// For each register of what an op unpacks the register with its byte.
+    fn bytes_of(&self, op: OperationRef<'c, 'a>) -> Option<Places> {
+        let unpack = ttg::Fp4ToFpOp::of(op)?;
+        let tensor = |value| self.type_of(value).ok()?.tensor().cloned();
+        let (from, to) = (tensor(unpack.src())?, tensor(unpack.result())?);
+        let axis = usize::try_from(unpack.axis()).ok();
+        let axis = axis.filter(|axis| *axis < to.shape.len())?;
+        Some(Places::Bytes {
+            of: fp4::byte_registers(&from, &to, axis)?.into(),
+            registers: from.registers(),
+        })
+    }
+
     fn is_tensor(&self, op: OperationRef<'c, 'a>) -> bool {
         let tensor = |value| matches!(self.type_of(value), Ok(ValueType::Tensor(_)));
         op.result_values().all(tensor)
     }
 
-    /// The operations that `value` follows from and that can be emitted again, operands first, each with whether the
-    /// same registers of it are wanted as of `value`.
-    fn slice(&self, value: Value<'c, 'a>) -> Vec<(OperationRef<'c, 'a>, bool)> {
+    /// The operations that `value` follows from and that are `emitted` with it, operands first, each with the registers
+    /// of it that are wanted with those of `value`.
+    fn slice(&self, value: Value<'c, 'a>, emitted: Emitted) -> Vec<(OperationRef<'c, 'a>, Places)> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
         // By a stack: chains may be as long as programs.
@@ -147,22 +195,36 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 continue;
             }
             let again = self.late.deferred.contains(&key(op))
-                || op.is_memory_effect_free() && moves_nothing(op) && self.is_tensor(op);
+                || emitted == Emitted::Anew
+                    && op.is_memory_effect_free()
+                    && moves_nothing(op)
+                    && self.is_tensor(op);
             if again && seen.insert(key(op)) {
                 stack.push((value, true));
                 stack.extend(op.operand_values().map(|operand| (operand, false)));
             }
         }
         // Users first: in the same places is what only operations use that are and that keep places.
-        let mut elsewhere = HashSet::new();
-        let mut slice: Vec<(OperationRef<'c, 'a>, bool)> = Vec::with_capacity(found.len());
+        let mut places: HashMap<usize, Places> = HashMap::new();
+        let mut slice: Vec<(OperationRef<'c, 'a>, Places)> = Vec::with_capacity(found.len());
         for op in found.into_iter().rev() {
-            let is_aligned = !elsewhere.contains(&key(op));
-            if !(is_aligned && self.keeps_places(op)) {
-                let operands = op.operand_values().filter_map(ValueExt::defining_op);
-                elsewhere.extend(operands.map(key));
+            let own = places.remove(&key(op)).unwrap_or(Places::Same);
+            let of_operands = if self.keeps_places(op) {
+                own.clone()
+            } else if own == Places::Same {
+                self.bytes_of(op).unwrap_or(Places::Elsewhere)
+            } else {
+                Places::Elsewhere
+            };
+            for operand in op.operand_values().filter_map(ValueExt::defining_op) {
+                let others = places
+                    .entry(key(operand))
+                    .or_insert_with(|| of_operands.clone());
+                if *others != of_operands {
+                    *others = Places::Elsewhere;
+                }
             }
-            slice.push((op, is_aligned));
+            slice.push((op, own));
         }
         slice.reverse();
         slice
@@ -182,7 +244,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let mut before = Vec::new();
         for value in op.operand_values() {
             if !self.late.aside.contains_key(&names::key(value)) {
-                before.extend(self.emit_slice(value, None)?);
+                before.extend(self.emit_slice(value, Emitted::Anew, None)?);
             }
         }
         self.operation(op)?;
@@ -192,21 +254,32 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Registers of a late value that one access each brings, of all the loads that it follows from.
-    pub(crate) fn late_groups(&self, value: Value<'c, 'a>) -> Vec<Vec<usize>> {
-        let slice = self.slice(value).into_iter();
-        let loads = slice
-            .filter_map(|(op, is_aligned)| is_aligned.then(|| self.loaded_together(op)).flatten());
-        loads.flat_map(|groups| groups.groups).collect()
+    pub(crate) fn late_groups(&self, value: Value<'c, 'a>, emitted: Emitted) -> Vec<Vec<usize>> {
+        let slice = self.slice(value, emitted).into_iter();
+        let groups = slice.filter_map(|(op, places)| {
+            let groups = match ttg::LocalLoadOp::of(op) {
+                _ if places == Places::Elsewhere => return None,
+                Some(load) => self.loaded_from_buffer_together(load).ok(),
+                None => Some(self.loaded_together(op)?.groups),
+            };
+            Some(
+                groups?
+                    .into_iter()
+                    .map(move |group| places.reached_by(group)),
+            )
+        });
+        groups.flatten().collect()
     }
 
-    /// The wanted registers of a late value, emitted here, and what is loaded with them: an access goes by the address of
-    /// its first register.
+    /// The wanted registers of a late value, emitted here, and what is loaded with them, which `wanted` then says too: an
+    /// access goes by the address of its first register.
     pub(crate) fn late_registers(
         &mut self,
         value: Value<'c, 'a>,
-        mut wanted: Vec<bool>,
+        emitted: Emitted,
+        wanted: &mut [bool],
     ) -> Lowered<Registers<'ctx>> {
-        let mut groups = self.late_groups(value);
+        let mut groups = self.late_groups(value, emitted);
         loop {
             let (reached, others): (Vec<_>, Vec<_>) = groups
                 .into_iter()
@@ -219,7 +292,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             }
             groups = others;
         }
-        let before = self.emit_slice(value, Some(wanted.into()))?;
+        let before = self.emit_slice(value, emitted, Some(Rc::from(&*wanted)))?;
         let registers = self.registers(value);
         self.restore(before);
         Ok(registers)
@@ -229,15 +302,16 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     fn emit_slice(
         &mut self,
         value: Value<'c, 'a>,
+        emitted: Emitted,
         part: Option<Rc<[bool]>>,
     ) -> Lowered<Vec<(Value<'c, 'a>, Option<Registers<'ctx>>)>> {
-        let slice = self.slice(value);
+        let slice = self.slice(value, emitted);
         let results = slice.iter().flat_map(|(op, _)| op.result_values());
         let before = results
             .map(|value| (value, self.known_registers(value)))
             .collect();
-        for (op, is_aligned) in slice {
-            self.late.part = part.clone().filter(|_| is_aligned);
+        for (op, places) in slice {
+            self.late.part = part.as_ref().and_then(|part| places.part(part));
             self.operation(op)?;
         }
         self.late.part = None;
@@ -256,7 +330,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// From here on threads go by a copy of their number, if that is of use.
     pub(crate) fn copy_threads(&mut self) -> Option<Copied<'ctx>> {
         let (e, hooks) = (self.e, self.hooks());
-        if !hooks.allocates_registers() {
+        if !hooks.target().llvm_allocates_registers() {
             return None;
         }
         // What takes long with the length of what is scheduled at once need not look further.
@@ -338,14 +412,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 fn words(tensor: &TensorType, bits: u32) -> u32 {
     let distinct = (0..tensor.registers()).filter(|register| tensor.is_canonical(*register));
     distinct.count() as u32 * bits.div_ceil(32)
-}
-
-/// Whether an operation does nothing to memory but read it.
-fn only_reads(op: OperationRef<'_, '_>) -> bool {
-    let reads = |effects: Vec<llopt_mlir::ir::Effect<'_, '_>>| {
-        effects.iter().all(|effect| effect.kind == EffectKind::Read)
-    };
-    op.is_memory_effect_free() || op.effects().is_some_and(reads)
 }
 
 /// Whether an operation computes in each thread by itself, without scratch memory.

@@ -156,7 +156,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// Writes down what is decided about an op.
     pub(crate) fn record(&self, op: OperationRef<'c, 'a>, choice: impl FnOnce() -> Choice) {
-        self.program.journal.record(op, choice);
+        if !self.late.is_again(op) {
+            self.program.journal.record(op, choice);
+        }
     }
 
     // Values.

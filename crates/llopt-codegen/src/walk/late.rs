@@ -1,5 +1,6 @@
 //! What is emitted late, anew, and set aside, while a function is emitted: [`crate::walk::emit_late`] says why.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -21,12 +22,68 @@ pub(crate) struct Late<'ctx> {
     pub(crate) deferred: HashSet<usize>,
     /// Gathers that emit their operands.
     pub(crate) gathers: HashSet<usize>,
+    /// Products that emit their operands.
+    pub(crate) products: HashSet<usize>,
     /// Stores before which addresses are computed anew.
     pub(crate) stores: HashSet<usize>,
     /// The registers that are wanted, while a part is emitted.
     pub(crate) part: Option<Rc<[bool]>>,
+    /// Operations of which a part has been emitted.
+    begun: RefCell<HashSet<usize>>,
     /// Values that lie in private memory.
     pub(crate) aside: HashMap<usize, Aside<'ctx>>,
+}
+
+/// What is emitted where a late value is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Emitted {
+    /// What has been deferred.
+    Deferred,
+    /// Also what has been emitted before, if it can be: what is computed again is not kept.
+    Anew,
+}
+
+/// Which registers of an operation's result are wanted with those of a value that follows from it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// The same.
+    Same,
+    /// Of a tensor of so many registers of bytes, which has been unpacked since, for each register the one with its byte.
+    Bytes { of: Rc<[u32]>, registers: usize },
+    /// All, for all that is known.
+    Elsewhere,
+}
+
+impl Places {
+    /// The part of the result that a part of the value wants; `None` for all of it.
+    pub(crate) fn part(&self, part: &Rc<[bool]>) -> Option<Rc<[bool]>> {
+        match self {
+            Self::Same => Some(Rc::clone(part)),
+            Self::Bytes { of, registers } => {
+                let mut wanted = vec![false; *registers];
+                for (byte, _) in of.iter().zip(&**part).filter(|(_, wanted)| **wanted) {
+                    wanted[*byte as usize] = true;
+                }
+                Some(wanted.into())
+            }
+            Self::Elsewhere => None,
+        }
+    }
+
+    /// The registers of the value that follow from these of the result.
+    pub(crate) fn reached_by(&self, from: Vec<usize>) -> Vec<usize> {
+        match self {
+            Self::Same | Self::Elsewhere => from,
+            Self::Bytes { of, registers } => {
+                let mut is_of = vec![false; *registers];
+                for register in from {
+                    is_of[register] = true;
+                }
+                let reached = (0..of.len()).filter(|register| is_of[of[*register] as usize]);
+                reached.collect()
+            }
+        }
+    }
 }
 
 /// A value in private memory.
@@ -53,13 +110,18 @@ pub(crate) struct Copied<'ctx> {
 impl Late<'_> {
     /// Whether an operation emits its operands.
     pub(crate) fn is_awaited(&self, op: OperationRef<'_, '_>) -> bool {
-        self.gathers.contains(&key(op))
+        self.gathers.contains(&key(op)) || self.products.contains(&key(op))
     }
 
     /// Whether a part is emitted, and is without this one of `count` registers.
     pub(crate) fn leaves_out(&self, register: usize, count: usize) -> bool {
         let part = self.part.as_ref().filter(|part| part.len() == count);
         part.is_some_and(|part| !part[register])
+    }
+
+    /// Whether a part of an operation is emitted, and not the first.
+    pub(crate) fn is_again(&self, op: OperationRef<'_, '_>) -> bool {
+        self.is_part() && !self.begun.borrow_mut().insert(key(op))
     }
 
     /// Whether a part is emitted.

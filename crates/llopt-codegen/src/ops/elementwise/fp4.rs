@@ -40,22 +40,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         to: &TensorType,
         element: Element,
         axis: usize,
-        bytes: &Registers<'ctx>,
+        pairs: &Registers<'ctx>,
     ) -> Lowered<Vec<V<'ctx>>> {
-        let (low, _) = to.bits_of_dim(axis);
-        let places = from
-            .rename_to(to, |number| byte_of(number, low))
-            .ok_or_else(|| {
-                let reason = "a byte and its two values are in different threads";
-                self.unsupported(operation, Some(reason.to_owned()))
-            })?;
+        let places = byte_registers(from, to, axis).ok_or_else(|| {
+            let reason = "a byte and its two values are in different threads";
+            self.unsupported(operation, Some(reason.to_owned()))
+        })?;
         let e = self.e;
-        if let Some(values) = self.looked_up(from, to, element, axis, &places, bytes) {
+        if let Some(values) = self.looked_up(from, to, element, axis, &places, pairs) {
             return Ok(values);
         }
         if element == Element::F32 {
             // The exponents of a bfloat are those of a single.
-            let values = self.fp4_values(operation, from, to, Element::Bf16, axis, bytes)?;
+            let values = self.fp4_values(operation, from, to, Element::Bf16, axis, pairs)?;
             let rounding = Rounding::NearestEven;
             let singles = self.convert(
                 operation,
@@ -83,8 +80,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let values: Vec<V<'ctx>> = places
             .iter()
             .zip(coordinates)
-            .map(|(register, coordinate)| {
-                let pair = e.zext(bytes[*register as usize], word);
+            .enumerate()
+            .map(|(value, (register, coordinate))| {
+                if self.late.leaves_out(value, places.len()) {
+                    return e.poison(element.llvm(e.context));
+                }
+                let pair = e.zext(pairs[*register as usize], word);
                 let second = e.and(coordinate, e.i32(1));
                 let shift = e.shl(second, e.i32(2));
                 let shift = if bits < 32 {
@@ -116,8 +117,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         bytes: &Registers<'ctx>,
     ) -> Option<Vec<V<'ctx>>> {
         let halves = halves_of(to, axis)?;
+        let mut is_wanted = vec![false; from.registers()];
+        for (value, place) in places.iter().enumerate() {
+            is_wanted[from.canonical(*place as usize)] |=
+                !self.late.leaves_out(value, places.len());
+        }
         let distinct: Vec<usize> = (0..from.registers())
-            .filter(|register| from.canonical(*register) == *register)
+            .filter(|register| is_wanted[*register])
             .collect();
         let mut values = vec![None; 2 * from.registers()];
         for four in distinct.chunks(4) {
@@ -132,7 +138,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         places
             .iter()
             .zip(halves)
-            .map(|(place, half)| values[2 * from.canonical(*place as usize) + half])
+            .map(|(place, half)| {
+                let place = from.canonical(*place as usize);
+                match is_wanted[place] {
+                    true => values[2 * place + half],
+                    false => Some(self.e.poison(element.llvm(self.e.context))),
+                }
+            })
             .collect()
     }
 
@@ -147,8 +159,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         [scales, factors]: [&Registers<'ctx>; 2],
     ) -> Option<Vec<V<'ctx>>> {
         let halves = halves_of(to, axis)?;
-        let (low, _) = to.bits_of_dim(axis);
-        let places = from.rename_to(to, |number| byte_of(number, low))?;
+        let places = byte_registers(from, to, axis)?;
         let places: Vec<usize> = places
             .into_iter()
             .map(|place| from.canonical(place as usize))
@@ -188,6 +199,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .map(|(place, half)| values[*place].as_ref()?.get(half).copied())
             .collect()
     }
+}
+
+/// For each register of values the register with its byte, among pairs along `axis`; `None` if that is in another thread.
+pub(crate) fn byte_registers(from: &TensorType, to: &TensorType, axis: usize) -> Option<Vec<u32>> {
+    let (low, _) = to.bits_of_dim(axis);
+    from.rename_to(to, |number| byte_of(number, low))
 }
 
 /// The place of a byte among the bytes, of the place of one of its values; the axis begins at the bit `low`.

@@ -3,7 +3,8 @@
 //! Which instruction, and which registers each execution of it takes, is decided from the layouts of the three
 //! matrices ([`crate::plan::product`]). The sums stay packed from the first execution to the last; an operand is
 //! packed once, however many tiles it is multiplied with. Executions go along k in the outer loop, so that those that
-//! follow each other add to different sums.
+//! follow each other add to different sums, and an operand's fragment is wanted only while the loop is at its k: what
+//! does not fit into registers is loaded and computed then ([`crate::walk::emit_late`]).
 
 use std::rc::Rc;
 
@@ -11,12 +12,13 @@ use inkwell::IntPredicate;
 use llopt_dialects::tt;
 use llopt_layout::matrix_product::Matrices;
 use llopt_target::matrix::{MatrixElement, Operand};
-use melior::ir::OperationRef;
+use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
-use crate::targets::hooks::MatrixHooks;
+use crate::targets::hooks::{MatrixHooks, Scheduling};
 use crate::walk::decision::{Choice, Product};
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
+use crate::walk::late::Emitted;
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::product::{Problem, Selection};
 use llopt_plan::tensor::{TensorType, ValueType};
@@ -45,10 +47,30 @@ pub(crate) const SUMS: &[MatrixElement] = &[MatrixElement::F32];
 /// A matrix of a product: its type, and its registers.
 pub(crate) type Matrix<'ctx> = (Rc<TensorType>, Registers<'ctx>);
 
+/// An operand of a product: its type, and where its registers come from.
+pub(crate) struct Factor<'c, 'a, 'ctx> {
+    pub(crate) of: Rc<TensorType>,
+    /// The registers that have been emitted.
+    registers: Vec<Option<V<'ctx>>>,
+    /// What the others are emitted from.
+    late: Option<Value<'c, 'a>>,
+}
+
+impl<'ctx> Factor<'_, '_, 'ctx> {
+    /// An operand that is in registers.
+    pub(crate) fn emitted((of, registers): Matrix<'ctx>) -> Self {
+        Self {
+            of,
+            registers: registers.iter().copied().map(Some).collect(),
+            late: None,
+        }
+    }
+}
+
 /// What a product is made from.
-pub(crate) struct Factors<'ctx> {
+pub(crate) struct Factors<'c, 'a, 'ctx> {
     /// The operands.
-    pub(crate) matrices: [Matrix<'ctx>; 2],
+    pub(crate) matrices: [Factor<'c, 'a, 'ctx>; 2],
     /// How many elements lie in one of the tensor's, for each operand; the selection counts them one by one.
     pub(crate) packed: [u32; 2],
     /// The accumulator.
@@ -61,51 +83,125 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// `tt.dot`.
     pub(crate) fn dot(&mut self, op: tt::DotOp<'c, 'a>) -> Lowered {
         let operation = op.operation();
-        let matrix = |value| Ok((self.tensor_of(operation, value)?, self.registers(value)));
-        let factors = Factors {
-            matrices: [matrix(op.a())?, matrix(op.b())?],
+        let is_late = self.late.is_awaited(operation);
+        let factor = |value| {
+            let of = self.tensor_of(operation, value)?;
+            Ok(match self.known_registers(value) {
+                Some(registers) => Factor::emitted((of, registers)),
+                None if is_late => Factor {
+                    registers: vec![None; of.registers()],
+                    of,
+                    late: Some(value),
+                },
+                None => Factor::emitted((of, self.registers(value))),
+            })
+        };
+        let mut factors = Factors {
+            matrices: [factor(op.a())?, factor(op.b())?],
             packed: [1; 2],
-            sum: matrix(op.c())?,
+            sum: (self.tensor_of(operation, op.c())?, self.registers(op.c())),
             scales: None,
         };
         let ([a, b], c) = (&factors.matrices, &factors.sum);
         let rounds = op.input_precision() == tt::InputPrecision::Tf32;
         let problem = Problem {
             layouts: Matrices {
-                a: a.0.layout(),
-                b: b.0.layout(),
+                a: a.of.layout(),
+                b: b.of.layout(),
                 c: c.0.layout(),
             },
-            a: unit_elements(a.0.element, rounds),
-            b: unit_elements(b.0.element, rounds),
+            a: unit_elements(a.of.element, rounds),
+            b: unit_elements(b.of.element, rounds),
             c: unit_elements(c.0.element, false),
         };
         let target = self.hooks().target();
         let Some(unit) = self.hooks().matrices() else {
-            return self.otherwise(op, &factors, None);
+            return self.otherwise(op, factors, None);
         };
         match problem.select(target, |row| row.scale.is_none()) {
             Ok(selection) => {
-                let values = self.by_instruction(operation, unit, &selection, &factors);
+                let values = self.by_instruction(operation, unit, &selection, &mut factors)?;
                 self.bind_result(operation, values);
                 Ok(())
             }
-            Err(reason) => self.otherwise(op, &factors, reason),
+            Err(reason) => self.otherwise(op, factors, reason),
         }
+    }
+
+    /// All registers of an operand.
+    pub(super) fn whole(&mut self, factor: &mut Factor<'c, 'a, 'ctx>) -> Lowered<Matrix<'ctx>> {
+        let all: Vec<u32> = (0..factor.of.registers() as u32).collect();
+        let registers = self.registers_of(factor, &all)?;
+        Ok((Rc::clone(&factor.of), registers.into()))
+    }
+
+    /// Registers of an operand, emitted if they have not been.
+    fn registers_of(
+        &mut self,
+        factor: &mut Factor<'c, 'a, 'ctx>,
+        wanted: &[u32],
+    ) -> Lowered<Vec<V<'ctx>>> {
+        let mut part = vec![false; factor.registers.len()];
+        for register in wanted {
+            part[*register as usize] = factor.registers[*register as usize].is_none();
+        }
+        if let Some(value) = factor.late.filter(|_| part.contains(&true)) {
+            let emitted = self.late_registers(value, Emitted::Deferred, &mut part)?;
+            for (register, _) in part.iter().enumerate().filter(|(_, part)| **part) {
+                factor.registers[register].get_or_insert(emitted[register]);
+            }
+        }
+        let registers = wanted
+            .iter()
+            .map(|register| factor.registers[*register as usize]);
+        let registers: Option<Vec<V<'ctx>>> = registers.collect();
+        Ok(registers.expect("bug in llopt: an operand is emitted before its product"))
+    }
+
+    /// The fragments of an operand that executions of an instruction take: `operand` says how they are packed, the
+    /// parts which registers they are of.
+    fn fragment(
+        &mut self,
+        unit: &dyn MatrixHooks,
+        selection: &Selection,
+        factors: &mut Factors<'c, 'a, 'ctx>,
+        (matrix, operand): (usize, &Operand),
+        part: &[Option<u32>],
+    ) -> Lowered<Vec<V<'ctx>>> {
+        let packed = factors.packed[matrix];
+        let part: Vec<Option<u32>> = part
+            .iter()
+            .step_by(packed as usize)
+            .map(|register| Some((*register)? / packed))
+            .collect();
+        let wanted: Vec<u32> = part.iter().copied().flatten().collect();
+        let factor = &mut factors.matrices[matrix];
+        let mut registers = self.registers_of(factor, &wanted)?.into_iter();
+        let (e, row) = (self.e, selection.instruction);
+        let zero = || e.zero(self.memory_type(factor.of.element));
+        let elements: Vec<V<'ctx>> = part
+            .into_iter()
+            .map(|register| register.and_then(|_| registers.next()).unwrap_or_else(zero))
+            .collect();
+        let repeating = match row.steps {
+            1 => selection.division.repeating_lanes,
+            _ => 0,
+        };
+        Ok(self.in_lanes(repeating, unit.pack(e, row, operand, &elements)))
     }
 
     /// The registers of a product, by executions of a matrix instruction.
     pub(crate) fn by_instruction(
-        &self,
+        &mut self,
         op: OperationRef<'c, 'a>,
         unit: &dyn MatrixHooks,
         selection: &Selection,
-        factors: &Factors<'ctx>,
-    ) -> Registers<'ctx> {
+        factors: &mut Factors<'c, 'a, 'ctx>,
+    ) -> Lowered<Registers<'ctx>> {
         let e = self.e;
         let (row, division) = (selection.instruction, &selection.division);
         self.record(op, || Choice::Product(Product::of(selection)));
-        let (of_sum, sum) = &factors.sum;
+        let (of_sum, sum) = factors.sum.clone();
         let mut sums: Vec<Vec<V<'ctx>>> = division
             .tiles
             .iter()
@@ -115,40 +211,46 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             })
             .collect();
         // Who repeats elements along k has zeros, or where lanes give them one after the other, is left out.
-        let (repeating_in_lanes, repeating_in_steps) = match row.steps {
-            1 => (division.repeating_lanes, 0),
-            _ => (0, division.repeating_lanes),
+        let repeating_in_steps = match row.steps {
+            1 => 0,
+            _ => division.repeating_lanes,
         };
-        let pack = |matrix: usize, operand: &Operand, parts: &[Vec<Option<u32>>]| {
-            let (registers, packed) = (&factors.matrices[matrix].1, factors.packed[matrix]);
-            let parts = parts.iter().map(|part| {
-                let part: Vec<Option<u32>> =
-                    part.iter().step_by(packed as usize).copied().collect();
-                let place = |register: u32| registers[(register / packed) as usize];
-                let zero = e.zero(registers[0].get_type());
-                let elements: Vec<V<'ctx>> = part
-                    .into_iter()
-                    .map(|register| register.map_or(zero, place))
-                    .collect();
-                self.in_lanes(repeating_in_lanes, unit.pack(e, row, operand, &elements))
-            });
-            parts.collect::<Vec<_>>()
-        };
+        let is_late = factors.matrices.iter().all(|factor| factor.late.is_some());
         let first = usize::from(selection.exchanged);
-        let lefts = pack(first, &row.a, &division.a);
-        let rights = pack(1 - first, &row.b, &division.b);
+        let sides = [
+            ((first, &row.a), &division.a),
+            ((1 - first, &row.b), &division.b),
+        ];
+        let mut fragments = sides.map(|(_, parts)| vec![None; parts.len()]);
         for step in &division.steps {
             let (a, b) = (step.a as usize, step.b as usize);
+            for ((side, parts), (known, index)) in
+                sides.into_iter().zip(fragments.iter_mut().zip([a, b]))
+            {
+                if known[index].is_none() {
+                    if is_late {
+                        // LLVM's scheduler would bring the loads of many fragments together, and takes the longer the
+                        // more it may bring together.
+                        let barrier = Scheduling::Barrier { may_pass: 0 };
+                        self.hooks().schedule(e, barrier);
+                    }
+                    let part = &parts[index];
+                    known[index] = Some(self.fragment(unit, selection, factors, side, part)?);
+                }
+            }
             let scales = factors
                 .scales
                 .as_ref()
                 .map(|[of_a, of_b]| [of_a[a], of_b[b]]);
             let sum = &mut sums[step.tile as usize];
-            let operands = [&lefts[a][..], &rights[b][..]];
-            *sum = unit.multiply(e, row, operands, sum, repeating_in_steps, scales);
+            let [lefts, rights] = &fragments;
+            let (Some(left), Some(right)) = (&lefts[a], &rights[b]) else {
+                continue;
+            };
+            *sum = unit.multiply(e, row, [left, right], sum, repeating_in_steps, scales);
         }
         let sums: Vec<Vec<V<'ctx>>> = sums.iter().map(|sum| unit.unpack(e, row, sum)).collect();
-        let of = ValueType::Tensor(Rc::clone(of_sum));
+        let of = ValueType::Tensor(of_sum);
         let distinct: Vec<V<'ctx>> = self
             .distinct_registers(&of)
             .map(|register| {
@@ -156,7 +258,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 sums[tile as usize][place as usize]
             })
             .collect();
-        self.spread(&of, &distinct)
+        Ok(self.spread(&of, &distinct))
     }
 
     /// Values that are zero in the lanes whose number has a bit of `repeating`: their elements are summed elsewhere.

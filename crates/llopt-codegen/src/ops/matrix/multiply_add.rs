@@ -11,7 +11,7 @@ use llopt_plan::element::Element;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
-use crate::ops::matrix::dot::{Factors, Matrix};
+use crate::ops::matrix::dot::Matrix;
 use crate::targets::hooks::Rounding;
 use crate::values::element::LlvmType;
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
@@ -24,10 +24,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(super) fn multiply_add(
         &self,
         op: OperationRef<'c, 'a>,
-        factors: &Factors<'ctx>,
+        [a, b]: &[Matrix<'ctx>; 2],
+        (of_sum, sum): &Matrix<'ctx>,
     ) -> Lowered<Result<Registers<'ctx>, NotDivisible>> {
-        let [a, b] = &factors.matrices;
-        let (of_sum, sum) = &factors.sum;
         let tensors = Matrices {
             a: a.0.layout(),
             b: b.0.layout(),

@@ -9,7 +9,7 @@ use llopt_layout::matrix_product::{Matrices, NotDivisible};
 use llopt_plan::element::Element;
 use llopt_plan::product::Problem;
 
-use crate::ops::matrix::dot::{Factors, unit_elements};
+use crate::ops::matrix::dot::{Factor, Factors, unit_elements};
 use crate::targets::hooks::Rounding;
 use crate::walk::function::{FunctionLowering, Lowered};
 
@@ -27,11 +27,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     pub(super) fn otherwise(
         &mut self,
         dot: tt::DotOp<'c, 'a>,
-        factors: &Factors<'ctx>,
+        mut factors: Factors<'c, 'a, 'ctx>,
         reason: Option<NotDivisible>,
     ) -> Lowered {
         let op = dot.operation();
-        let [(of_a, a), (of_b, b)] = &factors.matrices;
+        let [a, b] = &mut factors.matrices;
+        let matrices = [self.whole(a)?, self.whole(b)?];
+        let [(of_a, a), (of_b, b)] = &matrices;
         let sum = &factors.sum;
         let narrow = [of_a.element, of_b.element];
         for wide in [Element::F16, Element::Bf16, Element::F32] {
@@ -55,21 +57,17 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let found = problem.select(self.hooks().target(), |row| row.scale.is_none());
             if let Ok(selection) = found {
                 let exact = Rounding::NearestEven;
-                let widened = Factors {
-                    matrices: [
-                        (of_a.clone(), self.convert(op, narrow[0], wide, exact, a)?),
-                        (of_b.clone(), self.convert(op, narrow[1], wide, exact, b)?),
-                    ],
-                    packed: [1; 2],
-                    sum: sum.clone(),
-                    scales: None,
-                };
-                let values = self.by_instruction(op, unit, &selection, &widened);
+                let widened = [
+                    (of_a.clone(), self.convert(op, narrow[0], wide, exact, a)?),
+                    (of_b.clone(), self.convert(op, narrow[1], wide, exact, b)?),
+                ];
+                factors.matrices = widened.map(Factor::emitted);
+                let values = self.by_instruction(op, unit, &selection, &mut factors)?;
                 self.bind_result(op, values);
                 return Ok(());
             }
         }
-        match self.multiply_add(op, factors)? {
+        match self.multiply_add(op, &matrices, sum)? {
             Ok(values) => {
                 self.bind_result(op, values);
                 Ok(())

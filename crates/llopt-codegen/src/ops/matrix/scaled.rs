@@ -16,7 +16,7 @@ use llopt_target::matrix::Operand;
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
-use crate::ops::matrix::dot::{Factors, SUMS};
+use crate::ops::matrix::dot::{Factor, Factors, SUMS};
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
 use llopt_plan::product::{Problem, Selection, scaled_element};
 use llopt_plan::tensor::TensorType;
@@ -229,13 +229,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         } else {
             None
         };
-        let factors = Factors {
-            matrices: [a, b],
+        let mut factors = Factors {
+            matrices: [a, b].map(Factor::emitted),
             packed: [a_packed, b_packed],
             sum,
             scales,
         };
-        let values = self.by_instruction(operation, unit, &selection, &factors);
+        let values = self.by_instruction(operation, unit, &selection, &mut factors)?;
         self.bind_result(operation, values);
         Ok(())
     }

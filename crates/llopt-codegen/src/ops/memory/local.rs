@@ -60,12 +60,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let access = self.access_to(operation, &tensor, &view, Access::Load, None)?;
         let poison = self.e.poison(view.element.llvm(self.e.context));
         let mut loaded = vec![poison; tensor.registers()];
-        self.load_shared(
+        let mut wanted = vec![false; tensor.registers()];
+        for register in 0..tensor.registers() {
+            if !self.late.leaves_out(register, tensor.registers()) {
+                wanted[access.fold.apply(register as u32) as usize] = true;
+            }
+        }
+        self.load_shared_part(
             operation,
             &access,
             view.element,
             &view.place,
-            |register, value| {
+            |register| wanted[register as usize],
+            &mut |register, value| {
                 loaded[register as usize] = value;
             },
         )?;
@@ -74,6 +81,29 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .collect();
         self.bind_result(operation, values);
         Ok(())
+    }
+
+    /// Registers that one access each loads from a buffer.
+    pub(crate) fn loaded_from_buffer_together(
+        &self,
+        op: ttg::LocalLoadOp<'c, 'a>,
+    ) -> Lowered<Vec<Vec<usize>>> {
+        let operation = op.operation();
+        let tensor = self.tensor_of(operation, op.result())?;
+        let view = self.view(operation, op.src())?;
+        let access = self.find_access(operation, &tensor, &view, Access::Load, None)?;
+        let slots = 1u32 << access.instruction.registers_log2();
+        let mut load_of = vec![0; tensor.registers()];
+        for repeat in 0..access.instructions {
+            for slot in 0..slots {
+                load_of[access.register(repeat, slot) as usize] = repeat as usize;
+            }
+        }
+        let mut groups = vec![Vec::new(); access.instructions as usize];
+        for register in 0..tensor.registers() {
+            groups[load_of[access.fold.apply(register as u32) as usize]].push(register);
+        }
+        Ok(groups)
     }
 
     /// A view that begins where its buffer begins, or whose beginning is told from the op.

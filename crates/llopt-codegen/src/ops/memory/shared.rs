@@ -215,6 +215,19 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         place: &Place<'ctx>,
         mut deliver: impl FnMut(u32, V<'ctx>),
     ) -> Lowered {
+        self.load_shared_part(op, access, element, place, |_| true, &mut deliver)
+    }
+
+    /// The same by only those instructions that bring a register which is `wanted`.
+    pub(crate) fn load_shared_part(
+        &self,
+        op: OperationRef<'c, 'a>,
+        access: &SharedAccess,
+        element: Element,
+        place: &Place<'ctx>,
+        wanted: impl Fn(u32) -> bool,
+        deliver: &mut impl FnMut(u32, V<'ctx>),
+    ) -> Lowered {
         let e = self.e;
         let addresses = self.addresses(access, element, place);
         let slots = 1u32 << access.instruction.registers_log2();
@@ -241,6 +254,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .collect()
         };
         for repeat in 0..access.instructions {
+            if !(0..slots).any(|slot| wanted(access.register(repeat, slot))) {
+                continue;
+            }
             let address = self.address(&addresses, repeat);
             let loaded = match access.instruction.kind {
                 InstructionKind::Vector => {

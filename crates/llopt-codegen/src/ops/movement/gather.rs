@@ -26,7 +26,7 @@ use crate::values::element::LlvmType;
 use crate::values::threads::linear_in;
 use crate::walk::decision::{self, Choice};
 use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
-use crate::walk::late::TOGETHER;
+use crate::walk::late::{Emitted, TOGETHER};
 
 /// The register that `first` becomes by the choices whose bits `number` has.
 fn chosen_register(plan: &WarpGather, first: u32, number: u32) -> u32 {
@@ -298,7 +298,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         // Indices that are loaded together are wanted together.
         let mut load_of = vec![0; to.registers()];
         if is_late {
-            let groups = self.late_groups(op.indices()).into_iter().enumerate();
+            let groups = self
+                .late_groups(op.indices(), Emitted::Anew)
+                .into_iter()
+                .enumerate();
             for (load, register) in
                 groups.flat_map(|(i, group)| group.into_iter().map(move |r| (i, r)))
             {
@@ -321,7 +324,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                         for register in groups.iter().flat_map(|group| &group.registers) {
                             part[*register] = true;
                         }
-                        let values = self.late_registers(op.src(), part)?;
+                        let values = self.late_registers(op.src(), Emitted::Anew, &mut part)?;
                         self.store_round(plan, from, &values, base, round, groups);
                     }
                     self.end_copy(copied);
@@ -341,7 +344,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                         for i in read {
                             part[distinct[*i]] = true;
                         }
-                        let indices = self.late_registers(op.indices(), part)?;
+                        let indices =
+                            self.late_registers(op.indices(), Emitted::Anew, &mut part)?;
                         self.indices(&indices, read.iter().map(|i| distinct[*i]), extent)
                     }
                 };

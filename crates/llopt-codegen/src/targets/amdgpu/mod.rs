@@ -113,10 +113,6 @@ impl Hooks for Amdgpu {
         true
     }
 
-    fn allocates_registers(&self) -> bool {
-        true
-    }
-
     fn copy_of<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
         let copied = e.inline_asm(
             "v_mov_b32 $0, $1",

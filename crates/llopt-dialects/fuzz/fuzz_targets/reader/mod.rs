@@ -1,6 +1,6 @@
 //! The readers under libFuzzer: what both targets do, with the mutations of the tests beside libFuzzer's own.
 
-#[path = "../../../tests/damage/mod.rs"]
+#[path = "../../../tests/dialects/damage/mod.rs"]
 mod damage;
 
 pub use damage::Form;

@@ -1,6 +1,6 @@
 //! The examples of this crate do what they say.
 
-#[path = "../examples/softmax.rs"]
+#[path = "../../examples/softmax.rs"]
 mod softmax;
 
 #[test]

@@ -5,8 +5,7 @@
 //! misses lanes that want different words of a bank and differ inside the word, so the exact count
 //! can be higher.
 
-mod table;
-
+use crate::table;
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;

@@ -5,8 +5,7 @@
 //! passes over the banks are counted exactly: plain vectors on both vendors, and with `ldmatrix` and
 //! `stmatrix` to choose from.
 
-mod table;
-
+use crate::table;
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{Costs, Machine, SharedAccess, SharedPlan, SwizzleRequest, synthesize};

@@ -4,7 +4,7 @@
 use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 
-use crate::ptx_registers::hazards;
+use super::ptx_registers::hazards;
 
 /// A product, and how its operands lie in memory.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,7 @@
 //! Kernels made with the builder: what they compute, what they look like, what mistakes give, and that
 //! threads do not disturb each other.
 
-mod kernels;
-
+use crate::kernels;
 use std::thread;
 
 use llopt::build::{Argument, Axis, Context, Element, KernelBuilder, Value};

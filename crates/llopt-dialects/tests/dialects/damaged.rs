@@ -1,9 +1,8 @@
 //! The readers of text and bytecode on damaged files; a short run of what `cargo xtask fuzz` does
 //! for longer. `LLOPT_MUTATIONS` sets how many files of each form, `LLOPT_SEED` the first.
 
-mod damage;
-
-use damage::{Corpus, Form, Verdict};
+use crate::damage;
+use crate::damage::{Corpus, Form, Verdict};
 use std::{env, fs, path::Path};
 
 /// Reads damaged examples and counts the answers: refused, deadly, accepted.

@@ -1,8 +1,7 @@
 //! The bases of every encoding equal those of Triton 3.6.0, row by row of the table that
 //! `tools/oracle` wrote. Each row goes the whole way: text, attribute, encoding, layout.
 
-mod table;
-
+use crate::table;
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_layout::LinearLayout;
 use melior::Context;

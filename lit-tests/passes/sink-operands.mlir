@@ -1,0 +1,90 @@
+// RUN: llopt %s --sink-operands --split-input-file | FileCheck %s
+
+#sums = #ttg.amd_wmma<{version = 1, isTranspose = true, warpsPerCTA = [2, 2]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #sums, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #sums, kWidth = 16}>
+#l = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "hip:gfx1100"} {
+
+// The operands and what widens one of them go next to the product, past what only computes.
+// CHECK-LABEL: @past_other_work
+// CHECK: arith.addf
+// CHECK-NEXT: %[[B:.*]] = ttg.local_load
+// CHECK-NEXT: %[[A:.*]] = ttg.local_load
+// CHECK-NEXT: %[[WIDE:.*]] = tt.fp_to_fp %[[A]]
+// CHECK-NEXT: tt.dot %[[WIDE]], %[[B]]
+tt.func @past_other_work(%ma: !ttg.memdesc<128x64xf8E5M2, #shared, #smem>, %mb: !ttg.memdesc<64x128xf16, #shared, #smem>, %c: tensor<128x128xf32, #sums>, %x: tensor<64x64xf32, #l>) -> (tensor<128x128xf32, #sums>, tensor<64x64xf32, #l>) {
+  %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf8E5M2, #shared, #smem> -> tensor<128x64xf8E5M2, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf16, #b>
+  %2 = tt.fp_to_fp %0 : tensor<128x64xf8E5M2, #a> -> tensor<128x64xf16, #a>
+  %3 = arith.addf %x, %x : tensor<64x64xf32, #l>
+  %4 = tt.dot %2, %1, %c : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
+  tt.return %4, %3 : tensor<128x128xf32, #sums>, tensor<64x64xf32, #l>
+}
+
+// Into the choice that holds the product.
+// CHECK-LABEL: @into_a_choice
+// CHECK: scf.if
+// CHECK-DAG: ttg.local_load %arg0
+// CHECK-DAG: ttg.local_load %arg1
+// CHECK: tt.dot
+tt.func @into_a_choice(%ma: !ttg.memdesc<128x64xf16, #shared, #smem>, %mb: !ttg.memdesc<64x128xf16, #shared, #smem>, %c: tensor<128x128xf32, #sums>, %if: i1) -> tensor<128x128xf32, #sums> {
+  %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf16, #shared, #smem> -> tensor<128x64xf16, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf16, #b>
+  %2 = scf.if %if -> tensor<128x128xf32, #sums> {
+    %3 = tt.dot %0, %1, %c : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
+    scf.yield %3 : tensor<128x128xf32, #sums>
+  } else {
+    scf.yield %c : tensor<128x128xf32, #sums>
+  }
+  tt.return %2 : tensor<128x128xf32, #sums>
+}
+
+// Neither past what writes to memory, nor if something else needs the operand, nor into a loop.
+// CHECK-LABEL: @not_past_stores
+// CHECK: ttg.local_load %arg0
+// CHECK: ttg.local_load %arg1
+// CHECK-NEXT: ttg.local_store
+// CHECK-NEXT: scf.for
+tt.func @not_past_stores(%ma: !ttg.memdesc<128x64xf16, #shared, #smem, mutable>, %mb: !ttg.memdesc<64x128xf16, #shared, #smem>, %c: tensor<128x128xf32, #sums>, %x: tensor<128x64xf16, #l>, %n: i32) -> (tensor<128x128xf32, #sums>, tensor<128x128xf32, #sums>) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf16, #shared, #smem, mutable> -> tensor<128x64xf16, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf16, #b>
+  ttg.local_store %x, %ma : tensor<128x64xf16, #l> -> !ttg.memdesc<128x64xf16, #shared, #smem, mutable>
+  %2 = scf.for %i = %zero to %n step %one iter_args(%sum = %c) -> tensor<128x128xf32, #sums> : i32 {
+    %3 = tt.dot %0, %1, %sum : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
+    scf.yield %3 : tensor<128x128xf32, #sums>
+  }
+  %4 = tt.dot %0, %1, %2 : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
+  tt.return %2, %4 : tensor<128x128xf32, #sums>, tensor<128x128xf32, #sums>
+}
+}
+
+// -----
+
+#sums = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #sums, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #sums, kWidth = 2}>
+#shared = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+
+// ptxas orders instructions by registers itself.
+// CHECK-LABEL: @assembled_afterwards
+// CHECK: ttg.local_load
+// CHECK: ttg.local_load
+// CHECK: arith.addi
+// CHECK: tt.dot
+tt.func @assembled_afterwards(%ma: !ttg.memdesc<256x128xf16, #shared, #smem>, %mb: !ttg.memdesc<128x256xf16, #shared, #smem>, %c: tensor<256x256xf32, #sums>, %x: i32) -> (tensor<256x256xf32, #sums>, i32) {
+  %0 = ttg.local_load %ma : !ttg.memdesc<256x128xf16, #shared, #smem> -> tensor<256x128xf16, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<128x256xf16, #shared, #smem> -> tensor<128x256xf16, #b>
+  %2 = arith.addi %x, %x : i32
+  %3 = tt.dot %0, %1, %c : tensor<256x128xf16, #a> * tensor<128x256xf16, #b> -> tensor<256x256xf32, #sums>
+  tt.return %3, %2 : tensor<256x256xf32, #sums>, i32
+}
+}
