@@ -12,9 +12,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.thr
 // The operands and what widens one of them go next to the product, past what only computes.
 // CHECK-LABEL: @past_other_work
 // CHECK: arith.addf
-// CHECK-NEXT: %[[B:.*]] = ttg.local_load
 // CHECK-NEXT: %[[A:.*]] = ttg.local_load
 // CHECK-NEXT: %[[WIDE:.*]] = tt.fp_to_fp %[[A]]
+// CHECK-NEXT: %[[B:.*]] = ttg.local_load
 // CHECK-NEXT: tt.dot %[[WIDE]], %[[B]]
 tt.func @past_other_work(%ma: !ttg.memdesc<128x64xf8E5M2, #shared, #smem>, %mb: !ttg.memdesc<64x128xf16, #shared, #smem>, %c: tensor<128x128xf32, #sums>, %x: tensor<64x64xf32, #l>) -> (tensor<128x128xf32, #sums>, tensor<64x64xf32, #l>) {
   %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf8E5M2, #shared, #smem> -> tensor<128x64xf8E5M2, #a>

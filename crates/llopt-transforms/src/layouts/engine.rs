@@ -63,7 +63,7 @@ pub(super) struct Engine<'g, 'c, 'a> {
     /// How many elements may follow each other in a lane for a product, by its node ([`super::factors`]).
     pub(super) doubled: RefCell<HashMap<usize, u32>>,
     /// What factors from outside loops take there, by product and operand.
-    pub(super) crowded: RefCell<HashMap<(usize, usize), Option<u64>>>,
+    pub(super) beside: RefCell<HashMap<(usize, usize), Option<u64>>>,
     /// The loads that come iterations ahead ([`super::ahead`]).
     pub(super) ahead: OnceCell<HashSet<usize>>,
     /// What copies would bring instead of them, by their nodes and layouts.
@@ -273,16 +273,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .in_registers(factor, product)
                 .iter()
                 .any(|wanted| self.catalog.are_equal(*wanted, label));
-        let crowding = self.crowding(*operation, factor.operand);
-        let waited = match crowding.is_some() || self.may_run_on(factor, *operation) {
+        let held = registers(&self.catalog.linear(self.catalog.map(label)?));
+        let bits = u64::from(element_bits(self.graph.nodes[factor.node].tensor));
+        let words = (held * bits).div_ceil(32);
+        let is_crowded = self.crowds(*operation, factor.operand, words);
+        let waited = match is_crowded || self.may_run_on(factor, *operation) {
             true => {
                 dot.cost_of_waiting(&encoding, &self.catalog.linear(self.catalog.map(product)?))
             }
             false => 0.0,
         };
-        let held = registers(&self.catalog.linear(self.catalog.map(label)?));
-        let bits = u64::from(element_bits(self.graph.nodes[factor.node].tensor));
-        let words = (held * bits).div_ceil(32);
         let select = self.costs.machine().costs.select;
         let moved = match self.doublings(factor, label) {
             0 => 0.0,
@@ -292,22 +292,23 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let result = registers(&self.catalog.linear(self.catalog.map(product)?));
         let sums = (result * u64::from(element_bits(node.tensor))).div_ceil(32);
         let most = u64::from(self.costs.target.registers_per_thread() - BESIDE);
-        let reload = match crowding {
-            Some(crowding) => self.costs.reload() * crowding as f32,
-            None => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
+        let reload = match is_crowded {
+            true => self.costs.reload() * words as f32,
+            false => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
         };
         takes.then_some(waited + moved + reload)
     }
 
-    /// The registers of a factor from outside the product's loop, where they are too many.
-    fn crowding(&self, product: OperationRef<'c, 'a>, operand: usize) -> Option<u64> {
+    /// Whether a factor that comes from outside the product's loop takes so many registers that they are too many.
+    fn crowds(&self, product: OperationRef<'c, 'a>, operand: usize, words: u64) -> bool {
         let key = (product.to_raw().ptr as usize, operand);
-        *self.crowded.borrow_mut().entry(key).or_insert_with(|| {
-            let target = self.costs.target;
-            let threads = self.grid.num_warps * self.grid.threads_per_warp;
-            let limit = target.plain_registers_of_each(threads);
-            pressure::crowding(product, operand, self.grid, limit)
-        })
+        let mut known = self.beside.borrow_mut();
+        let beside = known
+            .entry(key)
+            .or_insert_with(|| pressure::beside(product, operand, self.grid));
+        let threads = self.grid.num_warps * self.grid.threads_per_warp;
+        let limit = self.costs.target.plain_registers_of_each(threads);
+        beside.is_some_and(|beside| beside + words > u64::from(limit))
     }
 
     /// Whether a product may run on into the next iteration as far as this factor goes, if it is in memory: the

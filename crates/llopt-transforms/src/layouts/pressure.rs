@@ -6,7 +6,8 @@
 //! instruction of a group of warps.
 //!
 //! Labels are chosen by what pairs of them cost, so the pressure is that of all such factors together: each pays as if
-//! the others were in registers, too.
+//! the others were in registers, too, shared evenly among the threads. How many registers the factor itself takes is
+//! known from its label: several threads may hold the same elements.
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::{OperationExt, ValueExt};
@@ -50,13 +51,11 @@ fn named<'c: 'a, 'a>(value: Value<'c, 'a>) -> Value<'c, 'a> {
     value
 }
 
-/// The registers of a factor of a product, if it comes from outside the product's loop and they are too many; `None` if
-/// there is room for them.
-pub(super) fn crowding<'c: 'a, 'a>(
+/// The registers that a loop takes beside a factor of one of its products, if the factor comes from outside the loop.
+pub(super) fn beside<'c: 'a, 'a>(
     product: OperationRef<'c, 'a>,
     operand: usize,
     grid: Grid,
-    limit: u32,
 ) -> Option<u64> {
     let of = loop_of(product)?;
     let factor = named(product.operand_value(operand)?);
@@ -80,6 +79,7 @@ pub(super) fn crowding<'c: 'a, 'a>(
             }
         }
     }
-    let factors: u64 = kept.into_iter().map(|factor| words(factor, grid)).sum();
-    (carried + made + factors + BESIDE > u64::from(limit)).then(|| words(factor, grid))
+    let others = kept.into_iter().filter(|other| *other != factor);
+    let others: u64 = others.map(|other| words(other, grid)).sum();
+    Some(carried + made + others + BESIDE)
 }

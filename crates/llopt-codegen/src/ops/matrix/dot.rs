@@ -16,6 +16,7 @@ use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
 use crate::targets::hooks::{MatrixHooks, Scheduling};
+use crate::values::element::LlvmType;
 use crate::walk::decision::{Choice, Product};
 use crate::walk::function::{FunctionLowering, Lowered, Registers};
 use crate::walk::late::Emitted;
@@ -178,7 +179,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let factor = &mut factors.matrices[matrix];
         let mut registers = self.registers_of(factor, &wanted)?.into_iter();
         let (e, row) = (self.e, selection.instruction);
-        let zero = || e.zero(self.memory_type(factor.of.element));
+        let zero = || e.zero(factor.of.element.llvm(e.context));
         let elements: Vec<V<'ctx>> = part
             .into_iter()
             .map(|register| register.and_then(|_| registers.next()).unwrap_or_else(zero))

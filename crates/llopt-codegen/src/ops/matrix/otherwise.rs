@@ -4,10 +4,13 @@
 //! these are `tf32`. Widened in registers they may be what a unit multiplies, with the same result. What is left is
 //! done by multiply-adds.
 
+use std::rc::Rc;
+
 use llopt_dialects::tt;
 use llopt_layout::matrix_product::{Matrices, NotDivisible};
 use llopt_plan::element::Element;
 use llopt_plan::product::Problem;
+use llopt_plan::tensor::TensorType;
 
 use crate::ops::matrix::dot::{Factor, Factors, unit_elements};
 use crate::targets::hooks::Rounding;
@@ -57,9 +60,14 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let found = problem.select(self.hooks().target(), |row| row.scale.is_none());
             if let Ok(selection) = found {
                 let exact = Rounding::NearestEven;
+                let of = |narrow: &TensorType| {
+                    let mut wider = narrow.clone();
+                    wider.element = wide;
+                    Rc::new(wider)
+                };
                 let widened = [
-                    (of_a.clone(), self.convert(op, narrow[0], wide, exact, a)?),
-                    (of_b.clone(), self.convert(op, narrow[1], wide, exact, b)?),
+                    (of(of_a), self.convert(op, narrow[0], wide, exact, a)?),
+                    (of(of_b), self.convert(op, narrow[1], wide, exact, b)?),
                 ];
                 factors.matrices = widened.map(Factor::emitted);
                 let values = self.by_instruction(op, unit, &selection, &mut factors)?;
