@@ -58,7 +58,7 @@ fn key(operation: OperationRef<'_, '_>) -> usize {
 /// The operations of a product's chain, each behind those that it takes values from.
 ///
 /// *Ensures*: nothing but the chain and the product, as its operand, uses what they compute; and between each of them
-/// and the product nothing [disturbs](disturbs) memory.
+/// and the product nothing [`disturbs`] memory.
 #[must_use]
 pub fn chain<'c: 'a, 'a>(dot: DotOp<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let product = dot.operation();
