@@ -66,6 +66,12 @@ impl<'ctx> Factor<'_, '_, 'ctx> {
             late: None,
         }
     }
+
+    /// Whether some register of a part, of which `packed` elements each lie in one, has not been emitted.
+    fn lacks(&self, part: &[Option<u32>], packed: u32) -> bool {
+        let mut registers = part.iter().flatten();
+        registers.any(|register| self.registers[(register / packed) as usize].is_none())
+    }
 }
 
 /// What a product is made from.
@@ -229,13 +235,13 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 sides.into_iter().zip(fragments.iter_mut().zip([a, b]))
             {
                 if known[index].is_none() {
-                    if is_late {
+                    let part = &parts[index];
+                    if is_late && factors.matrices[side.0].lacks(part, factors.packed[side.0]) {
                         // LLVM's scheduler would bring the loads of many fragments together, and takes the longer the
                         // more it may bring together.
                         let barrier = Scheduling::Barrier { may_pass: 0 };
                         self.hooks().schedule(e, barrier);
                     }
-                    let part = &parts[index];
                     known[index] = Some(self.fragment(unit, selection, factors, side, part)?);
                 }
             }
