@@ -38,6 +38,9 @@ pub struct Ring<'t> {
     pub stored: &'t TensorType,
     /// The groups of registers that a copy may move each, if there are copies.
     pub copied: Option<&'t Groups>,
+    /// Bits of the numbers of elements that tell parts apart which the readers take one after the other
+    /// ([`SwizzleRequest::parts`]).
+    pub parts: u32,
     /// The target.
     pub target: Target,
 }
@@ -112,6 +115,7 @@ impl Ring<'_> {
             store: VECTOR,
             load,
             store_chunk,
+            parts: self.parts,
         };
         let bits = moved_bits(self.stored.element);
         let plan = synthesize(from, to.layout(), bits, &self.target.machine(), request);
@@ -126,7 +130,10 @@ impl Ring<'_> {
     pub fn to_registers(&self, loaded: &TensorType) -> Option<Buffers> {
         let priced = self.layouts(loaded).into_iter();
         let priced = priced.filter_map(|memory| self.priced(loaded, memory));
-        priced.min_by(|one, other| one.cost.total_cmp(&other.cost))
+        let best = priced.min_by(|one, other| one.cost.total_cmp(&other.cost));
+        // What cannot be read in parts is read as a whole.
+        let whole = || Self { parts: 0, ..*self }.to_registers(loaded);
+        best.or_else(|| (self.parts != 0).then(whole)?)
     }
 
     /// What that costs a warp, or a little more, if copies bring the tensor to the buffers; `None` if none do.
@@ -147,6 +154,14 @@ impl Ring<'_> {
             max_bits: u32::MAX,
         };
         let load = shared_access::access(loaded, &buffer, Access::Load, None, 1, target).ok()?;
+        let slots = 0..1u32 << load.instruction.registers_log2();
+        let moved = |slot| loaded.element_in(load.register(0, slot) as usize);
+        if slots
+            .into_iter()
+            .any(|slot| (moved(slot) ^ moved(0)) & self.parts != 0)
+        {
+            return None;
+        }
         let load = shared_access::price(&load, target);
         let is_copied = self.is_copied_to(&memory);
         let brought = match is_copied {
@@ -266,6 +281,7 @@ mod tests {
         let ring = Ring {
             stored: &stored,
             copied: Some(&groups),
+            parts: 0,
             target,
         };
         let found = ring.to_registers(&stored).unwrap();
@@ -290,6 +306,7 @@ mod tests {
         let ring = Ring {
             stored: &stored,
             copied: None,
+            parts: 0,
             target,
         };
         let found = ring.to_registers(&stored).unwrap();

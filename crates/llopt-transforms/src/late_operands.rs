@@ -4,17 +4,26 @@
 //! What is between the loads of the operands and the product then no longer needs them in registers, and code
 //! generation can load and compute a fragment at a time ([`llopt_plan::late_operands`]). Loads also move into a choice
 //! that holds the product. Buffers are placed and barriers put afterwards, so that both know where the loads are.
+//!
+//! An operand that is converted through the shared memory of the block comes from there as well, but a conversion brings
+//! all of it. So it becomes a buffer that is stored to and a load from it, which then is brought next to the product.
 
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
+use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::DotOp;
-use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
+use llopt_layout::plan::{Movement, Scope};
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::late_operands::{chain, exceeds_registers};
+use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise};
 use llopt_plan::plans::Plans;
-use melior::ir::OperationRef;
+use llopt_plan::request::conversion_request;
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::allocation::plans_of;
+use crate::layouts::parts_of;
+use crate::pipelining::ring;
 
 /// The pass.
 pub static SINK: PassSpec = PassSpec {
@@ -39,10 +48,84 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
     for dot in products {
         let operation = dot.operation();
         let threads = num_warps(operation).unwrap_or(1) * threads_per_warp(operation);
-        if exceeds_registers(dot, plans.types(), plans.target(), threads) {
+        if exceeds_registers(dot, plans.types(), plans.target(), threads, 0) {
+            for conversion in conversions(dot, plans) {
+                through_buffer(conversion, &mut rewriter, plans);
+            }
             for made in chain(dot) {
                 rewriter.move_before(made, operation);
             }
+            operation.set_attr(LATE, attr::unit(operation.ctx()));
         }
+    }
+}
+
+/// The conversions through shared memory that bring the operands of a product in its block, what is computed element by
+/// element on the way aside, and nothing else.
+fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayoutOp<'c, 'a>> {
+    let product = dot.operation();
+    let mut found = Vec::new();
+    let mut open = vec![dot.a(), dot.b()];
+    while let Some(value) = open.pop() {
+        let made = value.defining_op();
+        let Some(made) = made.filter(|made| made.parent_block() == product.parent_block()) else {
+            continue;
+        };
+        if value.users().nth(1).is_some() {
+            continue;
+        }
+        match ConvertLayoutOp::of(made) {
+            Some(conversion) if shares_memory(conversion, plans) => found.push(conversion),
+            Some(_) => {}
+            None if is_elementwise(made) => open.extend(made.operand_values()),
+            None => {}
+        }
+    }
+    found
+}
+
+/// Whether a conversion goes through memory that all warps of a block share, by the cheapest plan.
+fn shares_memory(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
+    let operation = conversion.operation();
+    let tensor = |value: Value<'_, '_>| ring::tensor(plans, value.r#type());
+    let (Some(from), Some(to)) = (tensor(conversion.src()), tensor(conversion.result())) else {
+        return false;
+    };
+    let plan = plans.conversion(operation, &from, &to).ok();
+    matches!(conversion_request(operation), Ok(None))
+        && plan.is_some_and(|plan| match &plan.movement {
+            Movement::Shared(shared) => shared.scope == Scope::Block,
+            Movement::Nothing | Movement::Registers { .. } | Movement::Shuffle(_) => false,
+        })
+}
+
+/// Makes a store to a buffer and a load from it of a conversion.
+fn through_buffer<'c: 'a, 'a>(
+    conversion: ConvertLayoutOp<'c, 'a>,
+    rewriter: &mut Rewriter<'c, 'a>,
+    plans: &Plans,
+) {
+    let operation = conversion.operation();
+    let tensor = |value: Value<'c, 'a>| RankedTensor::of(value.r#type());
+    let (Some(from), Some(to)) = (tensor(conversion.src()), tensor(conversion.result())) else {
+        return;
+    };
+    let parts = parts_of(conversion.result(), plans);
+    let Some((encoding, _)) = ring::between(plans, from, to, None, parts) else {
+        return;
+    };
+    let memory = MemDesc::get(&MemDescParts {
+        mutable: false,
+        ..ring::slot(from, encoding)
+    });
+    let (location, source) = (operation.loc(), conversion.src());
+    let alloc = LocalAllocOp::build(location, memory, Some(source), None);
+    rewriter.set_before(operation);
+    let Some(buffer) = rewriter.insert(alloc).result_value(0) else {
+        return;
+    };
+    let load = LocalLoadOp::build(location, to.r#type(), buffer, None);
+    if let Some(loaded) = rewriter.insert(load).result_value(0) {
+        rewriter.replace(operation, &[loaded]);
     }
 }

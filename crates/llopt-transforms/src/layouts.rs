@@ -25,6 +25,7 @@ mod graph;
 mod grid;
 pub mod labelling;
 mod locality;
+mod parts;
 mod pass;
 mod pins;
 mod pressure;
@@ -39,6 +40,7 @@ pub use account::{Account, Place, Remaining};
 pub use assign::{assign, assign_with_account};
 pub use graph::Unrelated;
 pub use grid::Grid;
+pub(crate) use parts::parts_of;
 pub use pass::{
     ACCELERATE_MATMUL, ACCELERATE_MATMUL_AMD, ASSIGN_LAYOUTS, COALESCE, CONVERT,
     HOIST_CONVERSIONS_AMD, OPTIMIZE_DOT_OPERANDS, OPTIMIZE_DOT_OPERANDS_AMD, OPTIMIZE_EPILOGUE_AMD,

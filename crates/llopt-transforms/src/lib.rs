@@ -16,6 +16,7 @@ pub mod descriptor_blocks;
 pub mod descriptor_objects;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
+pub mod early_loads;
 pub mod f32_dot;
 mod flow;
 pub mod late_operands;
@@ -45,6 +46,7 @@ pub static PASSES: &[&PassSpec] = &[
     &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
+    &early_loads::ISSUE,
     &f32_dot::REWRITE,
     &layouts::ASSIGN_LAYOUTS,
     &layouts::COALESCE,

@@ -53,7 +53,7 @@ mod loads;
 mod partitions;
 mod price;
 mod rewrite;
-mod ring;
+pub(crate) mod ring;
 mod slice;
 mod waits;
 

@@ -22,8 +22,8 @@ use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
-    descriptor_to_copy, descriptor_to_pointer, f32_dot, late_operands, layouts, legalize, loops,
-    ownership, pipelining, products, scaled_dot, warp_groups, widened_products,
+    descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
+    legalize, loops, ownership, pipelining, products, scaled_dot, warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -383,6 +383,8 @@ const STEPS: &[Step] = {
             .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
             .ensures(&[P::Legal]),
         Step::new(Memory, "shared memory", Work::Pass(&late_operands::SINK))
+            .requires(&[P::Layouts, P::NamesTarget]),
+        Step::new(Memory, "shared memory", Work::Pass(&early_loads::ISSUE))
             .requires(&[P::Layouts, P::NamesTarget]),
         Step::new(
             Memory,

@@ -94,11 +94,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     /// Defers what brings the operands of a product whose registers are scarce.
     fn defer_chain(&mut self, dot: tt::DotOp<'c, 'a>) {
-        let (target, threads) = (self.hooks().target(), self.own_threads());
-        if !late_operands::exceeds_registers(dot, self.types, target, threads) {
+        let product = dot.operation();
+        if product.attr(late_operands::LATE).is_none() {
             return;
         }
-        let product = dot.operation();
         let mut chain: HashSet<usize> = late_operands::chain(dot).into_iter().map(key).collect();
         let mut next = product.previous_op();
         while let Some(op) = next.filter(|_| !chain.is_empty()) {

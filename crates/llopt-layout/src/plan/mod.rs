@@ -120,6 +120,20 @@ pub fn cheapest(
     element_bits: u32,
     machine: &Machine<'_>,
 ) -> Result<Plan, PlanError> {
+    cheapest_with(from, to, element_bits, machine, SwizzleRequest::default())
+}
+
+/// The cheapest plan from `from` to `to` of those that go through shared memory as asked for, or not at all.
+///
+/// Requires what [`plan()`] does.
+/// Ensures: no plan of [`plan()`] that the request admits is cheaper.
+pub fn cheapest_with(
+    from: &LinearLayout,
+    to: &LinearLayout,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    request: SwizzleRequest,
+) -> Result<Plan, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
     let within = within_warp(&source, &target, element_bits, machine)
         .into_iter()
@@ -130,15 +144,11 @@ pub fn cheapest(
         return Ok(plan.clone());
     }
     let through =
-        shared::through_memory(from, &source, &target, element_bits, machine).map(|shared| {
-            priced(
-                Movement::Shared(Box::new(shared)),
-                &source,
-                &target,
-                element_bits,
-                machine,
-            )
-        });
+        shared::through_memory_with(from, &source, &target, element_bits, machine, request);
+    let through = through.map(|shared| {
+        let movement = Movement::Shared(Box::new(shared));
+        priced(movement, &source, &target, element_bits, machine)
+    });
     match (within, through) {
         (Some(a), Ok(b)) if b.cost < a.cost => Ok(b),
         (Some(a), _) => Ok(a),

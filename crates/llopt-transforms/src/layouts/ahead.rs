@@ -58,6 +58,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let ring = Ring {
             stored: &copied.stored,
             copied: Some(&copied.groups),
+            parts: 0,
             target: self.costs.target,
         };
         let cost = match in_memory {

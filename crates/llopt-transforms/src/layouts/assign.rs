@@ -142,6 +142,7 @@ pub(super) fn choose<'c: 'a, 'a>(
             pins: &pins,
             products: RefCell::default(),
             doubled: RefCell::default(),
+            parts: OnceCell::new(),
             beside: RefCell::default(),
             ahead: OnceCell::new(),
             copied: RefCell::default(),

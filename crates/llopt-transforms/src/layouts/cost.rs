@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{self, Machine, Movement};
+use llopt_layout::plan::{self, Machine, Movement, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::element::Element;
 use llopt_plan::shared_access::{self, Buffer};
@@ -35,8 +35,9 @@ type Rings = HashMap<(MapId, MapId, usize, u32), Option<f32>>;
 pub(super) struct Costs {
     pub(super) target: Target,
     machine: Machine<'static>,
-    /// By what it is from, what to, and the bits of an element; to or from memory these are accesses.
-    conversions: RefCell<HashMap<(MapId, MapId, u32), f32>>,
+    /// By what it is from, what to, the bits of an element, and the bits by which it is taken in parts; to or from memory
+    /// these are accesses.
+    conversions: RefCell<HashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
 }
 
@@ -68,17 +69,30 @@ impl Costs {
         &self.machine
     }
 
-    /// What it takes to convert a tensor, by the cheapest plan there is; infinite if there is none.
-    pub(super) fn conversion(&self, catalog: &Catalog, from: MapId, to: MapId, bits: u32) -> f32 {
+    /// What it takes to convert a tensor, by the cheapest plan there is, for a reader that takes it in parts
+    /// ([`SwizzleRequest::parts`]); infinite if there is none.
+    pub(super) fn conversion(
+        &self,
+        catalog: &Catalog,
+        [from, to]: [MapId; 2],
+        bits: u32,
+        parts: u32,
+    ) -> f32 {
         if from == to {
             return 0.0;
         }
-        let key = (from, to, bits);
+        let key = (from, to, bits, parts);
         if let Some(&known) = self.conversions.borrow().get(&key) {
             return known;
         }
         let (from, to) = (catalog.linear(from), catalog.linear(to));
-        let cost = match plan::cheapest(&from, &to, bits, self.machine()) {
+        let request = SwizzleRequest {
+            parts,
+            ..SwizzleRequest::default()
+        };
+        let plan = plan::cheapest_with(&from, &to, bits, self.machine(), request);
+        let plan = plan.or_else(|_| plan::cheapest(&from, &to, bits, self.machine()));
+        let cost = match plan {
             // Nothing moves but the names of registers.
             Ok(plan)
                 if matches!(
@@ -124,7 +138,7 @@ impl Costs {
         (element, shape): (Element, &[u64]),
         direction: Access,
     ) -> f32 {
-        let key = (from, to, element.memory_bits());
+        let key = (from, to, element.memory_bits(), 0);
         if let Some(&known) = self.conversions.borrow().get(&key) {
             return known;
         }

@@ -64,6 +64,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) doubled: RefCell<HashMap<usize, u32>>,
     /// What factors from outside loops take there, by product and operand.
     pub(super) beside: RefCell<HashMap<(usize, usize), Option<u64>>>,
+    /// By which bits nodes take operands in parts ([`super::parts`]).
+    pub(super) parts: OnceCell<HashMap<usize, u32>>,
     /// The loads that come iterations ahead ([`super::ahead`]).
     pub(super) ahead: OnceCell<HashSet<usize>>,
     /// What copies would bring instead of them, by their nodes and layouts.
@@ -216,7 +218,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         match (catalog.is_in_memory(from), catalog.is_in_memory(to)) {
             (false, false) => {
                 let bits = tensor.map_or(32, element_bits);
-                self.costs.conversion(catalog, source, target, bits)
+                let parts = self.parts(used.consumer);
+                self.costs
+                    .conversion(catalog, [source, target], bits, parts)
             }
             // Buffers are not copied.
             (true, true) if source == target => 0.0,

@@ -9,9 +9,10 @@
 //! the others were in registers, too, shared evenly among the threads. How many registers the factor itself takes is
 //! known from its label: several threads may hold the same elements.
 
-use llopt_dialects::tables::types::RankedTensor;
-use llopt_mlir::ir::{OperationExt, ValueExt};
-use melior::ir::{OperationRef, Value, ValueLike};
+use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
+use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
+use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
 use super::buffer;
 use super::grid::Grid;
@@ -49,6 +50,42 @@ fn named<'c: 'a, 'a>(value: Value<'c, 'a>) -> Value<'c, 'a> {
         value = source;
     }
     value
+}
+
+/// The registers that a loop takes while one of its products is computed, beside the factors and sums of that: what it
+/// carries, factors that come from outside, and what it loads for the factors of products, if that is for later iterations.
+pub(super) fn across(product: OperationRef<'_, '_>, grid: Grid) -> u64 {
+    let Some(of) = loop_of(product) else {
+        return 0;
+    };
+    let mut own: Vec<Value> = product.operand_values().collect();
+    let mut held: Vec<Value> = of.carried();
+    let operations = of.operations();
+    let is_alone = operations
+        .iter()
+        .filter(|other| is_product(**other))
+        .count()
+        == 1;
+    for operation in operations {
+        if is_product(operation) {
+            let factors = operation.operand_values().take(2).map(named);
+            held.extend(factors.filter(|factor| of.is_outside(*factor)));
+        } else if is_alone && OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) {
+            held.extend(operation.result_values());
+        }
+    }
+    let mut all = 0;
+    for value in held {
+        let element = RankedTensor::of(value.r#type()).map(|tensor| tensor.element());
+        let is_address = element.is_some_and(|element| {
+            Pointer::of(element).is_some() || element.is_integer() && element.bit_width() != Some(8)
+        });
+        if !is_address && !own.contains(&value) {
+            own.push(value);
+            all += words(value, grid);
+        }
+    }
+    all
 }
 
 /// The registers that a loop takes beside a factor of one of its products, if the factor comes from outside the loop.

@@ -1,7 +1,8 @@
 //! The layouts in which a thread can transpose a factor on its way from global to shared memory.
 //!
-//! Some instructions read a factor in shared memory only where k is contiguous, and in global memory it may be the other
-//! dimension that is. A thread that loads vectors along that dimension, several of them one below the other along k,
+//! Some instructions read a factor in shared memory only where k is contiguous, others take from registers elements that
+//! follow each other along k, which one access reads together where they lie so in shared memory; and in global memory it
+//! may be the other dimension that is contiguous. A thread that loads vectors along that dimension, several of them one below the other along k,
 //! has a rectangle whose elements it can exchange among its registers and store as vectors along k.
 //!
 //! ```text
@@ -17,10 +18,17 @@
 //! store to the same banks, since rows of the buffer that are a rectangle apart are swizzled alike: lanes below each other
 //! along k fill all banks. Which of the two come first matters as well: eight lanes ask for vectors of 16 bytes
 //! together, and for each line that they ask for once more. So all rectangles and ways to place lanes are priced, the
-//! load as well as the store, and the cheapest are proposed.
+//! load as well as the way from there, and the cheapest are proposed.
+//!
+//! A thread whose rows are not below each other can transpose them, too, but what it stores together then comes from all
+//! over k. A product that reads its factor from there gets elements for all of k with each access, and has to have the
+//! whole factor in registers before it begins.
 
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::transfer;
+use llopt_layout::Dim;
+use llopt_layout::banks::Access;
+use llopt_layout::instruction::{InstructionKind, MatrixInstruction};
 use llopt_plan::types;
 
 use super::catalog::LayoutId;
@@ -49,11 +57,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return Vec::new();
         };
         let (outer, depth) = (factor.operand, 1 - factor.operand);
-        let Some(memory) = product.transposed_before(factor.operand) else {
+        let Some(to) = self.with_k_contiguous(factor, product) else {
             return Vec::new();
         };
-        let memory = self.catalog.layout(memory, node.shape);
-        let (Some(memory), true) = (self.catalog.map(memory), shape.len() == 2) else {
+        let (Some(wanted), true) = (self.catalog.map(to), shape.len() == 2) else {
             return Vec::new();
         };
         let access = self.loads_of(producer).into_iter().next();
@@ -66,7 +73,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let elements: u64 = shape.iter().product();
         let most = (elements / u64::from(threads)).max(1);
         let group = (GROUP / bytes).max(1);
-        let mut priced: Vec<(f32, LayoutId)> = Vec::new();
+        let mut priced: Vec<(f32, u64, LayoutId)> = Vec::new();
         for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
             let down = down.min(shape[depth]).min(most);
             let across = group.min(shape[outer]).min((most / down).max(1));
@@ -99,17 +106,53 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 let load = access.as_ref().map_or(0.0, |access| {
                     self.access_cost(access, &self.catalog.linear(map))
                 });
-                let store = self
-                    .costs
-                    .store(self.catalog, [map, memory], (element, &shape));
-                let cost = load + store;
-                if cost.is_finite() && priced.iter().all(|(_, known)| *known != layout) {
-                    priced.push((cost, layout));
+                let onwards = match self.catalog.is_in_memory(to) {
+                    true => {
+                        let tensor = (element, &shape[..]);
+                        self.costs.store(self.catalog, [map, wanted], tensor)
+                    }
+                    false => {
+                        let bits = element_bits(node.tensor);
+                        let parts = self.parts(factor.node);
+                        self.costs
+                            .conversion(self.catalog, [map, wanted], bits, parts)
+                    }
+                };
+                let cost = load + onwards;
+                if cost.is_finite() && priced.iter().all(|(.., known)| *known != layout) {
+                    priced.push((cost, down, layout));
                 }
             }
         }
-        priced.sort_by(|one, other| one.0.total_cmp(&other.0));
+        // Of equals the tallest, whose stores are the widest.
+        priced.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
         let best = priced.into_iter().take(PROPOSED);
-        best.map(|(_, layout)| layout).collect()
+        best.map(|(.., layout)| layout).collect()
+    }
+    /// The layout in which a product takes a factor with elements along k together, which nothing transposes on its way: a
+    /// buffer, or that of registers with the product's first layout.
+    fn with_k_contiguous(&self, factor: &Factor, product: &Product) -> Option<LayoutId> {
+        let node = &self.graph.nodes[factor.node];
+        if let Some(memory) = product.transposed_before(factor.operand) {
+            return Some(self.catalog.layout(memory, node.shape));
+        }
+        let bits = element_bits(node.tensor);
+        let transposes = |load: &MatrixInstruction| {
+            load.access == Access::Load
+                && load.kind == InstructionKind::MatrixTransposed
+                && load.element_bits == bits
+        };
+        if self.costs.machine().matrix.iter().any(transposes) {
+            return None;
+        }
+        let shape = self.graph.nodes[factor.product].shape;
+        let first = product.encodings().next()?;
+        let result = self.catalog.layout(first, shape);
+        let own = self.in_registers(factor, result).into_iter().next()?;
+        let layout = self.catalog.linear(self.catalog.map(own)?);
+        let depth = Dim::tensor(1 - factor.operand);
+        let is_along_k = layout.in_dim_size_log2(Dim::REGISTER) > 0
+            && layout.basis_entry(Dim::REGISTER, 0, depth) != 0;
+        is_along_k.then_some(own)
     }
 }

@@ -18,6 +18,7 @@ use super::ring;
 use super::slice::{ancestor, maker};
 use crate::axis::AxisAnalysis;
 use crate::copied_loads;
+use crate::layouts::parts_of;
 use crate::loops::view::For;
 use crate::products::is_product;
 
@@ -238,8 +239,10 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
                 let is_copied = copied.as_ref().and_then(fits).unwrap_or(false);
                 Some((parts.encoding, is_copied))
             }),
-            Reads::InRegisters(to, _) => RankedTensor::of(*to)
-                .and_then(|to| ring::between(plans, tensor, to, copied.as_ref())),
+            Reads::InRegisters(to, _) => RankedTensor::of(*to).and_then(|to| {
+                let parts = parts_of(result, plans);
+                ring::between(plans, tensor, to, copied.as_ref(), parts)
+            }),
         };
         let (encoding, is_copied) = chosen.ok_or("no layout of shared memory leads to its use")?;
         let copied = copied.filter(|_| is_copied);

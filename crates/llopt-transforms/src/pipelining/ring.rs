@@ -11,7 +11,7 @@ use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{Attribute, Type, Value, ValueLike};
 
 /// The tensor that a type is.
-pub(super) fn tensor(plans: &Plans, of: Type<'_>) -> Option<std::rc::Rc<TensorType>> {
+pub(crate) fn tensor(plans: &Plans, of: Type<'_>) -> Option<std::rc::Rc<TensorType>> {
     match plans.types().resolve(of).ok()? {
         ValueType::Tensor(tensor) => Some(tensor),
         ValueType::Scalar(_) => None,
@@ -27,12 +27,14 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
 }
 
 /// The layout in shared memory through which a tensor goes from one layout to another for the least, and whether
-/// copies of groups of registers can bring it there; `None` if nothing fits.
-pub(super) fn between<'c>(
+/// copies of groups of registers can bring it there; `None` if nothing fits. `parts` are the bits by which it is taken in
+/// parts ([`Ring::parts`]).
+pub(crate) fn between<'c>(
     plans: &Plans,
     from: RankedTensor<'c>,
     to: RankedTensor<'c>,
     copied: Option<&Groups>,
+    parts: u32,
 ) -> Option<(Attribute<'c>, bool)> {
     let (stored, loaded) = (tensor(plans, from.r#type())?, tensor(plans, to.r#type())?);
     if stored.shape.iter().all(|extent| *extent == 1) {
@@ -42,6 +44,7 @@ pub(super) fn between<'c>(
     let ring = Ring {
         stored: &stored,
         copied,
+        parts,
         target: plans.target(),
     };
     let buffers = ring.to_registers(&loaded)?;
@@ -51,7 +54,7 @@ pub(super) fn between<'c>(
 }
 
 /// A buffer for a tensor of this type in that layout.
-pub(super) fn slot<'c>(tensor: RankedTensor<'c>, encoding: Attribute<'c>) -> MemDescParts<'c> {
+pub(crate) fn slot<'c>(tensor: RankedTensor<'c>, encoding: Attribute<'c>) -> MemDescParts<'c> {
     let context = context_of(tensor.r#type());
     MemDescParts {
         alloc_shape: tensor.shape(),
@@ -91,6 +94,7 @@ pub(super) fn takes_copies(
     let ring = Ring {
         stored: &tensor,
         copied: Some(groups),
+        parts: 0,
         target: plans.target(),
     };
     Some(ring.is_copied_to(&layout))

@@ -21,6 +21,10 @@ pub struct SwizzleRequest {
     /// The vectors of what each store moves for a lane; none leave the choice to the cost. Asynchronous copies move what
     /// lies together where they read.
     pub store_chunk: Chunk,
+    /// Bits of the numbers of elements, as the layout that is stored from has them, in which those that a load moves for a
+    /// lane do not differ. Who takes a tensor in parts, one after the other, wants no load to bring elements of several
+    /// parts, because they would fill registers until their turn.
+    pub parts: u32,
 }
 
 pub(super) struct Problem<'a> {
@@ -105,7 +109,7 @@ impl Problem<'_> {
                 break;
             }
             let (store, load) = (&stores[usize::from(i)], &loads[usize::from(j)]);
-            let Some(mut candidate) = self.evaluate(store, load, given, &spans) else {
+            let Some(mut candidate) = self.evaluate(store, load, &request, &spans) else {
                 continue;
             };
             let of = |side: &Assignment, wavefront: f32| {
@@ -147,10 +151,10 @@ impl Problem<'_> {
         &self,
         store: &Instruction,
         load: &Instruction,
-        given: &Chunk,
+        request: &SwizzleRequest,
         spans: &(Echelon, Echelon),
     ) -> Option<Candidate> {
-        let chunk = self.chunk(store, load, given, spans)?;
+        let chunk = self.chunk(store, load, request, spans)?;
         let forms = self.forms(store, load, &chunk)?;
         let vectors = &chunk;
         // What all forms map to zero: the space of the other offset bits.
@@ -265,14 +269,18 @@ impl Problem<'_> {
         Some(candidate)
     }
 
-    /// The vectors of the chunk that suit both instructions, those of the store as given.
+    /// The vectors of the chunk that suit both instructions, those of the store as given, and those of the load within
+    /// a part.
     fn chunk(
         &self,
         store: &Instruction,
         load: &Instruction,
-        given: &Chunk,
+        request: &SwizzleRequest,
         spans: &(Echelon, Echelon),
     ) -> Option<Chunk> {
+        let given = &request.store_chunk;
+        let is_loaded = |j: usize| matches!(load.chunk.get(j), Some(Bit::Register(_)));
+        let in_part = |j: usize, v: u32| !is_loaded(j) || v & request.parts == 0;
         let len = store.chunk.len().max(load.chunk.len());
         let mut vectors = InlineList::new();
         let mut used = Subspace::ZERO;
@@ -299,6 +307,7 @@ impl Problem<'_> {
                 !matches!(bit, Some(Bit::Register(_))) || span.contains(v)
             };
             if blocks != 0
+                || !in_part(j, v)
                 || !in_registers(store.chunk.get(j), &spans.0)
                 || !in_registers(load.chunk.get(j), &spans.1)
                 || !used.add(v)
@@ -329,7 +338,7 @@ impl Problem<'_> {
                 vectors[j] = if both {
                     let common = common
                         .get_or_insert_with(|| common_registers(&self.store, &self.load, spans));
-                    *common.iter().find(|&&v| taken.add(v))?
+                    *common.iter().find(|&&v| in_part(j, v) && taken.add(v))?
                 } else {
                     let (end, other, instruction) = match a {
                         true => (&self.store, &self.load, load),
@@ -341,7 +350,10 @@ impl Problem<'_> {
                     }
                     // These are bank bits for the other side, whose lanes should reach them.
                     let reached = lanes_of_phase(other, instruction);
-                    let own = || end.registers.iter().filter(|r| r.1 == 0).map(|r| r.0);
+                    let own = || {
+                        let own = end.registers.iter().filter(|r| r.1 == 0).map(|r| r.0);
+                        own.filter(|v| in_part(j, *v))
+                    };
                     own()
                         .find(|&v| reached.contains(v) && !taken.contains(v))
                         .or_else(|| own().find(|&v| !taken.contains(v)))?

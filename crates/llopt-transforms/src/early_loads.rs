@@ -1,0 +1,144 @@
+//! `--issue-loads`: loads from global memory in front of the reads of shared memory that a product waits for.
+//!
+//! A load from global memory takes ten times as long as a read of shared memory, so in a loop that loads tiles for later
+//! iterations it is issued first:
+//!
+//! ```text
+//!   read a           load next a
+//!   load next a      load next b
+//!   read b      →    read a
+//!   load next b      read b
+//!   multiply         multiply
+//!   store next …     store next …
+//! ```
+//!
+//! LLVM's scheduler leaves loads behind the reads that the kernel has before them, and what is stored after the product
+//! then waits for the load of last. What is loaded takes registers while operands are read, so loads stay where they are
+//! if they, the operands and the sums do not fit into registers together; and where an assembler orders instructions by
+//! itself.
+
+use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
+use llopt_dialects::tables::module::{num_warps, threads_per_warp};
+use llopt_dialects::ttg::LocalLoadOp;
+use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::pass::PassSpec;
+use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::late_operands::{disturbs, is_scarce, words};
+use llopt_plan::plans::Plans;
+use melior::ir::OperationRef;
+
+use crate::allocation::plans_of;
+use crate::products::is_product;
+
+/// The pass.
+pub static ISSUE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    ..PassSpec::new(
+        "issue-loads",
+        "load from global memory before reading what a product takes from shared memory",
+        |module, run| {
+            issue(module, &*plans_of(module, run)?);
+            Ok(())
+        },
+    )
+};
+
+/// Moves the loads before each product.
+fn issue(module: OperationRef<'_, '_>, plans: &Plans) {
+    if !plans.target().llvm_allocates_registers() {
+        return;
+    }
+    let mut products = Vec::new();
+    module.for_each_op(Walk::PreOrder, |operation| {
+        products.extend(Some(operation).filter(|operation| is_product(*operation)));
+    });
+    let mut rewriter = Rewriter::new(module.ctx());
+    for product in products {
+        let Some((first, loads)) = loads_behind_reads(product) else {
+            continue;
+        };
+        let loaded = loads.iter().flat_map(|load| load.result_values());
+        let taken = product.operand_values().chain(loaded);
+        let taken: u32 = taken.filter_map(|value| words(value, plans.types())).sum();
+        let threads = num_warps(first).unwrap_or(1) * threads_per_warp(first);
+        if is_scarce(taken, plans.target(), threads) {
+            continue;
+        }
+        for load in loads {
+            for needed in needed_after(first, load).unwrap_or_default() {
+                rewriter.move_before(needed, first);
+            }
+        }
+    }
+}
+
+/// The first read of shared memory since the last product or since something wrote to memory, and the loads from global
+/// memory between it and a product that can be before it.
+fn loads_behind_reads<'c: 'a, 'a>(
+    product: OperationRef<'c, 'a>,
+) -> Option<(OperationRef<'c, 'a>, Vec<OperationRef<'c, 'a>>)> {
+    let (mut first, mut loads) = (None, Vec::new());
+    let mut next = product.previous_op();
+    while let Some(operation) = next.filter(|operation| !ends(*operation)) {
+        if LocalLoadOp::of(operation).is_some() {
+            first = Some(operation);
+        } else if is_load(operation) {
+            loads.push(operation);
+        }
+        next = operation.previous_op();
+    }
+    let first = first?;
+    loads.retain(|load| first.is_before(*load) && needed_after(first, *load).is_some());
+    loads.reverse();
+    (!loads.is_empty()).then_some((first, loads))
+}
+
+/// Whether nothing is brought from behind an operation to before it.
+fn ends(operation: OperationRef<'_, '_>) -> bool {
+    disturbs(operation) || is_product(operation)
+}
+
+/// Whether an operation reads a tensor from global memory, and does nothing else.
+fn is_load(operation: OperationRef<'_, '_>) -> bool {
+    let reads_global = operation.effects().is_some_and(|effects| {
+        let mut effects = effects.iter();
+        !effects.as_slice().is_empty()
+            && effects.all(|effect| {
+                let resource = effect.resource;
+                effect.kind == EffectKind::Read
+                    && resource.is_some_and(|resource| std::ptr::eq(resource, &GLOBAL_MEMORY))
+            })
+    });
+    reads_global && operation.result_types().any(TypeExt::is_tensor)
+}
+
+/// A load and what it needs that is computed behind `first`, each behind what it needs itself; `None` if not all of it
+/// can be computed before.
+fn needed_after<'c: 'a, 'a>(
+    first: OperationRef<'c, 'a>,
+    load: OperationRef<'c, 'a>,
+) -> Option<Vec<OperationRef<'c, 'a>>> {
+    let mut needed: Vec<OperationRef> = vec![load];
+    let mut next = 0;
+    while let Some(&operation) = needed.get(next) {
+        next += 1;
+        for made in operation.operand_values().filter_map(ValueExt::defining_op) {
+            let is_behind = made.parent_block() == first.parent_block()
+                && (made == first || first.is_before(made));
+            if !is_behind || needed.contains(&made) {
+                continue;
+            }
+            if !made.is_memory_effect_free() || made.region_refs().next().is_some() {
+                return None;
+            }
+            needed.push(made);
+        }
+    }
+    needed.sort_by(|one, other| match one.is_before(*other) {
+        true => std::cmp::Ordering::Less,
+        false if one == other => std::cmp::Ordering::Equal,
+        false => std::cmp::Ordering::Greater,
+    });
+    Some(needed)
+}
