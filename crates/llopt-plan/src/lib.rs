@@ -40,6 +40,7 @@ pub mod element;
 pub mod facts;
 pub mod gather;
 pub mod global_access;
+pub mod global_order;
 pub mod group_operand;
 pub mod lane_order;
 pub mod late_operands;

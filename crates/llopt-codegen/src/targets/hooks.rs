@@ -404,8 +404,13 @@ pub trait Hooks {
     /// How many programs run along `axis`.
     fn num_programs<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx>;
 
-    /// Waits for all threads of the block; their shared memory accesses are done.
+    /// Waits for all threads of the block; their memory accesses are done.
     fn barrier<'ctx>(&self, e: &Emitter<'ctx>);
+
+    /// Waits for all threads of the block; their accesses to shared memory are done.
+    fn shared_memory_barrier(&self, e: &Emitter<'_>) {
+        self.barrier(e);
+    }
 
     /// Waits for all threads of the block, without order for memory.
     fn execution_barrier(&self, e: &Emitter<'_>) {

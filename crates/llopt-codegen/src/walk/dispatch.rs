@@ -22,7 +22,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Some(Op::Math(op)) => self.math(op),
             Some(Op::Cf(op)) => self.branch(op),
             Some(Op::Gpu(gpu::Op::Barrier(_))) => {
-                self.barrier();
+                self.barrier_of_all_memory();
                 Ok(())
             }
             Some(Op::Rocdl(op)) => self.schedule(op),
@@ -99,8 +99,12 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         let operation = op.operation();
         match op {
             Op::ConvertLayout(_) => self.convert_layout(operation),
-            Op::LocalBarrier(_) | Op::Barrier(_) => {
+            Op::LocalBarrier(_) => {
                 self.barrier();
+                Ok(())
+            }
+            Op::Barrier(_) => {
+                self.barrier_of_all_memory();
                 Ok(())
             }
             Op::LocalAlloc(op) => self.local_alloc(op),

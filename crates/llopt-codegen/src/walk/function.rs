@@ -54,6 +54,8 @@ pub(crate) struct Program<'r> {
     pub(crate) num_ctas: u32,
     /// Threads per warp.
     pub(crate) threads_per_warp: u32,
+    /// Whether all barriers order global memory ([`llopt_plan::global_order`]).
+    pub(crate) orders_global_memory: bool,
     /// Whether a simulator looks at indices.
     pub(crate) check_indices: bool,
     /// Whether a simulator is told where buffers begin and end.
@@ -276,15 +278,25 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
 
     // Threads.
 
-    /// Waits for all warps that execute this code.
+    /// Waits for all warps that execute this code, and for what they do to shared memory.
     pub(crate) fn barrier(&self) {
+        self.barrier_of(self.program.orders_global_memory);
+    }
+
+    /// Waits for all warps that execute this code, and for what they do to any memory.
+    pub(crate) fn barrier_of_all_memory(&self) {
+        self.barrier_of(true);
+    }
+
+    fn barrier_of(&self, all_memory: bool) {
         let (hooks, e) = (self.hooks(), self.e);
         match (self.context.barrier, hooks.partitions()) {
             (Some(_), _) if self.context.warps == 1 => hooks.warp_barrier(e),
             (Some(id), Some(partitions)) => {
                 partitions.barrier_of(e, id, self.context.warps * self.program.threads_per_warp);
             }
-            _ => hooks.barrier(e),
+            _ if all_memory => hooks.barrier(e),
+            _ => hooks.shared_memory_barrier(e),
         }
     }
 

@@ -19,6 +19,7 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::element::space;
 use llopt_plan::facts::ValueFacts;
+use llopt_plan::global_order::is_ordered_by_all_barriers;
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::ValueType;
 use llopt_plan::types::Types;
@@ -123,6 +124,7 @@ pub fn lower<'ctx>(
             Some(_) => None,
             None => asked_registers,
         },
+        orders_global_memory: is_ordered_by_all_barriers(root),
         check_indices: options.check_indices,
         mark_buffers: options.mark_buffers,
         journal: Journal::new(options.keep_decisions),

@@ -83,6 +83,10 @@ impl Hooks for Amdgpu {
         fence(e.context, e.builder(), FenceOrdering::Acquire, "workgroup");
     }
 
+    fn shared_memory_barrier(&self, e: &Emitter<'_>) {
+        shared::block_barrier(e);
+    }
+
     fn execution_barrier(&self, e: &Emitter<'_>) {
         e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
     }

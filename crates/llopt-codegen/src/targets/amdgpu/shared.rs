@@ -10,6 +10,24 @@ use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::MatrixAccess;
 
+/// Waits for all threads of the block and their accesses to LDS: its fences order no other memory
+/// (`amdgpu-synchronize-as`, LLVM AMDGPU usage, "Memory Model Relaxation Annotations").
+pub fn block_barrier(e: &Emitter<'_>) {
+    let words = ["amdgpu-synchronize-as", "local"];
+    let words = words.map(|word| e.context.metadata_string(word).into());
+    let only_local = e.context.metadata_node(&words);
+    let fence = |ordering| {
+        fence(e.context, e.builder(), ordering, "workgroup");
+        let made = e.block().get_last_instruction();
+        made.expect("bug in llopt: a fence has been emitted")
+            .set_metadata(only_local, e.context.get_kind_id("mmra"))
+            .expect("bug in llopt: the metadata is a node");
+    };
+    fence(FenceOrdering::Release);
+    e.intrinsic_call("llvm.amdgcn.s.barrier", &[], &[]);
+    fence(FenceOrdering::Acquire);
+}
+
 /// Lanes of a wavefront run in step; only the compiler has to keep the order.
 pub fn warp_barrier<'ctx>(e: &Emitter<'ctx>) {
     fence(e.context, e.builder(), FenceOrdering::Release, "wavefront");
