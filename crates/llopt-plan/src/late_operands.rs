@@ -28,7 +28,8 @@ use crate::element::Element;
 use crate::tensor::TensorType;
 use crate::types::Types;
 
-/// The attribute of a product whose operands are read and computed a fragment at a time.
+/// The attribute of a product whose operands are read and computed a few fragments at a time: for how many of their words
+/// there are registers ([`room`]).
 pub const LATE: &str = "llopt.late_operands";
 
 /// Whether operands and sums of a product, and what is held beside them, are more than `threads` threads have registers
@@ -52,6 +53,28 @@ pub fn exceeds_registers(
 
 /// Registers of a thread for addresses, counters, and rows or columns.
 const BESIDE: u32 = 40;
+
+/// Registers of a thread that are left for fragments of the operands of a product, of which `chain` brings some or all.
+#[must_use]
+pub fn room(
+    dot: DotOp<'_, '_>,
+    chain: &[OperationRef<'_, '_>],
+    types: &Types,
+    target: Target,
+    threads: u32,
+) -> u32 {
+    let is_late = |value: Value<'_, '_>| {
+        let made = value.defining_op();
+        made.is_some_and(|made| chain.contains(&made))
+    };
+    let operands = [dot.a(), dot.b()].into_iter();
+    let kept = operands
+        .filter(|operand| !is_late(*operand))
+        .chain([dot.c()]);
+    let kept: u32 = kept.filter_map(|value| words(value, types)).sum();
+    let taken = kept + held_across(dot, types) + BESIDE;
+    target.registers_of_each(threads).saturating_sub(taken)
+}
 
 /// Registers of 32 bits for what is held while a product is computed, beside its operands and sums: what is made or
 /// carried before and needed behind it, and what other products of the same block take from outside of it. Addresses,

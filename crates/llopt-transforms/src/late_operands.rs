@@ -16,7 +16,7 @@ use llopt_layout::plan::{Movement, Scope};
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise};
+use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise, room};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::conversion_request;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -52,10 +52,13 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
             for conversion in conversions(dot, plans) {
                 through_buffer(conversion, &mut rewriter, plans);
             }
-            for made in chain(dot) {
-                rewriter.move_before(made, operation);
+            let chain = chain(dot);
+            for made in &chain {
+                rewriter.move_before(*made, operation);
             }
-            operation.set_attr(LATE, attr::unit(operation.ctx()));
+            let room = room(dot, &chain, plans.types(), plans.target(), threads);
+            let room = attr::i32(operation.ctx(), room.cast_signed());
+            operation.set_attr(LATE, room);
         }
     }
 }

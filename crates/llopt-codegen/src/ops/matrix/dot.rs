@@ -4,7 +4,8 @@
 //! matrices ([`crate::plan::product`]). The sums stay packed from the first execution to the last; an operand is
 //! packed once, however many tiles it is multiplied with. Executions go along k in the outer loop, so that those that
 //! follow each other add to different sums, and an operand's fragment is wanted only while the loop is at its k: what
-//! does not fit into registers is loaded and computed then ([`crate::walk::emit_late`]).
+//! does not fit into registers is loaded and computed then, with as many of the next ones as there is room for
+//! ([`crate::walk::emit_late`]).
 
 use std::rc::Rc;
 
@@ -18,9 +19,10 @@ use crate::llvm::emitter::V;
 use crate::targets::hooks::{MatrixHooks, Scheduling};
 use crate::values::element::LlvmType;
 use crate::walk::decision::{Choice, Product};
-use crate::walk::function::{FunctionLowering, Lowered, Registers};
+use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
 use crate::walk::late::Emitted;
 use llopt_plan::element::{Element, Float8};
+use llopt_plan::late_operands::LATE;
 use llopt_plan::product::{Problem, Selection};
 use llopt_plan::tensor::{TensorType, ValueType};
 
@@ -222,27 +224,62 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             1 => 0,
             _ => division.repeating_lanes,
         };
-        let is_late = factors.matrices.iter().all(|factor| factor.late.is_some());
+        let room = integer_attribute(op, LATE).and_then(|words| u32::try_from(words).ok());
         let first = usize::from(selection.exchanged);
         let sides = [
             ((first, &row.a), &division.a),
             ((1 - first, &row.b), &division.b),
         ];
         let mut fragments = sides.map(|(_, parts)| vec![None; parts.len()]);
-        for step in &division.steps {
+        let mut last_steps = sides.map(|(_, parts)| vec![0; parts.len()]);
+        for (at, step) in division.steps.iter().enumerate() {
+            last_steps[0][step.a as usize] = at;
+            last_steps[1][step.b as usize] = at;
+        }
+        for (at, step) in division.steps.iter().enumerate() {
             let (a, b) = (step.a as usize, step.b as usize);
-            for ((side, parts), (known, index)) in
-                sides.into_iter().zip(fragments.iter_mut().zip([a, b]))
-            {
-                if known[index].is_none() {
-                    let part = &parts[index];
-                    if is_late && factors.matrices[side.0].lacks(part, factors.packed[side.0]) {
-                        // LLVM's scheduler would bring the loads of many fragments together, and takes the longer the
-                        // more it may bring together.
-                        let barrier = Scheduling::Barrier { may_pass: 0 };
-                        self.hooks().schedule(e, barrier);
+            let lacks = |factors: &Factors<'c, 'a, 'ctx>, side: usize, index: usize| {
+                let ((matrix, _), parts) = &sides[side];
+                factors.matrices[*matrix].lacks(&parts[index], factors.packed[*matrix])
+            };
+            let is_lacking = (fragments[0][a].is_none() && lacks(factors, 0, a))
+                || (fragments[1][b].is_none() && lacks(factors, 1, b));
+            if is_lacking && room.is_some() {
+                // LLVM's scheduler would bring the loads of all fragments together, and takes the longer the more it
+                // may bring together.
+                let barrier = Scheduling::Barrier { may_pass: 0 };
+                self.hooks().schedule(e, barrier);
+            }
+            // Those of this step, and of the next ones as far as there is room beside those that are still to be used.
+            let words = |side: usize, index: usize| {
+                let ((_, operand), parts) = &sides[side];
+                (parts[index].len() as u32 * operand.element.bits()).div_ceil(u32::BITS)
+            };
+            let mut left = room.filter(|_| is_lacking).unwrap_or(0);
+            for (side, last) in last_steps.iter().enumerate() {
+                let held = (0..last.len())
+                    .filter(|index| fragments[side][*index].is_some() && last[*index] >= at);
+                left = left.saturating_sub(held.map(|index| words(side, index)).sum());
+            }
+            for (ahead, next) in division.steps[at..].iter().enumerate() {
+                for (side, index) in [next.a as usize, next.b as usize].into_iter().enumerate() {
+                    let is_known = fragments[side][index].is_some();
+                    if is_known || ahead > 0 && !lacks(factors, side, index) {
+                        continue;
                     }
-                    known[index] = Some(self.fragment(unit, selection, factors, side, part)?);
+                    let (of, parts) = sides[side];
+                    let part = &parts[index];
+                    let words = words(side, index);
+                    if ahead > 0 && words > left {
+                        left = 0;
+                        continue;
+                    }
+                    left = left.saturating_sub(words);
+                    fragments[side][index] =
+                        Some(self.fragment(unit, selection, factors, of, part)?);
+                }
+                if left == 0 {
+                    break;
                 }
             }
             let scales = factors
