@@ -31,6 +31,8 @@ pub struct GlobalCosts {
     /// A sector that the same access of the block stores to once more: nothing collects stores before
     /// the second cache.
     pub stored_again: f32,
+    /// Loading a register of a warp again from private memory, because there are too few.
+    pub reload: f32,
     /// Cycles until what a load asks for is there, from beyond the caches.
     pub latency: u32,
     /// Bytes that reach a multiprocessor each cycle from the cache that all share.
@@ -52,6 +54,8 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     sector: 3.0,
     again: 0.5,
     stored_again: 1.5,
+    // A pass of the pipe that is shared memory's, too.
+    reload: 1.02,
     // HBM on an H100, measured by arXiv 2402.13499; 64 bytes for each cycle between the second cache and an SM.
     latency: 570,
     shared_cache_bytes: 64,
@@ -69,6 +73,8 @@ const AMD_COSTS: GlobalCosts = GlobalCosts {
     sector: 8.0,
     again: 1.0,
     stored_again: 4.0,
+    // Four registers with one instruction, which a wave waits for; two sectors of the first cache for each.
+    reload: 4.0,
     // `global_load` on gfx950 as measured for the schedules of a fork of Triton; 64 bytes for a compute unit.
     latency: 790,
     shared_cache_bytes: 64,

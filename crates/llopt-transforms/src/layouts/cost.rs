@@ -167,8 +167,7 @@ impl Costs {
 
     /// What it costs that a register is loaded anew because there are too few.
     pub(super) fn reload(&self) -> f32 {
-        let costs = &self.machine().costs;
-        costs.issue + costs.load + costs.wavefront
+        self.target.global_costs().reload
     }
 
     /// What arithmetic on a tensor costs.

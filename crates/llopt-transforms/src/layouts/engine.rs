@@ -292,12 +292,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             0 => 0.0,
             _ => dot.moves_words(factor.operand, &encoding, select * words as f32),
         };
-        // What does not fit beside the sum is stored and loaded again.
+        // What does not fit beside the sum is stored and loaded again, unless it is read in parts.
         let result = registers(&self.catalog.linear(self.catalog.map(product)?));
         let sums = (result * u64::from(element_bits(node.tensor))).div_ceil(32);
         let most = u64::from(self.costs.target.registers_per_thread() - BESIDE);
         let reload = match is_crowded {
             true => self.costs.reload() * words as f32,
+            false if self.parts(factor.node) != 0 => 0.0,
             false => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
         };
         takes.then_some(waited + moved + reload)
