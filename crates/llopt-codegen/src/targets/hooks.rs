@@ -347,6 +347,9 @@ pub enum Scheduling {
         /// The pipeline's number.
         pipeline: i64,
     },
+    /// Behind each of the last so many executions of a matrix instruction comes one that computes, if there is one: where
+    /// the unit is busy for long, others run beside it.
+    BesideProducts(u32),
     /// The priority of the warp among those that could issue.
     Priority(i64),
 }

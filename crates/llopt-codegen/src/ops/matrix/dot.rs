@@ -10,10 +10,11 @@
 use std::rc::Rc;
 
 use inkwell::IntPredicate;
-use llopt_dialects::tt;
+use llopt_dialects::{Op, tt};
 use llopt_layout::matrix_product::Matrices;
+use llopt_mlir::ir::OperationExt;
 use llopt_target::matrix::{MatrixElement, Operand};
-use melior::ir::{OperationRef, Value};
+use melior::ir::{BlockLike, OperationRef, Value};
 
 use crate::llvm::emitter::V;
 use crate::targets::hooks::{MatrixHooks, Scheduling};
@@ -42,6 +43,23 @@ pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixE
         Element::Float8(Float8::E5M2FNUZ) => &[MatrixElement::E5m2Fnuz],
         Element::Int(_) | Element::Pointer { .. } => &[],
     }
+}
+
+/// Cycles of an execution beside which a warp issues many other instructions.
+const LONG: u32 = 32;
+
+/// Whether a product is the only one of its block, where the work between two would be moved into them, and the block
+/// tells the scheduler of instructions nothing itself.
+fn is_scheduled_alone(op: OperationRef<'_, '_>) -> bool {
+    let mut next = op.parent_block().and_then(|block| block.first_operation());
+    while let Some(other) = next {
+        let is_product = tt::DotOp::of(other).is_some() || tt::DotScaledOp::of(other).is_some();
+        if other != op && is_product || matches!(Op::of(other), Some(Op::Rocdl(_))) {
+            return false;
+        }
+        next = other.next_op();
+    }
+    true
 }
 
 /// The types in which floating-point products of narrow elements are summed.
@@ -292,6 +310,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 continue;
             };
             *sum = unit.multiply(e, row, [left, right], sum, repeating_in_steps, scales);
+        }
+        if room.is_none() && row.issue_cycles >= LONG && is_scheduled_alone(op) {
+            let products = Scheduling::BesideProducts(division.steps.len() as u32);
+            self.hooks().schedule(e, products);
         }
         let sums: Vec<Vec<V<'ctx>>> = sums.iter().map(|sum| unit.unpack(e, row, sum)).collect();
         let of = ValueType::Tensor(of_sum);

@@ -8,6 +8,7 @@ mod kernel;
 pub(crate) mod library;
 mod matrix;
 mod memory;
+mod schedule;
 mod shared;
 
 use inkwell::types::{BasicType, BasicTypeEnum};
@@ -108,6 +109,9 @@ impl Hooks for Amdgpu {
             } => {
                 let fields = [kinds, instructions, pipeline].map(|field| e.i32(field));
                 e.intrinsic_call("llvm.amdgcn.sched.group.barrier", &[], &fields)
+            }
+            Scheduling::BesideProducts(products) => {
+                return schedule::beside_products(e, self.target, products);
             }
             Scheduling::Priority(priority) => {
                 let priority = e.int(16).const_int(priority as u64, false).into();
