@@ -6,6 +6,10 @@
 //! the load from the buffer, which has its price even if both layouts are the same. On the other hand the buffer can only
 //! be read in the order in which copies fill it, where a conversion would bring elements into the order of the reader
 //! before it stores them.
+//!
+//! Without such copies what is loaded waits in registers, and is stored to the ring in the loop. The price is that of the
+//! store and of the read, whoever has written what a warp reads: the barrier is the loop's own. This holds for factors
+//! that are loaded as they are. What is computed with on its way is brought from one layout to another behind that.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -26,6 +30,8 @@ use crate::copied_loads;
 
 /// How often readers may hold what the load holds once, for an estimate to be worth its time.
 const MOST_COPIES: u64 = 4;
+/// The same where registers are stored, which takes less time to plan.
+const MOST_HELD: u64 = 32;
 /// What it costs to read a buffer in another layout than copies fill it in: addresses of its own, and the registers that
 /// hold them.
 const APART: f32 = 4.0;
@@ -42,6 +48,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let operation = producer.operation()?;
         if !self.is_ahead(operation) || self.catalog.is_in_memory(from) {
             return None;
+        }
+        if !self.costs.target.has(Feature::AsyncCopy) {
+            return self.stored_ahead(used, operation, [from, to]);
         }
         let copied = self.copied(used.producer, operation, from)?;
         let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
@@ -69,6 +78,46 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 read.map(|read| read + apart)
             }
         };
+        self.costs.rings.borrow_mut().insert(key, cost);
+        cost
+    }
+
+    /// What it costs once to store what a load has brought to registers to a ring, and to read it from there.
+    fn stored_ahead(
+        &self,
+        used: &Use<'c, 'a>,
+        load: OperationRef<'c, 'a>,
+        [from, to]: [LayoutId; 2],
+    ) -> Option<f32> {
+        let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
+        let is_factor = matches!(self.graph.nodes[used.consumer].kind, NodeKind::Factor);
+        if self.catalog.is_in_memory(to) || !is_factor {
+            return None;
+        }
+        let access = self.access(load)?;
+        let layouts = [source, wanted].map(|map| self.catalog.linear(map));
+        let elements: u64 = access.shape.iter().product();
+        let threads = u64::from(self.grid.num_warps * self.grid.threads_per_warp);
+        let most = MOST_HELD * elements.max(threads);
+        if layouts
+            .iter()
+            .any(|layout| registers(layout) * threads > most)
+        {
+            return None;
+        }
+        let parts = self.parts(used.consumer);
+        let key = (source, wanted, parts as usize, access.element_bits());
+        if let Some(&known) = self.costs.rings.borrow().get(&key) {
+            return known;
+        }
+        let [stored, loaded] = layouts.map(|layout| access.tensor(&layout));
+        let ring = Ring {
+            stored: &stored?,
+            copied: None,
+            parts,
+            target: self.costs.target,
+        };
+        let cost = ring.to_registers(&loaded?).map(|buffers| buffers.cost);
         self.costs.rings.borrow_mut().insert(key, cost);
         cost
     }
@@ -119,7 +168,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     fn loads_ahead(&self) -> HashSet<usize> {
         let mut loads_of: HashMap<usize, HashSet<usize>> = HashMap::new();
         let mut chained: HashSet<usize> = HashSet::new();
-        if !self.costs.target.has(Feature::AsyncCopy) || self.grid.num_ctas > 1 {
+        if self.grid.num_ctas > 1 {
             return HashSet::new();
         }
         for node in &self.graph.nodes {
