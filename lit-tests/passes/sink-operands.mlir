@@ -1,9 +1,12 @@
 // RUN: llopt %s --sink-operands --split-input-file | FileCheck %s
 
+// CHECK: #[[BUFFER:.*]] = #ttg.shared_linear<{offset = {{\[\[}}1, 0], [2, 0], {{.*}}, [16, 0], [32, 0]{{\]}}
+
 #sums = #ttg.amd_wmma<{version = 1, isTranspose = true, warpsPerCTA = [2, 2]}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #sums, kWidth = 16}>
 #b = #ttg.dot_op<{opIdx = 1, parent = #sums, kWidth = 16}>
 #l = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#rectangle = #ttg.blocked<{sizePerThread = [2, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [0, 1]}>
 #shared = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
 #smem = #ttg.shared_memory
 
@@ -40,6 +43,19 @@ tt.func @into_a_choice(%ma: !ttg.memdesc<128x64xf16, #shared, #smem>, %mb: !ttg.
   } else {
     scf.yield %c : tensor<128x128xf32, #sums>
   }
+  tt.return %2 : tensor<128x128xf32, #sums>
+}
+
+// An operand that is converted through shared memory goes through a buffer. What a read brings together are elements of
+// one step of k, of 16: a thread that stores it has rows that are 1, 16 and 32 apart, which otherwise would be the first.
+// CHECK-LABEL: @converted
+// CHECK: %[[MEMORY:.*]] = ttg.local_alloc %arg1 : (tensor<64x128xf16, {{.*}}>) -> !ttg.memdesc<64x128xf16, #[[BUFFER]], #smem>
+// CHECK: %[[B:.*]] = ttg.local_load %[[MEMORY]]
+// CHECK: tt.dot {{.*}}, %[[B]], {{.*}} {llopt.late_operands = {{[0-9]+}} : i32}
+tt.func @converted(%ma: !ttg.memdesc<128x64xf16, #shared, #smem>, %x: tensor<64x128xf16, #rectangle>, %c: tensor<128x128xf32, #sums>) -> tensor<128x128xf32, #sums> {
+  %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf16, #shared, #smem> -> tensor<128x64xf16, #a>
+  %1 = ttg.convert_layout %x : tensor<64x128xf16, #rectangle> -> tensor<64x128xf16, #b>
+  %2 = tt.dot %0, %1, %c : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
   tt.return %2 : tensor<128x128xf32, #sums>
 }
 

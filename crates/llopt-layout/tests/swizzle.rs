@@ -516,3 +516,32 @@ fn plans_read_well() {
   1 x load of 64 bits per lane, 2 wavefronts (bound 2)"
     );
 }
+
+#[test]
+fn a_load_stays_within_a_part() {
+    // 64x32: a thread stores rows that are 1, 16 and 32 apart; register r of what is read is row r, and a reader takes 16
+    // rows after the other.
+    let stored = layout(&[
+        (Dim::REGISTER, 2, ROW),
+        (Dim::LANE, 8, ROW),
+        (Dim::REGISTER, 4, ROW),
+        (Dim::LANE, 4, COLUMN),
+        (Dim::REGISTER, 8, COLUMN),
+    ]);
+    let read = layout(&[(Dim::REGISTER, 64, ROW), (Dim::LANE, 32, COLUMN)]);
+    let parts_of_load = |parts: u32| {
+        let request = SwizzleRequest {
+            parts,
+            ..SwizzleRequest::default()
+        };
+        let plan = synthesize(&stored, &read, 16, &WARP32, request).expect("fits");
+        let slots = 0..1 << plan.load.instruction.registers_log2();
+        let mut parts: Vec<u32> = slots.map(|slot| plan.load.register(0, slot) >> 4).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts.len()
+    };
+    assert!(parts_of_load(0) > 1);
+    // The first dimension has the lowest bits.
+    assert_eq!(parts_of_load(0b11_0000), 1);
+}

@@ -162,6 +162,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         ahead.contains(&(load.to_raw().ptr as usize))
     }
 
+    /// The same, if asynchronous copies may bring it.
+    pub(super) fn is_copied_ahead(&self, load: OperationRef<'c, 'a>) -> bool {
+        self.costs.target.has(Feature::AsyncCopy) && self.is_ahead(load)
+    }
+
     /// The loads of loops that products of the same loop wait for, and these for nothing else: where one product waits
     /// for another (attention), how long the way between them takes is more than what each op on it costs, and a
     /// conversion that looks cheap beside a ring would lengthen it.

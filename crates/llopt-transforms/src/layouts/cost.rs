@@ -86,12 +86,23 @@ impl Costs {
             return known;
         }
         let (from, to) = (catalog.linear(from), catalog.linear(to));
+        // Parts are told apart by bits of the row-major numbers of elements.
+        let row_major: Vec<Dim> = from.out_dims().iter().rev().copied().collect();
+        let rows = [&from, &to].map(|layout| layout.transpose_outs(&row_major).ok());
         let request = SwizzleRequest {
             parts,
             ..SwizzleRequest::default()
         };
-        let plan = plan::cheapest_with(&from, &to, bits, self.machine(), request);
-        let plan = plan.or_else(|_| plan::cheapest(&from, &to, bits, self.machine()));
+        let in_parts = match rows {
+            [Some(from), Some(to)] if parts != 0 => {
+                plan::cheapest_with(&from, &to, bits, self.machine(), request).ok()
+            }
+            _ => None,
+        };
+        let plan = match in_parts {
+            Some(plan) => Ok(plan),
+            None => plan::cheapest(&from, &to, bits, self.machine()),
+        };
         let cost = match plan {
             // Nothing moves but the names of registers.
             Ok(plan)

@@ -184,7 +184,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let mut makers = self.graph.uses.iter();
             let maker = makers.find(|used| used.consumer == factor.node)?;
             let loads = self.loaded_by(maker.producer);
-            if !loads.iter().all(|(load, _)| self.is_ahead(*load)) {
+            if !loads.iter().all(|(load, _)| self.is_copied_ahead(*load)) {
                 return None;
             }
             let loaded = loads.iter().map(|(_, bits)| *bits).min()?;

@@ -21,7 +21,7 @@ pub struct SwizzleRequest {
     /// The vectors of what each store moves for a lane; none leave the choice to the cost. Asynchronous copies move what
     /// lies together where they read.
     pub store_chunk: Chunk,
-    /// Bits of the numbers of elements, as the layout that is stored from has them, in which those that a load moves for a
+    /// Bits of the numbers of elements, as the layout that is stored from has them (its first dimension lowest), in which those that a load moves for a
     /// lane do not differ. Who takes a tensor in parts, one after the other, wants no load to bring elements of several
     /// parts, because they would fill registers until their turn.
     pub parts: u32,

@@ -1,0 +1,77 @@
+// RUN: llopt %s --issue-loads --split-input-file | FileCheck %s
+
+#sums = #ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [32, 32, 16], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #sums, kWidth = 8}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #sums, kWidth = 8}>
+#l = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 8, perPhase = 2, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 64 : i32, ttg.target = "hip:gfx950"} {
+
+// Loads for a later iteration go before the reads that the product waits for, with what computes their addresses, in
+// the order that they had.
+// CHECK-LABEL: @before_reads
+// CHECK: arith.addi
+// CHECK-NEXT: amdg.buffer_load %arg0
+// CHECK-NEXT: amdg.buffer_load %arg1
+// CHECK-NEXT: ttg.local_load
+// CHECK-NEXT: ttg.local_load
+// CHECK-NEXT: tt.dot
+tt.func @before_reads(%p: !tt.ptr<f16>, %q: !tt.ptr<f16>, %ma: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %mb: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %c: tensor<64x64xf32, #sums>, %at: tensor<64x64xi32, #l>) -> tensor<64x64xf32, #sums> {
+  %0 = ttg.local_load %ma : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #a>
+  %1 = arith.addi %at, %at : tensor<64x64xi32, #l>
+  %2 = amdg.buffer_load %p[%1] : tensor<64x64xf16, #l>
+  %3 = ttg.local_load %mb : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #b>
+  %4 = amdg.buffer_load %q[%1] : tensor<64x64xf16, #l>
+  %5 = tt.dot %0, %3, %c : tensor<64x64xf16, #a> * tensor<64x64xf16, #b> -> tensor<64x64xf32, #sums>
+  ttg.local_store %2, %ma : tensor<64x64xf16, #l> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+  ttg.local_store %4, %mb : tensor<64x64xf16, #l> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+  tt.return %5 : tensor<64x64xf32, #sums>
+}
+
+// Neither before what writes to memory, nor if the address comes from shared memory.
+// CHECK-LABEL: @stays
+// CHECK: ttg.local_load %arg1
+// CHECK: tt.store
+// CHECK: ttg.local_load %arg3
+// CHECK: amdg.buffer_load %arg0
+// CHECK: amdg.buffer_load %arg0
+// CHECK: tt.dot
+tt.func @stays(%p: !tt.ptr<f16>, %ma: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %mb: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %mi: !ttg.memdesc<64x64xi32, #shared, #smem, mutable>, %c: tensor<64x64xf32, #sums>, %at: tensor<64x64xi32, #l>, %x: f16) -> (tensor<64x64xf32, #sums>, tensor<64x64xf16, #l>, tensor<64x64xf16, #l>) {
+  %0 = ttg.local_load %ma : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #b>
+  tt.store %p, %x : !tt.ptr<f16>
+  %2 = ttg.local_load %mi : !ttg.memdesc<64x64xi32, #shared, #smem, mutable> -> tensor<64x64xi32, #l>
+  %3 = amdg.buffer_load %p[%2] : tensor<64x64xf16, #l>
+  %4 = arith.addi %at, %2 : tensor<64x64xi32, #l>
+  %5 = amdg.buffer_load %p[%4] : tensor<64x64xf16, #l>
+  %6 = tt.dot %0, %1, %c : tensor<64x64xf16, #a> * tensor<64x64xf16, #b> -> tensor<64x64xf32, #sums>
+  tt.return %6, %3, %5 : tensor<64x64xf32, #sums>, tensor<64x64xf16, #l>, tensor<64x64xf16, #l>
+}
+}
+
+// -----
+
+#sums = #ttg.amd_wmma<{version = 1, isTranspose = true, warpsPerCTA = [2, 2]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #sums, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #sums, kWidth = 16}>
+#l = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "hip:gfx1100"} {
+
+// Not where what is loaded does not fit into registers together with operands and sums.
+// CHECK-LABEL: @scarce
+// CHECK: ttg.local_load
+// CHECK-NEXT: ttg.local_load
+// CHECK-NEXT: amdg.buffer_load
+tt.func @scarce(%p: !tt.ptr<f16>, %ma: !ttg.memdesc<128x64xf16, #shared, #smem>, %mb: !ttg.memdesc<64x128xf16, #shared, #smem>, %c: tensor<128x128xf32, #sums>, %at: tensor<128x64xi32, #l>) -> (tensor<128x128xf32, #sums>, tensor<128x64xf16, #l>) {
+  %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf16, #shared, #smem> -> tensor<128x64xf16, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf16, #b>
+  %2 = amdg.buffer_load %p[%at] : tensor<128x64xf16, #l>
+  %3 = tt.dot %0, %1, %c : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
+  tt.return %3, %2 : tensor<128x128xf32, #sums>, tensor<128x64xf16, #l>
+}
+}
