@@ -18,7 +18,6 @@ convert_in_block:
 	s_wait_dscnt 0x0
 	s_barrier_signal -1
 	s_barrier_wait -1
-	global_inv scope:SCOPE_SE
 	ds_load_2addr_stride64_b32 v[0:1], v0 offset1:2
 	s_wait_dscnt 0x0
 	s_clause 0x1

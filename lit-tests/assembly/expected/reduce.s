@@ -37,7 +37,6 @@ sum:
 	s_barrier_signal -1
 	s_mov_b32 s2, exec_lo
 	s_barrier_wait -1
-	global_inv scope:SCOPE_SE
 	v_cmpx_eq_u32_e32 0, v0
 	s_cbranch_execz .LBB0_4
 	v_mov_b32_e32 v4, 0

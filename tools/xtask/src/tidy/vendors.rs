@@ -39,6 +39,10 @@ const SINGLE: &[(&str, &str)] = &[
         "amdgpu/copy.rs",
         "NVIDIA's copies to shared memory name each thread's place, as its stores do, and are in memory.rs",
     ),
+    (
+        "amdgpu/schedule.rs",
+        "NVIDIA's assembler orders instructions by itself",
+    ),
 ];
 
 /// Files outside of `targets/` that name a vendor, and why.

@@ -10,6 +10,7 @@
 use std::rc::Rc;
 
 use inkwell::IntPredicate;
+use llopt_dialects::ttg::LocalLoadOp;
 use llopt_dialects::{Op, tt};
 use llopt_layout::matrix_product::Matrices;
 use llopt_mlir::ir::OperationExt;
@@ -48,9 +49,13 @@ pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixE
 /// Cycles of an execution beside which a warp issues many other instructions.
 const LONG: u32 = 32;
 
-/// Whether a product is the only one of its block, where the work between two would be moved into them, and the block
-/// tells the scheduler of instructions nothing itself.
+/// Whether a product reads its operands as they are and is the only one of its block, where other work is of addresses
+/// alone, and the block tells the scheduler of instructions nothing itself.
 fn is_scheduled_alone(op: OperationRef<'_, '_>) -> bool {
+    let is_read = |operand: Value<'_, '_>| LocalLoadOp::defining(operand).is_some();
+    if !op.operand_values().take(2).all(is_read) {
+        return false;
+    }
     let mut next = op.parent_block().and_then(|block| block.first_operation());
     while let Some(other) = next {
         let is_product = tt::DotOp::of(other).is_some() || tt::DotScaledOp::of(other).is_some();
@@ -249,6 +254,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             ((1 - first, &row.b), &division.b),
         ];
         let mut fragments = sides.map(|(_, parts)| vec![None; parts.len()]);
+        // What is computed on its way takes more registers than its own.
+        let is_read = sides.map(|((matrix, _), _)| {
+            let late = factors.matrices[matrix].late;
+            late.is_some_and(|late| LocalLoadOp::defining(late).is_some())
+        });
         let mut last_steps = sides.map(|(_, parts)| vec![0; parts.len()]);
         for (at, step) in division.steps.iter().enumerate() {
             last_steps[0][step.a as usize] = at;
@@ -282,7 +292,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             for (ahead, next) in division.steps[at..].iter().enumerate() {
                 for (side, index) in [next.a as usize, next.b as usize].into_iter().enumerate() {
                     let is_known = fragments[side][index].is_some();
-                    if is_known || ahead > 0 && !lacks(factors, side, index) {
+                    if is_known || ahead > 0 && !(is_read[side] && lacks(factors, side, index)) {
                         continue;
                     }
                     let (of, parts) = sides[side];
