@@ -46,6 +46,8 @@ CASES = (("bf16", "NT"), ("bf16", "NN"), ("int8", "NT"), ("mxfp4", "NT"))
 ROWS = (1, 16, 64, 4096)
 # Bytes of weights after which a launch may find the first ones again: several times the L2 cache.
 CYCLE = 200_000_000
+# Bytes of shared memory that a block may have.
+SHARED = 227 << 10
 ROUNDS = 9
 # Microseconds of a round of one contestant, and of one timing of a configuration.
 ROUND, GLANCE = 1500, 400
@@ -61,11 +63,13 @@ def configurations(weights, rows):
         return [(*tile, stages) for tile in tiles for stages in (3, 4)]
     tall = min(max(rows, 16), 64)
     # As many bytes in flight for each kind of weights need tiles that are deeper the narrower these are.
-    deep = {"bf16": (64, 128, 256), "int8": (128, 256), "mxfp4": (128, 256, 512)}[weights]
+    deep = {"bf16": (64, 128, 256), "int8": (128, 256, 512), "mxfp4": (256, 512, 1024)}[weights]
+    bits = {"bf16": 16, "int8": 8, "mxfp4": 4}[weights]
     found = []
-    for columns, depth, warps in itertools.product((16, 32, 64, 128), deep, (4, 8)):
-        if columns * depth // warps >= 1024 or warps == 4:
-            found += [(tall, columns, depth, warps, stages) for stages in (3, 5)]
+    for columns, depth, warps in itertools.product((32, 64, 128), deep, (4, 8, 16)):
+        stage = depth * (16 * tall + bits * columns) // 8
+        if 1024 <= columns * depth // warps <= 8192 and 2 * stage <= SHARED:
+            found += [(tall, columns, depth, warps, stages) for stages in (3, 5) if (stages - 1) * stage <= SHARED]
     return found
 
 

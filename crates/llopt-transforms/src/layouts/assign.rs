@@ -117,7 +117,7 @@ pub(super) fn choose<'c: 'a, 'a>(
     });
     for &function in &functions {
         let is_faster = |dot| scales_itself(dot, target, grid);
-        scaled_dot::decompose(function, None, &is_faster).map_err(|failed| Unrelated {
+        scaled_dot::decompose(function, Some(target), &is_faster).map_err(|failed| Unrelated {
             operation: failed.operation,
             reason: "has operands that cannot be widened",
         })?;

@@ -127,7 +127,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::AndI(_) => self.integer_operation(operation, Partwise::And),
             Op::OrI(_) => self.integer_operation(operation, Partwise::Or),
             Op::XOrI(_) => self.integer_operation(operation, Partwise::Xor),
-            Op::ShLI(_) => self.binary(operation, |e, a, b| e.shl(a, b)),
+            Op::ShLI(_) => match Partwise::of(op) {
+                Some(shift) => self.integer_operation(operation, shift),
+                None => self.binary(operation, |e, a, b| e.shl(a, b)),
+            },
             Op::ShRSI(_) => self.binary(operation, |e, a, b| e.ashr(a, b)),
             Op::ShRUI(_) => self.binary(operation, |e, a, b| e.lshr(a, b)),
             Op::AddF(_) => self.float_operation(operation, |e, a, b| e.fadd(a, b)),
@@ -143,7 +146,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 self.each(operation, |e, v| hooks.divide(e, of, v[0], v[1]))
             }
             Op::MaxSI(_) => self.intrinsic(operation, "llvm.smax"),
-            Op::MaxUI(_) => self.intrinsic(operation, "llvm.umax"),
+            Op::MaxUI(_) => self.integer_operation(operation, Partwise::LargerUnsigned),
             Op::MinSI(_) => self.intrinsic(operation, "llvm.smin"),
             Op::MinUI(_) => self.intrinsic(operation, "llvm.umin"),
             Op::MaxNumF(_) => self.intrinsic(operation, "llvm.maxnum"),
@@ -165,7 +168,10 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Op::Select(_) => self.select(operation),
             Op::NegF(_) => self.each(operation, |e, v| e.fneg(v[0])),
             Op::ExtSI(_) => self.cast(operation, InstructionOpcode::SExt),
-            Op::ExtUI(_) => self.cast(operation, InstructionOpcode::ZExt),
+            Op::ExtUI(_) => match self.extended_bytes(operation) {
+                Some(()) => Ok(()),
+                None => self.cast(operation, InstructionOpcode::ZExt),
+            },
             Op::TruncI(_) => self.cast(operation, InstructionOpcode::Trunc),
             Op::FPToSI(_) => self.cast(operation, InstructionOpcode::FPToSI),
             Op::FPToUI(_) => self.cast(operation, InstructionOpcode::FPToUI),

@@ -9,6 +9,8 @@
 //! | `x + y` | `(x' + y') ^ ((x ^ y) & H)` | 5 | 3 |
 //! | `x - y` | `((x \| H) - y') ^ ((x ^ ~y) & H)` | 5 | 3 |
 //! | and, or, xor | the same of words | 1 | 1 |
+//! | `x << n` | the same of words, masked | | 2 |
+//! | a byte as 16 bits | a permute for two | 1 | |
 //!
 //! Without their highest bits two bytes add up to at most 254, so nothing is carried into the next byte; the highest
 //! bit of a sum is that carry xor those of the operands. In a difference a borrow stops at the bit that was set.
@@ -30,6 +32,9 @@ use std::collections::HashMap;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::AsValueRef;
+use llopt_mlir::ir::OperationExt;
+use llopt_plan::element::Element;
+use llopt_plan::words::goes_on_in_words;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
@@ -60,6 +65,55 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             Some(()) => Ok(()),
             None => self.each(op, |e, v| what.of_numbers(e, v[0], v[1])),
         }
+    }
+
+    /// Bytes as integers of 16 bits, two in a word, if they come in words and go on in words.
+    pub(crate) fn extended_bytes(&mut self, op: OperationRef<'c, 'a>) -> Option<()> {
+        const BYTES: usize = 4;
+        let e = self.e;
+        let [from, to] = [operand(op, 0), op.result_value(0)?]
+            .map(|value| self.type_of(value).ok().map(|of| of.element()));
+        if from? != Element::Int(8) || to? != Element::Int(16) {
+            return None;
+        }
+        if !goes_on_in_words(op.result_value(0)?, Element::Int(16), self.hooks().target()) {
+            return None;
+        }
+        let bytes = self.registers(operand(op, 0));
+        let mut distinct: Vec<V<'ctx>> = Vec::new();
+        let places: Vec<usize> = bytes
+            .iter()
+            .map(|byte| {
+                let known = distinct.iter().position(|other| other == byte);
+                known.unwrap_or_else(|| {
+                    distinct.push(*byte);
+                    distinct.len() - 1
+                })
+            })
+            .collect();
+        if distinct.len() < 2 || distinct.iter().all(|byte| is_constant(*byte)) {
+            return None;
+        }
+        let order = order_in_words(e, &distinct)?;
+        let ordered: Vec<V<'ctx>> = order.iter().map(|place| distinct[*place]).collect();
+        let halves = e.vector(e.int(16).into(), 2).into();
+        let zero = e.i32(0);
+        let mut wide = vec![e.poison(e.int(16).into()); distinct.len()];
+        for (word, of_word) in packed(e, self.hooks(), &ordered, BYTES)
+            .into_iter()
+            .zip(order.chunks(BYTES))
+        {
+            for (first, two) in (0..).step_by(2).zip(of_word.chunks(2)) {
+                let spread = [first, 4, first + 1, 4];
+                let spread = self.hooks().permute_bytes(e, word, zero, spread);
+                for (place, element) in two.iter().zip(e.unpack(e.bitcast(spread, halves))) {
+                    wide[*place] = element;
+                }
+            }
+        }
+        let result: Vec<V<'ctx>> = places.into_iter().map(|place| wide[place]).collect();
+        self.bind_result(op, result);
+        Some(())
     }
 
     /// The operation in words, if its operands come in words.
