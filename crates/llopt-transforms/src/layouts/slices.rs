@@ -58,11 +58,11 @@ const MOST_SUMS: u64 = 64;
 
 /// A product that only adds to a sum that a loop carries.
 #[derive(Clone, Copy)]
-struct Summed<'c, 'a> {
-    dot: tt::DotOp<'c, 'a>,
-    around: For<'c, 'a>,
+pub(super) struct Summed<'c, 'a> {
+    pub(super) dot: tt::DotOp<'c, 'a>,
+    pub(super) around: For<'c, 'a>,
     /// Which of the carried values the sum is.
-    carried: usize,
+    pub(super) carried: usize,
 }
 
 /// What an iteration of the loop takes of a block.
@@ -209,7 +209,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Summed<'c, 'a> {
-    fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+    /// The product that an op is, if it is one of matrices without layouts.
+    pub(super) fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
         let dot = tt::DotOp::of(operation)?;
         let around = For::of(operation.parent_op()?)?;
         let sum = dot.c();
