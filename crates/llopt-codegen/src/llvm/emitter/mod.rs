@@ -8,6 +8,7 @@
 
 mod arithmetic;
 mod effects;
+mod sink;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -434,10 +434,48 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                     }
                 }
             }
-            hooks.multiply(self.e, &product)
+            match first_values {
+                Some(_) => self.multiply_in_steps(hooks, product),
+                None => hooks.multiply(self.e, &product),
+            }
         };
         self.bind_fragments(operation, &result, &repetitions, &words, per_word);
         Ok(())
+    }
+
+    /// A product whose first operand is in registers: one group of instructions for each step along k. What computes the
+    /// operand of a step, and of no other one, comes behind the instructions of the step before, and runs beside them.
+    fn multiply_in_steps(
+        &self,
+        hooks: &dyn WarpGroupHooks,
+        product: GroupProduct<'ctx>,
+    ) -> Vec<V<'ctx>> {
+        let tiles = product.results.len();
+        let depth = product.steps.len() / tiles.max(1);
+        if !product.waits || depth < 2 {
+            return hooks.multiply(self.e, &product);
+        }
+        let mut results = product.results.clone();
+        for step in 0..depth {
+            let along_k = product.steps.iter().skip(step).step_by(depth);
+            let steps: Vec<GroupStep<'ctx>> = along_k.cloned().collect();
+            let words = steps.iter().filter_map(|step| match &step.first {
+                FirstOperand::Registers(words) => Some(&words[..]),
+                FirstOperand::Memory(_) => None,
+            });
+            self.e
+                .bring_here(&words.flatten().copied().collect::<Vec<_>>());
+            let part = GroupProduct {
+                results,
+                steps,
+                waits: step + 1 == depth,
+                ..product.clone()
+            };
+            let sums = hooks.multiply(self.e, &part);
+            let sums = sums.chunks(product.registers);
+            results = sums.map(|sum| Some(sum.to_vec())).collect();
+        }
+        results.into_iter().flatten().flatten().collect()
     }
 
     /// The extent along k, from the second operand.
