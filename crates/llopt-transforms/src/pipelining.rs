@@ -304,7 +304,11 @@ fn pipeline_loop<'c: 'a, 'a>(
         let request = Request {
             nest,
             loads: chosen.clone(),
-            running: running.clone(),
+            running: running
+                .iter()
+                .copied()
+                .filter(|running| !running.computes_factor)
+                .collect(),
             wanted,
             warps: warps.unwrap_or(4),
             is_asked,

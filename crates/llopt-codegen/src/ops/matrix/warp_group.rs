@@ -452,7 +452,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     ) -> Vec<V<'ctx>> {
         let tiles = product.results.len();
         let depth = product.steps.len() / tiles.max(1);
-        if !product.waits || depth < 2 {
+        if depth < 2 {
             return hooks.multiply(self.e, &product);
         }
         let mut results = product.results.clone();
@@ -468,7 +468,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let part = GroupProduct {
                 results,
                 steps,
-                waits: step + 1 == depth,
+                waits: product.waits && step + 1 == depth,
                 ..product.clone()
             };
             let sums = hooks.multiply(self.e, &part);
