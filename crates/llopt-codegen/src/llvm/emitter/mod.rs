@@ -8,7 +8,6 @@
 
 mod arithmetic;
 mod effects;
-mod sink;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -443,8 +443,8 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         Ok(())
     }
 
-    /// A product whose first operand is in registers: one group of instructions for each step along k. What computes the
-    /// operand of a step, and of no other one, comes behind the instructions of the step before, and runs beside them.
+    /// A product whose first operand is in registers: one group of instructions for each step along k, with a fence of
+    /// its own. The first begins when its registers are computed, and those of the others are computed beside it.
     fn multiply_in_steps(
         &self,
         hooks: &dyn WarpGroupHooks,
@@ -459,12 +459,6 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         for step in 0..depth {
             let along_k = product.steps.iter().skip(step).step_by(depth);
             let steps: Vec<GroupStep<'ctx>> = along_k.cloned().collect();
-            let words = steps.iter().filter_map(|step| match &step.first {
-                FirstOperand::Registers(words) => Some(&words[..]),
-                FirstOperand::Memory(_) => None,
-            });
-            self.e
-                .bring_here(&words.flatten().copied().collect::<Vec<_>>());
             let part = GroupProduct {
                 results,
                 steps,
