@@ -9,11 +9,14 @@
 //! Sums of eight-bit floats lose low bits inside of the unit. `maxNumImpreciseAcc` says after how many products along
 //! k what was summed there is added up outside; then partial sums are waited for one after the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::values::InstructionOpcode;
+use llopt_dialects::tt::DotOp;
+use llopt_dialects::ttg::LocalLoadOp;
 use llopt_dialects::ttng;
 use llopt_layout::Dim;
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::group_operand::{DEPTH_BYTES, GroupOperand, Place, Wanted};
@@ -240,6 +243,33 @@ impl FirstRegisters {
     }
 }
 
+/// Whether a tensor is computed from what is read from shared memory, and not from a product that comes before.
+fn is_read<'c: 'a, 'a>(tensor: Value<'c, 'a>) -> bool {
+    let mut open = vec![tensor];
+    let mut seen = HashSet::new();
+    let mut is_read = false;
+    while let Some(value) = open.pop() {
+        let Some(maker) = value.defining_op() else {
+            continue;
+        };
+        if LocalLoadOp::of(maker).is_some() {
+            is_read = true;
+        } else if is_product(maker) || !maker.is_memory_effect_free() {
+            return false;
+        } else if seen.insert(maker.to_raw().ptr as usize) {
+            open.extend(maker.operand_values());
+        }
+    }
+    is_read
+}
+
+/// Whether an op multiplies matrices, or waits for products.
+fn is_product(op: OperationRef<'_, '_>) -> bool {
+    ttng::WarpGroupDotOp::of(op).is_some()
+        || ttng::WarpGroupDotWaitOp::of(op).is_some()
+        || DotOp::of(op).is_some()
+}
+
 impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// The vendor's instructions.
     fn warp_group(&self, op: OperationRef<'c, 'a>) -> Lowered<&'r dyn WarpGroupHooks> {
@@ -396,6 +426,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 .as_ref()
                 .is_some_and(|memory| !memory.how.k_contiguous),
             second_transposed: !second_memory.how.k_contiguous,
+            ends: true,
             // Halves of a register are taken out of it, which must wait.
             waits: !op.is_async() || per_word > 1,
         };
@@ -435,16 +466,16 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 }
             }
             match first_values {
-                Some(_) => self.multiply_in_steps(hooks, product),
-                None => hooks.multiply(self.e, &product),
+                Some(_) if is_read(op.a()) => self.multiply_in_steps(hooks, product),
+                _ => hooks.multiply(self.e, &product),
             }
         };
         self.bind_fragments(operation, &result, &repetitions, &words, per_word);
         Ok(())
     }
 
-    /// A product whose first operand is in registers: one group of instructions for each step along k, with a fence of
-    /// its own. The first begins when its registers are computed, and those of the others are computed beside it.
+    /// A product whose first operand is computed in registers: each step along k has a fence of its own. The first begins
+    /// when its registers are computed, and those of the others are computed beside it.
     fn multiply_in_steps(
         &self,
         hooks: &dyn WarpGroupHooks,
@@ -462,6 +493,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             let part = GroupProduct {
                 results,
                 steps,
+                ends: step + 1 == depth,
                 waits: product.waits && step + 1 == depth,
                 ..product.clone()
             };
