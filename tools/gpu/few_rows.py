@@ -45,7 +45,7 @@ COMPILERS = ("Triton", "llopt")
 CASES = (("bf16", "NT"), ("bf16", "NN"), ("int8", "NT"), ("mxfp4", "NT"))
 ROWS = (1, 16, 64, 4096)
 # Bytes of weights after which a launch may find the first ones again: several times the L2 cache.
-CYCLE = 200_000_000
+CYCLE = 400_000_000
 # Bytes of shared memory that a block may have.
 SHARED = 227 << 10
 ROUNDS = 9
