@@ -32,88 +32,92 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::AsValueRef;
 use melior::ir::OperationRef;
 
-use crate::llvm::emitter::V;
+use crate::llvm::emitter::{Emitter, V};
 use crate::ops::elementwise::partwise::{Partwise, PartwiseCode};
+use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
+use crate::values::registers::Registers;
 use crate::values::words::{order_in_words, packed};
-use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
+use crate::walk::function::{FunctionLowering, Lowered, operand};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// An operation of two operands in words, if these are parts of words and there is one for them.
-    pub(crate) fn partwise(&mut self, op: OperationRef<'c, 'a>, what: Partwise) -> Option<()> {
-        let element = self.type_of(operand(op, 0)).ok()?.element();
-        let parts = what.parts(element, self.hooks().target())?;
-        let [x, y] = [0, 1].map(|i| self.registers(operand(op, i)));
-        let of = element.llvm(self.e.context);
-        let result = self.of_parts(what, of, parts, &x, &y)?;
-        self.bind_result(op, result);
-        Some(())
+/// An operation of two operands in words, if these are parts of words and there is one for them.
+pub(crate) fn partwise(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    what: Partwise,
+) -> Option<()> {
+    let element = lowering.type_of(operand(op, 0)).ok()?.element();
+    let parts = what.parts(element, lowering.hooks().target())?;
+    let [x, y] = [0, 1].map(|i| lowering.registers(operand(op, i)));
+    let of = element.llvm(lowering.e.context);
+    let result = of_parts(lowering.e, lowering.hooks(), what, of, parts, &x, &y)?;
+    lowering.bind_result(op, result);
+    Some(())
+}
+
+/// An operation of two integers.
+pub(crate) fn integer_operation(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    what: Partwise,
+) -> Lowered {
+    match partwise(lowering, op, what) {
+        Some(()) => Ok(()),
+        None => lowering.each(op, |e, v| what.of_numbers(e, v[0], v[1])),
     }
+}
 
-    /// An operation of two integers.
-    pub(crate) fn integer_operation(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        what: Partwise,
-    ) -> Lowered {
-        match self.partwise(op, what) {
-            Some(()) => Ok(()),
-            None => self.each(op, |e, v| what.of_numbers(e, v[0], v[1])),
-        }
+/// The operation in words, if its operands come in words.
+fn of_parts<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    what: Partwise,
+    of: BasicTypeEnum<'ctx>,
+    parts: usize,
+    x: &Registers<'ctx>,
+    y: &Registers<'ctx>,
+) -> Option<Registers<'ctx>> {
+    if x.len() != y.len() {
+        return None;
     }
-
-    /// The operation in words, if its operands come in words.
-    fn of_parts(
-        &self,
-        what: Partwise,
-        of: BasicTypeEnum<'ctx>,
-        parts: usize,
-        x: &Registers<'ctx>,
-        y: &Registers<'ctx>,
-    ) -> Option<Registers<'ctx>> {
-        let e = self.e;
-        if x.len() != y.len() {
-            return None;
-        }
-        // What several registers hold is computed once.
-        let (mut known, mut pairs) = (HashMap::new(), Vec::new());
-        let places: Vec<usize> = x
-            .iter()
-            .zip(&**y)
-            .map(|(x, y)| {
-                let name = [x, y].map(|value| value.as_value_ref() as usize);
-                *known.entry(name).or_insert_with(|| {
-                    pairs.push([*x, *y]);
-                    pairs.len() - 1
-                })
+    // What several registers hold is computed once.
+    let (mut known, mut pairs) = (HashMap::new(), Vec::new());
+    let places: Vec<usize> = x
+        .iter()
+        .zip(&**y)
+        .map(|(x, y)| {
+            let name = [x, y].map(|value| value.as_value_ref() as usize);
+            *known.entry(name).or_insert_with(|| {
+                pairs.push([*x, *y]);
+                pairs.len() - 1
             })
-            .collect();
-        if pairs.len() < 2 {
-            return None;
-        }
-        let operands = [0, 1].map(|i| pairs.iter().map(|pair| pair[i]).collect::<Vec<_>>());
-        let mut order: Option<Vec<usize>> = None;
-        for elements in &operands {
-            if elements.iter().all(|element| is_constant(*element)) {
-                continue;
-            }
-            let own = order_in_words(e, elements)?;
-            order.get_or_insert(own);
-        }
-        let order = order?;
-        let [x, y] = operands.map(|elements| {
-            let ordered: Vec<V<'ctx>> = order.iter().map(|place| elements[*place]).collect();
-            packed(e, self.hooks(), &ordered, parts)
-        });
-        let mut results = vec![e.poison(of); pairs.len()];
-        for ((x, y), places) in x.into_iter().zip(y).zip(order.chunks(parts)) {
-            let word = what.of_words(e, of, [x, y]);
-            for (place, element) in places.iter().zip(e.unpack(word)) {
-                results[*place] = element;
-            }
-        }
-        Some(places.into_iter().map(|place| results[place]).collect())
+        })
+        .collect();
+    if pairs.len() < 2 {
+        return None;
     }
+    let operands = [0, 1].map(|i| pairs.iter().map(|pair| pair[i]).collect::<Vec<_>>());
+    let mut order: Option<Vec<usize>> = None;
+    for elements in &operands {
+        if elements.iter().all(|element| is_constant(*element)) {
+            continue;
+        }
+        let own = order_in_words(e, elements)?;
+        order.get_or_insert(own);
+    }
+    let order = order?;
+    let [x, y] = operands.map(|elements| {
+        let ordered: Vec<V<'ctx>> = order.iter().map(|place| elements[*place]).collect();
+        packed(e, hooks, &ordered, parts)
+    });
+    let mut results = vec![e.poison(of); pairs.len()];
+    for ((x, y), places) in x.into_iter().zip(y).zip(order.chunks(parts)) {
+        let word = what.of_words(e, of, [x, y]);
+        for (place, element) in places.iter().zip(e.unpack(word)) {
+            results[*place] = element;
+        }
+    }
+    Some(places.into_iter().map(|place| results[place]).collect())
 }
 
 /// Whether a value is known when the program is compiled.
