@@ -221,26 +221,35 @@ pub(crate) fn store<'ctx>(
     let groups = pointer_groups(lowering.program, &of, element, op.ptr(), op.mask());
     record_access(lowering, op.operation(), true, element, &groups);
     let words = Words::of(element.memory_bits(), groups.width as u32);
-    let mut store = |first: usize, mask, data: &[V<'ctx>]| {
+    let store = |stored: StoredGroup<'ctx>| {
         let access = Access {
-            pointer: pointers[first],
-            mask,
+            pointer: pointers[stored.first],
+            mask: stored.mask,
             words,
             caching,
         };
-        lowering.hooks().store(lowering.e, &access, data);
+        lowering.hooks().store(lowering.e, &access, &stored.data);
     };
-    store_groups(lowering, op.value(), masks.as_ref(), &groups, &mut store)
+    store_groups(lowering, op.value(), masks.as_ref(), &groups, store)
 }
 
-/// Stores groups of a tensor's registers. `store` stores the memory words of one group under a condition; the address
-/// is that of the group's first register.
+/// A group of a tensor's registers, ready to be stored.
+struct StoredGroup<'ctx> {
+    /// The register whose address is the group's.
+    first: usize,
+    /// Under which condition it is stored.
+    mask: Option<V<'ctx>>,
+    /// Its memory words.
+    data: Vec<V<'ctx>>,
+}
+
+/// Stores groups of a tensor's registers, one after the other, by `store`.
 fn store_groups<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     value: Value<'_, '_>,
     masks: Option<&Registers<'ctx>>,
     groups: &Groups,
-    store: &mut dyn FnMut(usize, Option<V<'ctx>>, &[V<'ctx>]),
+    store: impl Fn(StoredGroup<'ctx>),
 ) -> Lowered {
     let of = lowering.type_of(value)?;
     let (e, hooks, element) = (lowering.e, lowering.hooks(), of.element());
@@ -254,7 +263,11 @@ fn store_groups<'ctx>(
         };
         let values = aside::fetched(lowering, value, group);
         let data = storage::pack(e, hooks, element, words, &values);
-        store(group[0], mask, &data);
+        store(StoredGroup {
+            first: group[0],
+            mask,
+            data,
+        });
     }
     Ok(())
 }
@@ -376,17 +389,17 @@ pub(crate) fn buffer_store<'ctx>(
     record_access(lowering, op.operation(), true, element, &groups);
     let words = Words::of(element.memory_bits(), groups.width as u32);
     let descriptor = buffers.descriptor(lowering.e, lowering.scalar(op.ptr()));
-    let mut store = |first: usize, mask, data: &[V<'ctx>]| {
+    let store = |stored: StoredGroup<'ctx>| {
         let access = BufferAccess {
             descriptor,
-            offset: byte_offset(lowering.e, element, offsets[first]),
-            mask,
+            offset: byte_offset(lowering.e, element, offsets[stored.first]),
+            mask: stored.mask,
             words,
             caching,
         };
-        buffers.store(lowering.e, &access, data);
+        buffers.store(lowering.e, &access, &stored.data);
     };
-    store_groups(lowering, op.value(), masks.as_ref(), &groups, &mut store)
+    store_groups(lowering, op.value(), masks.as_ref(), &groups, store)
 }
 
 pub(crate) fn buffers<'r>(
