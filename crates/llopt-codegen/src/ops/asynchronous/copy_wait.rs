@@ -2,7 +2,7 @@
 //!
 //! Where the hardware counts groups, the ops are its instructions. Where it counts instructions
 //! ([`WarpCopies`]), what is emitted is written down, with the branches between, until the function is
-//! complete: then it is known how many instructions each wait may leave under way ([`copy_count`]).
+//! complete: then it is known how many instructions each wait may leave under way ([`llopt_plan::copy_count`]).
 
 use inkwell::values::InstructionValue;
 use llopt_dialects::{amdg, ttg};
