@@ -39,10 +39,18 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.thr
     %c = tt.addptr %y, %i : tensor<256x!tt.ptr<bf16>, #bytes>, tensor<256xi32, #bytes>
     tt.store %c, %w : tensor<256x!tt.ptr<bf16>, #bytes>
 
-    // Sixteen codes: two looked-up bytes for each, the signs of four spread at a time, two permutes of four into pairs.
+    // Sixteen codes by their exponents: a permute for four, whose signs are masked together and put beside two digits of
+    // the exponent and one of the mantissa, and a product for each pair.
     // WORDS-NOT: setp
-    // WORDS-COUNT-20: prmt.b32
-    // WORDS-NOT: prmt.b32
+    // PAIRS-COUNT-2: lop3.b32 {{.*}}, 29360576,
+    // PAIRS: mul.bf16x2
+    // PAIRS-COUNT-6: lop3.b32 {{.*}}, 29360576,
+    // PAIRS-NOT: lop3.b32
+    // FUSED-COUNT-8: lop3.b32 {{.*}}, 29360576,
+    // FUSED: fma.rn.bf16x2
+    // Or two looked-up bytes for each, the signs of four spread at a time, two permutes of four into pairs.
+    // SINGLE-COUNT-20: prmt.b32
+    // SINGLE-NOT: prmt.b32
     // WORDS: st.global.v4.b32
     %f = ttg.fp4_to_fp %v {axis = 0 : i32} : tensor<256xi8, #bytes> -> tensor<512xbf16, #codes>
     %j = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32, #codes>

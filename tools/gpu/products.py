@@ -121,7 +121,7 @@ class Product:
         a, b, c = self.a, self.b, self.results[compiler]
         rows, columns, depth, warps, stages = tile(a.dtype, m, n)
         grid = (triton.cdiv(m, rows) * triton.cdiv(n, columns), 1, 1)
-        arguments = (a, b, self.scales, c, m, n, k, *a.stride(), *b.stride(), *c.stride())
+        arguments = (a, b, self.scales, c, m, n, k, *a.stride(), *b.stride(), self.scales.stride(0), *c.stride())
         constants = (rows, columns, depth, 8, a.dtype == torch.int8, self.packed, self.precision)
         kernel = product[grid](*arguments, *constants, num_warps=warps, num_stages=stages)
         return lambda: kernel[grid](*arguments, *constants), kernel

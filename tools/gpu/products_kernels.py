@@ -7,7 +7,7 @@ import triton.language as tl
 @triton.jit
 def product(
     a, b, scales, c, m, n, k,
-    a_row, a_column, b_row, b_column, c_row, c_column,
+    a_row, a_column, b_row, b_column, scales_row, c_row, c_column,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr,
     INTEGER: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -25,7 +25,7 @@ def product(
     packs = tl.arange(0, DEPTH // EACH)
     lefts = a + rows[:, None] * a_row + depths[None, :] * a_column
     rights = b + packs[:, None] * b_row + columns[None, :] * b_column
-    shared = scales + columns[:, None] * (k // 32) + tl.arange(0, DEPTH // 32)[None, :]
+    shared = scales + columns[:, None] * scales_row + tl.arange(0, DEPTH // 32)[None, :]
     total = tl.zeros((ROWS, COLUMNS), tl.int32 if INTEGER else tl.float32)
     for done in range(0, tl.cdiv(k, DEPTH)):
         left = tl.load(lefts, depths[None, :] < k - done * DEPTH, 0.0)

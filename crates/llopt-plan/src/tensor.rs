@@ -304,6 +304,31 @@ impl ValueType {
         }
     }
 
+    /// The registers that hold different elements: the first of each element.
+    pub fn distinct_registers(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.registers()).filter(|register| match self {
+            Self::Scalar(_) => true,
+            Self::Tensor(tensor) => tensor.canonical(*register) == *register,
+        })
+    }
+
+    /// All registers from the [distinct ones](Self::distinct_registers).
+    #[must_use]
+    pub fn spread<T: Copy>(&self, distinct: &[T]) -> Rc<[T]> {
+        match self {
+            Self::Tensor(tensor) if distinct.len() < tensor.registers() => {
+                let mut place = HashMap::new();
+                (0..tensor.registers())
+                    .map(|register| {
+                        let next = place.len();
+                        distinct[*place.entry(tensor.canonical(register)).or_insert(next)]
+                    })
+                    .collect()
+            }
+            Self::Scalar(_) | Self::Tensor(_) => distinct.into(),
+        }
+    }
+
     /// The tensor, if it is one.
     #[must_use]
     pub fn tensor(&self) -> Option<&Rc<TensorType>> {
@@ -395,6 +420,10 @@ mod tests {
             [0, 2]
         );
         assert_eq!(tensor.free_threads(), 0b110);
+        let of = ValueType::Tensor(Rc::new(tensor));
+        assert_eq!(of.distinct_registers().collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(*of.spread(&['a', 'b']), ['a', 'a', 'b', 'b']);
+        assert_eq!(*ValueType::Scalar(Element::F32).spread(&['a']), ['a']);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! are words in the order of their registers ([`has_free_words`]).
 
 use llopt_dialects::{Op, arith, tt, ttg};
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, Value};
 
@@ -33,6 +33,10 @@ pub enum Partwise {
     AddFloats,
     /// `x - y` of floats.
     SubtractFloats,
+    /// `x << n`, by the same number everywhere.
+    ShiftLeft(u32),
+    /// The larger of two unsigned integers.
+    LargerUnsigned,
 }
 
 impl Partwise {
@@ -48,6 +52,8 @@ impl Partwise {
             Op::XOrI(_) => Some(Self::Xor),
             Op::AddF(_) => Some(Self::AddFloats),
             Op::SubF(_) => Some(Self::SubtractFloats),
+            Op::ShLI(shift) => distance(shift).map(Self::ShiftLeft),
+            Op::MaxUI(_) => Some(Self::LargerUnsigned),
             _ => None,
         }
     }
@@ -62,11 +68,21 @@ impl Partwise {
             }
             (Self::And | Self::Or | Self::Xor, Element::Int(8 | 16))
             | (Self::Add | Self::Subtract, Element::Int(8)) => true,
-            (Self::Add | Self::Subtract, Element::Int(16)) => target.has(Feature::PackedI16),
+            (Self::ShiftLeft(by), Element::Int(bits @ (8 | 16))) => by < bits,
+            (Self::Add | Self::Subtract | Self::LargerUnsigned, Element::Int(16)) => {
+                target.has(Feature::PackedI16)
+            }
             _ => false,
         };
         has_it.then(|| (WORD / element.bits()) as usize)
     }
+}
+
+/// By how much all elements are shifted, if that is one number known here.
+fn distance(shift: arith::ShLIOp<'_, '_>) -> Option<u32> {
+    let by = arith::ConstantOp::defining(shift.rhs())?.operation();
+    let by = by.attr("value").and_then(AttributeExt::splat_bits)?;
+    u32::try_from(by).ok()
 }
 
 /// Whether a word has room for several elements of a type, and operations know it.

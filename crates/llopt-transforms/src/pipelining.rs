@@ -21,7 +21,8 @@
 //! - Where it has none, or a load is too narrow for one, *registers* are loaded before the products of an iteration and
 //!   stored behind them.
 //! - A product of a group of warps that only adds to a sum *runs on* into the next iteration, which waits for it
-//!   behind its own. Then rings have one buffer more.
+//!   behind its own. Then rings have one buffer more. If its first factor is computed in registers from what copies brought,
+//!   the next iteration reads that beside it, and waits for it before it computes with it.
 //!
 //! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
 //!
@@ -304,7 +305,11 @@ fn pipeline_loop<'c: 'a, 'a>(
         let request = Request {
             nest,
             loads: chosen.clone(),
-            running: running.clone(),
+            running: running
+                .iter()
+                .copied()
+                .filter(|running| !running.computes_factor)
+                .collect(),
             wanted,
             warps: warps.unwrap_or(4),
             is_asked,

@@ -11,7 +11,8 @@
 //!    a denormal, `2^-127`, whose bits are no shift of zero; they are the least that a scale may have. The scale of
 //!    `f16` goes by way of `f32`, where one beyond the range of `f16` becomes infinite. The scale with all bits set
 //!    says "not a number", and becomes that before it is multiplied with anything, unless the op allows fast
-//!    mathematics.
+//!    mathematics. Shifted into place it is infinite, and infinite numbers alone give no number when they are taken off
+//!    themselves: where the target adds such floats, `x + (x - x)` does it, two scales at a time.
 //! 3. Scales are spread over their groups by shape ops whose layouts are those of the operand, taken apart along k:
 //!    what moves between threads is one conversion of the scales, never of an operand.
 //! 4. A product that was laid out for threads, because no unit takes its scales, is one of 16-bit floats now, which
@@ -465,6 +466,14 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         }
         if self.dot.fast_math() {
             return Ok(value);
+        }
+        if !is_half
+            && self
+                .target
+                .is_some_and(|target| target.has(Feature::Bf16Arithmetic))
+        {
+            let nothing = self.put(arith::subf(value, value, location))?;
+            return self.put(arith::addf(value, nothing, location));
         }
         let all = self.number(
             tensor.r#type(),

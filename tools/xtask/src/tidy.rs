@@ -12,6 +12,7 @@
 //! 10. Only the bridges to MLIR and LLVM have `unsafe` code.
 //! 11. Passes, plans, code generation and interpreter know no op by its name.
 //! 12. Only `llopt-dialects` looks at the kind of an encoding.
+//! 13. No type has more methods than a file can show.
 //!
 //! All findings are printed in the compiler's `file:line: text` form, and any one of them
 //! makes the command fail.
@@ -21,6 +22,7 @@ mod circles;
 mod clones;
 mod kinds;
 mod links;
+mod methods;
 mod op_names;
 mod rust;
 mod sources;
@@ -106,6 +108,7 @@ pub fn run() -> Result<()> {
     findings.extend(clones::check(&rust));
     findings.extend(unsafety::check(&rust));
     findings.extend(kinds::check(&rust));
+    findings.extend(methods::check(&rust));
     findings.extend(op_names::check(&definitions, &rust));
     for finding in &findings {
         println!("{finding}");

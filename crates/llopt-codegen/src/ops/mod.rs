@@ -2,6 +2,7 @@
 
 pub(crate) mod asynchronous;
 pub(crate) mod elementwise;
+pub(crate) mod grid;
 pub(crate) mod matrix;
 pub(crate) mod memory;
 pub(crate) mod movement;

@@ -2,5 +2,7 @@
 
 pub mod element;
 pub mod float8;
+pub(crate) mod registers;
+pub(crate) mod storage;
 pub(crate) mod threads;
 pub(crate) mod words;

@@ -407,3 +407,22 @@ fn linear<'ctx>(e: &Emitter<'ctx>, x: V<'ctx>, bases: &[u32], all: u32) -> Part<
         },
     )
 }
+
+/// Emits something inside of a branch, if there is a condition.
+pub(crate) fn only_if<'ctx, T>(
+    e: &Emitter<'ctx>,
+    condition: Option<V<'ctx>>,
+    emit: impl FnOnce() -> T,
+) -> T {
+    let Some(condition) = condition else {
+        return emit();
+    };
+    let function = e.function();
+    let (then, after) = (e.new_block(function), e.new_block(function));
+    e.branch_if(condition, then, after);
+    e.enter(then);
+    let emitted = emit();
+    e.branch(after);
+    e.enter(after);
+    emitted
+}

@@ -302,3 +302,44 @@ fn wanted_of<'ctx>(
     }
     Some(wanted)
 }
+
+/// What lane `start ^ xor` (this lane `^ xor` without `start`) has in `word`, 32 or 64 bits wide.
+pub(crate) fn shuffle<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    word: V<'ctx>,
+    start: Option<V<'ctx>>,
+    xor: u32,
+) -> V<'ctx> {
+    let of = word.get_type();
+    let shuffle = |part: V<'ctx>| match start {
+        None => hooks.shuffle_xor(e, part, xor),
+        Some(start) => hooks.shuffle_from(e, part, e.xor(start, e.i32(i64::from(xor)))),
+    };
+    let i32 = e.int(32).into();
+    match crate::llvm::emitter::bit_width(of) {
+        bits @ 0..32 => e.bitcast(
+            e.trunc(
+                shuffle(e.zext(e.bitcast(word, e.int(bits).into()), i32)),
+                e.int(bits).into(),
+            ),
+            of,
+        ),
+        32 => e.bitcast(shuffle(e.bitcast(word, i32)), of),
+        bits => {
+            let parts = e.unpack(e.bitcast(word, e.vector(i32, bits / 32).into()));
+            let moved: Vec<V<'ctx>> = parts.into_iter().map(shuffle).collect();
+            e.bitcast(e.pack(&moved), of)
+        }
+    }
+}
+
+/// An index, of whatever width, as 32 bits.
+pub(crate) fn to_i32<'ctx>(e: &Emitter<'ctx>, index: V<'ctx>) -> V<'ctx> {
+    let word = e.int(32).into();
+    match crate::llvm::emitter::bit_width(index.get_type()) {
+        0..32 => e.zext(index, word),
+        32 => index,
+        _ => e.trunc(index, word),
+    }
+}

@@ -37,380 +37,343 @@ use llopt_plan::late_operands::{self, disturbs};
 use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
-use crate::llvm::emitter::V;
 use crate::ops::elementwise::fp4;
+use crate::ops::memory::{global, local};
 use crate::targets::hooks::Scheduling;
-use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
-use crate::walk::late::{Aside, Copied, Emitted, Places, key};
-use crate::walk::names;
+use crate::values::registers::Registers;
+use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
+use crate::walk::late::{Copied, Emitted, Places, key};
+use crate::walk::{aside, names};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    // What is late.
+// What is late.
 
-    /// Finds what of a block is emitted late.
-    pub(crate) fn find_late(&mut self, block: BlockRef<'c, 'a>) -> Lowered {
-        let mut next = block.first_operation();
-        let mut is_scarce = false;
-        while let Some(op) = next {
-            next = op.next_op();
-            if is_scarce && OpFacts::of(op).anchor == Some(LayoutAnchor::Store) {
-                self.late.stores.insert(key(op));
-            }
-            if let Some(gather) = tt::GatherOp::of(op)
-                && self.exceeds_registers(gather)?
-            {
-                self.defer_operands(op);
-                self.late.gathers.insert(key(op));
-                is_scarce = self.hooks().target().llvm_allocates_registers();
-            }
-            if let Some(dot) = tt::DotOp::of(op) {
-                self.defer_chain(dot);
-            }
+/// Finds what of a block is emitted late.
+pub(crate) fn find(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, '_>) -> Lowered {
+    let mut next = block.first_operation();
+    let mut is_scarce = false;
+    while let Some(op) = next {
+        next = op.next_op();
+        if is_scarce && OpFacts::of(op).anchor == Some(LayoutAnchor::Store) {
+            lowering.late.stores.insert(key(op));
         }
-        Ok(())
-    }
-
-    /// Whether a gather goes through shared memory, and its operands and result do not fit into registers.
-    fn exceeds_registers(&self, gather: tt::GatherOp<'c, 'a>) -> Lowered<bool> {
-        let op = gather.operation();
-        let (from, to) = (
-            self.tensor_of(op, gather.src())?,
-            self.tensor_of(op, gather.indices())?,
-        );
-        let bits = from.element.bits();
-        let all = words(&from, bits) + words(&to, to.element.bits()) + words(&to, bits);
-        if all
-            <= self
-                .hooks()
-                .target()
-                .plain_registers_of_each(self.own_threads())
+        if let Some(gather) = tt::GatherOp::of(op)
+            && exceeds_registers(lowering, gather)?
         {
-            return Ok(false);
+            defer_operands(lowering, op);
+            lowering.late.gathers.insert(key(op));
+            is_scarce = lowering.hooks().target().llvm_allocates_registers();
         }
-        let axis = usize::try_from(gather.axis()).unwrap_or(0);
-        let chosen = self.program.plans.gather(op, &from, &to, axis);
-        Ok(chosen.is_ok_and(|chosen| matches!(chosen.plan, GatherPlan::Shared(_))))
+        if let Some(dot) = tt::DotOp::of(op) {
+            defer_chain(lowering, dot);
+        }
     }
+    Ok(())
+}
 
-    /// Defers what brings the operands of a product whose registers are scarce.
-    fn defer_chain(&mut self, dot: tt::DotOp<'c, 'a>) {
-        let product = dot.operation();
-        if product.attr(late_operands::LATE).is_none() {
+/// Whether a gather goes through shared memory, and its operands and result do not fit into registers.
+fn exceeds_registers(
+    lowering: &FunctionLowering<'_, '_>,
+    gather: tt::GatherOp<'_, '_>,
+) -> Lowered<bool> {
+    let op = gather.operation();
+    let (from, to) = (
+        lowering.tensor_of(op, gather.src())?,
+        lowering.tensor_of(op, gather.indices())?,
+    );
+    let bits = from.element.bits();
+    let all =
+        aside::words(&from, bits) + aside::words(&to, to.element.bits()) + aside::words(&to, bits);
+    if all
+        <= lowering
+            .hooks()
+            .target()
+            .plain_registers_of_each(lowering.own_threads())
+    {
+        return Ok(false);
+    }
+    let axis = usize::try_from(gather.axis()).unwrap_or(0);
+    let chosen = lowering.program.plans.gather(op, &from, &to, axis);
+    Ok(chosen.is_ok_and(|chosen| matches!(chosen.plan, GatherPlan::Shared(_))))
+}
+
+/// Defers what brings the operands of a product whose registers are scarce.
+fn defer_chain(lowering: &mut FunctionLowering<'_, '_>, dot: tt::DotOp<'_, '_>) {
+    let product = dot.operation();
+    if product.attr(late_operands::LATE).is_none() {
+        return;
+    }
+    let mut chain: HashSet<usize> = late_operands::chain(dot).into_iter().map(key).collect();
+    let mut next = product.previous_op();
+    while let Some(op) = next.filter(|_| !chain.is_empty()) {
+        if disturbs(op) || integer_attribute(op, ALLOCATION_OFFSET).is_some() {
+            break;
+        }
+        let is_late = |user| user == product || lowering.late.deferred.contains(&key(user));
+        let is_partial = ttg::LocalLoadOp::of(op).is_some()
+            || keeps_places(lowering, op)
+            || bytes_of(lowering, op).is_some();
+        if chain.remove(&key(op))
+            && is_partial
+            && op.result_values().flat_map(ValueExt::users).all(is_late)
+        {
+            lowering.late.deferred.insert(key(op));
+        }
+        next = op.previous_op();
+    }
+    lowering.late.products.insert(key(product));
+}
+
+/// Defers what only `op` uses, as far back in its block as nothing writes memory.
+fn defer_operands(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) {
+    let mut users = HashSet::from([key(op)]);
+    let mut next = op.previous_op();
+    while let Some(op) = next {
+        next = op.previous_op();
+        if disturbs(op) {
             return;
         }
-        let mut chain: HashSet<usize> = late_operands::chain(dot).into_iter().map(key).collect();
-        let mut next = product.previous_op();
-        while let Some(op) = next.filter(|_| !chain.is_empty()) {
-            if disturbs(op) || integer_attribute(op, ALLOCATION_OFFSET).is_some() {
-                break;
-            }
-            let is_late = |user| user == product || self.late.deferred.contains(&key(user));
-            let is_partial = ttg::LocalLoadOp::of(op).is_some()
-                || self.keeps_places(op)
-                || self.bytes_of(op).is_some();
-            if chain.remove(&key(op))
-                && is_partial
-                && op.result_values().flat_map(ValueExt::users).all(is_late)
-            {
-                self.late.deferred.insert(key(op));
-            }
-            next = op.previous_op();
-        }
-        self.late.products.insert(key(product));
-    }
-
-    /// The threads that execute what is being emitted.
-    fn own_threads(&self) -> u32 {
-        self.context.warps * self.program.threads_per_warp
-    }
-
-    /// Defers what only `op` uses, as far back in its block as nothing writes memory.
-    fn defer_operands(&mut self, op: OperationRef<'c, 'a>) {
-        let mut users = HashSet::from([key(op)]);
-        let mut next = op.previous_op();
-        while let Some(op) = next {
-            next = op.previous_op();
-            if disturbs(op) {
-                return;
-            }
-            let mut users_of = op.result_values().flat_map(ValueExt::users);
-            let is_used_here =
-                op.has_result_uses() && users_of.all(|user| users.contains(&key(user)));
-            let is_load = OpFacts::of(op).anchor == Some(LayoutAnchor::Load);
-            if is_used_here && (is_load || moves_nothing(op)) && self.keeps_places(op) {
-                users.insert(key(op));
-                self.late.deferred.insert(key(op));
-            }
-        }
-    }
-
-    /// Whether each register of the result follows from the same register of each operand that is a tensor.
-    fn keeps_places(&self, op: OperationRef<'c, 'a>) -> bool {
-        let tensor = |value: Value<'c, 'a>| self.type_of(value).ok()?.tensor().cloned();
-        let Some(result) = op.result_value(0).and_then(tensor) else {
-            return false;
-        };
-        let is_same =
-            |other: &TensorType| other.shape == result.shape && other.layout() == result.layout();
-        op.result_value(1).is_none()
-            && OpFacts::of(op).layouts == Transfer::Same
-            && op.operand_value(0).is_some()
-            && op
-                .operand_values()
-                .all(|value| tensor(value).is_none_or(|other| is_same(&other)))
-    }
-
-    /// For each register of what an op unpacks the register with its byte.
-    fn bytes_of(&self, op: OperationRef<'c, 'a>) -> Option<Places> {
-        let unpack = ttg::Fp4ToFpOp::of(op)?;
-        let tensor = |value| self.type_of(value).ok()?.tensor().cloned();
-        let (from, to) = (tensor(unpack.src())?, tensor(unpack.result())?);
-        let axis = usize::try_from(unpack.axis()).ok();
-        let axis = axis.filter(|axis| *axis < to.shape.len())?;
-        Some(Places::Bytes {
-            of: fp4::byte_registers(&from, &to, axis)?.into(),
-            registers: from.registers(),
-        })
-    }
-
-    fn is_tensor(&self, op: OperationRef<'c, 'a>) -> bool {
-        let tensor = |value| matches!(self.type_of(value), Ok(ValueType::Tensor(_)));
-        op.result_values().all(tensor)
-    }
-
-    /// The operations that `value` follows from and that are `emitted` with it, operands first, each with the registers
-    /// of it that are wanted with those of `value`.
-    fn slice(&self, value: Value<'c, 'a>, emitted: Emitted) -> Vec<(OperationRef<'c, 'a>, Places)> {
-        let mut found = Vec::new();
-        let mut seen = HashSet::new();
-        // By a stack: chains may be as long as programs.
-        let mut stack = vec![(value, false)];
-        while let Some((value, is_complete)) = stack.pop() {
-            let Some(op) = value.defining_op() else {
-                continue;
-            };
-            if is_complete {
-                found.push(op);
-                continue;
-            }
-            let again = self.late.deferred.contains(&key(op))
-                || emitted == Emitted::Anew
-                    && op.is_memory_effect_free()
-                    && moves_nothing(op)
-                    && self.is_tensor(op);
-            if again && seen.insert(key(op)) {
-                stack.push((value, true));
-                stack.extend(op.operand_values().map(|operand| (operand, false)));
-            }
-        }
-        // Users first: in the same places is what only operations use that are and that keep places.
-        let mut places: HashMap<usize, Places> = HashMap::new();
-        let mut slice: Vec<(OperationRef<'c, 'a>, Places)> = Vec::with_capacity(found.len());
-        for op in found.into_iter().rev() {
-            let own = places.remove(&key(op)).unwrap_or(Places::Same);
-            let of_operands = if self.keeps_places(op) {
-                own.clone()
-            } else if own == Places::Same {
-                self.bytes_of(op).unwrap_or(Places::Elsewhere)
-            } else {
-                Places::Elsewhere
-            };
-            for operand in op.operand_values().filter_map(ValueExt::defining_op) {
-                let others = places
-                    .entry(key(operand))
-                    .or_insert_with(|| of_operands.clone());
-                if *others != of_operands {
-                    *others = Places::Elsewhere;
-                }
-            }
-            slice.push((op, own));
-        }
-        slice.reverse();
-        slice
-    }
-
-    // What is emitted.
-
-    /// Emits an operation where it stands, unless it is late.
-    pub(crate) fn operation_in_time(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        if self.late.deferred.contains(&key(op)) {
-            return Ok(());
-        }
-        if !self.late.stores.contains(&key(op)) {
-            return self.operation(op);
-        }
-        let copied = self.copy_threads();
-        let mut before = Vec::new();
-        for value in op.operand_values() {
-            if !self.late.aside.contains_key(&names::key(value)) {
-                before.extend(self.emit_slice(value, Emitted::Anew, None)?);
-            }
-        }
-        self.operation(op)?;
-        self.restore(before);
-        self.end_copy(copied);
-        Ok(())
-    }
-
-    /// Registers of a late value that one access each brings, of all the loads that it follows from.
-    pub(crate) fn late_groups(&self, value: Value<'c, 'a>, emitted: Emitted) -> Vec<Vec<usize>> {
-        let slice = self.slice(value, emitted).into_iter();
-        let groups = slice.filter_map(|(op, places)| {
-            let groups = match ttg::LocalLoadOp::of(op) {
-                _ if places == Places::Elsewhere => return None,
-                Some(load) => self.loaded_from_buffer_together(load).ok(),
-                None => Some(self.loaded_together(op)?.groups),
-            };
-            Some(
-                groups?
-                    .into_iter()
-                    .map(move |group| places.reached_by(group)),
-            )
-        });
-        groups.flatten().collect()
-    }
-
-    /// The wanted registers of a late value, emitted here, and what is loaded with them, which `wanted` then says too: an
-    /// access goes by the address of its first register.
-    pub(crate) fn late_registers(
-        &mut self,
-        value: Value<'c, 'a>,
-        emitted: Emitted,
-        wanted: &mut [bool],
-    ) -> Lowered<Registers<'ctx>> {
-        let mut groups = self.late_groups(value, emitted);
-        loop {
-            let (reached, others): (Vec<_>, Vec<_>) = groups
-                .into_iter()
-                .partition(|group| group.iter().any(|register| wanted[*register]));
-            if reached.is_empty() {
-                break;
-            }
-            for register in reached.into_iter().flatten() {
-                wanted[register] = true;
-            }
-            groups = others;
-        }
-        let before = self.emit_slice(value, emitted, Some(Rc::from(&*wanted)))?;
-        let registers = self.registers(value);
-        self.restore(before);
-        Ok(registers)
-    }
-
-    /// Emits what `value` follows from again, and says what carried the values before.
-    fn emit_slice(
-        &mut self,
-        value: Value<'c, 'a>,
-        emitted: Emitted,
-        part: Option<Rc<[bool]>>,
-    ) -> Lowered<Vec<(Value<'c, 'a>, Option<Registers<'ctx>>)>> {
-        let slice = self.slice(value, emitted);
-        let results = slice.iter().flat_map(|(op, _)| op.result_values());
-        let before = results
-            .map(|value| (value, self.known_registers(value)))
-            .collect();
-        for (op, places) in slice {
-            self.late.part = part.as_ref().and_then(|part| places.part(part));
-            self.operation(op)?;
-        }
-        self.late.part = None;
-        Ok(before)
-    }
-
-    fn restore(&mut self, before: Vec<(Value<'c, 'a>, Option<Registers<'ctx>>)>) {
-        for (value, registers) in before {
-            match registers {
-                Some(registers) => self.bind(value, registers),
-                None => self.unbind(value),
-            }
-        }
-    }
-
-    /// From here on threads go by a copy of their number, if that is of use.
-    pub(crate) fn copy_threads(&mut self) -> Option<Copied<'ctx>> {
-        let (e, hooks) = (self.e, self.hooks());
-        if !hooks.target().llvm_allocates_registers() {
-            return None;
-        }
-        // What takes long with the length of what is scheduled at once need not look further.
-        hooks.schedule(e, Scheduling::Barrier { may_pass: 0 });
-        let thread = hooks.copy_of(e, self.threads.thread(e, hooks));
-        let function = e.function();
-        let (entry, next) = (e.new_block(function), e.new_block(function));
-        e.branch(entry);
-        e.enter(next);
-        let threads = self.threads.by_copy(e, entry, thread);
-        let threads = std::mem::replace(&mut self.threads, threads);
-        Some(Copied {
-            threads,
-            entry,
-            next,
-        })
-    }
-
-    /// Threads go by their own number again.
-    pub(crate) fn end_copy(&mut self, copied: Option<Copied<'ctx>>) {
-        if let Some(copied) = copied {
-            let here = self.e.block();
-            self.e.enter(copied.entry);
-            self.e.branch(copied.next);
-            self.e.enter(here);
-            self.threads = copied.threads;
-        }
-    }
-
-    // What is set aside.
-
-    /// Private memory for the result of a gather, if it fills the registers by itself and only stores take it.
-    pub(crate) fn place_aside(&mut self, result: Value<'c, 'a>) -> Option<Aside<'ctx>> {
-        let hooks = self.hooks();
-        let of = self.type_of(result).ok()?.tensor()?.clone();
-        let own = words(&of, of.element.bits());
-        let all = hooks.target().registers_of_each(self.own_threads());
-        let is_stored = |user: OperationRef<'c, 'a>| self.late.stores.contains(&key(user));
-        if own * 4 < all * 3 || !result.users().all(is_stored) {
-            return None;
-        }
-        let element = self.memory_type(of.element);
-        let bytes = of.element.memory_bits().div_ceil(8);
-        let base = hooks.private_memory(self.e, element, of.registers() as u32)?;
-        let aside = Aside {
-            base,
-            element,
-            bytes,
-        };
-        self.late.aside.insert(names::key(result), aside);
-        Some(aside)
-    }
-
-    /// Sets a register aside, as memory holds it.
-    pub(crate) fn set_aside(&self, aside: Aside<'ctx>, register: usize, value: V<'ctx>) {
-        self.e
-            .store(value, aside.place(self.e, register), aside.bytes);
-    }
-
-    /// Registers of a value that is stored, from wherever they are.
-    pub(crate) fn fetched(&self, value: Value<'c, 'a>, registers: &[usize]) -> Vec<V<'ctx>> {
-        match self.late.aside.get(&names::key(value)) {
-            Some(aside) => registers
-                .iter()
-                .map(|register| {
-                    let place = aside.place(self.e, *register);
-                    self.e.load(aside.element, place, aside.bytes)
-                })
-                .collect(),
-            None => {
-                let values = self.registers(value);
-                registers.iter().map(|register| values[*register]).collect()
-            }
+        let mut users_of = op.result_values().flat_map(ValueExt::users);
+        let is_used_here = op.has_result_uses() && users_of.all(|user| users.contains(&key(user)));
+        let is_load = OpFacts::of(op).anchor == Some(LayoutAnchor::Load);
+        if is_used_here && (is_load || moves_nothing(op)) && keeps_places(lowering, op) {
+            users.insert(key(op));
+            lowering.late.deferred.insert(key(op));
         }
     }
 }
 
-/// Registers of 32 bits that the different elements of a thread take.
-fn words(tensor: &TensorType, bits: u32) -> u32 {
-    let distinct = (0..tensor.registers()).filter(|register| tensor.is_canonical(*register));
-    distinct.count() as u32 * bits.div_ceil(32)
+/// Whether each register of the result follows from the same register of each operand that is a tensor.
+fn keeps_places(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> bool {
+    let tensor = |value: Value<'_, '_>| lowering.type_of(value).ok()?.tensor().cloned();
+    let Some(result) = op.result_value(0).and_then(tensor) else {
+        return false;
+    };
+    let is_same =
+        |other: &TensorType| other.shape == result.shape && other.layout() == result.layout();
+    op.result_value(1).is_none()
+        && OpFacts::of(op).layouts == Transfer::Same
+        && op.operand_value(0).is_some()
+        && op
+            .operand_values()
+            .all(|value| tensor(value).is_none_or(|other| is_same(&other)))
+}
+
+/// For each register of what an op unpacks the register with its byte.
+fn bytes_of(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> Option<Places> {
+    let unpack = ttg::Fp4ToFpOp::of(op)?;
+    let tensor = |value| lowering.type_of(value).ok()?.tensor().cloned();
+    let (from, to) = (tensor(unpack.src())?, tensor(unpack.result())?);
+    let axis = usize::try_from(unpack.axis()).ok();
+    let axis = axis.filter(|axis| *axis < to.shape.len())?;
+    Some(Places::Bytes {
+        of: fp4::byte_registers(&from, &to, axis)?.into(),
+        registers: from.registers(),
+    })
+}
+
+fn is_tensor(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> bool {
+    let tensor = |value| matches!(lowering.type_of(value), Ok(ValueType::Tensor(_)));
+    op.result_values().all(tensor)
+}
+
+/// The operations that `value` follows from and that are `emitted` with it, operands first, each with the registers
+/// of it that are wanted with those of `value`.
+fn slice<'c: 'a, 'a>(
+    lowering: &FunctionLowering<'_, '_>,
+    value: Value<'c, 'a>,
+    emitted: Emitted,
+) -> Vec<(OperationRef<'c, 'a>, Places)> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    // By a stack: chains may be as long as programs.
+    let mut stack = vec![(value, false)];
+    while let Some((value, is_complete)) = stack.pop() {
+        let Some(op) = value.defining_op() else {
+            continue;
+        };
+        if is_complete {
+            found.push(op);
+            continue;
+        }
+        let again = lowering.late.deferred.contains(&key(op))
+            || emitted == Emitted::Anew
+                && op.is_memory_effect_free()
+                && moves_nothing(op)
+                && is_tensor(lowering, op);
+        if again && seen.insert(key(op)) {
+            stack.push((value, true));
+            stack.extend(op.operand_values().map(|operand| (operand, false)));
+        }
+    }
+    // Users first: in the same places is what only operations use that are and that keep places.
+    let mut places: HashMap<usize, Places> = HashMap::new();
+    let mut slice: Vec<(OperationRef<'c, 'a>, Places)> = Vec::with_capacity(found.len());
+    for op in found.into_iter().rev() {
+        let own = places.remove(&key(op)).unwrap_or(Places::Same);
+        let of_operands = if keeps_places(lowering, op) {
+            own.clone()
+        } else if own == Places::Same {
+            bytes_of(lowering, op).unwrap_or(Places::Elsewhere)
+        } else {
+            Places::Elsewhere
+        };
+        for operand in op.operand_values().filter_map(ValueExt::defining_op) {
+            let others = places
+                .entry(key(operand))
+                .or_insert_with(|| of_operands.clone());
+            if *others != of_operands {
+                *others = Places::Elsewhere;
+            }
+        }
+        slice.push((op, own));
+    }
+    slice.reverse();
+    slice
+}
+
+// What is emitted.
+
+/// Emits an operation where it stands, unless it is late.
+pub(crate) fn operation_in_time(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+) -> Lowered {
+    if lowering.late.deferred.contains(&key(op)) {
+        return Ok(());
+    }
+    if !lowering.late.stores.contains(&key(op)) {
+        return lowering.operation(op);
+    }
+    let copied = copy_threads(lowering);
+    let mut before = Vec::new();
+    for value in op.operand_values() {
+        if !lowering.late.aside.contains_key(&names::key(value)) {
+            before.extend(emit_slice(lowering, value, Emitted::Anew, None)?);
+        }
+    }
+    lowering.operation(op)?;
+    restore(lowering, before);
+    end_copy(lowering, copied);
+    Ok(())
+}
+
+/// Registers of a late value that one access each brings, of all the loads that it follows from.
+pub(crate) fn groups(
+    lowering: &FunctionLowering<'_, '_>,
+    value: Value<'_, '_>,
+    emitted: Emitted,
+) -> Vec<Vec<usize>> {
+    let slice = slice(lowering, value, emitted).into_iter();
+    let groups = slice.filter_map(|(op, places)| {
+        let groups = match ttg::LocalLoadOp::of(op) {
+            _ if places == Places::Elsewhere => return None,
+            Some(load) => local::loaded_together(lowering, load).ok(),
+            None => Some(global::loaded_together(lowering, op)?.groups),
+        };
+        Some(
+            groups?
+                .into_iter()
+                .map(move |group| places.reached_by(group)),
+        )
+    });
+    groups.flatten().collect()
+}
+
+/// The wanted registers of a late value, emitted here, and what is loaded with them, which `wanted` then says too: an
+/// access goes by the address of its first register.
+pub(crate) fn registers<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    value: Value<'_, '_>,
+    emitted: Emitted,
+    wanted: &mut [bool],
+) -> Lowered<Registers<'ctx>> {
+    let mut groups = groups(lowering, value, emitted);
+    loop {
+        let (reached, others): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|group| group.iter().any(|register| wanted[*register]));
+        if reached.is_empty() {
+            break;
+        }
+        for register in reached.into_iter().flatten() {
+            wanted[register] = true;
+        }
+        groups = others;
+    }
+    let before = emit_slice(lowering, value, emitted, Some(Rc::from(&*wanted)))?;
+    let registers = lowering.registers(value);
+    restore(lowering, before);
+    Ok(registers)
+}
+
+/// Emits what `value` follows from again, and says what carried the values before.
+fn emit_slice<'c: 'a, 'a, 'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    value: Value<'c, 'a>,
+    emitted: Emitted,
+    part: Option<Rc<[bool]>>,
+) -> Lowered<Vec<(Value<'c, 'a>, Option<Registers<'ctx>>)>> {
+    let slice = slice(lowering, value, emitted);
+    let results = slice.iter().flat_map(|(op, _)| op.result_values());
+    let before = results
+        .map(|value| (value, lowering.known_registers(value)))
+        .collect();
+    for (op, places) in slice {
+        lowering.late.part = part.as_ref().and_then(|part| places.part(part));
+        lowering.operation(op)?;
+    }
+    lowering.late.part = None;
+    Ok(before)
+}
+
+fn restore<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    before: Vec<(Value<'_, '_>, Option<Registers<'ctx>>)>,
+) {
+    for (value, registers) in before {
+        match registers {
+            Some(registers) => lowering.bind(value, registers),
+            None => lowering.unbind(value),
+        }
+    }
+}
+
+/// From here on threads go by a copy of their number, if that is of use.
+pub(crate) fn copy_threads<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+) -> Option<Copied<'ctx>> {
+    let (e, hooks) = (lowering.e, lowering.hooks());
+    if !hooks.target().llvm_allocates_registers() {
+        return None;
+    }
+    // What takes long with the length of what is scheduled at once need not look further.
+    hooks.schedule(e, Scheduling::Barrier { may_pass: 0 });
+    let thread = hooks.copy_of(e, lowering.threads.thread(e, hooks));
+    let function = e.function();
+    let (entry, next) = (e.new_block(function), e.new_block(function));
+    e.branch(entry);
+    e.enter(next);
+    let threads = lowering.threads.by_copy(e, entry, thread);
+    let threads = std::mem::replace(&mut lowering.threads, threads);
+    Some(Copied {
+        threads,
+        entry,
+        next,
+    })
+}
+
+/// Threads go by their own number again.
+pub(crate) fn end_copy<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    copied: Option<Copied<'ctx>>,
+) {
+    if let Some(copied) = copied {
+        let here = lowering.e.block();
+        lowering.e.enter(copied.entry);
+        lowering.e.branch(copied.next);
+        lowering.e.enter(here);
+        lowering.threads = copied.threads;
+    }
 }
 
 /// Whether an operation computes in each thread by itself, without scratch memory.

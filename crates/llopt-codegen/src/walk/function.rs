@@ -1,5 +1,9 @@
-//! One walk over a function: blocks in an order in which definitions come before uses, operations in the
-//! order they stand, each emitted by the file of its family.
+//! A function being emitted, as the code of each op is handed it: the registers of values, their types, the threads
+//! that execute the code, errors with the op's place.
+//!
+//! The code of an op is a function of its own file, whose `use` lines say what else it needs. Files do not import each
+//! other in a circle, so this one knows no op. Where a region is emitted in the middle of an op, as a reduction emits
+//! its combination, the way from an operation to its code ([`EmitOperation`]) is what the lowering has been handed.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,25 +16,21 @@ use llopt_plan::tensor::{TensorType, ValueType};
 use llopt_plan::types::Types;
 use llopt_target::Feature;
 use melior::ir::operation::OperationLike;
-use melior::ir::{
-    Attribute, BlockLike, BlockRef, OperationRef, RegionLike, RegionRef, Value, ValueLike,
-};
+use melior::ir::{Attribute, OperationRef, Value, ValueLike};
 
 use crate::error::CodegenError;
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::Hooks;
+use crate::values::registers::Registers;
 use crate::values::threads::Threads;
-use crate::walk::carried::Carried;
+use crate::walk::blocks::Blocks;
 use crate::walk::context::ExecutionContext;
 use crate::walk::copy_log::CopyLog;
 use crate::walk::decision::{Choice, Journal};
 use crate::walk::late::Late;
 use crate::walk::location::{LineTable, describe};
-pub(crate) use crate::walk::names::{argument, block_key, key};
+use crate::walk::names::key;
 use crate::walk::workers::{KERNEL_BARRIER, Workers};
-
-/// The LLVM values that carry one source value: one per register, or one for a scalar.
-pub(crate) type Registers<'ctx> = Rc<[V<'ctx>]>;
 
 /// What emission of one operation gives.
 pub(crate) type Lowered<T = ()> = Result<T, CodegenError>;
@@ -75,7 +75,7 @@ pub(crate) struct HiddenArguments<'ctx> {
 }
 
 /// A function being emitted.
-pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
+pub(crate) struct FunctionLowering<'r, 'ctx> {
     /// The LLVM side.
     pub(crate) e: &'r Emitter<'ctx>,
     /// What is the same for all functions.
@@ -87,7 +87,7 @@ pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// This thread's place in layouts.
     pub(crate) threads: Threads<'ctx>,
     /// The warps of partitions, if this is a kernel that has some.
-    pub(crate) workers: Option<Workers<'c, 'a, 'ctx>>,
+    pub(crate) workers: Option<Workers<'ctx>>,
     /// Where the partition that is being emitted ends.
     pub(crate) partition_end: Option<BasicBlock<'ctx>>,
     /// The arguments beside the source's; absent where nothing can need them.
@@ -99,25 +99,17 @@ pub(crate) struct FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// What is emitted late, and anew.
     pub(crate) late: Late<'ctx>,
     lines: Option<(&'r mut LineTable<'ctx>, DISubprogram<'ctx>)>,
+    /// Where source blocks went.
+    pub(super) blocks: Blocks<'ctx>,
+    /// Emits one operation: the code of an op that has regions walks over other ops.
+    emit: EmitOperation,
     values: HashMap<usize, Registers<'ctx>>,
-    blocks: HashMap<usize, Block<'ctx>>,
-    exits: Vec<Exit<'ctx>>,
 }
 
-/// Where a source block went.
-#[derive(Clone)]
-struct Block<'ctx> {
-    llvm: BasicBlock<'ctx>,
-    carried: Vec<Carried<'ctx>>,
-}
+/// Emits one operation of a function.
+pub(crate) type EmitOperation = fn(&mut FunctionLowering<'_, '_>, OperationRef<'_, '_>) -> Lowered;
 
-/// Where the terminators of an inlined region lead.
-struct Exit<'ctx> {
-    to: BasicBlock<'ctx>,
-    arrivals: Vec<(BasicBlock<'ctx>, Vec<Registers<'ctx>>)>,
-}
-
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
+impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
     /// Begins a function whose entry block is the current one.
     pub(crate) fn new(
         e: &'r Emitter<'ctx>,
@@ -125,6 +117,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         types: &'r Types,
         hidden: HiddenArguments<'ctx>,
         is_kernel: bool,
+        emit: EmitOperation,
         lines: Option<(&'r mut LineTable<'ctx>, DISubprogram<'ctx>)>,
     ) -> Self {
         let mut context = ExecutionContext::block(program.num_warps);
@@ -145,9 +138,9 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             copies: CopyLog::default(),
             late: Late::default(),
             lines,
+            blocks: Blocks::default(),
+            emit,
             values: HashMap::new(),
-            blocks: HashMap::new(),
-            exits: Vec::new(),
         }
     }
 
@@ -157,7 +150,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// Writes down what is decided about an op.
-    pub(crate) fn record(&self, op: OperationRef<'c, 'a>, choice: impl FnOnce() -> Choice) {
+    pub(crate) fn record(&self, op: OperationRef<'_, '_>, choice: impl FnOnce() -> Choice) {
         if !self.late.is_again(op) {
             self.program.journal.record(op, choice);
         }
@@ -166,37 +159,42 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     // Values.
 
     /// The registers of a value.
-    pub(crate) fn registers(&self, value: Value<'c, 'a>) -> Registers<'ctx> {
+    pub(crate) fn registers(&self, value: Value<'_, '_>) -> Registers<'ctx> {
         self.values
             .get(&key(value))
             .cloned()
             .expect("bug in llopt: a value is emitted before its uses")
     }
 
+    /// The registers of all operands.
+    pub(crate) fn all_operands(&self, op: OperationRef<'_, '_>) -> Vec<Registers<'ctx>> {
+        op.operands().map(|value| self.registers(value)).collect()
+    }
+
     /// The one register of a scalar.
-    pub(crate) fn scalar(&self, value: Value<'c, 'a>) -> V<'ctx> {
+    pub(crate) fn scalar(&self, value: Value<'_, '_>) -> V<'ctx> {
         self.registers(value)[0]
     }
 
     /// The registers of a value, if it has been emitted.
-    pub(crate) fn known_registers(&self, value: Value<'c, 'a>) -> Option<Registers<'ctx>> {
+    pub(crate) fn known_registers(&self, value: Value<'_, '_>) -> Option<Registers<'ctx>> {
         self.values.get(&key(value)).cloned()
     }
 
     /// Forgets which registers carry a value.
-    pub(crate) fn unbind(&mut self, value: Value<'c, 'a>) {
+    pub(crate) fn unbind(&mut self, value: Value<'_, '_>) {
         self.values.remove(&key(value));
     }
 
     /// Says which registers carry a value.
-    pub(crate) fn bind(&mut self, value: Value<'c, 'a>, registers: Registers<'ctx>) {
+    pub(crate) fn bind(&mut self, value: Value<'_, '_>, registers: Registers<'ctx>) {
         self.values.insert(key(value), registers);
     }
 
     /// Says which registers carry the first result of an operation.
     pub(crate) fn bind_result(
         &mut self,
-        op: OperationRef<'c, 'a>,
+        op: OperationRef<'_, '_>,
         registers: impl Into<Registers<'ctx>>,
     ) {
         self.bind_result_at(op, 0, registers);
@@ -205,7 +203,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// Says which registers carry a result of an operation.
     pub(crate) fn bind_result_at(
         &mut self,
-        op: OperationRef<'c, 'a>,
+        op: OperationRef<'_, '_>,
         index: usize,
         registers: impl Into<Registers<'ctx>>,
     ) {
@@ -220,7 +218,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// the optimiser could not find out: it does not know what divides `n`.
     fn one_for_each_run(
         &self,
-        value: Value<'c, 'a>,
+        value: Value<'_, '_>,
         registers: Registers<'ctx>,
     ) -> Registers<'ctx> {
         if registers.len() == 1 || registers.iter().all(|other| *other == registers[0]) {
@@ -250,7 +248,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The type of a value.
-    pub(crate) fn type_of(&self, value: Value<'c, 'a>) -> Lowered<ValueType> {
+    pub(crate) fn type_of(&self, value: Value<'_, '_>) -> Lowered<ValueType> {
         self.types
             .resolve(value.r#type())
             .map_err(|message| CodegenError::Invalid {
@@ -260,15 +258,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The type of an operation's first result.
-    pub(crate) fn result_type(&self, op: OperationRef<'c, 'a>) -> Lowered<ValueType> {
+    pub(crate) fn result_type(&self, op: OperationRef<'_, '_>) -> Lowered<ValueType> {
         self.type_of(result(op, 0))
     }
 
     /// The tensor type of a value that its verifier promises to be a tensor.
     pub(crate) fn tensor_of(
         &self,
-        op: OperationRef<'c, 'a>,
-        value: Value<'c, 'a>,
+        op: OperationRef<'_, '_>,
+        value: Value<'_, '_>,
     ) -> Lowered<Rc<TensorType>> {
         match self.type_of(value)? {
             ValueType::Tensor(tensor) => Ok(tensor),
@@ -277,6 +275,11 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     // Threads.
+
+    /// The threads that execute what is being emitted.
+    pub(crate) fn own_threads(&self) -> u32 {
+        self.context.warps * self.program.threads_per_warp
+    }
 
     /// Waits for all warps that execute this code, and for what they do to shared memory.
     pub(crate) fn barrier(&self) {
@@ -293,7 +296,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
         match (self.context.barrier, hooks.partitions()) {
             (Some(_), _) if self.context.warps == 1 => hooks.warp_barrier(e),
             (Some(id), Some(partitions)) => {
-                partitions.barrier_of(e, id, self.context.warps * self.program.threads_per_warp);
+                partitions.barrier_of(e, id, self.own_threads());
             }
             _ if all_memory => hooks.barrier(e),
             _ => hooks.shared_memory_barrier(e),
@@ -318,7 +321,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     /// This operation cannot be emitted, for a reason if it is not the operation as such.
     pub(crate) fn unsupported(
         &self,
-        op: OperationRef<'c, 'a>,
+        op: OperationRef<'_, '_>,
         reason: Option<String>,
     ) -> CodegenError {
         CodegenError::UnsupportedOp {
@@ -330,7 +333,7 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// This operation needs a capability.
-    pub(crate) fn require(&self, op: OperationRef<'c, 'a>, feature: Feature) -> Lowered {
+    pub(crate) fn require(&self, op: OperationRef<'_, '_>, feature: Feature) -> Lowered {
         let target = self.hooks().target();
         if target.has(feature) {
             return Ok(());
@@ -344,11 +347,18 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
     }
 
     /// The source breaks a rule here.
-    pub(crate) fn invalid(&self, op: OperationRef<'c, 'a>, message: &str) -> CodegenError {
+    pub(crate) fn invalid(&self, op: OperationRef<'_, '_>, message: &str) -> CodegenError {
         CodegenError::Invalid {
             location: describe(op.location()),
             message: format!("'{}': {message}", name(op)),
         }
+    }
+
+    // Ops.
+
+    /// Emits one operation.
+    pub(crate) fn operation(&mut self, op: OperationRef<'_, '_>) -> Lowered {
+        (self.emit)(self, op)
     }
 
     // Elementwise application.
@@ -396,221 +406,20 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
             .collect()
     }
 
-    // The walk.
-
-    /// Emits the blocks of a function's body. The entry block's arguments are `arguments`.
-    pub(crate) fn body(
+    /// Says that the first result of an operation is a function of the operands at each place.
+    pub(crate) fn each(
         &mut self,
-        region: RegionRef<'c, 'a>,
-        arguments: Vec<Registers<'ctx>>,
+        op: OperationRef<'_, '_>,
+        function: impl FnMut(&Emitter<'ctx>, &[V<'ctx>]) -> V<'ctx>,
     ) -> Lowered {
-        let entry = self.e.block();
-        let Some(first) = region.first_block() else {
-            return Ok(());
-        };
-        let start = self.e.new_block(self.e.function());
-        self.e.enter(start);
-        for (i, registers) in arguments.into_iter().enumerate() {
-            self.bind(argument(first, i), registers);
-        }
-        self.blocks.insert(
-            block_key(first),
-            Block {
-                llvm: start,
-                carried: Vec::new(),
-            },
-        );
-        self.walk_blocks(first, true)?;
-        self.settle_waits();
-        // The entry block, where the threads' numbers are computed, leads into the body.
-        self.e.enter(entry);
-        self.set_location(None);
-        self.e.branch(start);
+        let operands = self.all_operands(op);
+        let result = self.map(&operands, function);
+        self.bind_result(op, result);
         Ok(())
     }
 
-    /// Emits the blocks that are reachable from `first`, for which a block exists already if `is_entered`.
-    fn walk_blocks(&mut self, first: BlockRef<'c, 'a>, first_exists: bool) -> Lowered {
-        let order = reverse_post_order(first);
-        self.copies.expect(&order);
-        for block in order.iter().skip(usize::from(first_exists)) {
-            self.open_block(*block)?;
-        }
-        for block in order {
-            let llvm = self.blocks[&block_key(block)].llvm;
-            self.e.enter(llvm);
-            self.copies.enter(block);
-            self.find_late(block)?;
-            let mut next = block.first_operation();
-            while let Some(op) = next {
-                next = op.next_in_block();
-                self.set_location(Some(op));
-                self.operation_in_time(op)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes the LLVM block of a source block, with the phis of its arguments.
-    fn open_block(&mut self, block: BlockRef<'c, 'a>) -> Lowered {
-        let llvm = self.e.new_block(self.e.function());
-        self.e.enter(llvm);
-        self.set_location(None);
-        let mut carried = Vec::with_capacity(block.argument_count());
-        for i in 0..block.argument_count() {
-            let value = argument(block, i);
-            let of = self.type_of(value)?;
-            let count = self.distinct_registers(&of).count();
-            let plans = self.program.plans;
-            carried.push(Carried::new(self.e, plans, value, &of, count));
-        }
-        // All phis stand before what takes their words apart.
-        for (i, carried) in carried.iter().enumerate() {
-            let value = argument(block, i);
-            let of = self.type_of(value)?;
-            let distinct = carried.registers(self.e);
-            self.bind(value, self.spread(&of, &distinct));
-        }
-        self.blocks
-            .insert(block_key(block), Block { llvm, carried });
-        Ok(())
-    }
-
-    /// The registers of a type that hold different elements.
-    pub(crate) fn distinct_registers<'t>(
-        &self,
-        of: &'t ValueType,
-    ) -> Box<dyn Iterator<Item = usize> + 't> {
-        match of {
-            ValueType::Scalar(_) => Box::new(std::iter::once(0)),
-            ValueType::Tensor(tensor) => Box::new(
-                (0..tensor.registers()).filter(|register| tensor.canonical(*register) == *register),
-            ),
-        }
-    }
-
-    /// All registers of a type from its distinct ones.
-    pub(crate) fn spread(&self, of: &ValueType, distinct: &[V<'ctx>]) -> Registers<'ctx> {
-        match of {
-            ValueType::Scalar(_) => distinct.into(),
-            ValueType::Tensor(tensor) if distinct.len() == tensor.registers() => distinct.into(),
-            ValueType::Tensor(tensor) => {
-                let mut place = HashMap::new();
-                for register in 0..tensor.registers() {
-                    let next = place.len();
-                    place.entry(tensor.canonical(register)).or_insert(next);
-                }
-                (0..tensor.registers())
-                    .map(|register| distinct[place[&tensor.canonical(register)]])
-                    .collect()
-            }
-        }
-    }
-
-    /// Passes block arguments: adds what flows from the current block into the phis of `to`.
-    pub(crate) fn flow_into(
-        &mut self,
-        to: BlockRef<'c, 'a>,
-        arguments: &[Value<'c, 'a>],
-    ) -> Lowered<BasicBlock<'ctx>> {
-        self.copies.branch(to, arguments);
-        let from = self.e.block();
-        let target = self.blocks[&block_key(to)].clone();
-        for (carried, value) in target.carried.iter().zip(arguments) {
-            let of = self.type_of(*value)?;
-            let registers = self.registers(*value);
-            let distinct: Vec<V<'ctx>> = self
-                .distinct_registers(&of)
-                .map(|register| registers[register])
-                .collect();
-            carried.flow(self.e, self.hooks(), &distinct, from);
-        }
-        Ok(target.llvm)
-    }
-
-    /// Emits a copy of a region with its block arguments bound, and returns what its terminator yields.
-    pub(crate) fn inline_region(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        arguments: &[Registers<'ctx>],
-    ) -> Lowered<Vec<Registers<'ctx>>> {
-        let first = region
-            .first_block()
-            .ok_or_else(|| self.invalid(op, "its region has no block"))?;
-        for (i, registers) in arguments.iter().enumerate() {
-            self.bind(argument(first, i), registers.clone());
-        }
-        if first.next_in_region().is_none() {
-            // One block: straight-line code where we are.
-            let mut next = first.first_operation();
-            while let Some(inner) = next {
-                next = inner.next_in_block();
-                if next.is_none() {
-                    return Ok(inner
-                        .operands()
-                        .map(|value| self.registers(value))
-                        .collect());
-                }
-                self.set_location(Some(inner));
-                self.operation(inner)?;
-            }
-            return Err(self.invalid(op, "its region has no terminator"));
-        }
-        let function = self.e.function();
-        let (start, end) = (self.e.new_block(function), self.e.new_block(function));
-        self.e.branch(start);
-        self.blocks.insert(
-            block_key(first),
-            Block {
-                llvm: start,
-                carried: Vec::new(),
-            },
-        );
-        self.exits.push(Exit {
-            to: end,
-            arrivals: Vec::new(),
-        });
-        let place = self.copies.place();
-        self.walk_blocks(first, true)?;
-        self.copies.go_back(place);
-        let exit = self
-            .exits
-            .pop()
-            .expect("bug in llopt: regions are left in the order they were entered");
-        self.e.enter(end);
-        let width = exit.arrivals.first().map_or(0, |(_, values)| values.len());
-        Ok((0..width)
-            .map(|i| {
-                let count = exit.arrivals[0].1[i].len();
-                (0..count)
-                    .map(|register| {
-                        let phi = self.e.phi(exit.arrivals[0].1[i][register].get_type());
-                        for (from, values) in &exit.arrivals {
-                            phi.add_incoming(&[(&values[i][register], *from)]);
-                        }
-                        phi.as_basic_value()
-                    })
-                    .collect()
-            })
-            .collect())
-    }
-
-    /// Leaves the innermost region that is being inlined with the operands of its terminator.
-    pub(crate) fn leave_region(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let values: Vec<Registers<'ctx>> =
-            op.operands().map(|value| self.registers(value)).collect();
-        let from = self.e.block();
-        let Some(exit) = self.exits.last_mut() else {
-            return Err(self.invalid(op, "it stands outside of a region that it could leave"));
-        };
-        exit.arrivals.push((from, values));
-        let to = exit.to;
-        self.e.branch(to);
-        Ok(())
-    }
-
-    fn set_location(&mut self, op: Option<OperationRef<'c, 'a>>) {
+    /// What is emitted from here on comes from an operation, or from none.
+    pub(super) fn set_location(&mut self, op: Option<OperationRef<'_, '_>>) {
         match (&mut self.lines, op) {
             (Some((lines, subprogram)), Some(op)) => {
                 let location = lines.location(op.location(), *subprogram);
@@ -651,28 +460,4 @@ pub(crate) fn integer_attribute(op: OperationRef<'_, '_>, name: &str) -> Option<
     melior::ir::attribute::IntegerAttribute::try_from(attribute)
         .ok()
         .map(|integer| integer.value())
-}
-
-/// The blocks reachable from `first`, each before the blocks it dominates, and where there is a choice what the
-/// first successor leads to before the others. So the body of a loop stands before its exit, and the branch
-/// back can fall through to the exit: LLVM's NVPTX back end cannot turn conditions round, and would branch
-/// twice in each iteration.
-fn reverse_post_order<'c, 'a>(first: BlockRef<'c, 'a>) -> Vec<BlockRef<'c, 'a>> {
-    let mut seen = std::collections::HashSet::from([block_key(first)]);
-    let mut order = Vec::new();
-    let mut stack = vec![(first, first.successor_count())];
-    while let Some((block, left)) = stack.pop() {
-        if let Some(next) = left.checked_sub(1) {
-            stack.push((block, next));
-            if let Ok(successor) = block.successor(next)
-                && seen.insert(block_key(successor))
-            {
-                stack.push((successor, successor.successor_count()));
-            }
-        } else {
-            order.push(block);
-        }
-    }
-    order.reverse();
-    order
 }

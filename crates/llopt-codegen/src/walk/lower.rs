@@ -35,12 +35,13 @@ use crate::options::CodegenOptions;
 use crate::targets::back_end::{back_end, hooks};
 use crate::targets::hooks::{Hooks, Launch};
 use crate::values::element::LlvmType;
+use crate::values::registers::Registers;
 use crate::walk::decision::{Decision, Journal};
 use crate::walk::function::{
-    FunctionLowering, HiddenArguments, Lowered, Program, Registers, integer_attribute,
+    FunctionLowering, HiddenArguments, Lowered, Program, integer_attribute,
 };
 use crate::walk::location::{LineTable, describe};
-use crate::walk::symbol;
+use crate::walk::{dispatch, partitions, regions, symbol};
 
 /// What a launcher must know about a kernel; the names are those of Triton's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -436,13 +437,14 @@ fn define<'c: 'a, 'a, 'ctx>(
         let subprogram = lines.begin_function(declaration.llvm, op.location());
         (lines, subprogram)
     });
-    let mut lowering =
-        FunctionLowering::new(e, program, types, hidden, declaration.is_kernel, lines);
+    let is_kernel = declaration.is_kernel;
+    let emit = dispatch::operation;
+    let mut lowering = FunctionLowering::new(e, program, types, hidden, is_kernel, emit, lines);
     if declaration.is_kernel && program.launched_warps > program.num_warps {
-        lowering.part_workers(op)?;
+        partitions::part_workers(&mut lowering, op)?;
     }
-    lowering.body(function.body(), arguments)?;
-    lowering.worker_code(op)
+    regions::body(&mut lowering, function.body(), arguments)?;
+    partitions::worker_code(&mut lowering, op)
 }
 
 /// The array that all shared memory of a kernel lies in; null for a kernel without.

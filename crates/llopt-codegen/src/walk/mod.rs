@@ -1,5 +1,7 @@
 //! The walk from a module over its functions, blocks and operations; places and decisions are kept on the way.
 
+pub(crate) mod aside;
+pub(crate) mod blocks;
 pub(crate) mod carried;
 pub(crate) mod context;
 pub(crate) mod control_flow;
@@ -13,5 +15,6 @@ pub(crate) mod location;
 pub mod lower;
 pub(crate) mod names;
 pub(crate) mod partitions;
+pub(crate) mod regions;
 pub mod symbol;
 pub(crate) mod workers;

@@ -31,22 +31,28 @@
 //! the second barrier: a partition that ends early would otherwise take what another one still waits for, and that one
 //! would never come to the barrier. Sums and defaults are the business of the pass that gave each group its number.
 
+use std::collections::HashMap;
+
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use llopt_dialects::ttg;
 use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
+use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_plan::scratch::CAPTURE_BYTES;
 use llopt_plan::tensor::ValueType;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, RegionRef, Value};
 
-use crate::llvm::emitter::V;
+use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::scratch;
 use crate::targets::hooks::PartitionHooks;
 use crate::values::element::LlvmType;
-use crate::values::threads::Threads;
+use crate::values::registers::Registers;
+use crate::values::threads::{self, Threads};
 use crate::walk::context::ExecutionContext;
-use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute};
+use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 use crate::walk::workers::{KERNEL_BARRIER, Workers};
+use crate::walk::{late, regions};
 
 /// The barrier of the first partition.
 const FIRST_PARTITION_BARRIER: u32 = 2;
@@ -73,308 +79,347 @@ fn places(op: ttg::WarpSpecializeOp<'_, '_>) -> Option<Vec<(u32, u32)>> {
         .collect()
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// Sends the warps beyond the kernel's own to the workers' code, and goes on with the kernel's in a block of its
-    /// own, which becomes the entry block of all that the kernel computes once.
-    pub(crate) fn part_workers(&mut self, function: OperationRef<'c, 'a>) -> Lowered {
-        let hooks = self.partition_hooks(function)?;
-        let e = self.e;
-        let (warps, kernel_warps) = (self.program.launched_warps, self.context.warps);
-        let lanes = self.program.threads_per_warp;
-        let offset = integer_attribute(function, ALLOCATION_OFFSET).ok_or_else(|| {
-            let reason = "no shared memory was allocated for its groups of warps";
-            self.unsupported(function, Some(reason.to_owned()))
-        })?;
-        let number = e.byte_offset(self.hidden.shared, offset);
-        let warp = e.lshr(
-            self.hooks().thread_in_block(e),
-            e.i32(i64::from(lanes.trailing_zeros())),
-        );
-        let warp = hooks.of_warp(e, warp);
-        let is_worker = e.icmp(IntPredicate::UGE, warp, e.i32(i64::from(kernel_warps)));
-        let (kernel, head) = (e.new_block(e.function()), e.new_block(e.function()));
-        e.branch_if(is_worker, head, kernel);
-        e.enter(kernel);
-        self.threads = Threads::new(kernel, 0, kernel_warps * lanes);
-        self.context.barrier = Some(KERNEL_BARRIER);
-        self.workers = Some(Workers {
-            head,
-            warps,
-            kernel_warps,
-            lanes,
-            registers: self.program.divided_registers,
-            number,
-            ops: Vec::new(),
-        });
-        Ok(())
-    }
+/// Sends the warps beyond the kernel's own to the workers' code, and goes on with the kernel's in a block of its
+/// own, which becomes the entry block of all that the kernel computes once.
+pub(crate) fn part_workers(
+    lowering: &mut FunctionLowering<'_, '_>,
+    function: OperationRef<'_, '_>,
+) -> Lowered {
+    let hooks = partition_hooks(lowering, function)?;
+    let e = lowering.e;
+    let (warps, kernel_warps) = (lowering.program.launched_warps, lowering.context.warps);
+    let lanes = lowering.program.threads_per_warp;
+    let offset = integer_attribute(function, ALLOCATION_OFFSET).ok_or_else(|| {
+        let reason = "no shared memory was allocated for its groups of warps";
+        lowering.unsupported(function, Some(reason.to_owned()))
+    })?;
+    let number = e.byte_offset(lowering.hidden.shared, offset);
+    let warp = e.lshr(
+        lowering.hooks().thread_in_block(e),
+        e.i32(i64::from(lanes.trailing_zeros())),
+    );
+    let warp = hooks.of_warp(e, warp);
+    let is_worker = e.icmp(IntPredicate::UGE, warp, e.i32(i64::from(kernel_warps)));
+    let (kernel, head) = (e.new_block(e.function()), e.new_block(e.function()));
+    e.branch_if(is_worker, head, kernel);
+    e.enter(kernel);
+    lowering.threads = Threads::new(kernel, 0, kernel_warps * lanes);
+    lowering.context.barrier = Some(KERNEL_BARRIER);
+    lowering.workers = Some(Workers {
+        head,
+        warps,
+        kernel_warps,
+        lanes,
+        registers: lowering.program.divided_registers,
+        number,
+        ops: Vec::new(),
+    });
+    Ok(())
+}
 
-    fn partition_hooks(&self, op: OperationRef<'c, 'a>) -> Lowered<&'r dyn PartitionHooks> {
-        self.hooks()
-            .partitions()
-            .ok_or_else(|| self.unsupported(op, None))
-    }
+fn partition_hooks<'r>(
+    lowering: &FunctionLowering<'r, '_>,
+    op: OperationRef<'_, '_>,
+) -> Lowered<&'r dyn PartitionHooks> {
+    lowering
+        .hooks()
+        .partitions()
+        .ok_or_else(|| lowering.unsupported(op, None))
+}
 
-    /// Lets the workers go home, where the kernel returns.
-    pub(crate) fn dismiss_workers(&self, op: OperationRef<'c, 'a>) -> Lowered {
-        if let Some(workers) = &self.workers {
-            let hooks = self.partition_hooks(op)?;
-            self.tell_workers(workers, 0);
-            workers.meet(self.e, hooks);
-        }
-        Ok(())
+/// Lets the workers go home, where the kernel returns.
+pub(crate) fn dismiss_workers(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+) -> Lowered {
+    if let Some(workers) = &lowering.workers {
+        let hooks = partition_hooks(lowering, op)?;
+        tell_workers(lowering, workers, 0);
+        workers.meet(lowering.e, hooks);
     }
+    Ok(())
+}
 
-    /// Writes the number of an op for the workers.
-    fn tell_workers(&self, workers: &Workers<'c, 'a, 'ctx>, number: u32) {
-        let e = self.e;
-        let first =
-            self.threads
-                .acts_under(e, self.hooks(), workers.kernel_warps * workers.lanes - 1);
-        self.only_if(first, || {
-            e.store(e.i32(i64::from(number)), workers.number, 4);
-        });
+/// Writes the number of an op for the workers.
+fn tell_workers<'ctx>(lowering: &FunctionLowering<'_, 'ctx>, workers: &Workers<'ctx>, number: u32) {
+    let e = lowering.e;
+    let first = lowering.threads.acts_under(
+        e,
+        lowering.hooks(),
+        workers.kernel_warps * workers.lanes - 1,
+    );
+    threads::only_if(e, first, || {
+        e.store(e.i32(i64::from(number)), workers.number, 4);
+    });
+}
+
+/// `ttg.warp_specialize`, for the kernel's warps.
+pub(crate) fn warp_specialize<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: ttg::WarpSpecializeOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let hooks = partition_hooks(lowering, operation)?;
+    let e = lowering.e;
+    if lowering.workers.is_none() {
+        let reason = "groups of warps part in kernels only";
+        return Err(lowering.unsupported(operation, Some(reason.to_owned())));
     }
-
-    /// `ttg.warp_specialize`, for the kernel's warps.
-    pub(crate) fn warp_specialize(&mut self, op: ttg::WarpSpecializeOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let hooks = self.partition_hooks(operation)?;
-        let e = self.e;
-        if self.workers.is_none() {
-            let reason = "groups of warps part in kernels only";
-            return Err(self.unsupported(operation, Some(reason.to_owned())));
+    let captured: Vec<Value<'_, '_>> = operation.operands().collect();
+    let addresses = capture_addresses(lowering, operation, &captured)?;
+    let values: Vec<V<'ctx>> = captured
+        .iter()
+        .map(|value| lowering.scalar(*value))
+        .collect();
+    let threads = lowering.own_threads();
+    let first = lowering
+        .threads
+        .acts_under(e, lowering.hooks(), threads - 1);
+    threads::only_if(e, first, || {
+        for (value, address) in values.iter().zip(&addresses) {
+            e.store(*value, *address, CAPTURE_BYTES as u32);
         }
-        let captured: Vec<Value<'c, 'a>> = operation.operands().collect();
-        let addresses = self.capture_addresses(operation, &captured)?;
-        let values: Vec<V<'ctx>> = captured.iter().map(|value| self.scalar(*value)).collect();
-        let threads = self.context.warps * self.program.threads_per_warp;
-        let first = self.threads.acts_under(e, self.hooks(), threads - 1);
-        self.only_if(first, || {
-            for (value, address) in values.iter().zip(&addresses) {
-                e.store(*value, *address, CAPTURE_BYTES as u32);
-            }
-        });
-        let Some(workers) = &mut self.workers else {
-            return Ok(());
-        };
-        workers.ops.push(op);
-        let number = workers.ops.len() as u32;
-        if let Some(workers) = &self.workers {
-            self.tell_workers(workers, number);
-            workers.meet(e, hooks);
-        }
-        let registers = self.register_change(op, 0);
-        if let Some((before, during)) = registers {
-            hooks.change_registers(e, before, during);
-        }
-        let region = operation
-            .region(0)
-            .map_err(|_| self.invalid(operation, "it has no default region"))?;
-        let results = self.inline_region(operation, region, &[])?;
-        if let Some((before, during)) = registers.filter(|(before, during)| before < during) {
-            hooks.change_registers(e, during, before);
-        }
-        if let Some(workers) = &self.workers {
-            workers.meet(e, hooks);
-        }
-        if let Some((before, during)) = registers.filter(|(before, during)| before > during) {
-            hooks.change_registers(e, during, before);
-        }
-        for (index, registers) in results.into_iter().enumerate() {
-            self.bind_result_at(operation, index, registers);
-        }
-        Ok(())
-    }
-
-    /// Registers of a thread before an op and within it, for the kernel's warps (0) or the partition of that number,
-    /// counted from 1.
-    fn register_change(
-        &self,
-        op: ttg::WarpSpecializeOp<'c, 'a>,
-        place: usize,
-    ) -> Option<(u32, u32)> {
-        let before = self.workers.as_ref()?.registers?;
-        let during = *registers_of(op)?.get(place)?;
-        Some((before, during))
-    }
-
-    /// Where captured values are handed over.
-    fn capture_addresses(
-        &self,
-        op: OperationRef<'c, 'a>,
-        captured: &[Value<'c, 'a>],
-    ) -> Lowered<Vec<V<'ctx>>> {
-        if captured.is_empty() {
-            return Ok(Vec::new());
-        }
-        for value in captured {
-            if let ValueType::Tensor(_) = self.type_of(*value)? {
-                let reason = "a tensor cannot be handed to other warps";
-                return Err(self.unsupported(op, Some(reason.to_owned())));
-            }
-        }
-        let base = self.scratch_of(op)?;
-        Ok((0..captured.len())
-            .map(|i| self.e.byte_offset(base, i as i64 * CAPTURE_BYTES as i64))
-            .collect())
-    }
-
-    /// Emits the workers' code: their loop, and the partitions of all ops of the kernel.
-    pub(crate) fn worker_code(&mut self, function: OperationRef<'c, 'a>) -> Lowered {
-        let Some(workers) = &self.workers else {
-            return Ok(());
-        };
-        let hooks = self.partition_hooks(function)?;
-        let e = self.e;
-        let llvm = e.function();
-        let (head, ops) = (workers.head, workers.ops.clone());
-        let (kernel_warps, warps, lanes) = (workers.kernel_warps, workers.warps, workers.lanes);
-        e.builder().unset_current_debug_location();
-        e.enter(head);
-        let warp = e.lshr(
-            self.hooks().thread_in_block(e),
-            e.i32(i64::from(lanes.trailing_zeros())),
-        );
-        let warp = hooks.of_warp(e, warp);
-        let around = e.new_block(llvm);
-        e.branch(around);
-        e.enter(around);
+    });
+    let Some(workers) = &mut lowering.workers else {
+        return Ok(());
+    };
+    workers.ops.push(late::key(operation));
+    let number = workers.ops.len() as u32;
+    if let Some(workers) = &lowering.workers {
+        tell_workers(lowering, workers, number);
         workers.meet(e, hooks);
-        let number = e.load(e.int(32).into(), workers.number, 4);
-        let is = |wanted: u32| e.icmp(IntPredicate::EQ, number, e.i32(i64::from(wanted)));
-        let (home, mut next) = (e.new_block(llvm), e.new_block(llvm));
-        e.branch_if(is(0), home, next);
-        e.enter(home);
-        e.return_(None);
-        for (index, op) in ops.iter().enumerate() {
-            e.enter(next);
-            if index + 1 < ops.len() {
-                let (chosen, other) = (e.new_block(llvm), e.new_block(llvm));
-                e.branch_if(is(index as u32 + 1), chosen, other);
-                e.enter(chosen);
-                next = other;
-            }
-            let operation = op.operation();
-            let places = places(*op)
-                .filter(|places| {
-                    places.len() + FIRST_PARTITION_BARRIER as usize <= hooks.barriers() as usize
-                })
-                .ok_or_else(|| {
-                    let reason =
-                        "its partitions have no warps, or are more than there are barriers";
-                    self.unsupported(operation, Some(reason.to_owned()))
-                })?;
-            let groups = self.register_changes(*op, &places, kernel_warps, warps);
-            self.change_group_registers(hooks, warp, &groups);
-            let done = e.new_block(llvm);
-            for (partition, (first, count)) in places.iter().enumerate() {
-                let (body, other) = (e.new_block(llvm), e.new_block(llvm));
-                let from = e.sub(warp, e.i32(i64::from(*first)));
-                let mine = e.icmp(IntPredicate::ULT, from, e.i32(i64::from(*count)));
-                e.branch_if(mine, body, other);
-                e.enter(body);
-                let region = op.partition_regions().get(partition).copied();
-                let region =
-                    region.ok_or_else(|| self.invalid(operation, "it lacks a partition"))?;
-                let context = ExecutionContext {
-                    first_warp: *first,
-                    warps: *count,
-                    barrier: Some(FIRST_PARTITION_BARRIER + partition as u32),
-                };
-                self.partition(operation, region, context, done)?;
-                e.enter(other);
-            }
-            e.branch(done);
-            e.enter(done);
-            let (took, gave): (Vec<Change>, Vec<Change>) = groups
-                .into_iter()
-                .map(|(group, before, during)| (group, during, before))
-                .partition(|(_, during, before)| during > before);
-            self.change_group_registers(hooks, warp, &took);
-            if let Some(workers) = &self.workers {
-                workers.meet(e, hooks);
-            }
-            self.change_group_registers(hooks, warp, &gave);
-            e.branch(around);
-        }
-        if ops.is_empty() {
-            e.enter(next);
-            e.unreachable();
-        }
-        Ok(())
     }
+    let registers = register_change(lowering, op, 0);
+    if let Some((before, during)) = registers {
+        hooks.change_registers(e, before, during);
+    }
+    let region = operation
+        .region(0)
+        .map_err(|_| lowering.invalid(operation, "it has no default region"))?;
+    let results = regions::inline(lowering, operation, region, &[])?;
+    if let Some((before, during)) = registers.filter(|(before, during)| before < during) {
+        hooks.change_registers(e, during, before);
+    }
+    if let Some(workers) = &lowering.workers {
+        workers.meet(e, hooks);
+    }
+    if let Some((before, during)) = registers.filter(|(before, during)| before > during) {
+        hooks.change_registers(e, during, before);
+    }
+    for (index, registers) in results.into_iter().enumerate() {
+        lowering.bind_result_at(operation, index, registers);
+    }
+    Ok(())
+}
 
-    /// For each group of four workers: its first warp, and the registers of a thread before an op and within it.
-    fn register_changes(
-        &self,
-        op: ttg::WarpSpecializeOp<'c, 'a>,
-        places: &[(u32, u32)],
-        kernel_warps: u32,
-        warps: u32,
-    ) -> Vec<Change> {
-        (kernel_warps..warps)
-            .step_by(GROUP_WARPS as usize)
-            .filter_map(|group| {
-                // The pass gave all partitions of a group the same number; a group without one keeps what it has.
-                let partition = places.iter().position(|(first, count)| {
-                    *first < group + GROUP_WARPS && group < first + count
-                })?;
-                let (before, during) = self.register_change(op, partition + 1)?;
-                Some((group, before, during))
+/// Registers of a thread before an op and within it, for the kernel's warps (0) or the partition of that number,
+/// counted from 1.
+fn register_change(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttg::WarpSpecializeOp<'_, '_>,
+    place: usize,
+) -> Option<(u32, u32)> {
+    let before = lowering.workers.as_ref()?.registers?;
+    let during = *registers_of(op)?.get(place)?;
+    Some((before, during))
+}
+
+/// Where captured values are handed over.
+fn capture_addresses<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    captured: &[Value<'_, '_>],
+) -> Lowered<Vec<V<'ctx>>> {
+    if captured.is_empty() {
+        return Ok(Vec::new());
+    }
+    for value in captured {
+        if let ValueType::Tensor(_) = lowering.type_of(*value)? {
+            let reason = "a tensor cannot be handed to other warps";
+            return Err(lowering.unsupported(op, Some(reason.to_owned())));
+        }
+    }
+    let base = scratch::base(lowering, op)?;
+    Ok((0..captured.len())
+        .map(|i| {
+            lowering
+                .e
+                .byte_offset(base, i as i64 * CAPTURE_BYTES as i64)
+        })
+        .collect())
+}
+
+/// The ops that the workers of a kernel know by number.
+fn ops_of<'c, 'a>(
+    workers: &Workers<'_>,
+    function: OperationRef<'c, 'a>,
+) -> Vec<ttg::WarpSpecializeOp<'c, 'a>> {
+    let mut of_name = HashMap::new();
+    function.for_each_op(Walk::PreOrder, |op| {
+        of_name.extend(ttg::WarpSpecializeOp::of(op).map(|found| (late::key(op), found)));
+    });
+    let ops = workers.ops.iter();
+    ops.filter_map(|name| of_name.get(name).copied()).collect()
+}
+
+/// Emits the workers' code: their loop, and the partitions of all ops of the kernel.
+pub(crate) fn worker_code(
+    lowering: &mut FunctionLowering<'_, '_>,
+    function: OperationRef<'_, '_>,
+) -> Lowered {
+    let Some(workers) = &lowering.workers else {
+        return Ok(());
+    };
+    let hooks = partition_hooks(lowering, function)?;
+    let e = lowering.e;
+    let llvm = e.function();
+    let (head, ops) = (workers.head, ops_of(workers, function));
+    let (kernel_warps, warps, lanes) = (workers.kernel_warps, workers.warps, workers.lanes);
+    e.builder().unset_current_debug_location();
+    e.enter(head);
+    let warp = e.lshr(
+        lowering.hooks().thread_in_block(e),
+        e.i32(i64::from(lanes.trailing_zeros())),
+    );
+    let warp = hooks.of_warp(e, warp);
+    let around = e.new_block(llvm);
+    e.branch(around);
+    e.enter(around);
+    workers.meet(e, hooks);
+    let number = e.load(e.int(32).into(), workers.number, 4);
+    let is = |wanted: u32| e.icmp(IntPredicate::EQ, number, e.i32(i64::from(wanted)));
+    let (home, mut next) = (e.new_block(llvm), e.new_block(llvm));
+    e.branch_if(is(0), home, next);
+    e.enter(home);
+    e.return_(None);
+    for (index, op) in ops.iter().enumerate() {
+        e.enter(next);
+        if index + 1 < ops.len() {
+            let (chosen, other) = (e.new_block(llvm), e.new_block(llvm));
+            e.branch_if(is(index as u32 + 1), chosen, other);
+            e.enter(chosen);
+            next = other;
+        }
+        let operation = op.operation();
+        let places = places(*op)
+            .filter(|places| {
+                places.len() + FIRST_PARTITION_BARRIER as usize <= hooks.barriers() as usize
             })
-            .collect()
-    }
-
-    fn change_group_registers(
-        &self,
-        hooks: &dyn PartitionHooks,
-        warp: V<'ctx>,
-        changes: &[Change],
-    ) {
-        let e = self.e;
-        for (group, from, to) in changes {
-            let at = e.sub(warp, e.i32(i64::from(*group)));
-            let mine = e.icmp(IntPredicate::ULT, at, e.i32(i64::from(GROUP_WARPS)));
-            self.only_if(Some(mine), || hooks.change_registers(e, *from, *to));
+            .ok_or_else(|| {
+                let reason = "its partitions have no warps, or are more than there are barriers";
+                lowering.unsupported(operation, Some(reason.to_owned()))
+            })?;
+        let groups = register_changes(lowering, *op, &places, kernel_warps, warps);
+        change_group_registers(e, hooks, warp, &groups);
+        let done = e.new_block(llvm);
+        for (partition, (first, count)) in places.iter().enumerate() {
+            let (body, other) = (e.new_block(llvm), e.new_block(llvm));
+            let from = e.sub(warp, e.i32(i64::from(*first)));
+            let mine = e.icmp(IntPredicate::ULT, from, e.i32(i64::from(*count)));
+            e.branch_if(mine, body, other);
+            e.enter(body);
+            let region = op.partition_regions().get(partition).copied();
+            let region =
+                region.ok_or_else(|| lowering.invalid(operation, "it lacks a partition"))?;
+            let context = ExecutionContext {
+                first_warp: *first,
+                warps: *count,
+                barrier: Some(FIRST_PARTITION_BARRIER + partition as u32),
+            };
+            emit_partition(lowering, operation, region, context, done)?;
+            e.enter(other);
         }
-    }
-
-    /// Emits one partition, from the current block to `done`.
-    fn partition(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        context: ExecutionContext,
-        done: BasicBlock<'ctx>,
-    ) -> Lowered {
-        let e = self.e;
-        let entry = e.block();
-        let lanes = self.program.threads_per_warp;
-        let threads = Threads::new(entry, context.first_warp * lanes, context.warps * lanes);
-        let around = (
-            std::mem::replace(&mut self.threads, threads),
-            std::mem::replace(&mut self.context, context),
-            self.partition_end.replace(done),
-        );
-        let captured: Vec<Value<'c, 'a>> = op.operands().collect();
-        let addresses = self.capture_addresses(op, &captured)?;
-        let mut arguments: Vec<Registers<'ctx>> = Vec::with_capacity(captured.len());
-        for (value, address) in captured.iter().zip(addresses) {
-            let of = self.type_of(*value)?.element().llvm(e.context);
-            arguments.push(vec![e.load(of, address, CAPTURE_BYTES as u32)].into());
+        e.branch(done);
+        e.enter(done);
+        let (took, gave): (Vec<Change>, Vec<Change>) = groups
+            .into_iter()
+            .map(|(group, before, during)| (group, during, before))
+            .partition(|(_, during, before)| during > before);
+        change_group_registers(e, hooks, warp, &took);
+        if let Some(workers) = &lowering.workers {
+            workers.meet(e, hooks);
         }
-        self.body(region, arguments)?;
-        (self.threads, self.context, self.partition_end) = around;
-        Ok(())
+        change_group_registers(e, hooks, warp, &gave);
+        e.branch(around);
     }
+    if ops.is_empty() {
+        e.enter(next);
+        e.unreachable();
+    }
+    Ok(())
+}
 
-    /// `ttg.warp_return`.
-    pub(crate) fn end_partition(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let done = self
-            .partition_end
-            .ok_or_else(|| self.invalid(op, "it stands outside of a partition"))?;
-        self.e.branch(done);
-        Ok(())
+/// For each group of four workers: its first warp, and the registers of a thread before an op and within it.
+fn register_changes(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttg::WarpSpecializeOp<'_, '_>,
+    places: &[(u32, u32)],
+    kernel_warps: u32,
+    warps: u32,
+) -> Vec<Change> {
+    (kernel_warps..warps)
+        .step_by(GROUP_WARPS as usize)
+        .filter_map(|group| {
+            // The pass gave all partitions of a group the same number; a group without one keeps what it has.
+            let partition = places
+                .iter()
+                .position(|(first, count)| *first < group + GROUP_WARPS && group < first + count)?;
+            let (before, during) = register_change(lowering, op, partition + 1)?;
+            Some((group, before, during))
+        })
+        .collect()
+}
+
+fn change_group_registers<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn PartitionHooks,
+    warp: V<'ctx>,
+    changes: &[Change],
+) {
+    for (group, from, to) in changes {
+        let at = e.sub(warp, e.i32(i64::from(*group)));
+        let mine = e.icmp(IntPredicate::ULT, at, e.i32(i64::from(GROUP_WARPS)));
+        threads::only_if(e, Some(mine), || hooks.change_registers(e, *from, *to));
     }
+}
+
+/// Emits one partition, from the current block to `done`.
+fn emit_partition<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    context: ExecutionContext,
+    done: BasicBlock<'ctx>,
+) -> Lowered {
+    let e = lowering.e;
+    let entry = e.block();
+    let lanes = lowering.program.threads_per_warp;
+    let threads = Threads::new(entry, context.first_warp * lanes, context.warps * lanes);
+    let around = (
+        std::mem::replace(&mut lowering.threads, threads),
+        std::mem::replace(&mut lowering.context, context),
+        lowering.partition_end.replace(done),
+    );
+    let captured: Vec<Value<'_, '_>> = op.operands().collect();
+    let addresses = capture_addresses(lowering, op, &captured)?;
+    let mut arguments: Vec<Registers<'ctx>> = Vec::with_capacity(captured.len());
+    for (value, address) in captured.iter().zip(addresses) {
+        let of = lowering.type_of(*value)?.element().llvm(e.context);
+        arguments.push(vec![e.load(of, address, CAPTURE_BYTES as u32)].into());
+    }
+    regions::body(lowering, region, arguments)?;
+    (lowering.threads, lowering.context, lowering.partition_end) = around;
+    Ok(())
+}
+
+/// `ttg.warp_return`.
+pub(crate) fn end_partition(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+) -> Lowered {
+    let done = lowering
+        .partition_end
+        .ok_or_else(|| lowering.invalid(op, "it stands outside of a partition"))?;
+    lowering.e.branch(done);
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! The warps beyond a kernel's own, which wait for partitions to run.
 
 use inkwell::basic_block::BasicBlock;
-use llopt_dialects::ttg;
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::PartitionHooks;
@@ -11,7 +10,7 @@ pub(crate) const KERNEL_BARRIER: u32 = 0;
 /// The barrier at which all warps of the block meet.
 const MEETING: u32 = 1;
 /// The workers of a kernel.
-pub(crate) struct Workers<'c, 'a, 'ctx> {
+pub(crate) struct Workers<'ctx> {
     /// Where they begin.
     pub(crate) head: BasicBlock<'ctx>,
     /// Warps of the whole block, and of the kernel.
@@ -23,11 +22,11 @@ pub(crate) struct Workers<'c, 'a, 'ctx> {
     pub(crate) registers: Option<u32>,
     /// Where the number of the op is.
     pub(crate) number: V<'ctx>,
-    /// The ops met so far.
-    pub(crate) ops: Vec<ttg::WarpSpecializeOp<'c, 'a>>,
+    /// Names of the ops met so far.
+    pub(crate) ops: Vec<usize>,
 }
 
-impl Workers<'_, '_, '_> {
+impl Workers<'_> {
     /// Waits for all warps of the block.
     pub(crate) fn meet(&self, e: &Emitter<'_>, hooks: &dyn PartitionHooks) {
         hooks.barrier_of(e, MEETING, self.warps * self.lanes);

@@ -3,7 +3,8 @@
 //! # Steps
 //!
 //! 0. Scaled matrix products become plain ones of scaled factors ([`crate::scaled_dot`]), where no matrix unit scales them
-//!    itself or one takes longer for that.
+//!    itself or one takes longer for that. Products whose second factor is widened are transposed where instructions take
+//!    only the first one from registers ([`super::transposed_products`]).
 //! 1. Ops that cost next to nothing and are used more than once (constants, ranges, splats, and
 //!    expansions of those) are copied for each use, so that each copy can have its own layout;
 //!    copies that end up equal are merged by CSE afterwards.
@@ -49,7 +50,7 @@ use super::grid::Grid;
 use super::pins::{Keep, Pins, release};
 use super::products::Product;
 use super::relation::is_cheap;
-use super::{recompute, write};
+use super::{recompute, transposed_products, write};
 use crate::flow::Symbols;
 use crate::program::Program;
 use crate::scaled_dot;
@@ -117,10 +118,13 @@ pub(super) fn choose<'c: 'a, 'a>(
     });
     for &function in &functions {
         let is_faster = |dot| scales_itself(dot, target, grid);
-        scaled_dot::decompose(function, None, &is_faster).map_err(|failed| Unrelated {
+        scaled_dot::decompose(function, Some(target), &is_faster).map_err(|failed| Unrelated {
             operation: failed.operation,
             reason: "has operands that cannot be widened",
         })?;
+        if keep.is_none() {
+            transposed_products::transpose(function, target);
+        }
         copy_for_each_use(function);
     }
     let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep));

@@ -58,11 +58,11 @@ const MOST_SUMS: u64 = 64;
 
 /// A product that only adds to a sum that a loop carries.
 #[derive(Clone, Copy)]
-struct Summed<'c, 'a> {
-    dot: tt::DotOp<'c, 'a>,
-    around: For<'c, 'a>,
+pub(super) struct Summed<'c, 'a> {
+    pub(super) dot: tt::DotOp<'c, 'a>,
+    pub(super) around: For<'c, 'a>,
     /// Which of the carried values the sum is.
-    carried: usize,
+    pub(super) carried: usize,
 }
 
 /// What an iteration of the loop takes of a block.
@@ -122,7 +122,8 @@ impl Prices {
         2.0 * (bytes as f32 / self.wavefront as f32) + self.barrier
     }
 
-    /// Into how many slices k had better be divided for a loop of so many iterations.
+    /// Into how many slices k had better be divided for a loop of so many iterations. Where there are more warps than
+    /// instructions side by side, some repeat what others do unless they divide k.
     fn slices(&self, iterations: f32) -> u64 {
         let now = self.best(1).map(|cost| cost * iterations);
         let all = (1..=self.warps.ilog2()).map(|bit| 1 << bit);
@@ -131,7 +132,7 @@ impl Prices {
             Some((cost, slices))
         });
         let best = priced.min_by(|one, other| one.0.total_cmp(&other.0));
-        best.filter(|(cost, _)| now.is_some_and(|now| *cost < now))
+        best.filter(|(cost, _)| now.is_none_or(|now| *cost < now))
             .map_or(1, |(_, slices)| slices)
     }
 }
@@ -208,7 +209,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Summed<'c, 'a> {
-    fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+    /// The product that an op is, if it is one of matrices without layouts.
+    pub(super) fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
         let dot = tt::DotOp::of(operation)?;
         let around = For::of(operation.parent_op()?)?;
         let sum = dot.c();
@@ -390,6 +392,17 @@ mod tests {
         assert_eq!(halves(16, 128, 64).slices(64.0), 4);
         // A loop of few iterations does not bring in what the end costs.
         assert_eq!(halves(16, 128, 64).slices(4.0), 1);
+    }
+
+    #[test]
+    fn no_warp_repeats_what_another_does() {
+        // Eight instructions lie side by side, and sixteen warps have one each only if they divide k.
+        let prices = Prices {
+            warps: 16,
+            ..halves(16, 64, 64)
+        };
+        assert_eq!(prices.best(1), None);
+        assert!(prices.slices(64.0) > 1);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
 use super::guard::guard;
 use super::loads::{Load, Reads, Source};
 use super::ring;
-use super::slice::{Slice, ancestor};
+use super::slice::{Slice, ancestor, maker};
 use super::waits::{self, Event};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
@@ -54,12 +54,17 @@ pub(super) struct Running<'c, 'a> {
     /// The product of the next iteration that it runs beside, and behind which it is waited for; `None` if that is
     /// itself, which adds to the same sum.
     pub(super) beside: Option<WarpGroupDotOp<'c, 'a>>,
+    /// Whether its first factor is computed in registers from what the loop loads: then it is waited for when that has
+    /// been read for the next iteration, before it is computed with.
+    pub(super) computes_factor: bool,
 }
 
 /// Products that need not be complete before the next iteration, as far as what they read stays as it is meanwhile:
 /// it is in rings or comes from outside, or is in registers.
 ///
 /// - Where all products of a loop add to sums that nobody looks at in the loop, each runs beside its successor.
+/// - The only product of a loop whose first factor is computed in registers runs beside what comes before that in the next
+///   iteration: the wait for copies, and the reads of what they brought.
 /// - Otherwise the result may be wanted later in the next iteration than another product is waited for (the sum of
 ///   attention, which is scaled when the scores are known). It runs beside that one.
 pub(super) fn running<'c: 'a, 'a>(
@@ -107,10 +112,27 @@ pub(super) fn running<'c: 'a, 'a>(
             product,
             index,
             beside: None,
+            computes_factor: false,
         })
     });
     if let Some(alone) = alone.collect::<Option<Vec<Running>>>() {
         return alone;
+    }
+    if let [product] = all[..] {
+        let read =
+            |load: &Load<'c, 'a>| matches!(load.reads, Reads::InRegisters(..)) && load.is_copied();
+        let is_computed = MemDesc::of(product.a().r#type()).is_none() && loads.iter().any(read);
+        let index = becomes(product).filter(|index| {
+            carried[*index] == product.c() && product.c().has_one_use() && is_computed
+        });
+        if let Some(index) = index.filter(|_| stays(product.b())) {
+            return vec![Running {
+                product,
+                index,
+                beside: None,
+                computes_factor: true,
+            }];
+        }
     }
     let Some(&last) = all.last() else {
         return Vec::new();
@@ -135,6 +157,7 @@ pub(super) fn running<'c: 'a, 'a>(
             product: last,
             index,
             beside: Some(beside),
+            computes_factor: false,
         })
     };
     beside().into_iter().collect()
@@ -255,11 +278,14 @@ pub(super) fn keep_running<'c: 'a, 'a>(
     let mut behind = None;
     for running in running {
         running.product.set_is_async(true);
-        let Some(beside) = running.beside else {
-            continue;
-        };
         let sum = of.carried()[running.index];
-        rewriter.set_after(beside.operation());
+        match running.beside {
+            Some(beside) => rewriter.set_after(beside.operation()),
+            None if running.computes_factor => {
+                rewriter.set_before(first_computed(of, running.product))
+            }
+            None => continue,
+        }
         let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
         let complete = rewriter.insert(complete);
         sum.replace_uses_except(complete.result_value(0)?, &[complete]);
@@ -267,7 +293,7 @@ pub(super) fn keep_running<'c: 'a, 'a>(
     }
     let alone: Vec<WarpGroupDotOp> = running
         .iter()
-        .filter(|running| running.beside.is_none())
+        .filter(|running| running.beside.is_none() && !running.computes_factor)
         .map(|running| running.product)
         .collect();
     if let Some(last) = alone.last() {
@@ -288,6 +314,30 @@ pub(super) fn keep_running<'c: 'a, 'a>(
         behind = Some(wait);
     }
     Some(behind)
+}
+
+/// The first operation of a body that computes the first factor of a product from what is read for it, or the product.
+fn first_computed<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    product: WarpGroupDotOp<'c, 'a>,
+) -> OperationRef<'c, 'a> {
+    let mut first = product.operation();
+    let mut open = vec![product.a()];
+    let mut seen = Vec::new();
+    while let Some(value) = open.pop() {
+        let Some(operation) = maker(of, value).filter(|op| LocalLoadOp::of(*op).is_none()) else {
+            continue;
+        };
+        if seen.contains(&operation) {
+            continue;
+        }
+        seen.push(operation);
+        if operation.is_before(first) {
+            first = operation;
+        }
+        open.extend(operation.operand_values());
+    }
+    first
 }
 
 /// Pipelines a loop. The loop that was there is gone, unless there is an error, which is a bug of the design.
@@ -569,14 +619,15 @@ pub(super) fn rewrite<'c: 'a, 'a>(
     let copied = Slice::of(of, needed_by(&copies), &users).ok()?;
     let last = stages - 1;
     let all = of.operations();
-    // While the first product waits for what is read, copies are issued.
+    // While the first product waits for what is read, copies are issued, or the product of the iteration before runs.
     let product = all.iter().find(|operation| is_product(**operation));
-    reads.retain(|read| early && product.is_some_and(|product| read.is_before(*product)));
+    let reads_first = early || running.iter().any(|running| running.computes_factor);
+    reads.retain(|read| reads_first && product.is_some_and(|product| read.is_before(*product)));
     let is_wait = |operation: &OperationRef<'c, 'a>| {
         let mut waits = events
             .iter()
             .filter(|(_, event)| matches!(event, Event::Wait(_)));
-        early && waits.any(|(wait, _)| wait == operation)
+        reads_first && waits.any(|(wait, _)| wait == operation)
     };
     // Loads of registers, waits, reads, copies that come before products, products, and what is left of what is ahead.
     let place = |operation: &OperationRef<'c, 'a>| {

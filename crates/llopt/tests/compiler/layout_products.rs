@@ -3,7 +3,7 @@
 //!
 //! Factors hold small whole numbers, so that every sum is exact and results must be equal. They are loaded by rows or
 //! by columns, transposed or not, in a loop that adds up and runs a few times or not at all, and a product may be a
-//! factor of the next one. The loop is pipelined in a few stages, or not.
+//! factor of the next one. The loop is pipelined in a few stages, or not. The second factor may be loaded as bytes.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
@@ -22,6 +22,8 @@ struct Case {
     iterations: usize,
     /// Stages of the loop.
     stages: u32,
+    /// Whether the second factor is loaded as bytes and widened.
+    narrow: bool,
     /// Whether the product adds to the sum itself.
     adds: bool,
     /// Whether the result is the first factor of another product with the same second one.
@@ -53,6 +55,7 @@ impl Case {
             transposed,
             iterations: [1, 3, 0, 4, 2, 5][digit(6)],
             stages: [3, 2, 4, 1][digit(4)],
+            narrow: false,
             adds: digit(2) == 1,
             chained,
             warps: [4, 8][digit(2)],
@@ -66,8 +69,29 @@ impl Case {
         }
     }
 
+    /// The type of the elements of a factor in memory.
+    fn loaded(&self, operand: usize) -> &'static str {
+        match operand {
+            1 if self.narrow => "i8",
+            _ => self.element,
+        }
+    }
+
     /// Lines that load a factor: the name of the value is `%name`.
     fn factor(&self, operand: usize, name: &str, step: usize) -> String {
+        if self.narrow && operand == 1 {
+            let bytes = Self {
+                element: "i8",
+                narrow: false,
+                ..*self
+            };
+            let [_, n, k] = self.shape;
+            let loaded = bytes.factor(operand, "bytes", step);
+            return format!(
+                "{loaded}%{name} = arith.sitofp %bytes : tensor<{k}x{n}xi8> to tensor<{k}x{n}x{}>\n",
+                self.element
+            );
+        }
         let [m, n, k] = self.shape;
         let of = self.element;
         let [rows, columns] = [[m, k], [k, n]][operand];
@@ -113,7 +137,7 @@ impl Case {
 
     fn text(&self) -> String {
         let [m, n, k] = self.shape;
-        let (of, to) = (self.element, self.result());
+        let (of, to, second_of) = (self.element, self.result(), self.loaded(1));
         let zero = if to == "i32" { "0" } else { "0.0" };
         let sum = format!("tensor<{m}x{n}x{to}>");
         let (first, second) = (self.factor(0, "a", m * k / 4), self.factor(1, "b", 16));
@@ -139,7 +163,7 @@ impl Case {
         };
         format!(
             "module {{
-             tt.func public @product(%from0: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %from1: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %to: !tt.ptr<{to}> {{tt.divisibility = 16 : i32}}, %most: i32) {{
+             tt.func public @product(%from0: !tt.ptr<{of}> {{tt.divisibility = 16 : i32}}, %from1: !tt.ptr<{second_of}> {{tt.divisibility = 16 : i32}}, %to: !tt.ptr<{to}> {{tt.divisibility = 16 : i32}}, %most: i32) {{
              %z = arith.constant dense<{zero}> : {sum}
              %least = arith.constant 0 : i32
              %step = arith.constant 1 : i32
@@ -171,16 +195,13 @@ impl Case {
     fn arguments(&self) -> Vec<Argument> {
         let [m, n, k] = self.shape;
         let number = |at: usize| (at * 31 + at / 7) as i32 % 7 - 3;
-        let numbers = |count: usize| {
-            Argument::Buffer(
-                (0..count)
-                    .flat_map(|at| encode(self.element, number(at)))
-                    .collect(),
-            )
+        let numbers = |operand: usize, count: usize| {
+            let of = self.loaded(operand);
+            Argument::Buffer((0..count).flat_map(|at| encode(of, number(at))).collect())
         };
         vec![
-            numbers(2 * m * k + m * k / 4),
-            numbers(k * n + 80),
+            numbers(0, 2 * m * k + m * k / 4),
+            numbers(1, k * n + 80),
             Argument::Buffer(vec![0; 4 * m * n]),
             Argument::Int(self.iterations as i64),
         ]
@@ -265,6 +286,7 @@ fn warps_divide_k_of_products_of_few_rows_among_them() -> Result<()> {
             transposed: [false, number % 5 == 0],
             iterations: [3, 5, 1, 0][number / 4],
             stages: [3, 4, 2, 1][number / 4],
+            narrow: false,
             adds: true,
             chained: false,
             warps: [4, 8][number / 2 % 2],
@@ -282,5 +304,34 @@ fn warps_divide_k_of_products_of_few_rows_among_them() -> Result<()> {
         sliced += u32::from(is_sliced);
     }
     assert!(sliced >= 2, "{sliced}");
+    Ok(())
+}
+
+#[test]
+fn products_with_a_widened_second_factor_are_transposed() -> Result<()> {
+    let (mut transposed, mut running) = (0, 0);
+    for number in 0..12 {
+        let case = Case {
+            element: ["bf16", "f16"][number % 2],
+            shape: [[64, 128][number / 2 % 2], [128, 64][number / 6], 64],
+            by_columns: [false, number % 3 > 0],
+            transposed: [number % 5 == 0, false],
+            iterations: [3, 5, 1, 0, 2, 4][number % 6],
+            stages: [3, 4, 2, 1][number / 3],
+            narrow: true,
+            adds: true,
+            chained: false,
+            warps: [4, 8][number / 4 % 2],
+        };
+        let text = check(case, "cuda:90")?;
+        let [m, n, _] = case.shape;
+        let product = format!("-> tensor<{n}x{m}xf32, #mma>");
+        transposed += u32::from(text.contains("ttng.warp_group_dot") && text.contains(&product));
+        running += u32::from(text.contains("isAsync = true"));
+        check(case, ["cuda:80", "hip:gfx942", "hip:gfx1100"][number % 3])?;
+    }
+    assert_eq!(transposed, 12);
+    // Those in loops of several stages whose bytes copies bring.
+    assert!(running >= 6, "{running}");
     Ok(())
 }

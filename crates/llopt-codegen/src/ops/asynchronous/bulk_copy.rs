@@ -17,7 +17,10 @@ use llopt_target::Feature;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::V;
+use crate::ops::asynchronous::transaction_barrier;
+use crate::ops::memory::{local, scratch};
 use crate::targets::hooks::{BoxCopy, Descriptor};
+use crate::values::threads;
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 
 /// The boxes of a block in a buffer.
@@ -35,297 +38,348 @@ struct Boxes<'ctx> {
     copies: u32,
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `ttg.global_scratch_alloc`.
-    pub(crate) fn global_scratch(&mut self, op: ttg::GlobalScratchAllocOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let offset = integer_attribute(operation, GLOBAL_SCRATCH_OFFSET).ok_or_else(|| {
-            self.unsupported(operation, Some("no memory was allocated for it".to_owned()))
-        })?;
-        let address = self.e.byte_offset(self.hidden.global_scratch, offset);
-        self.bind_result(operation, vec![address]);
-        Ok(())
-    }
+/// `ttg.global_scratch_alloc`.
+pub(crate) fn global_scratch(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: ttg::GlobalScratchAllocOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let offset = integer_attribute(operation, GLOBAL_SCRATCH_OFFSET).ok_or_else(|| {
+        lowering.unsupported(operation, Some("no memory was allocated for it".to_owned()))
+    })?;
+    let address = lowering
+        .e
+        .byte_offset(lowering.hidden.global_scratch, offset);
+    lowering.bind_result(operation, vec![address]);
+    Ok(())
+}
 
-    /// `ttng.tensormap_create`.
-    pub(crate) fn tensormap_create(&mut self, op: ttng::TensormapCreateOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let bulk = self.bulk(operation, Feature::BulkTensorCopy)?;
-        let e = self.e;
-        let scalars = |values: Vec<Value<'c, 'a>>| -> Vec<V<'ctx>> {
-            values.into_iter().map(|value| self.scalar(value)).collect()
-        };
-        let fields = Descriptor {
-            address: self.scalar(op.global_address()),
-            box_dim: scalars(op.box_dim()),
-            global_dim: scalars(op.global_dim()),
-            global_stride: scalars(op.global_stride()),
-            element_stride: scalars(op.element_stride()),
-            elem_type: op.elem_type(),
-            interleave_layout: op.interleave_layout(),
-            swizzle_mode: op.swizzle_mode(),
-            fill_mode: op.fill_mode(),
-        };
-        let shared = self.scratch_of(operation)?;
-        let global = self.scalar(op.desc_ptr());
-        let thread = self.threads.thread(e, self.hooks());
-        self.in_first_warp(|| bulk.make_descriptor(e, &fields, shared, global, thread));
-        Ok(())
-    }
+/// `ttng.tensormap_create`.
+pub(crate) fn tensormap_create<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: ttng::TensormapCreateOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let bulk = transaction_barrier::bulk_hooks(lowering, operation, Feature::BulkTensorCopy)?;
+    let e = lowering.e;
+    let scalars = |values: Vec<Value<'_, '_>>| -> Vec<V<'ctx>> {
+        values
+            .into_iter()
+            .map(|value| lowering.scalar(value))
+            .collect()
+    };
+    let fields = Descriptor {
+        address: lowering.scalar(op.global_address()),
+        box_dim: scalars(op.box_dim()),
+        global_dim: scalars(op.global_dim()),
+        global_stride: scalars(op.global_stride()),
+        element_stride: scalars(op.element_stride()),
+        elem_type: op.elem_type(),
+        interleave_layout: op.interleave_layout(),
+        swizzle_mode: op.swizzle_mode(),
+        fill_mode: op.fill_mode(),
+    };
+    let shared = scratch::base(lowering, operation)?;
+    let global = lowering.scalar(op.desc_ptr());
+    let thread = lowering.threads.thread(e, lowering.hooks());
+    in_first_warp(lowering, || {
+        bulk.make_descriptor(e, &fields, shared, global, thread)
+    });
+    Ok(())
+}
 
-    /// `ttng.tensormap_fenceproxy_acquire`.
-    pub(crate) fn tensormap_acquire(
-        &mut self,
-        op: ttng::TensormapFenceproxyAcquireOp<'c, 'a>,
-    ) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::BulkTensorCopy)?;
-        let descriptor = self.scalar(op.desc_ptr());
-        self.in_first_warp(|| bulk.acquire_descriptor(self.e, descriptor));
-        // The other warps may start copies too.
-        if self.context.warps > 1 {
-            self.barrier();
-        }
-        Ok(())
+/// `ttng.tensormap_fenceproxy_acquire`.
+pub(crate) fn tensormap_acquire(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::TensormapFenceproxyAcquireOp<'_, '_>,
+) -> Lowered {
+    let bulk = transaction_barrier::bulk_hooks(lowering, op.operation(), Feature::BulkTensorCopy)?;
+    let descriptor = lowering.scalar(op.desc_ptr());
+    in_first_warp(lowering, || bulk.acquire_descriptor(lowering.e, descriptor));
+    // The other warps may start copies too.
+    if lowering.context.warps > 1 {
+        lowering.barrier();
     }
+    Ok(())
+}
 
-    /// `ttng.reinterpret_tensor_descriptor`.
-    pub(crate) fn reinterpret_descriptor(
-        &mut self,
-        op: ttng::ReinterpretTensorDescOp<'c, 'a>,
-    ) -> Lowered {
-        let e = self.e;
-        let address = e.cast(
-            InstructionOpcode::AddrSpaceCast,
-            self.scalar(op.raw_desc()),
-            e.ptr(space::GENERIC),
-        );
-        self.bind_result(op.operation(), vec![address]);
-        Ok(())
+/// `ttng.reinterpret_tensor_descriptor`.
+pub(crate) fn reinterpret_descriptor(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: ttng::ReinterpretTensorDescOp<'_, '_>,
+) -> Lowered {
+    let e = lowering.e;
+    let address = e.cast(
+        InstructionOpcode::AddrSpaceCast,
+        lowering.scalar(op.raw_desc()),
+        e.ptr(space::GENERIC),
+    );
+    lowering.bind_result(op.operation(), vec![address]);
+    Ok(())
+}
+
+/// `ttng.async_tma_copy_global_to_local`.
+pub(crate) fn load(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::AsyncTMACopyGlobalToLocalOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let bulk = transaction_barrier::bulk_hooks(lowering, operation, Feature::BulkTensorCopy)?;
+    let barrier = transaction_barrier::address(lowering, operation, op.barrier())?;
+    let boxes = boxes(lowering, operation, op.result())?;
+    let condition = lowering.scalar(op.pred());
+    for_each_box(
+        lowering,
+        operation,
+        &boxes,
+        op.desc(),
+        &op.coord(),
+        Some(condition),
+        |copy| bulk.copy_in(lowering.e, copy, barrier),
+    )
+}
+
+/// `ttng.async_tma_copy_local_to_global`.
+pub(crate) fn store(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::AsyncTMACopyLocalToGlobalOp<'_, '_>,
+) -> Lowered {
+    copy_out(
+        lowering,
+        op.operation(),
+        op.desc(),
+        &op.coord(),
+        op.src(),
+        None,
+    )
+}
+
+/// `ttng.async_tma_reduce`.
+pub(crate) fn reduce(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::AsyncTMAReduceOp<'_, '_>,
+) -> Lowered {
+    use llopt_dialects::tt::DescriptorReduceKind as Kind;
+    let kind = match op.kind() {
+        Kind::Add => "add",
+        Kind::Min => "min",
+        Kind::Max => "max",
+        Kind::Inc => "inc",
+        Kind::Dec => "dec",
+        Kind::And => "and",
+        Kind::Or => "or",
+        Kind::Xor => "xor",
+    };
+    copy_out(
+        lowering,
+        op.operation(),
+        op.desc(),
+        &op.coord(),
+        op.src(),
+        Some(kind),
+    )
+}
+
+fn copy_out(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    descriptor: Value<'_, '_>,
+    coordinates: &[Value<'_, '_>],
+    source: Value<'_, '_>,
+    combine: Option<&str>,
+) -> Lowered {
+    let bulk = transaction_barrier::bulk_hooks(lowering, op, Feature::BulkTensorCopy)?;
+    let boxes = boxes(lowering, op, source)?;
+    // What several blocks have, one of them stores: a reduction would count it more than once.
+    let acts = lowering
+        .threads
+        .is_zero_under(lowering.e, lowering.hooks(), 0, boxes.copies);
+    for_each_box(
+        lowering,
+        op,
+        &boxes,
+        descriptor,
+        coordinates,
+        acts,
+        |copy| {
+            bulk.copy_out(lowering.e, copy, combine);
+        },
+    )?;
+    bulk.commit_copies_out(lowering.e);
+    Ok(())
+}
+
+/// `ttng.async_tma_store_wait`.
+pub(crate) fn wait_for_stores(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::TMAStoreWaitOp<'_, '_>,
+) -> Lowered {
+    let bulk = transaction_barrier::bulk_hooks(lowering, op.operation(), Feature::BulkTensorCopy)?;
+    bulk.wait_for_reads(lowering.e, op.pendings());
+    Ok(())
+}
+
+/// Emits something that the first warp does.
+fn in_first_warp(lowering: &FunctionLowering<'_, '_>, emit: impl FnOnce()) {
+    let others = (lowering.context.warps - 1) * lowering.program.threads_per_warp;
+    let first = lowering
+        .threads
+        .acts_under(lowering.e, lowering.hooks(), others);
+    threads::only_if(lowering.e, first, emit);
+}
+
+/// The boxes that the block in a buffer is made of.
+fn boxes<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    buffer: Value<'_, '_>,
+) -> Lowered<Boxes<'ctx>> {
+    let unwritable = || {
+        let reason = "no bulk copy reads or writes the layout of the buffer";
+        lowering.unsupported(op, Some(reason.to_owned()))
+    };
+    let view = local::view(lowering, op, buffer)?;
+    let memory = MemDesc::of(buffer.r#type()).ok_or_else(unwritable)?;
+    let encoding = memory
+        .encoding()
+        .and_then(|attribute| Encoding::from_attribute(attribute).ok())
+        .ok_or_else(unwritable)?;
+    let shape: Vec<u64> = memory
+        .shape()
+        .iter()
+        .map(|extent| extent.unsigned_abs())
+        .collect();
+    let BulkBox {
+        shape: of_box,
+        fp4_padded,
+        ..
+    } = encoding
+        .bulk_box(&shape)
+        .map_err(|error| lowering.unsupported(op, Some(error.to_string())))?
+        .ok_or_else(unwritable)?;
+    if fp4_padded || !view.place.pads.is_empty() {
+        return Err(unwritable());
     }
-
-    /// `ttng.async_tma_copy_global_to_local`.
-    pub(crate) fn bulk_load(&mut self, op: ttng::AsyncTMACopyGlobalToLocalOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let bulk = self.bulk(operation, Feature::BulkTensorCopy)?;
-        let barrier = self.barrier_address(operation, op.barrier())?;
-        let boxes = self.boxes(operation, op.result())?;
-        let condition = self.scalar(op.pred());
-        self.for_each_box(
-            operation,
-            &boxes,
-            op.desc(),
-            &op.coord(),
-            Some(condition),
-            |copy| bulk.copy_in(self.e, copy, barrier),
-        )
-    }
-
-    /// `ttng.async_tma_copy_local_to_global`.
-    pub(crate) fn bulk_store(&mut self, op: ttng::AsyncTMACopyLocalToGlobalOp<'c, 'a>) -> Lowered {
-        self.copy_out(op.operation(), op.desc(), &op.coord(), op.src(), None)
-    }
-
-    /// `ttng.async_tma_reduce`.
-    pub(crate) fn bulk_reduce(&mut self, op: ttng::AsyncTMAReduceOp<'c, 'a>) -> Lowered {
-        use llopt_dialects::tt::DescriptorReduceKind as Kind;
-        let kind = match op.kind() {
-            Kind::Add => "add",
-            Kind::Min => "min",
-            Kind::Max => "max",
-            Kind::Inc => "inc",
-            Kind::Dec => "dec",
-            Kind::And => "and",
-            Kind::Or => "or",
-            Kind::Xor => "xor",
-        };
-        self.copy_out(op.operation(), op.desc(), &op.coord(), op.src(), Some(kind))
-    }
-
-    fn copy_out(
-        &self,
-        op: OperationRef<'c, 'a>,
-        descriptor: Value<'c, 'a>,
-        coordinates: &[Value<'c, 'a>],
-        source: Value<'c, 'a>,
-        combine: Option<&str>,
-    ) -> Lowered {
-        let bulk = self.bulk(op, Feature::BulkTensorCopy)?;
-        let boxes = self.boxes(op, source)?;
-        // What several blocks have, one of them stores: a reduction would count it more than once.
-        let acts = self
-            .threads
-            .is_zero_under(self.e, self.hooks(), 0, boxes.copies);
-        self.for_each_box(op, &boxes, descriptor, coordinates, acts, |copy| {
-            bulk.copy_out(self.e, copy, combine);
-        })?;
-        bulk.commit_copies_out(self.e);
-        Ok(())
-    }
-
-    /// `ttng.async_tma_store_wait`.
-    pub(crate) fn bulk_store_wait(&mut self, op: ttng::TMAStoreWaitOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::BulkTensorCopy)?;
-        bulk.wait_for_reads(self.e, op.pendings());
-        Ok(())
-    }
-
-    /// Emits something that the first warp does.
-    fn in_first_warp(&self, emit: impl FnOnce()) {
-        let others = (self.context.warps - 1) * self.program.threads_per_warp;
-        let first = self.threads.acts_under(self.e, self.hooks(), others);
-        self.only_if(first, emit);
-    }
-
-    /// The boxes that the block in a buffer is made of.
-    fn boxes(&self, op: OperationRef<'c, 'a>, buffer: Value<'c, 'a>) -> Lowered<Boxes<'ctx>> {
-        let unwritable = || {
-            let reason = "no bulk copy reads or writes the layout of the buffer";
-            self.unsupported(op, Some(reason.to_owned()))
-        };
-        let view = self.view(op, buffer)?;
-        let memory = MemDesc::of(buffer.r#type()).ok_or_else(unwritable)?;
-        let encoding = memory
-            .encoding()
-            .and_then(|attribute| Encoding::from_attribute(attribute).ok())
-            .ok_or_else(unwritable)?;
-        let shape: Vec<u64> = memory
-            .shape()
-            .iter()
-            .map(|extent| extent.unsigned_abs())
-            .collect();
-        let BulkBox {
-            shape: of_box,
-            fp4_padded,
-            ..
-        } = encoding
-            .bulk_box(&shape)
-            .map_err(|error| self.unsupported(op, Some(error.to_string())))?
-            .ok_or_else(unwritable)?;
-        if fp4_padded || !view.place.pads.is_empty() {
-            return Err(unwritable());
-        }
-        let blocks = encoding.cga_layout();
-        let split = blocks.split().map_err(|_| unwritable())?;
-        let inverse = view.layout.pseudo_invert().map_err(|_| unwritable())?;
-        let bytes_log2 = (moved_bits(view.element) / 8).trailing_zeros();
-        let rank = shape.len();
-        let (mut offsets, mut starts) = (Vec::new(), Vec::new());
-        // Boxes next to each other along the last dimension follow each other.
-        for dim in (0..rank).rev() {
-            let share = shape[dim] / u64::from(split[dim]);
-            let mut start = of_box[dim];
-            while start < share {
-                let mut place = vec![0; rank];
-                place[dim] = u32::try_from(start).map_err(|_| unwritable())?;
-                let point: Vec<(Dim, u32)> = place
-                    .iter()
-                    .enumerate()
-                    .map(|(dim, at)| (Dim::tensor(dim), *at))
-                    .collect();
-                let found = inverse.apply(&point).map_err(|_| unwritable())?;
-                let offset = found
-                    .iter()
-                    .find(|(dim, _)| *dim == Dim::OFFSET)
-                    .map_or(0, |(_, offset)| *offset);
-                offsets.push(offset << bytes_log2);
-                starts.push(place);
-                start *= 2;
-            }
-        }
-        let mut apart = Echelon::new();
-        let bases = view.layout.flat_bases_of(Dim::BLOCK).iter().enumerate();
-        let copies = bases.filter(|(_, basis)| apart.insert(**basis).is_some());
-        let copies = copies.fold(0, |mask, (bit, _)| mask | 1 << bit);
-        let blocks = (0..view.layout.in_dim_size_log2(Dim::BLOCK))
-            .map(|bit| {
-                (0..rank)
-                    .map(|dim| view.layout.basis_entry(Dim::BLOCK, bit, Dim::tensor(dim)))
-                    .collect()
-            })
-            .collect();
-        Ok(Boxes {
-            base: view.place.base,
-            xor: view.place.xor,
-            offsets,
-            starts,
-            blocks,
-            copies,
-        })
-    }
-
-    /// Hands out the boxes to the elected lanes of the warps.
-    fn for_each_box(
-        &self,
-        op: OperationRef<'c, 'a>,
-        boxes: &Boxes<'ctx>,
-        descriptor: Value<'c, 'a>,
-        coordinates: &[Value<'c, 'a>],
-        condition: Option<V<'ctx>>,
-        emit: impl Fn(&BoxCopy<'ctx>),
-    ) -> Lowered {
-        let e = self.e;
-        let rank = boxes.starts.first().or(boxes.blocks.first()).map(Vec::len);
-        if rank.is_some_and(|rank| rank > coordinates.len()) {
-            return Err(self.invalid(op, "the buffer has more dimensions than the descriptor"));
-        }
-        let bulk = self.bulk(op, Feature::ElectLane)?;
-        let count = 1u32 << boxes.offsets.len();
-        let together = count.min(self.context.warps);
-        let lane_bits = self.program.threads_per_warp.trailing_zeros() as usize;
-        let warp_bits = together.trailing_zeros() as usize;
-        // What a linear function of the box's number is for this warp's box of the first round.
-        let of_warp = |bases: &[u32], blocks: &[u32]| {
-            let mut threads = vec![0; lane_bits];
-            threads.extend_from_slice(&bases[..warp_bits]);
-            self.linear(&threads, blocks)
-        };
-        let of_round = |bases: &[u32], round: u32| {
-            bases[warp_bits..]
+    let blocks = encoding.cga_layout();
+    let split = blocks.split().map_err(|_| unwritable())?;
+    let inverse = view.layout.pseudo_invert().map_err(|_| unwritable())?;
+    let bytes_log2 = (moved_bits(view.element) / 8).trailing_zeros();
+    let rank = shape.len();
+    let (mut offsets, mut starts) = (Vec::new(), Vec::new());
+    // Boxes next to each other along the last dimension follow each other.
+    for dim in (0..rank).rev() {
+        let share = shape[dim] / u64::from(split[dim]);
+        let mut start = of_box[dim];
+        while start < share {
+            let mut place = vec![0; rank];
+            place[dim] = u32::try_from(start).map_err(|_| unwritable())?;
+            let point: Vec<(Dim, u32)> = place
                 .iter()
                 .enumerate()
-                .filter(|(bit, _)| round >> bit & 1 == 1)
-                .fold(0, |sum, (_, basis)| sum ^ basis)
-        };
-        let descriptor = self.scalar(descriptor);
-        let elected = bulk.elected(e);
-        let others = (self.context.warps - together) * self.program.threads_per_warp;
-        let acts = match self.threads.acts_under(e, self.hooks(), others) {
-            Some(warps) => e.and(elected, warps),
-            None => elected,
-        };
-        let acts = condition.map_or(acts, |condition| e.and(acts, condition));
-        let offset_of_warp = of_warp(&boxes.offsets, &[]);
-        for round in 0..count / together {
-            let constant = of_round(&boxes.offsets, round) ^ boxes.xor;
-            let offset = e.xor(offset_of_warp, e.i32(i64::from(constant)));
-            let shared = e.gep(e.int(8).into(), boxes.base, offset);
-            let at = coordinates
-                .iter()
-                .enumerate()
-                .map(|(position, coordinate)| {
-                    let start = self.scalar(*coordinate);
-                    // A block with fewer dimensions than the tensor has the last ones.
-                    let before = coordinates.len() - rank.unwrap_or(coordinates.len());
-                    let Some(dim) = position.checked_sub(before).filter(|_| rank.is_some()) else {
-                        return start;
-                    };
-                    let column = |all: &[Vec<u32>]| -> Vec<u32> {
-                        all.iter().map(|place| place[dim]).collect()
-                    };
-                    let bases = column(&boxes.starts);
-                    let own = of_warp(&bases, &column(&boxes.blocks));
-                    let own = e.xor(own, e.i32(i64::from(of_round(&bases, round))));
-                    e.add(start, own)
-                })
-                .rev()
+                .map(|(dim, at)| (Dim::tensor(dim), *at))
                 .collect();
-            emit(&BoxCopy {
-                descriptor,
-                coordinates: at,
-                shared,
-                acts,
-            });
+            let found = inverse.apply(&point).map_err(|_| unwritable())?;
+            let offset = found
+                .iter()
+                .find(|(dim, _)| *dim == Dim::OFFSET)
+                .map_or(0, |(_, offset)| *offset);
+            offsets.push(offset << bytes_log2);
+            starts.push(place);
+            start *= 2;
         }
-        Ok(())
     }
+    let mut apart = Echelon::new();
+    let bases = view.layout.flat_bases_of(Dim::BLOCK).iter().enumerate();
+    let copies = bases.filter(|(_, basis)| apart.insert(**basis).is_some());
+    let copies = copies.fold(0, |mask, (bit, _)| mask | 1 << bit);
+    let blocks = (0..view.layout.in_dim_size_log2(Dim::BLOCK))
+        .map(|bit| {
+            (0..rank)
+                .map(|dim| view.layout.basis_entry(Dim::BLOCK, bit, Dim::tensor(dim)))
+                .collect()
+        })
+        .collect();
+    Ok(Boxes {
+        base: view.place.base,
+        xor: view.place.xor,
+        offsets,
+        starts,
+        blocks,
+        copies,
+    })
+}
+
+/// Hands out the boxes to the elected lanes of the warps.
+fn for_each_box<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    boxes: &Boxes<'ctx>,
+    descriptor: Value<'_, '_>,
+    coordinates: &[Value<'_, '_>],
+    condition: Option<V<'ctx>>,
+    emit: impl Fn(&BoxCopy<'ctx>),
+) -> Lowered {
+    let e = lowering.e;
+    let rank = boxes.starts.first().or(boxes.blocks.first()).map(Vec::len);
+    if rank.is_some_and(|rank| rank > coordinates.len()) {
+        return Err(lowering.invalid(op, "the buffer has more dimensions than the descriptor"));
+    }
+    let bulk = transaction_barrier::bulk_hooks(lowering, op, Feature::ElectLane)?;
+    let count = 1u32 << boxes.offsets.len();
+    let together = count.min(lowering.context.warps);
+    let lane_bits = lowering.program.threads_per_warp.trailing_zeros() as usize;
+    let warp_bits = together.trailing_zeros() as usize;
+    // What a linear function of the box's number is for this warp's box of the first round.
+    let of_warp = |bases: &[u32], blocks: &[u32]| {
+        let mut threads = vec![0; lane_bits];
+        threads.extend_from_slice(&bases[..warp_bits]);
+        lowering.linear(&threads, blocks)
+    };
+    let of_round = |bases: &[u32], round: u32| {
+        bases[warp_bits..]
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| round >> bit & 1 == 1)
+            .fold(0, |sum, (_, basis)| sum ^ basis)
+    };
+    let descriptor = lowering.scalar(descriptor);
+    let elected = bulk.elected(e);
+    let others = (lowering.context.warps - together) * lowering.program.threads_per_warp;
+    let acts = match lowering.threads.acts_under(e, lowering.hooks(), others) {
+        Some(warps) => e.and(elected, warps),
+        None => elected,
+    };
+    let acts = condition.map_or(acts, |condition| e.and(acts, condition));
+    let offset_of_warp = of_warp(&boxes.offsets, &[]);
+    for round in 0..count / together {
+        let constant = of_round(&boxes.offsets, round) ^ boxes.xor;
+        let offset = e.xor(offset_of_warp, e.i32(i64::from(constant)));
+        let shared = e.gep(e.int(8).into(), boxes.base, offset);
+        let at = coordinates
+            .iter()
+            .enumerate()
+            .map(|(position, coordinate)| {
+                let start = lowering.scalar(*coordinate);
+                // A block with fewer dimensions than the tensor has the last ones.
+                let before = coordinates.len() - rank.unwrap_or(coordinates.len());
+                let Some(dim) = position.checked_sub(before).filter(|_| rank.is_some()) else {
+                    return start;
+                };
+                let column =
+                    |all: &[Vec<u32>]| -> Vec<u32> { all.iter().map(|place| place[dim]).collect() };
+                let bases = column(&boxes.starts);
+                let own = of_warp(&bases, &column(&boxes.blocks));
+                let own = e.xor(own, e.i32(i64::from(of_round(&bases, round))));
+                e.add(start, own)
+            })
+            .rev()
+            .collect();
+        emit(&BoxCopy {
+            descriptor,
+            coordinates: at,
+            shared,
+            acts,
+        });
+    }
+    Ok(())
 }

@@ -21,11 +21,14 @@ use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
-use crate::ops::memory::global::{BufferLoad, PointerLoad, cache, eviction, groups};
-use crate::ops::memory::local::View;
-use crate::ops::memory::shared::registers_in_order;
+use crate::ops::asynchronous::copy_wait;
+use crate::ops::memory::global::{self, BufferLoad, PointerLoad, cache, eviction, groups};
+use crate::ops::memory::local::{self, View};
+use crate::ops::memory::shared::{self, registers_in_order};
 use crate::targets::hooks::{AsyncCopy, Caching, CopySource, WarpCopies, WarpCopy};
-use crate::walk::function::{FunctionLowering, Lowered, Registers};
+use crate::values::registers::Registers;
+use crate::values::words;
+use crate::walk::function::{FunctionLowering, Lowered, Program};
 
 /// How a tensor is divided for a copy.
 struct Pieces<'ctx> {
@@ -62,253 +65,297 @@ fn promised(
     }
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `ttg.async_copy_global_to_local`.
-    pub(crate) fn async_copy(&mut self, op: ttg::AsyncCopyGlobalToLocalOp<'c, 'a>) -> Lowered {
-        self.bind_token(op.operation());
-        let instructions = self.copy_pointers(op)?;
-        self.copied(op.operation(), instructions);
-        Ok(())
-    }
+/// `ttg.async_copy_global_to_local`.
+pub(crate) fn async_copy(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: ttg::AsyncCopyGlobalToLocalOp<'_, '_>,
+) -> Lowered {
+    copy_wait::bind_token(lowering, op.operation());
+    let instructions = copy_pointers(lowering, op)?;
+    copy_wait::copied(lowering, op.operation(), instructions);
+    Ok(())
+}
 
-    /// Copies from where pointers say; how many instructions of that run beside the program.
-    fn copy_pointers(&self, op: ttg::AsyncCopyGlobalToLocalOp<'c, 'a>) -> Lowered<u32> {
-        let operation = op.operation();
-        let of = self.type_of(op.src())?;
-        let ValueType::Tensor(tensor) = &of else {
-            return Err(self.invalid(operation, "it copies a tensor"));
+/// Copies from where pointers say; how many instructions of that run beside the program.
+fn copy_pointers<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: ttg::AsyncCopyGlobalToLocalOp<'_, '_>,
+) -> Lowered<u32> {
+    let operation = op.operation();
+    let of = lowering.type_of(op.src())?;
+    let ValueType::Tensor(tensor) = &of else {
+        return Err(lowering.invalid(operation, "it copies a tensor"));
+    };
+    let view = local::view(lowering, operation, op.result())?;
+    let known = global::pointer_limit(lowering.program, view.element, op.src(), op.mask());
+    let limit = promised(tensor, op.contiguity(), known);
+    let pieces = pieces(lowering, operation, tensor, view, |widest| {
+        groups(&of, widest, &limit)
+    })?;
+    let caching = Caching {
+        cache: cache(op.cache()),
+        eviction: eviction(op.evict()),
+        volatile: op.is_volatile(),
+    };
+    let pointers = lowering.registers(op.src());
+    let masks = op.mask().map(|mask| lowering.registers(mask));
+    let acts = acts_in_block(lowering, tensor);
+    let copied = if !pieces.is_whole || !is_zero_or_absent(lowering, op.other()) {
+        None
+    } else if let Some(copies) = lowering.hooks().warp_copies() {
+        // A lane that is masked off would write nothing, and a warp without lanes copy nothing, which nobody
+        // could count: so zeros are copied.
+        let nothing = masks.as_ref().map(|_| lowering.e.zeros());
+        let from = |register: usize, nothing: Option<V<'ctx>>| {
+            CopySource::Pointer(match (&masks, nothing) {
+                (Some(masks), Some(nothing)) => {
+                    lowering
+                        .e
+                        .select(masks[register], pointers[register], nothing)
+                }
+                _ => pointers[register],
+            })
         };
-        let view = self.view(operation, op.result())?;
-        let known = self.pointer_limit(view.element, op.src(), op.mask());
-        let limit = promised(tensor, op.contiguity(), known);
-        let pieces = self.pieces(operation, tensor, view, |widest| {
-            groups(&of, widest, &limit)
-        })?;
-        let caching = Caching {
-            cache: cache(op.cache()),
-            eviction: eviction(op.evict()),
-            volatile: op.is_volatile(),
-        };
-        let pointers = self.registers(op.src());
-        let masks = op.mask().map(|mask| self.registers(mask));
-        let acts = self.acts_in_block(tensor);
-        let copied = if !pieces.is_whole || !self.is_zero_or_absent(op.other()) {
-            None
-        } else if let Some(copies) = self.hooks().warp_copies() {
-            // A lane that is masked off would write nothing, and a warp without lanes copy nothing, which nobody
-            // could count: so zeros are copied.
-            let nothing = masks.as_ref().map(|_| self.e.zeros());
-            let from = |register: usize, nothing: Option<V<'ctx>>| {
-                CopySource::Pointer(match (&masks, nothing) {
-                    (Some(masks), Some(nothing)) => {
-                        self.e.select(masks[register], pointers[register], nothing)
-                    }
-                    _ => pointers[register],
-                })
-            };
-            match acts {
-                Some(_) => None,
-                None => self.copy_by_warps(copies, &pieces, caching, nothing, from),
-            }
-        } else {
-            self.copy_by_lanes(&pieces, &pointers, masks.as_ref(), acts)
-        };
-        if let Some(instructions) = copied {
-            self.record_shared(operation, Access::Store, &pieces.view, &pieces.access);
-            return Ok(instructions);
+        match acts {
+            Some(_) => None,
+            None => copy_by_warps(lowering, copies, &pieces, caching, nothing, from),
         }
-        let load = PointerLoad {
-            element: pieces.view.element,
-            caching,
-            pointers,
-            masks,
-            other: op.other().map(|other| self.registers(other)),
-        };
-        let values: Registers<'ctx> = self.load_groups(&of, &pieces.groups, &load).into();
-        let access = self.access_to(operation, tensor, &pieces.view, Access::Store, None)?;
-        self.store_where_acting(operation, tensor, &access, &pieces.view, &values)?;
-        Ok(0)
+    } else {
+        copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts)
+    };
+    if let Some(instructions) = copied {
+        local::record_shared(
+            lowering,
+            operation,
+            Access::Store,
+            &pieces.view,
+            &pieces.access,
+        );
+        return Ok(instructions);
     }
+    let load = PointerLoad {
+        element: pieces.view.element,
+        caching,
+        pointers,
+        masks,
+        other: op.other().map(|other| lowering.registers(other)),
+    };
+    let values: Registers<'ctx> = global::load_groups(lowering, &of, &pieces.groups, &load).into();
+    let access = local::access_to(
+        lowering,
+        operation,
+        tensor,
+        &pieces.view,
+        Access::Store,
+        None,
+    )?;
+    local::store_where_acting(lowering, operation, tensor, &access, &pieces.view, &values)?;
+    Ok(0)
+}
 
-    /// `amdg.buffer_load_to_local`.
-    pub(crate) fn buffer_load_to_local(
-        &mut self,
-        op: amdg::BufferLoadToLocalOp<'c, 'a>,
-    ) -> Lowered {
-        self.bind_token(op.operation());
-        let instructions = self.copy_buffer(op)?;
-        self.copied(op.operation(), instructions);
-        Ok(())
+/// `amdg.buffer_load_to_local`.
+pub(crate) fn buffer_load_to_local(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: amdg::BufferLoadToLocalOp<'_, '_>,
+) -> Lowered {
+    copy_wait::bind_token(lowering, op.operation());
+    let instructions = copy_buffer(lowering, op)?;
+    copy_wait::copied(lowering, op.operation(), instructions);
+    Ok(())
+}
+
+/// Copies from a buffer; how many instructions of that run beside the program.
+fn copy_buffer<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: amdg::BufferLoadToLocalOp<'_, '_>,
+) -> Lowered<u32> {
+    let operation = op.operation();
+    let of = lowering.type_of(op.offsets())?;
+    let ValueType::Tensor(tensor) = &of else {
+        return Err(lowering.invalid(operation, "it copies a tensor"));
+    };
+    let caching = Caching {
+        cache: cache(op.cache()),
+        ..Caching::default()
+    };
+    if let Some(instructions) = copy_buffer_directly(lowering, op, &of, tensor, caching)? {
+        return Ok(instructions);
     }
+    let view = local::view(lowering, operation, op.dest())?;
+    let load = BufferLoad {
+        element: view.element,
+        caching,
+        base: op.ptr(),
+        offsets: op.offsets(),
+        mask: op.mask(),
+        other: op.other(),
+    };
+    let values: Registers<'ctx> = global::load_from_buffer(lowering, operation, &of, &load)?.into();
+    let access = local::access_to(lowering, operation, tensor, &view, Access::Store, None)?;
+    local::store_where_acting(lowering, operation, tensor, &access, &view, &values)?;
+    Ok(0)
+}
 
-    /// Copies from a buffer; how many instructions of that run beside the program.
-    fn copy_buffer(&self, op: amdg::BufferLoadToLocalOp<'c, 'a>) -> Lowered<u32> {
-        let operation = op.operation();
-        let of = self.type_of(op.offsets())?;
-        let ValueType::Tensor(tensor) = &of else {
-            return Err(self.invalid(operation, "it copies a tensor"));
-        };
-        let caching = Caching {
-            cache: cache(op.cache()),
-            ..Caching::default()
-        };
-        if let Some(instructions) = self.copy_buffer_directly(op, &of, tensor, caching)? {
-            return Ok(instructions);
-        }
-        let view = self.view(operation, op.dest())?;
-        let load = BufferLoad {
-            element: view.element,
-            caching,
-            base: op.ptr(),
-            offsets: op.offsets(),
-            mask: op.mask(),
-            other: op.other(),
-        };
-        let values: Registers<'ctx> = self.load_from_buffer(operation, &of, &load)?.into();
-        let access = self.access_to(operation, tensor, &view, Access::Store, None)?;
-        self.store_where_acting(operation, tensor, &access, &view, &values)?;
-        Ok(0)
+/// Copies beside the program, if that is possible: masks need no more than an offset out of range.
+fn copy_buffer_directly(
+    lowering: &FunctionLowering<'_, '_>,
+    op: amdg::BufferLoadToLocalOp<'_, '_>,
+    of: &ValueType,
+    tensor: &TensorType,
+    caching: Caching,
+) -> Lowered<Option<u32>> {
+    let operation = op.operation();
+    let Some(copies) = lowering.hooks().warp_copies() else {
+        return Ok(None);
+    };
+    let view = local::view(lowering, operation, op.dest())?;
+    let element = view.element;
+    let known = global::buffer_limit(lowering.program, element, op.ptr(), op.offsets(), op.mask());
+    let limit = promised(tensor, op.contiguity(), known);
+    let pieces = pieces(lowering, operation, tensor, view, |widest| {
+        groups(of, widest, &limit)
+    })?;
+    let is_possible = pieces.is_whole
+        && is_zero_or_absent(lowering, op.other())
+        && acts_in_block(lowering, tensor).is_none();
+    if !is_possible {
+        return Ok(None);
     }
+    let buffers = global::buffers(lowering, operation)?;
+    let descriptor = buffers.descriptor(lowering.e, lowering.scalar(op.ptr()));
+    let offsets = lowering.registers(op.offsets());
+    let masks = op.mask().map(|mask| lowering.registers(mask));
+    let from = |register: usize, _| {
+        let mask = masks.as_ref().map(|masks| masks[register]);
+        let offset = global::byte_offset(lowering.e, element, offsets[register]);
+        let offset = buffers.masked_offset(lowering.e, mask, offset);
+        CopySource::Buffer { descriptor, offset }
+    };
+    let copied = copy_by_warps(lowering, copies, &pieces, caching, None, from);
+    if copied.is_some() {
+        local::record_shared(
+            lowering,
+            operation,
+            Access::Store,
+            &pieces.view,
+            &pieces.access,
+        );
+    }
+    Ok(copied)
+}
 
-    /// Copies beside the program, if that is possible: masks need no more than an offset out of range.
-    fn copy_buffer_directly(
-        &self,
-        op: amdg::BufferLoadToLocalOp<'c, 'a>,
-        of: &ValueType,
-        tensor: &TensorType,
-        caching: Caching,
-    ) -> Lowered<Option<u32>> {
-        let operation = op.operation();
-        let Some(copies) = self.hooks().warp_copies() else {
-            return Ok(None);
+/// The pieces of a tensor, given what lies together in global memory, up to a number of elements.
+fn pieces<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    tensor: &TensorType,
+    view: View<'ctx>,
+    choose: impl Fn(u32) -> Groups,
+) -> Lowered<Pieces<'ctx>> {
+    let bits = moved_bits(view.element);
+    let found = choose((view.max_bits / bits).max(1));
+    // The widest copy that there is, or else the widest load.
+    let width = found.width as u32 * bits / 8;
+    let copied = lowering.hooks().async_copy_bytes();
+    let groups = match copied.iter().find(|bytes| **bytes <= width) {
+        Some(bytes) if *bytes < width && *bytes >= bits / 8 => choose(bytes * 8 / bits),
+        _ => found,
+    };
+    let view = View {
+        max_bits: groups.width as u32 * bits,
+        ..view
+    };
+    let vector = Some(InstructionKind::Vector);
+    let access = local::find_access(lowering, op, tensor, &view, Access::Store, vector)?;
+    let registers: Vec<Vec<usize>> = (0..access.instructions)
+        .map(|repeat| registers_in_order(&access, repeat))
+        .collect();
+    let is_whole = registers.iter().all(|piece| {
+        groups
+            .groups
+            .iter()
+            .any(|group| group.windows(piece.len()).any(|part| part == piece))
+    });
+    Ok(Pieces {
+        bytes: (bits << access.instruction.registers_log2()) / 8,
+        groups,
+        view,
+        access,
+        registers,
+        is_whole,
+    })
+}
+
+/// The thread that copies what several threads of its block hold: a condition, if some must not. Each block has
+/// shared memory of its own, so what all blocks hold, each of them copies.
+fn acts_in_block<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    tensor: &TensorType,
+) -> Option<V<'ctx>> {
+    let copies = tensor.free_threads();
+    lowering
+        .threads
+        .acts_under(lowering.e, lowering.hooks(), copies)
+}
+
+fn is_zero_or_absent(lowering: &FunctionLowering<'_, '_>, other: Option<Value<'_, '_>>) -> bool {
+    other.is_none_or(|other| {
+        lowering
+            .registers(other)
+            .iter()
+            .all(|value| lowering.e.is_zero(*value))
+    })
+}
+
+/// Copies for which each lane says where its piece goes: how many, if there are such.
+fn copy_by_lanes<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    pieces: &Pieces<'ctx>,
+    pointers: &Registers<'ctx>,
+    masks: Option<&Registers<'ctx>>,
+    acts: Option<V<'ctx>>,
+) -> Option<u32> {
+    let view = &pieces.view;
+    let addresses = shared::shared_addresses(lowering, &pieces.access, view.element, &view.place);
+    let done = pieces.registers.iter().zip(addresses).all(|(piece, to)| {
+        let copy = AsyncCopy {
+            to,
+            from: pointers[piece[0]],
+            bytes: pieces.bytes,
+            acts,
+            mask: masks.map(|masks| masks[piece[0]]),
         };
-        let view = self.view(operation, op.dest())?;
-        let element = view.element;
-        let known = self.buffer_limit(element, op.ptr(), op.offsets(), op.mask());
-        let limit = promised(tensor, op.contiguity(), known);
-        let pieces = self.pieces(operation, tensor, view, |widest| groups(of, widest, &limit))?;
-        let is_possible = pieces.is_whole
-            && self.is_zero_or_absent(op.other())
-            && self.acts_in_block(tensor).is_none();
-        if !is_possible {
-            return Ok(None);
-        }
-        let buffers = self.buffers(operation)?;
-        let descriptor = buffers.descriptor(self.e, self.scalar(op.ptr()));
-        let offsets = self.registers(op.offsets());
-        let masks = op.mask().map(|mask| self.registers(mask));
-        let from = |register: usize, _| {
-            let mask = masks.as_ref().map(|masks| masks[register]);
-            let offset = self.byte_offset(element, offsets[register]);
-            let offset = buffers.masked_offset(self.e, mask, offset);
-            CopySource::Buffer { descriptor, offset }
-        };
-        let copied = self.copy_by_warps(copies, &pieces, caching, None, from);
-        if copied.is_some() {
-            self.record_shared(operation, Access::Store, &pieces.view, &pieces.access);
-        }
-        Ok(copied)
-    }
+        lowering.hooks().async_copy(lowering.e, &copy)
+    });
+    done.then_some(pieces.access.instructions)
+}
 
-    /// The pieces of a tensor, given what lies together in global memory, up to a number of elements.
-    fn pieces(
-        &self,
-        op: OperationRef<'c, 'a>,
-        tensor: &TensorType,
-        view: View<'ctx>,
-        choose: impl Fn(u32) -> Groups,
-    ) -> Lowered<Pieces<'ctx>> {
-        let bits = moved_bits(view.element);
-        let found = choose((view.max_bits / bits).max(1));
-        // The widest copy that there is, or else the widest load.
-        let width = found.width as u32 * bits / 8;
-        let copied = self.hooks().async_copy_bytes();
-        let groups = match copied.iter().find(|bytes| **bytes <= width) {
-            Some(bytes) if *bytes < width && *bytes >= bits / 8 => choose(bytes * 8 / bits),
-            _ => found,
-        };
-        let view = View {
-            max_bits: groups.width as u32 * bits,
-            ..view
-        };
-        let vector = Some(InstructionKind::Vector);
-        let access = self.find_access(op, tensor, &view, Access::Store, vector)?;
-        let registers: Vec<Vec<usize>> = (0..access.instructions)
-            .map(|repeat| registers_in_order(&access, repeat))
-            .collect();
-        let is_whole = registers.iter().all(|piece| {
-            groups
-                .groups
-                .iter()
-                .any(|group| group.windows(piece.len()).any(|part| part == piece))
-        });
-        Ok(Pieces {
-            bytes: (bits << access.instruction.registers_log2()) / 8,
-            groups,
-            view,
-            access,
-            registers,
-            is_whole,
-        })
+/// Copies for which a warp says where its pieces go: how many, if these pieces can go there. `from` says where
+/// a register is read, given the pointer to `nothing` where pointers are masked, or one that stands for it.
+fn copy_by_warps<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    copies: &dyn WarpCopies,
+    pieces: &Pieces<'ctx>,
+    caching: Caching,
+    nothing: Option<V<'ctx>>,
+    from: impl Fn(usize, Option<V<'ctx>>) -> CopySource<'ctx>,
+) -> Option<u32> {
+    let e = lowering.e;
+    let (access, view, bytes) = (&pieces.access, &pieces.view, pieces.bytes);
+    if !lowering.hooks().async_copy_bytes().contains(&bytes) {
+        return None;
     }
-
-    /// The thread that copies what several threads of its block hold: a condition, if some must not. Each block has
-    /// shared memory of its own, so what all blocks hold, each of them copies.
-    fn acts_in_block(&self, tensor: &TensorType) -> Option<V<'ctx>> {
-        let copies = tensor.free_threads();
-        self.threads.acts_under(self.e, self.hooks(), copies)
-    }
-
-    fn is_zero_or_absent(&self, other: Option<Value<'c, 'a>>) -> bool {
-        other.is_none_or(|other| {
-            self.registers(other)
-                .iter()
-                .all(|value| self.e.is_zero(*value))
-        })
-    }
-
-    /// Copies for which each lane says where its piece goes: how many, if there are such.
-    fn copy_by_lanes(
-        &self,
-        pieces: &Pieces<'ctx>,
-        pointers: &Registers<'ctx>,
-        masks: Option<&Registers<'ctx>>,
-        acts: Option<V<'ctx>>,
-    ) -> Option<u32> {
-        let view = &pieces.view;
-        let addresses = self.shared_addresses(&pieces.access, view.element, &view.place);
-        let done = pieces.registers.iter().zip(addresses).all(|(piece, to)| {
-            let copy = AsyncCopy {
-                to,
-                from: pointers[piece[0]],
-                bytes: pieces.bytes,
-                acts,
-                mask: masks.map(|masks| masks[piece[0]]),
-            };
-            self.hooks().async_copy(self.e, &copy)
-        });
-        done.then_some(pieces.access.instructions)
-    }
-
-    /// Copies for which a warp says where its pieces go: how many, if these pieces can go there. `from` says where
-    /// a register is read, given the pointer to `nothing` where pointers are masked, or one that stands for it.
-    fn copy_by_warps(
-        &self,
-        copies: &dyn WarpCopies,
-        pieces: &Pieces<'ctx>,
-        caching: Caching,
-        nothing: Option<V<'ctx>>,
-        from: impl Fn(usize, Option<V<'ctx>>) -> CopySource<'ctx>,
-    ) -> Option<u32> {
-        let e = self.e;
-        let (access, view, bytes) = (&pieces.access, &pieces.view, pieces.bytes);
-        if !self.hooks().async_copy_bytes().contains(&bytes) {
-            return None;
-        }
-        let order = self.lane_order(pieces)?;
-        let window = bytes * self.program.threads_per_warp;
-        let place = &view.place;
-        self.for_each_window(copies, access, view.element, place, window, |repeat, to| {
+    let order = lane_order(lowering.program, pieces)?;
+    let window = bytes * lowering.program.threads_per_warp;
+    let place = &view.place;
+    shared::for_each_window(
+        lowering,
+        copies,
+        access,
+        view.element,
+        place,
+        window,
+        |repeat, to| {
             // Lanes exchange null: it is told from other pointers without a mask that would be exchanged, too.
             let stands_for = match order.is_own() {
                 true => nothing,
@@ -321,9 +368,15 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 caching,
             };
             if !order.is_own() {
-                let start = self.linear(&order.source.threads, &order.source.blocks);
+                let start = lowering.linear(&order.source.threads, &order.source.blocks);
                 let of_other = |word: V<'ctx>| {
-                    self.shuffle_word(word, Some(start), order.source.constant_of(repeat))
+                    words::shuffle(
+                        e,
+                        lowering.hooks(),
+                        word,
+                        Some(start),
+                        order.source.constant_of(repeat),
+                    )
                 };
                 copy.from = match copy.from {
                     CopySource::Pointer(pointer) => {
@@ -342,35 +395,35 @@ impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
                 };
             }
             copies.copy(e, &copy);
-        });
-        Some(access.instructions)
-    }
+        },
+    );
+    Some(access.instructions)
+}
 
-    /// Which lane copies which piece, if the pieces of a warp follow each other in memory.
-    fn lane_order(&self, pieces: &Pieces<'ctx>) -> Option<LaneOrder> {
-        let (access, place) = (&pieces.access, &pieces.view.place);
-        let lane_bits = self.program.threads_per_warp.trailing_zeros();
-        let bytes_log2 = pieces.bytes.trailing_zeros();
-        let is_apart = |(every, _): &(u32, u32)| *every < lane_bits + bytes_log2;
-        if place.pads.iter().any(is_apart) {
-            return None;
-        }
-        let of_block = access.address.out_dim_size_log2(Dim::OFFSET);
-        let in_block = u32::MAX.checked_shr(u32::BITS - of_block).unwrap_or(0);
-        let bases = |dim: Dim| -> Vec<u32> {
-            let all = access.address.flat_bases_of(dim);
-            let pieces = |basis: &u32| (basis & in_block) >> access.instruction.registers_log2();
-            all.iter().map(pieces).collect()
-        };
-        let mut threads = bases(Dim::LANE);
-        threads.resize(lane_bits as usize, 0);
-        threads.extend(bases(Dim::WARP));
-        let places = Affine {
-            threads,
-            blocks: bases(Dim::BLOCK),
-            repeats: bases(SharedAccess::REPEAT),
-            constant: place.xor >> bytes_log2,
-        };
-        LaneOrder::of(&places, lane_bits)
+/// Which lane copies which piece, if the pieces of a warp follow each other in memory.
+fn lane_order<'ctx>(program: &Program<'_>, pieces: &Pieces<'ctx>) -> Option<LaneOrder> {
+    let (access, place) = (&pieces.access, &pieces.view.place);
+    let lane_bits = program.threads_per_warp.trailing_zeros();
+    let bytes_log2 = pieces.bytes.trailing_zeros();
+    let is_apart = |(every, _): &(u32, u32)| *every < lane_bits + bytes_log2;
+    if place.pads.iter().any(is_apart) {
+        return None;
     }
+    let of_block = access.address.out_dim_size_log2(Dim::OFFSET);
+    let in_block = u32::MAX.checked_shr(u32::BITS - of_block).unwrap_or(0);
+    let bases = |dim: Dim| -> Vec<u32> {
+        let all = access.address.flat_bases_of(dim);
+        let pieces = |basis: &u32| (basis & in_block) >> access.instruction.registers_log2();
+        all.iter().map(pieces).collect()
+    };
+    let mut threads = bases(Dim::LANE);
+    threads.resize(lane_bits as usize, 0);
+    threads.extend(bases(Dim::WARP));
+    let places = Affine {
+        threads,
+        blocks: bases(Dim::BLOCK),
+        repeats: bases(SharedAccess::REPEAT),
+        constant: place.xor >> bytes_log2,
+    };
+    LaneOrder::of(&places, lane_bits)
 }

@@ -11,133 +11,167 @@ use llopt_target::Feature;
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
+use crate::ops::memory::local;
 use crate::targets::hooks::BulkHooks;
 use crate::walk::function::{FunctionLowering, Lowered};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// The vendor's instructions, for a target that has the capability.
-    pub(crate) fn bulk(
-        &self,
-        op: OperationRef<'c, 'a>,
-        feature: Feature,
-    ) -> Lowered<&'r dyn BulkHooks> {
-        self.require(op, feature)?;
-        self.hooks()
-            .bulk()
-            .ok_or_else(|| self.unsupported(op, None))
-    }
+/// The vendor's instructions, for a target that has the capability.
+pub(crate) fn bulk_hooks<'r>(
+    lowering: &FunctionLowering<'r, '_>,
+    op: OperationRef<'_, '_>,
+    feature: Feature,
+) -> Lowered<&'r dyn BulkHooks> {
+    lowering.require(op, feature)?;
+    lowering
+        .hooks()
+        .bulk()
+        .ok_or_else(|| lowering.unsupported(op, None))
+}
 
-    /// Whether this is the block's first thread, and a condition holds.
-    fn first_thread_if(&self, condition: Option<V<'ctx>>) -> V<'ctx> {
-        let e = self.e;
-        let all = self.context.warps * self.program.threads_per_warp - 1;
-        let first = self.threads.acts_under(e, self.hooks(), all);
-        let first = first.unwrap_or_else(|| e.bool(true));
-        condition.map_or(first, |condition| e.and(first, condition))
-    }
+/// Whether this is the block's first thread, and a condition holds.
+fn first_thread_if<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    condition: Option<V<'ctx>>,
+) -> V<'ctx> {
+    let e = lowering.e;
+    let all = lowering.own_threads() - 1;
+    let first = lowering.threads.acts_under(e, lowering.hooks(), all);
+    let first = first.unwrap_or_else(|| e.bool(true));
+    condition.map_or(first, |condition| e.and(first, condition))
+}
 
-    /// The address of a barrier.
-    pub(crate) fn barrier_address(
-        &self,
-        op: OperationRef<'c, 'a>,
-        barrier: Value<'c, 'a>,
-    ) -> Lowered<V<'ctx>> {
-        let place = self.view(op, barrier)?.place;
-        Ok(self.e.byte_offset(place.base, i64::from(place.xor)))
-    }
+/// The address of a barrier.
+pub(crate) fn address<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    barrier: Value<'_, '_>,
+) -> Lowered<V<'ctx>> {
+    let place = local::view(lowering, op, barrier)?.place;
+    Ok(lowering.e.byte_offset(place.base, i64::from(place.xor)))
+}
 
-    /// `ttng.init_barrier`.
-    pub(crate) fn init_barrier(&mut self, op: ttng::InitBarrierOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::SharedBarrier)?;
-        let barrier = self.barrier_address(op.operation(), op.alloc())?;
-        bulk.make_barrier(self.e, barrier, op.count(), self.first_thread_if(None));
-        Ok(())
-    }
+/// `ttng.init_barrier`.
+pub(crate) fn init(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::InitBarrierOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::SharedBarrier)?;
+    let barrier = address(lowering, op.operation(), op.alloc())?;
+    bulk.make_barrier(
+        lowering.e,
+        barrier,
+        op.count(),
+        first_thread_if(lowering, None),
+    );
+    Ok(())
+}
 
-    /// `ttng.inval_barrier`.
-    pub(crate) fn inval_barrier(&mut self, op: ttng::InvalBarrierOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::SharedBarrier)?;
-        let barrier = self.barrier_address(op.operation(), op.alloc())?;
-        bulk.end_barrier(self.e, barrier, self.first_thread_if(None));
-        Ok(())
-    }
+/// `ttng.inval_barrier`.
+pub(crate) fn invalidate(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::InvalBarrierOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::SharedBarrier)?;
+    let barrier = address(lowering, op.operation(), op.alloc())?;
+    bulk.end_barrier(lowering.e, barrier, first_thread_if(lowering, None));
+    Ok(())
+}
 
-    /// `ttng.barrier_expect`.
-    pub(crate) fn barrier_expect(&mut self, op: ttng::BarrierExpectOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::TransactionBarrier)?;
-        let barrier = self.barrier_address(op.operation(), op.alloc())?;
-        let acts = self.first_thread_if(Some(self.scalar(op.pred())));
-        bulk.expect(self.e, barrier, op.size(), acts);
-        Ok(())
-    }
+/// `ttng.barrier_expect`.
+pub(crate) fn expect(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::BarrierExpectOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::TransactionBarrier)?;
+    let barrier = address(lowering, op.operation(), op.alloc())?;
+    let acts = first_thread_if(lowering, Some(lowering.scalar(op.pred())));
+    bulk.expect(lowering.e, barrier, op.size(), acts);
+    Ok(())
+}
 
-    /// `ttng.arrive_barrier`.
-    pub(crate) fn arrive_barrier(&mut self, op: ttng::ArriveBarrierOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::SharedBarrier)?;
-        let barrier = self.barrier_address(op.operation(), op.alloc())?;
-        if op.operation().attr(ARRIVES_BY_WARP).is_some() {
-            let (warps, lanes) = (self.context.warps, self.program.threads_per_warp);
-            if op.count() % i64::from(warps) != 0 {
-                let reason = "its count is not divided among the warps";
-                return Err(self.invalid(op.operation(), reason));
-            }
-            // What the other lanes have read is read before the first one says so.
-            self.hooks().warp_barrier(self.e);
-            let first = self.threads.acts_under(self.e, self.hooks(), lanes - 1);
-            let first = first.unwrap_or_else(|| self.e.bool(true));
-            let acts = match op.pred() {
-                Some(pred) => self.e.and(first, self.scalar(pred)),
-                None => first,
-            };
-            bulk.arrive(self.e, barrier, op.count() / i64::from(warps), acts);
-            return Ok(());
+/// `ttng.arrive_barrier`.
+pub(crate) fn arrive(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::ArriveBarrierOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::SharedBarrier)?;
+    let barrier = address(lowering, op.operation(), op.alloc())?;
+    if op.operation().attr(ARRIVES_BY_WARP).is_some() {
+        let (warps, lanes) = (lowering.context.warps, lowering.program.threads_per_warp);
+        if op.count() % i64::from(warps) != 0 {
+            let reason = "its count is not divided among the warps";
+            return Err(lowering.invalid(op.operation(), reason));
         }
-        let acts = self.first_thread_if(op.pred().map(|pred| self.scalar(pred)));
-        bulk.arrive(self.e, barrier, op.count(), acts);
-        Ok(())
+        // What the other lanes have read is read before the first one says so.
+        lowering.hooks().warp_barrier(lowering.e);
+        let first = lowering
+            .threads
+            .acts_under(lowering.e, lowering.hooks(), lanes - 1);
+        let first = first.unwrap_or_else(|| lowering.e.bool(true));
+        let acts = match op.pred() {
+            Some(pred) => lowering.e.and(first, lowering.scalar(pred)),
+            None => first,
+        };
+        bulk.arrive(lowering.e, barrier, op.count() / i64::from(warps), acts);
+        return Ok(());
     }
+    let acts = first_thread_if(lowering, op.pred().map(|pred| lowering.scalar(pred)));
+    bulk.arrive(lowering.e, barrier, op.count(), acts);
+    Ok(())
+}
 
-    /// `ttng.wait_barrier`.
-    pub(crate) fn wait_barrier(&mut self, op: ttng::WaitBarrierOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::SharedBarrier)?;
-        let barrier = self.barrier_address(op.operation(), op.alloc())?;
-        let condition = op
-            .pred()
-            .map(|pred| self.scalar(pred))
-            .filter(|pred| !self.e.is_true(*pred));
-        bulk.wait(self.e, barrier, self.scalar(op.phase()), condition);
-        Ok(())
-    }
+/// `ttng.wait_barrier`.
+pub(crate) fn wait(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::WaitBarrierOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::SharedBarrier)?;
+    let barrier = address(lowering, op.operation(), op.alloc())?;
+    let condition = op
+        .pred()
+        .map(|pred| lowering.scalar(pred))
+        .filter(|pred| !lowering.e.is_true(*pred));
+    bulk.wait(lowering.e, barrier, lowering.scalar(op.phase()), condition);
+    Ok(())
+}
 
-    /// `ttng.async_copy_mbarrier_arrive`.
-    pub(crate) fn async_copy_arrive(
-        &mut self,
-        op: ttng::AsyncCopyMbarrierArriveOp<'c, 'a>,
-    ) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::SharedBarrier)?;
-        let barrier = self.barrier_address(op.operation(), op.barrier())?;
-        bulk.arrive_after_copies(self.e, barrier, !op.no_increment());
-        Ok(())
-    }
+/// `ttng.async_copy_mbarrier_arrive`.
+pub(crate) fn arrive_after_copies(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::AsyncCopyMbarrierArriveOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::SharedBarrier)?;
+    let barrier = address(lowering, op.operation(), op.barrier())?;
+    bulk.arrive_after_copies(lowering.e, barrier, !op.no_increment());
+    Ok(())
+}
 
-    /// `ttng.fence_async_shared`.
-    pub(crate) fn fence_async(&mut self, op: ttng::FenceAsyncSharedOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::BulkTensorCopy)?;
-        bulk.fence(self.e, op.b_cluster());
-        Ok(())
-    }
+/// `ttng.fence_async_shared`.
+pub(crate) fn fence_async(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::FenceAsyncSharedOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::BulkTensorCopy)?;
+    bulk.fence(lowering.e, op.b_cluster());
+    Ok(())
+}
 
-    /// `ttng.cluster_arrive`.
-    pub(crate) fn cluster_arrive(&mut self, op: ttng::ClusterArriveOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::Cluster)?;
-        bulk.cluster_arrive(self.e, op.relaxed() != 0);
-        Ok(())
-    }
+/// `ttng.cluster_arrive`.
+pub(crate) fn cluster_arrive(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::ClusterArriveOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::Cluster)?;
+    bulk.cluster_arrive(lowering.e, op.relaxed() != 0);
+    Ok(())
+}
 
-    /// `ttng.cluster_wait`.
-    pub(crate) fn cluster_wait(&mut self, op: ttng::ClusterWaitOp<'c, 'a>) -> Lowered {
-        let bulk = self.bulk(op.operation(), Feature::Cluster)?;
-        bulk.cluster_wait(self.e);
-        Ok(())
-    }
+/// `ttng.cluster_wait`.
+pub(crate) fn cluster_wait(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::ClusterWaitOp<'_, '_>,
+) -> Lowered {
+    let bulk = bulk_hooks(lowering, op.operation(), Feature::Cluster)?;
+    bulk.cluster_wait(lowering.e);
+    Ok(())
 }

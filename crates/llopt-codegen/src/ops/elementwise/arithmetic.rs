@@ -11,10 +11,12 @@ use melior::ir::operation::OperationLike;
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::ops::elementwise::partwise::Partwise;
-use crate::targets::hooks::{Math, Rounding};
+use crate::ops::elementwise::{brief_floats, casts, constants, in_words};
+use crate::targets::hooks::{Hooks, Math, Rounding};
 use crate::values::element::LlvmType;
+use crate::values::registers::Registers;
 use crate::values::words::{packed, word_of_halves};
-use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
+use crate::walk::function::{FunctionLowering, Lowered, operand};
 
 /// A function of two registers.
 type Binary = for<'ctx> fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>;
@@ -96,351 +98,368 @@ fn float_predicate(predicate: CmpFPredicate) -> FloatPredicate {
     }
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// An operation of the `arith` dialect.
-    pub(crate) fn arith(&mut self, op: arith::Op<'c, 'a>) -> Lowered {
-        use arith::Op;
-        let operation = op.operation();
-        let moves = matches!(
-            op,
-            Op::Constant(_) | Op::Bitcast(_) | Op::ExtF(_) | Op::Select(_) | Op::TruncF(_)
-        );
-        if !moves {
-            self.check_arithmetic(operation)?;
+/// An operation of the `arith` dialect.
+pub(crate) fn arith(lowering: &mut FunctionLowering<'_, '_>, op: arith::Op<'_, '_>) -> Lowered {
+    use arith::Op;
+    let operation = op.operation();
+    let moves = matches!(
+        op,
+        Op::Constant(_) | Op::Bitcast(_) | Op::ExtF(_) | Op::Select(_) | Op::TruncF(_)
+    );
+    if !moves {
+        check_arithmetic(lowering, operation)?;
+    }
+    match op {
+        Op::Constant(_) => constants::constant(lowering, operation),
+        Op::AddI(_) => in_words::integer_operation(lowering, operation, Partwise::Add),
+        Op::SubI(_) => in_words::integer_operation(lowering, operation, Partwise::Subtract),
+        Op::MulI(_) => binary(lowering, operation, |e, a, b| e.mul(a, b)),
+        Op::DivSI(_) => binary(lowering, operation, |e, a, b| e.sdiv(a, b)),
+        Op::DivUI(_) => binary(lowering, operation, |e, a, b| e.udiv(a, b)),
+        Op::RemSI(_) => binary(lowering, operation, |e, a, b| e.srem(a, b)),
+        Op::RemUI(_) => binary(lowering, operation, |e, a, b| e.urem(a, b)),
+        Op::CeilDivSI(_) => binary(lowering, operation, |e, a, b| {
+            round_quotient(e, a, b, IntPredicate::SGT)
+        }),
+        Op::FloorDivSI(_) => binary(lowering, operation, |e, a, b| {
+            round_quotient(e, a, b, IntPredicate::SLT)
+        }),
+        Op::CeilDivUI(_) => binary(lowering, operation, round_up),
+        Op::AndI(_) => in_words::integer_operation(lowering, operation, Partwise::And),
+        Op::OrI(_) => in_words::integer_operation(lowering, operation, Partwise::Or),
+        Op::XOrI(_) => in_words::integer_operation(lowering, operation, Partwise::Xor),
+        Op::ShLI(_) => match Partwise::of(op) {
+            Some(shift) => in_words::integer_operation(lowering, operation, shift),
+            None => binary(lowering, operation, |e, a, b| e.shl(a, b)),
+        },
+        Op::ShRSI(_) => binary(lowering, operation, |e, a, b| e.ashr(a, b)),
+        Op::ShRUI(_) => binary(lowering, operation, |e, a, b| e.lshr(a, b)),
+        Op::AddF(_) => brief_floats::float_operation(lowering, operation, |e, a, b| e.fadd(a, b)),
+        Op::SubF(_) => brief_floats::float_operation(lowering, operation, |e, a, b| e.fsub(a, b)),
+        Op::MulF(_) => brief_floats::float_operation(lowering, operation, |e, a, b| e.fmul(a, b)),
+        Op::RemF(_) => {
+            let of = lowering.result_type(operation)?.element();
+            lowering.each(operation, |e, v| remainder(e, of, v[0], v[1]))
         }
-        match op {
-            Op::Constant(_) => self.constant(operation),
-            Op::AddI(_) => self.integer_operation(operation, Partwise::Add),
-            Op::SubI(_) => self.integer_operation(operation, Partwise::Subtract),
-            Op::MulI(_) => self.binary(operation, |e, a, b| e.mul(a, b)),
-            Op::DivSI(_) => self.binary(operation, |e, a, b| e.sdiv(a, b)),
-            Op::DivUI(_) => self.binary(operation, |e, a, b| e.udiv(a, b)),
-            Op::RemSI(_) => self.binary(operation, |e, a, b| e.srem(a, b)),
-            Op::RemUI(_) => self.binary(operation, |e, a, b| e.urem(a, b)),
-            Op::CeilDivSI(_) => self.binary(operation, |e, a, b| {
-                round_quotient(e, a, b, IntPredicate::SGT)
-            }),
-            Op::FloorDivSI(_) => self.binary(operation, |e, a, b| {
-                round_quotient(e, a, b, IntPredicate::SLT)
-            }),
-            Op::CeilDivUI(_) => self.binary(operation, round_up),
-            Op::AndI(_) => self.integer_operation(operation, Partwise::And),
-            Op::OrI(_) => self.integer_operation(operation, Partwise::Or),
-            Op::XOrI(_) => self.integer_operation(operation, Partwise::Xor),
-            Op::ShLI(_) => self.binary(operation, |e, a, b| e.shl(a, b)),
-            Op::ShRSI(_) => self.binary(operation, |e, a, b| e.ashr(a, b)),
-            Op::ShRUI(_) => self.binary(operation, |e, a, b| e.lshr(a, b)),
-            Op::AddF(_) => self.float_operation(operation, |e, a, b| e.fadd(a, b)),
-            Op::SubF(_) => self.float_operation(operation, |e, a, b| e.fsub(a, b)),
-            Op::MulF(_) => self.float_operation(operation, |e, a, b| e.fmul(a, b)),
-            Op::RemF(_) => {
-                let of = self.result_type(operation)?.element();
-                self.each(operation, |e, v| remainder(e, of, v[0], v[1]))
-            }
-            Op::DivF(_) => {
-                let of = self.result_type(operation)?.element();
-                let hooks = self.hooks();
-                self.each(operation, |e, v| hooks.divide(e, of, v[0], v[1]))
-            }
-            Op::MaxSI(_) => self.intrinsic(operation, "llvm.smax"),
-            Op::MaxUI(_) => self.intrinsic(operation, "llvm.umax"),
-            Op::MinSI(_) => self.intrinsic(operation, "llvm.smin"),
-            Op::MinUI(_) => self.intrinsic(operation, "llvm.umin"),
-            Op::MaxNumF(_) => self.intrinsic(operation, "llvm.maxnum"),
-            Op::MinNumF(_) => self.intrinsic(operation, "llvm.minnum"),
-            Op::MaximumF(_) => self.intrinsic(operation, "llvm.maximum"),
-            Op::MinimumF(_) => self.intrinsic(operation, "llvm.minimum"),
-            Op::CmpI(op) => {
-                let predicate = op.predicate().map(int_predicate);
-                let predicate =
-                    predicate.ok_or_else(|| self.invalid(operation, "unknown predicate"))?;
-                self.each(operation, |e, v| e.icmp(predicate, v[0], v[1]))
-            }
-            Op::CmpF(op) => {
-                let predicate = op.predicate().map(float_predicate);
-                let predicate =
-                    predicate.ok_or_else(|| self.invalid(operation, "unknown predicate"))?;
-                self.each(operation, |e, v| e.fcmp(predicate, v[0], v[1]))
-            }
-            Op::Select(_) => self.select(operation),
-            Op::NegF(_) => self.each(operation, |e, v| e.fneg(v[0])),
-            Op::ExtSI(_) => self.cast(operation, InstructionOpcode::SExt),
-            Op::ExtUI(_) => self.cast(operation, InstructionOpcode::ZExt),
-            Op::TruncI(_) => self.cast(operation, InstructionOpcode::Trunc),
-            Op::FPToSI(_) => self.cast(operation, InstructionOpcode::FPToSI),
-            Op::FPToUI(_) => self.cast(operation, InstructionOpcode::FPToUI),
-            Op::SIToFP(_) => self.signed_to_float(operation),
-            Op::UIToFP(_) => self.cast(operation, InstructionOpcode::UIToFP),
-            Op::Bitcast(_) => self.cast(operation, InstructionOpcode::BitCast),
-            Op::IndexCast(_) => self.resize(operation, InstructionOpcode::SExt),
-            Op::IndexCastUI(_) => self.resize(operation, InstructionOpcode::ZExt),
-            Op::ExtF(_) | Op::TruncF(_) => self.round(operation),
-            Op::AddUIExtended(_) => self.add_extended(operation),
-            Op::MulUIExtended(_) => self.multiply_extended(operation, InstructionOpcode::ZExt),
-            Op::MulSIExtended(_) => self.multiply_extended(operation, InstructionOpcode::SExt),
-            Op::ScalingExtF(_) | Op::ScalingTruncF(_) => Err(self.unsupported(operation, None)),
+        Op::DivF(_) => {
+            let of = lowering.result_type(operation)?.element();
+            let hooks = lowering.hooks();
+            lowering.each(operation, |e, v| hooks.divide(e, of, v[0], v[1]))
         }
-    }
-
-    /// The registers of all operands.
-    fn all_operands(&self, op: OperationRef<'c, 'a>) -> Vec<Registers<'ctx>> {
-        op.operands().map(|value| self.registers(value)).collect()
-    }
-
-    /// A function of the registers at each place.
-    pub(crate) fn each(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        function: impl FnMut(&Emitter<'ctx>, &[V<'ctx>]) -> V<'ctx>,
-    ) -> Lowered {
-        let operands = self.all_operands(op);
-        let result = self.map(&operands, function);
-        self.bind_result(op, result);
-        Ok(())
-    }
-
-    /// `arith.select`. Two halves of a word that one condition chooses are chosen as a word: neither is taken out, and if
-    /// both go into one word again, nothing is put together.
-    fn select(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let operands = self.all_operands(op);
-        let mut result = self
-            .map(&operands, |e, v| e.select(v[0], v[1], v[2]))
-            .to_vec();
-        let e = self.e;
-        let at = |operand: usize, register: usize| {
-            let registers: &Registers<'ctx> = &operands[operand];
-            registers[if registers.len() == 1 { 0 } else { register }]
-        };
-        for first in (0..result.len().saturating_sub(1)).step_by(2) {
-            let condition = at(0, first);
-            let of = result[first].get_type();
-            let is_one =
-                condition == at(0, first + 1) && condition.as_instruction_value().is_some();
-            if !is_one || !condition.is_int_value() || !(of.is_int_type() || of.is_float_type()) {
-                continue;
-            }
-            let [yes, no] =
-                [1, 2].map(|side| word_of_halves(e, [at(side, first), at(side, first + 1)]));
-            if let (Some(yes), Some(no)) = (yes, no) {
-                let pair = e.bitcast(e.select(condition, yes, no), e.vector(of, 2).into());
-                result.splice(first..first + 2, e.unpack(pair));
-            }
+        Op::MaxSI(_) => intrinsic(lowering, operation, "llvm.smax"),
+        Op::MaxUI(_) => in_words::integer_operation(lowering, operation, Partwise::LargerUnsigned),
+        Op::MinSI(_) => intrinsic(lowering, operation, "llvm.smin"),
+        Op::MinUI(_) => intrinsic(lowering, operation, "llvm.umin"),
+        Op::MaxNumF(_) => intrinsic(lowering, operation, "llvm.maxnum"),
+        Op::MinNumF(_) => intrinsic(lowering, operation, "llvm.minnum"),
+        Op::MaximumF(_) => intrinsic(lowering, operation, "llvm.maximum"),
+        Op::MinimumF(_) => intrinsic(lowering, operation, "llvm.minimum"),
+        Op::CmpI(op) => {
+            let predicate = op.predicate().map(int_predicate);
+            let predicate =
+                predicate.ok_or_else(|| lowering.invalid(operation, "unknown predicate"))?;
+            lowering.each(operation, |e, v| e.icmp(predicate, v[0], v[1]))
         }
-        self.bind_result(op, result);
-        Ok(())
-    }
-
-    /// An operation of two operands that is alike on every target.
-    fn binary(&mut self, op: OperationRef<'c, 'a>, function: Binary) -> Lowered {
-        self.each(op, |e, v| function(e, v[0], v[1]))
-    }
-
-    /// An operation that is one LLVM intrinsic for every type.
-    fn intrinsic(&mut self, op: OperationRef<'c, 'a>, name: &'static str) -> Lowered {
-        self.each(op, |e, v| e.intrinsic(name, &[v[0].get_type()], v))
-    }
-
-    /// A cast that is one LLVM instruction.
-    fn cast(&mut self, op: OperationRef<'c, 'a>, opcode: InstructionOpcode) -> Lowered {
-        let (from, to) = (
-            self.type_of(operand(op, 0))?.element(),
-            self.result_type(op)?.element(),
-        );
-        for (integer, other) in [(from, to), (to, from)] {
-            if let Element::Int(bits) = integer
-                && bits > 64
-                && other.is_float()
-            {
-                let reason = format!("no conversion between integers of {bits} bits and floats");
-                return Err(self.unsupported(op, Some(reason)));
-            }
+        Op::CmpF(op) => {
+            let predicate = op.predicate().map(float_predicate);
+            let predicate =
+                predicate.ok_or_else(|| lowering.invalid(operation, "unknown predicate"))?;
+            lowering.each(operation, |e, v| e.fcmp(predicate, v[0], v[1]))
         }
-        let of = to.llvm(self.e.context);
-        self.each(op, |e, v| e.cast(opcode, v[0], of))
+        Op::Select(_) => select(lowering, operation),
+        Op::NegF(_) => lowering.each(operation, |e, v| e.fneg(v[0])),
+        Op::ExtSI(_) => cast(lowering, operation, InstructionOpcode::SExt),
+        Op::ExtUI(_) => match in_words::extended_bytes(lowering, operation) {
+            Some(()) => Ok(()),
+            None => cast(lowering, operation, InstructionOpcode::ZExt),
+        },
+        Op::TruncI(_) => cast(lowering, operation, InstructionOpcode::Trunc),
+        Op::FPToSI(_) => cast(lowering, operation, InstructionOpcode::FPToSI),
+        Op::FPToUI(_) => cast(lowering, operation, InstructionOpcode::FPToUI),
+        Op::SIToFP(_) => signed_to_float(lowering, operation),
+        Op::UIToFP(_) => cast(lowering, operation, InstructionOpcode::UIToFP),
+        Op::Bitcast(_) => cast(lowering, operation, InstructionOpcode::BitCast),
+        Op::IndexCast(_) => resized(lowering, operation, InstructionOpcode::SExt),
+        Op::IndexCastUI(_) => resized(lowering, operation, InstructionOpcode::ZExt),
+        Op::ExtF(_) | Op::TruncF(_) => round(lowering, operation),
+        Op::AddUIExtended(_) => add_extended(lowering, operation),
+        Op::MulUIExtended(_) => multiply_extended(lowering, operation, InstructionOpcode::ZExt),
+        Op::MulSIExtended(_) => multiply_extended(lowering, operation, InstructionOpcode::SExt),
+        Op::ScalingExtF(_) | Op::ScalingTruncF(_) => Err(lowering.unsupported(operation, None)),
     }
+}
 
-    fn signed_to_float(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        if self.type_of(operand(op, 0))?.element() == Element::Int(8) {
-            let to = self.result_type(op)?.element();
-            let bytes = self.registers(operand(op, 0));
-            if let Some(values) = self.widened_int8(&bytes, to) {
-                self.bind_result(op, values);
-                return Ok(());
-            }
+/// `arith.select`. Two halves of a word that one condition chooses are chosen as a word: neither is taken out, and if
+/// both go into one word again, nothing is put together.
+fn select<'ctx>(lowering: &mut FunctionLowering<'_, 'ctx>, op: OperationRef<'_, '_>) -> Lowered {
+    let operands = lowering.all_operands(op);
+    let mut result = lowering
+        .map(&operands, |e, v| e.select(v[0], v[1], v[2]))
+        .to_vec();
+    let e = lowering.e;
+    let at = |operand: usize, register: usize| {
+        let registers: &Registers<'ctx> = &operands[operand];
+        registers[if registers.len() == 1 { 0 } else { register }]
+    };
+    for first in (0..result.len().saturating_sub(1)).step_by(2) {
+        let condition = at(0, first);
+        let of = result[first].get_type();
+        let is_one = condition == at(0, first + 1) && condition.as_instruction_value().is_some();
+        if !is_one || !condition.is_int_value() || !(of.is_int_type() || of.is_float_type()) {
+            continue;
         }
-        self.cast(op, InstructionOpcode::SIToFP)
-    }
-
-    /// An integer of another width.
-    fn resize(&mut self, op: OperationRef<'c, 'a>, widen: InstructionOpcode) -> Lowered {
-        let of = self.result_type(op)?.element().llvm(self.e.context);
-        self.each(op, |e, v| resize(e, v[0], of, widen))
-    }
-
-    /// A float of another type.
-    fn round(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let from = self.type_of(operand(op, 0))?.element();
-        let to = self.result_type(op)?.element();
-        let source = self.registers(operand(op, 0));
-        let result = self.convert(op, from, to, Rounding::NearestEven, &source)?;
-        self.bind_result(op, result);
-        Ok(())
-    }
-
-    /// Whether there is arithmetic on the types of an operation. Eight-bit floats have none: they travel as
-    /// integers, and are computed with in a wider type.
-    pub(crate) fn check_arithmetic(&self, op: OperationRef<'c, 'a>) -> Lowered {
-        for value in op.operands().chain(op.results().map(Into::into)) {
-            if let Element::Float8(format) = self.type_of(value)?.element() {
-                let reason = format!(
-                    "there is no arithmetic on {format:?}, which can be converted to wider types"
-                );
-                return Err(self.unsupported(op, Some(reason)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Signed integers of eight bits as floats, four at a time, if the target has a quick way and there are several.
-    fn widened_int8(&self, integers: &Registers<'ctx>, to: Element) -> Option<Registers<'ctx>> {
-        let (e, hooks) = (self.e, self.hooks());
-        if integers.len() < 2 {
-            return None;
-        }
-        let mut values = Vec::with_capacity(integers.len());
-        for four in integers.chunks(4) {
-            let word = *packed(e, hooks, four, four.len()).first()?;
-            let floats = hooks.widen_int8(e, word, to)?;
-            values.extend(floats.into_iter().take(four.len()));
-        }
-        Some(values.into())
-    }
-
-    fn add_extended(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let operands = self.all_operands(op);
-        let total = self.map(&operands, |e, v| e.add(v[0], v[1]));
-        let carry = self.map(&[total.clone(), operands[0].clone()], |e, v| {
-            e.icmp(IntPredicate::ULT, v[0], v[1])
-        });
-        self.bind_result_at(op, 0, total);
-        self.bind_result_at(op, 1, carry);
-        Ok(())
-    }
-
-    fn multiply_extended(&mut self, op: OperationRef<'c, 'a>, widen: InstructionOpcode) -> Lowered {
-        let operands = self.all_operands(op);
-        let low = self.map(&operands, |e, v| e.mul(v[0], v[1]));
-        let high = self.map(&operands, |e, v| high_product(e, v[0], v[1], widen));
-        self.bind_result_at(op, 0, low);
-        self.bind_result_at(op, 1, high);
-        Ok(())
-    }
-
-    /// An operation of the `math` dialect.
-    pub(crate) fn math(&mut self, op: math::Op<'c, 'a>) -> Lowered {
-        use math::Op;
-        let operation = op.operation();
-        if !matches!(op, Op::AbsF(_)) {
-            self.check_arithmetic(operation)?;
-        }
-        match op {
-            Op::AbsF(_) => {
-                if self.result_type(operation)?.element().is_float() {
-                    return self.intrinsic(operation, "llvm.fabs");
-                }
-                // An eight-bit float: all but the sign.
-                self.each(operation, |e, v| e.and(v[0], e.int_like(v[0], 0x7f)))
-            }
-            Op::AbsI(_) => self.each(operation, |e, v| {
-                e.intrinsic("llvm.abs", &[v[0].get_type()], &[v[0], e.bool(false)])
-            }),
-            Op::Fma(_) => self.intrinsic(operation, "llvm.fma"),
-            Op::CopySign(_) => self.intrinsic(operation, "llvm.copysign"),
-            Op::Trunc(_) => self.intrinsic(operation, "llvm.trunc"),
-            Op::RoundEven(_) => self.intrinsic(operation, "llvm.roundeven"),
-            Op::CtPop(_) => self.intrinsic(operation, "llvm.ctpop"),
-            Op::Exp(_) => self.function(operation, Math::Exp),
-            Op::Exp2(_) => self.function(operation, Math::Exp2),
-            Op::Log(_) => self.function(operation, Math::Log),
-            Op::Log2(_) => self.function(operation, Math::Log2),
-            Op::Sin(_) => self.function(operation, Math::Sin),
-            Op::Cos(_) => self.function(operation, Math::Cos),
-            Op::Sqrt(_) => self.function(operation, Math::Sqrt),
-            Op::Rsqrt(_) => self.function(operation, Math::Rsqrt),
-            Op::Erf(_) => self.function(operation, Math::Erf),
-            Op::Floor(_) => self.function(operation, Math::Floor),
-            Op::Ceil(_) => self.function(operation, Math::Ceil),
-            Op::Tan(_) => self.function(operation, Math::Other("tan")),
-            Op::Tanh(_) => self.function(operation, Math::Other("tanh")),
-            Op::Sinh(_) => self.function(operation, Math::Other("sinh")),
-            Op::Cosh(_) => self.function(operation, Math::Other("cosh")),
-            Op::Asin(_) => self.function(operation, Math::Other("asin")),
-            Op::Acos(_) => self.function(operation, Math::Other("acos")),
-            Op::Atan(_) => self.function(operation, Math::Other("atan")),
-            Op::Atan2(_) => self.function(operation, Math::Other("atan2")),
-            Op::Asinh(_) => self.function(operation, Math::Other("asinh")),
-            Op::Acosh(_) => self.function(operation, Math::Other("acosh")),
-            Op::Atanh(_) => self.function(operation, Math::Other("atanh")),
-            Op::ExpM1(_) => self.function(operation, Math::Other("expm1")),
-            Op::Log1p(_) => self.function(operation, Math::Other("log1p")),
-            Op::Log10(_) => self.function(operation, Math::Other("log10")),
-            Op::Cbrt(_) => self.function(operation, Math::Other("cbrt")),
-            Op::PowF(_) => self.function(operation, Math::Other("pow")),
-            Op::Round(_) => self.function(operation, Math::Other("round")),
-            Op::ClampF(_)
-            | Op::CountLeadingZeros(_)
-            | Op::CountTrailingZeros(_)
-            | Op::Erfc(_)
-            | Op::FPowI(_)
-            | Op::IPowI(_)
-            | Op::IsFinite(_)
-            | Op::IsInf(_)
-            | Op::IsNaN(_)
-            | Op::IsNormal(_)
-            | Op::Sincos(_) => Err(self.unsupported(operation, None)),
+        let [yes, no] =
+            [1, 2].map(|side| word_of_halves(e, [at(side, first), at(side, first + 1)]));
+        if let (Some(yes), Some(no)) = (yes, no) {
+            let pair = e.bitcast(e.select(condition, yes, no), e.vector(of, 2).into());
+            result.splice(first..first + 2, e.unpack(pair));
         }
     }
+    lowering.bind_result(op, result);
+    Ok(())
+}
 
-    /// A function with a form of its own on each target.
-    fn function(&mut self, op: OperationRef<'c, 'a>, function: Math) -> Lowered {
-        let operands = self.all_operands(op);
-        let element = self.result_type(op)?.element();
-        let result = self.float_function(op, function, element, &operands)?;
-        self.bind_result(op, result);
-        Ok(())
-    }
+/// An operation of two operands that is alike on every target.
+fn binary(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    function: Binary,
+) -> Lowered {
+    lowering.each(op, |e, v| function(e, v[0], v[1]))
+}
 
-    /// A function of floats: on 16-bit floats by way of `f32`.
-    pub(crate) fn float_function(
-        &self,
-        op: OperationRef<'c, 'a>,
-        function: Math,
-        element: Element,
-        operands: &[Registers<'ctx>],
-    ) -> Lowered<Registers<'ctx>> {
-        let hooks = self.hooks();
-        let of = element.llvm(self.e.context);
-        let wide = match element {
-            Element::F16 | Element::Bf16 => Element::F32,
-            other => other,
-        };
-        let wide_type = wide.llvm(self.e.context);
-        let mut known = true;
-        let result = self.map(operands, |e, v| {
-            let arguments: Vec<_> = v.iter().map(|value| e.fpext(*value, wide_type)).collect();
-            match hooks.math(e, function, wide, &arguments) {
-                Some(value) => e.fptrunc(value, of),
-                None => {
-                    known = false;
-                    e.poison(of)
-                }
-            }
-        });
-        if known {
-            Ok(result)
-        } else {
-            Err(self.unsupported(op, Some(format!("no such function of {element:?}"))))
+/// An operation that is one LLVM intrinsic for every type.
+fn intrinsic(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    name: &'static str,
+) -> Lowered {
+    lowering.each(op, |e, v| e.intrinsic(name, &[v[0].get_type()], v))
+}
+
+/// A cast that is one LLVM instruction.
+fn cast(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    opcode: InstructionOpcode,
+) -> Lowered {
+    let (from, to) = (
+        lowering.type_of(operand(op, 0))?.element(),
+        lowering.result_type(op)?.element(),
+    );
+    for (integer, other) in [(from, to), (to, from)] {
+        if let Element::Int(bits) = integer
+            && bits > 64
+            && other.is_float()
+        {
+            let reason = format!("no conversion between integers of {bits} bits and floats");
+            return Err(lowering.unsupported(op, Some(reason)));
         }
+    }
+    let of = to.llvm(lowering.e.context);
+    lowering.each(op, |e, v| e.cast(opcode, v[0], of))
+}
+
+fn signed_to_float(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> Lowered {
+    if lowering.type_of(operand(op, 0))?.element() == Element::Int(8) {
+        let to = lowering.result_type(op)?.element();
+        let bytes = lowering.registers(operand(op, 0));
+        if let Some(values) = widened_int8(lowering.e, lowering.hooks(), &bytes, to) {
+            lowering.bind_result(op, values);
+            return Ok(());
+        }
+    }
+    cast(lowering, op, InstructionOpcode::SIToFP)
+}
+
+/// An integer of another width.
+fn resized(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    widen: InstructionOpcode,
+) -> Lowered {
+    let of = lowering.result_type(op)?.element().llvm(lowering.e.context);
+    lowering.each(op, |e, v| resize(e, v[0], of, widen))
+}
+
+/// A float of another type.
+fn round(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> Lowered {
+    let from = lowering.type_of(operand(op, 0))?.element();
+    let to = lowering.result_type(op)?.element();
+    let source = lowering.registers(operand(op, 0));
+    let result = casts::convert(lowering, op, from, to, Rounding::NearestEven, &source)?;
+    lowering.bind_result(op, result);
+    Ok(())
+}
+
+/// Whether there is arithmetic on the types of an operation. Eight-bit floats have none: they travel as
+/// integers, and are computed with in a wider type.
+pub(crate) fn check_arithmetic(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+) -> Lowered {
+    for value in op.operands().chain(op.results().map(Into::into)) {
+        if let Element::Float8(format) = lowering.type_of(value)?.element() {
+            let reason = format!(
+                "there is no arithmetic on {format:?}, which can be converted to wider types"
+            );
+            return Err(lowering.unsupported(op, Some(reason)));
+        }
+    }
+    Ok(())
+}
+
+/// Signed integers of eight bits as floats, four at a time, if the target has a quick way and there are several.
+fn widened_int8<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    integers: &Registers<'ctx>,
+    to: Element,
+) -> Option<Registers<'ctx>> {
+    if integers.len() < 2 {
+        return None;
+    }
+    let mut values = Vec::with_capacity(integers.len());
+    for four in integers.chunks(4) {
+        let word = *packed(e, hooks, four, four.len()).first()?;
+        let floats = hooks.widen_int8(e, word, to)?;
+        values.extend(floats.into_iter().take(four.len()));
+    }
+    Some(values.into())
+}
+
+fn add_extended(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> Lowered {
+    let operands = lowering.all_operands(op);
+    let total = lowering.map(&operands, |e, v| e.add(v[0], v[1]));
+    let carry = lowering.map(&[total.clone(), operands[0].clone()], |e, v| {
+        e.icmp(IntPredicate::ULT, v[0], v[1])
+    });
+    lowering.bind_result_at(op, 0, total);
+    lowering.bind_result_at(op, 1, carry);
+    Ok(())
+}
+
+fn multiply_extended(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    widen: InstructionOpcode,
+) -> Lowered {
+    let operands = lowering.all_operands(op);
+    let low = lowering.map(&operands, |e, v| e.mul(v[0], v[1]));
+    let high = lowering.map(&operands, |e, v| high_product(e, v[0], v[1], widen));
+    lowering.bind_result_at(op, 0, low);
+    lowering.bind_result_at(op, 1, high);
+    Ok(())
+}
+
+/// An operation of the `math` dialect.
+pub(crate) fn math(lowering: &mut FunctionLowering<'_, '_>, op: math::Op<'_, '_>) -> Lowered {
+    use math::Op;
+    let operation = op.operation();
+    if !matches!(op, Op::AbsF(_)) {
+        check_arithmetic(lowering, operation)?;
+    }
+    match op {
+        Op::AbsF(_) => {
+            if lowering.result_type(operation)?.element().is_float() {
+                return intrinsic(lowering, operation, "llvm.fabs");
+            }
+            // An eight-bit float: all but the sign.
+            lowering.each(operation, |e, v| e.and(v[0], e.int_like(v[0], 0x7f)))
+        }
+        Op::AbsI(_) => lowering.each(operation, |e, v| {
+            e.intrinsic("llvm.abs", &[v[0].get_type()], &[v[0], e.bool(false)])
+        }),
+        Op::Fma(_) => intrinsic(lowering, operation, "llvm.fma"),
+        Op::CopySign(_) => intrinsic(lowering, operation, "llvm.copysign"),
+        Op::Trunc(_) => intrinsic(lowering, operation, "llvm.trunc"),
+        Op::RoundEven(_) => intrinsic(lowering, operation, "llvm.roundeven"),
+        Op::CtPop(_) => intrinsic(lowering, operation, "llvm.ctpop"),
+        Op::Exp(_) => function(lowering, operation, Math::Exp),
+        Op::Exp2(_) => function(lowering, operation, Math::Exp2),
+        Op::Log(_) => function(lowering, operation, Math::Log),
+        Op::Log2(_) => function(lowering, operation, Math::Log2),
+        Op::Sin(_) => function(lowering, operation, Math::Sin),
+        Op::Cos(_) => function(lowering, operation, Math::Cos),
+        Op::Sqrt(_) => function(lowering, operation, Math::Sqrt),
+        Op::Rsqrt(_) => function(lowering, operation, Math::Rsqrt),
+        Op::Erf(_) => function(lowering, operation, Math::Erf),
+        Op::Floor(_) => function(lowering, operation, Math::Floor),
+        Op::Ceil(_) => function(lowering, operation, Math::Ceil),
+        Op::Tan(_) => function(lowering, operation, Math::Other("tan")),
+        Op::Tanh(_) => function(lowering, operation, Math::Other("tanh")),
+        Op::Sinh(_) => function(lowering, operation, Math::Other("sinh")),
+        Op::Cosh(_) => function(lowering, operation, Math::Other("cosh")),
+        Op::Asin(_) => function(lowering, operation, Math::Other("asin")),
+        Op::Acos(_) => function(lowering, operation, Math::Other("acos")),
+        Op::Atan(_) => function(lowering, operation, Math::Other("atan")),
+        Op::Atan2(_) => function(lowering, operation, Math::Other("atan2")),
+        Op::Asinh(_) => function(lowering, operation, Math::Other("asinh")),
+        Op::Acosh(_) => function(lowering, operation, Math::Other("acosh")),
+        Op::Atanh(_) => function(lowering, operation, Math::Other("atanh")),
+        Op::ExpM1(_) => function(lowering, operation, Math::Other("expm1")),
+        Op::Log1p(_) => function(lowering, operation, Math::Other("log1p")),
+        Op::Log10(_) => function(lowering, operation, Math::Other("log10")),
+        Op::Cbrt(_) => function(lowering, operation, Math::Other("cbrt")),
+        Op::PowF(_) => function(lowering, operation, Math::Other("pow")),
+        Op::Round(_) => function(lowering, operation, Math::Other("round")),
+        Op::ClampF(_)
+        | Op::CountLeadingZeros(_)
+        | Op::CountTrailingZeros(_)
+        | Op::Erfc(_)
+        | Op::FPowI(_)
+        | Op::IPowI(_)
+        | Op::IsFinite(_)
+        | Op::IsInf(_)
+        | Op::IsNaN(_)
+        | Op::IsNormal(_)
+        | Op::Sincos(_) => Err(lowering.unsupported(operation, None)),
+    }
+}
+
+/// A function with a form of its own on each target.
+fn function(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    function: Math,
+) -> Lowered {
+    let operands = lowering.all_operands(op);
+    let element = lowering.result_type(op)?.element();
+    let result = float_function(lowering, op, function, element, &operands)?;
+    lowering.bind_result(op, result);
+    Ok(())
+}
+
+/// A function of floats: on 16-bit floats by way of `f32`.
+pub(crate) fn float_function<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    function: Math,
+    element: Element,
+    operands: &[Registers<'ctx>],
+) -> Lowered<Registers<'ctx>> {
+    let hooks = lowering.hooks();
+    let of = element.llvm(lowering.e.context);
+    let wide = match element {
+        Element::F16 | Element::Bf16 => Element::F32,
+        other => other,
+    };
+    let wide_type = wide.llvm(lowering.e.context);
+    let mut known = true;
+    let result = lowering.map(operands, |e, v| {
+        let arguments: Vec<_> = v.iter().map(|value| e.fpext(*value, wide_type)).collect();
+        match hooks.math(e, function, wide, &arguments) {
+            Some(value) => e.fptrunc(value, of),
+            None => {
+                known = false;
+                e.poison(of)
+            }
+        }
+    });
+    if known {
+        Ok(result)
+    } else {
+        Err(lowering.unsupported(op, Some(format!("no such function of {element:?}"))))
     }
 }
 

@@ -13,6 +13,7 @@ use llopt_plan::types;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::{Emitter, V};
+use crate::ops::elementwise::in_words;
 use crate::ops::elementwise::partwise::Partwise;
 use crate::values::element::LlvmType;
 use crate::walk::function::{FunctionLowering, Lowered, operand};
@@ -80,30 +81,28 @@ fn is_exact(op: OperationRef<'_, '_>) -> bool {
     a.count + b.count <= MANTISSA && a.least + b.least >= LEAST
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// A sum, a difference or a product of floats.
-    pub(crate) fn float_operation(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        function: fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>,
-    ) -> Lowered {
-        let in_words = match Op::of(op) {
-            Some(Op::Arith(op)) => Partwise::of(op),
-            _ => None,
-        };
-        if in_words.is_some_and(|what| self.partwise(op, what).is_some()) {
-            return Ok(());
-        }
-        let element = self.type_of(operand(op, 0))?.element();
-        let hooks = self.hooks();
-        let is_exact = arith::MulFOp::of(op).is_some() && is_exact(op);
-        let single = Element::F32.llvm(self.e.context);
-        self.each(op, |e, v| {
-            if element == Element::Bf16 && hooks.computes_bf16_as_singles() {
-                let wide = [v[0], v[1]].map(|value| e.fpext(value, single));
-                return hooks.narrowed_to_bf16(e, function(e, wide[0], wide[1]), is_exact);
-            }
-            function(e, v[0], v[1])
-        })
+/// A sum, a difference or a product of floats.
+pub(crate) fn float_operation<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    function: fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>,
+) -> Lowered {
+    let in_words = match Op::of(op) {
+        Some(Op::Arith(op)) => Partwise::of(op),
+        _ => None,
+    };
+    if in_words.is_some_and(|what| in_words::partwise(lowering, op, what).is_some()) {
+        return Ok(());
     }
+    let element = lowering.type_of(operand(op, 0))?.element();
+    let hooks = lowering.hooks();
+    let is_exact = arith::MulFOp::of(op).is_some() && is_exact(op);
+    let single = Element::F32.llvm(lowering.e.context);
+    lowering.each(op, |e, v| {
+        if element == Element::Bf16 && hooks.computes_bf16_as_singles() {
+            let wide = [v[0], v[1]].map(|value| e.fpext(value, single));
+            return hooks.narrowed_to_bf16(e, function(e, wide[0], wide[1]), is_exact);
+        }
+        function(e, v[0], v[1])
+    })
 }

@@ -7,120 +7,120 @@ use melior::ir::OperationRef;
 use crate::targets::hooks::Rounding;
 use crate::values::element::LlvmType;
 use crate::values::float8;
-use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
+use crate::values::registers::Registers;
+use crate::walk::function::{FunctionLowering, Lowered, operand};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// Converts floats: by the target's instructions where it has them for this pair of types, else in
-    /// software.
-    pub(crate) fn convert(
-        &self,
-        op: OperationRef<'c, 'a>,
-        from: Element,
-        to: Element,
-        rounding: Rounding,
-        values: &Registers<'ctx>,
-    ) -> Lowered<Registers<'ctx>> {
-        if from == to {
-            return Ok(values.clone());
-        }
-        let (distinct, place) = distinct(values);
-        let converted = self.convert_distinct(op, from, to, rounding, distinct)?;
-        Ok(place.into_iter().map(|i| converted[i]).collect())
+/// Converts floats: by the target's instructions where it has them for this pair of types, else in
+/// software.
+pub(crate) fn convert<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    from: Element,
+    to: Element,
+    rounding: Rounding,
+    values: &Registers<'ctx>,
+) -> Lowered<Registers<'ctx>> {
+    if from == to {
+        return Ok(values.clone());
     }
+    let (distinct, place) = distinct(values);
+    let converted = convert_distinct(lowering, op, from, to, rounding, distinct)?;
+    Ok(place.into_iter().map(|i| converted[i]).collect())
+}
 
-    fn convert_distinct(
-        &self,
-        op: OperationRef<'c, 'a>,
-        from: Element,
-        to: Element,
-        rounding: Rounding,
-        values: Vec<crate::llvm::emitter::V<'ctx>>,
-    ) -> Lowered<Vec<crate::llvm::emitter::V<'ctx>>> {
-        let e = self.e;
-        // No hardware goes between doubles and eight-bit floats, or between two eight-bit formats, at once.
-        let is_far = matches!(
-            (from, to),
-            (Element::F64 | Element::Float8(_), Element::Float8(_))
-                | (Element::Float8(_), Element::F64)
-        );
-        if !is_far
-            && let Some(converted) = self.hooks().convert_floats(e, from, to, rounding, &values)
+fn convert_distinct<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    from: Element,
+    to: Element,
+    rounding: Rounding,
+    values: Vec<crate::llvm::emitter::V<'ctx>>,
+) -> Lowered<Vec<crate::llvm::emitter::V<'ctx>>> {
+    let e = lowering.e;
+    // No hardware goes between doubles and eight-bit floats, or between two eight-bit formats, at once.
+    let is_far = matches!(
+        (from, to),
+        (Element::F64 | Element::Float8(_), Element::Float8(_))
+            | (Element::Float8(_), Element::F64)
+    );
+    if !is_far
+        && let Some(converted) = lowering
+            .hooks()
+            .convert_floats(e, from, to, rounding, &values)
+    {
+        return Ok(converted);
+    }
+    let through = |middle: Element, first: Rounding| {
+        let values = convert_distinct(lowering, op, from, middle, first, values.clone())?;
+        convert_distinct(lowering, op, middle, to, rounding, values)
+    };
+    let of = to.llvm(e.context);
+    match (from, to) {
+        // Doubles and other eight-bit formats take the way over f32, which holds every code exactly.
+        (Element::F64 | Element::Float8(_), Element::Float8(_)) => through(Element::F32, rounding),
+        (Element::Float8(_), Element::F64) => through(Element::F32, rounding),
+        (Element::Float8(format), _) if to.is_float() => Ok(values
+            .iter()
+            .map(|value| float8::widen(e, format, *value, to))
+            .collect()),
+        (_, Element::Float8(format)) if rounding == Rounding::NearestEven && from.is_float() => {
+            Ok(values
+                .iter()
+                .map(|value| float8::narrow(e, format, *value, from))
+                .collect())
+        }
+        (Element::F16, Element::Float8(Float8::E5M2)) => Ok(values
+            .iter()
+            .map(|value| float8::truncate_to_e5m2(e, *value))
+            .collect()),
+        (Element::F32, Element::Float8(Float8::E5M2)) => {
+            through(Element::F16, Rounding::TowardZero)
+        }
+        _ if !from.is_float()
+            || !to.is_float()
+            || rounding == Rounding::TowardZero && from.bits() > to.bits() =>
         {
-            return Ok(converted);
+            Err(lowering.unsupported(
+                op,
+                Some(format!(
+                    "no conversion from {from:?} to {to:?} with this rounding"
+                )),
+            ))
         }
-        let through = |middle: Element, first: Rounding| {
-            let values = self.convert_distinct(op, from, middle, first, values.clone())?;
-            self.convert_distinct(op, middle, to, rounding, values)
-        };
-        let of = to.llvm(e.context);
-        match (from, to) {
-            // Doubles and other eight-bit formats take the way over f32, which holds every code exactly.
-            (Element::F64 | Element::Float8(_), Element::Float8(_)) => {
-                through(Element::F32, rounding)
-            }
-            (Element::Float8(_), Element::F64) => through(Element::F32, rounding),
-            (Element::Float8(format), _) if to.is_float() => Ok(values
-                .iter()
-                .map(|value| float8::widen(e, format, *value, to))
-                .collect()),
-            (_, Element::Float8(format))
-                if rounding == Rounding::NearestEven && from.is_float() =>
-            {
-                Ok(values
-                    .iter()
-                    .map(|value| float8::narrow(e, format, *value, from))
-                    .collect())
-            }
-            (Element::F16, Element::Float8(Float8::E5M2)) => Ok(values
-                .iter()
-                .map(|value| float8::truncate_to_e5m2(e, *value))
-                .collect()),
-            (Element::F32, Element::Float8(Float8::E5M2)) => {
-                through(Element::F16, Rounding::TowardZero)
-            }
-            _ if !from.is_float()
-                || !to.is_float()
-                || rounding == Rounding::TowardZero && from.bits() > to.bits() =>
-            {
-                Err(self.unsupported(
-                    op,
-                    Some(format!(
-                        "no conversion from {from:?} to {to:?} with this rounding"
-                    )),
-                ))
-            }
-            // The two 16-bit formats meet in f32.
-            (Element::F16, Element::Bf16) | (Element::Bf16, Element::F16) => {
-                through(Element::F32, rounding)
-            }
-            _ if from.bits() < to.bits() => {
-                Ok(values.iter().map(|value| e.fpext(*value, of)).collect())
-            }
-            _ => Ok(values.iter().map(|value| e.fptrunc(*value, of)).collect()),
+        // The two 16-bit formats meet in f32.
+        (Element::F16, Element::Bf16) | (Element::Bf16, Element::F16) => {
+            through(Element::F32, rounding)
         }
+        _ if from.bits() < to.bits() => {
+            Ok(values.iter().map(|value| e.fpext(*value, of)).collect())
+        }
+        _ => Ok(values.iter().map(|value| e.fptrunc(*value, of)).collect()),
     }
+}
 
-    /// `tt.bitcast`: the same bits under another type.
-    pub(crate) fn bitcast(&mut self, op: OperationRef<'c, 'a>) -> Lowered {
-        let of = self.result_type(op)?.element().llvm(self.e.context);
-        let values = self.registers(operand(op, 0));
-        let result = self.map(&[values], |e, v| e.bitcast(v[0], of));
-        self.bind_result(op, result);
-        Ok(())
-    }
+/// `tt.bitcast`: the same bits under another type.
+pub(crate) fn bitcast(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+) -> Lowered {
+    let of = lowering.result_type(op)?.element().llvm(lowering.e.context);
+    let values = lowering.registers(operand(op, 0));
+    let result = lowering.map(&[values], |e, v| e.bitcast(v[0], of));
+    lowering.bind_result(op, result);
+    Ok(())
+}
 
-    /// `tt.int_to_ptr` and `tt.ptr_to_int`.
-    pub(crate) fn reinterpret_pointer(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        opcode: InstructionOpcode,
-    ) -> Lowered {
-        let of = self.result_type(op)?.element().llvm(self.e.context);
-        let values = self.registers(operand(op, 0));
-        let result = self.map(&[values], |e, v| e.cast(opcode, v[0], of));
-        self.bind_result(op, result);
-        Ok(())
-    }
+/// `tt.int_to_ptr` and `tt.ptr_to_int`.
+pub(crate) fn reinterpret_pointer(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    opcode: InstructionOpcode,
+) -> Lowered {
+    let of = lowering.result_type(op)?.element().llvm(lowering.e.context);
+    let values = lowering.registers(operand(op, 0));
+    let result = lowering.map(&[values], |e, v| e.cast(opcode, v[0], of));
+    lowering.bind_result(op, result);
+    Ok(())
 }
 
 /// The distinct values of a list, and for each of the list where it is among them.

@@ -9,6 +9,7 @@ use llopt_plan::tensor::ValueType;
 use melior::ir::operation::OperationLike;
 
 use crate::llvm::emitter::V;
+use crate::ops::elementwise::tile;
 use crate::targets::hooks::SourcePlace;
 use crate::walk::function::{FunctionLowering, Lowered};
 use crate::walk::location::place;
@@ -33,123 +34,128 @@ fn conversion(element: Element, hex: bool, width: Option<usize>, signed: bool) -
     }
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `tt.print`.
-    pub(crate) fn print(&mut self, op: tt::PrintOp<'c, 'a>) -> Lowered {
-        let (e, hooks) = (self.e, self.hooks());
-        let program: Vec<(V<'ctx>, bool)> = (0..3)
-            .map(|axis| (hooks.program_id(e, axis, self.program.num_ctas), false))
-            .collect();
-        let arguments = op.args();
-        if arguments.is_empty() {
-            let text = format!("pid (%u, %u, %u){}\n", op.prefix());
-            hooks.print(
-                e,
-                e.string(&text, "printfFormat_"),
-                text.len() + 1,
-                &program,
-            );
-            return Ok(());
-        }
-        let signs = op.is_signed();
-        for (number, value) in arguments.iter().enumerate() {
-            let of = self.type_of(*value)?;
-            let signed = signs.get(number).is_some_and(|sign| *sign > 0);
-            let registers = self.registers(*value);
-            let (extents, coordinates) = match &of {
-                ValueType::Scalar(_) => (Vec::new(), Vec::new()),
-                ValueType::Tensor(tensor) => {
-                    let all = (0..tensor.shape.len())
-                        .map(|dim| self.threads.coordinates(e, hooks, tensor, dim))
-                        .collect::<Vec<_>>();
-                    (tensor.shape.clone(), all)
-                }
-            };
-            let rank = extents.len().min(MAX_ARGUMENTS - 5);
-            let mut places: Vec<String> = extents[..rank]
-                .iter()
-                .map(|extent| conversion(Element::Int(32), false, Some(digits(*extent)), false))
-                .collect();
-            if rank < extents.len() {
-                places.push("... (truncated)".to_owned());
-            }
-            let which = if arguments.len() > 1 {
-                format!("(operand {number}) ")
-            } else {
-                String::new()
-            };
-            let text = format!(
-                "pid (%u, %u, %u) idx ({}){}{which}{}\n",
-                places.join(", "),
-                op.prefix(),
-                conversion(of.element(), op.hex(), None, signed)
-            );
-            let format = e.string(&text, "printfFormat_");
-            // Of the threads that hold the same elements, one prints them; a scalar is every thread's.
-            let acts = match &of {
-                ValueType::Scalar(_) => None,
-                ValueType::Tensor(tensor) => self.threads.acts_for_copies(e, hooks, tensor),
-            };
-            let after = acts.map(|acts| {
-                let function = e.function();
-                let (prints, after) = (e.new_block(function), e.new_block(function));
-                e.branch_if(acts, prints, after);
-                e.enter(prints);
-                after
-            });
-            for register in self.distinct_registers(&of).collect::<Vec<_>>() {
-                let mut values = program.clone();
-                values.extend(
-                    coordinates[..rank]
-                        .iter()
-                        .map(|along| (along[register], signed)),
-                );
-                values.push((registers[register], signed));
-                hooks.print(e, format, text.len() + 1, &values);
-            }
-            if let Some(after) = after {
-                e.branch(after);
-                e.enter(after);
-            }
-        }
-        Ok(())
-    }
-
-    /// `tt.assert`: a thread that holds a false element reports it and stops the kernel.
-    pub(crate) fn assertion(&mut self, op: tt::AssertOp<'c, 'a>) -> Lowered {
-        let (e, hooks) = (self.e, self.hooks());
-        let registers = self.registers(op.condition());
-        let mut holds: Option<V<'ctx>> = None;
-        for register in self
-            .distinct_registers(&self.type_of(op.condition())?)
-            .collect::<Vec<_>>()
-        {
-            let value = self.is_nonzero(registers[register]);
-            holds = Some(holds.map_or(value, |so_far| e.and(so_far, value)));
-        }
-        let Some(holds) = holds else { return Ok(()) };
-        let function = e.function();
-        let (fails, after) = (e.new_block(function), e.new_block(function));
-        e.branch_if(holds, after, fails);
-        e.enter(fails);
-        let here = place(op.operation().location());
-        let file = here.as_ref().map_or("unknown", |place| &place.file);
-        hooks.assert_fail(
+/// `tt.print`.
+pub(crate) fn print<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: tt::PrintOp<'_, '_>,
+) -> Lowered {
+    let (e, hooks) = (lowering.e, lowering.hooks());
+    let program: Vec<(V<'ctx>, bool)> = (0..3)
+        .map(|axis| (hooks.program_id(e, axis, lowering.program.num_ctas), false))
+        .collect();
+    let arguments = op.args();
+    if arguments.is_empty() {
+        let text = format!("pid (%u, %u, %u){}\n", op.prefix());
+        hooks.print(
             e,
-            op.message(),
-            SourcePlace {
-                file,
-                line: here.as_ref().map_or(0, |place| place.line),
-            },
+            e.string(&text, "printfFormat_"),
+            text.len() + 1,
+            &program,
         );
-        e.branch(after);
-        e.enter(after);
-        if registers.len() > 1 || matches!(self.type_of(op.condition())?, ValueType::Tensor(_)) {
-            // The next op may trap in a thread whose neighbours still have to report.
-            self.barrier();
-        }
-        Ok(())
+        return Ok(());
     }
+    let signs = op.is_signed();
+    for (number, value) in arguments.iter().enumerate() {
+        let of = lowering.type_of(*value)?;
+        let signed = signs.get(number).is_some_and(|sign| *sign > 0);
+        let registers = lowering.registers(*value);
+        let (extents, coordinates) = match &of {
+            ValueType::Scalar(_) => (Vec::new(), Vec::new()),
+            ValueType::Tensor(tensor) => {
+                let all = (0..tensor.shape.len())
+                    .map(|dim| lowering.threads.coordinates(e, hooks, tensor, dim))
+                    .collect::<Vec<_>>();
+                (tensor.shape.clone(), all)
+            }
+        };
+        let rank = extents.len().min(MAX_ARGUMENTS - 5);
+        let mut places: Vec<String> = extents[..rank]
+            .iter()
+            .map(|extent| conversion(Element::Int(32), false, Some(digits(*extent)), false))
+            .collect();
+        if rank < extents.len() {
+            places.push("... (truncated)".to_owned());
+        }
+        let which = if arguments.len() > 1 {
+            format!("(operand {number}) ")
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "pid (%u, %u, %u) idx ({}){}{which}{}\n",
+            places.join(", "),
+            op.prefix(),
+            conversion(of.element(), op.hex(), None, signed)
+        );
+        let format = e.string(&text, "printfFormat_");
+        // Of the threads that hold the same elements, one prints them; a scalar is every thread's.
+        let acts = match &of {
+            ValueType::Scalar(_) => None,
+            ValueType::Tensor(tensor) => lowering.threads.acts_for_copies(e, hooks, tensor),
+        };
+        let after = acts.map(|acts| {
+            let function = e.function();
+            let (prints, after) = (e.new_block(function), e.new_block(function));
+            e.branch_if(acts, prints, after);
+            e.enter(prints);
+            after
+        });
+        for register in of.distinct_registers().collect::<Vec<_>>() {
+            let mut values = program.clone();
+            values.extend(
+                coordinates[..rank]
+                    .iter()
+                    .map(|along| (along[register], signed)),
+            );
+            values.push((registers[register], signed));
+            hooks.print(e, format, text.len() + 1, &values);
+        }
+        if let Some(after) = after {
+            e.branch(after);
+            e.enter(after);
+        }
+    }
+    Ok(())
+}
+
+/// `tt.assert`: a thread that holds a false element reports it and stops the kernel.
+pub(crate) fn assertion<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: tt::AssertOp<'_, '_>,
+) -> Lowered {
+    let (e, hooks) = (lowering.e, lowering.hooks());
+    let registers = lowering.registers(op.condition());
+    let mut holds: Option<V<'ctx>> = None;
+    for register in lowering
+        .type_of(op.condition())?
+        .distinct_registers()
+        .collect::<Vec<_>>()
+    {
+        let value = tile::is_nonzero(e, registers[register]);
+        holds = Some(holds.map_or(value, |so_far| e.and(so_far, value)));
+    }
+    let Some(holds) = holds else { return Ok(()) };
+    let function = e.function();
+    let (fails, after) = (e.new_block(function), e.new_block(function));
+    e.branch_if(holds, after, fails);
+    e.enter(fails);
+    let here = place(op.operation().location());
+    let file = here.as_ref().map_or("unknown", |place| &place.file);
+    hooks.assert_fail(
+        e,
+        op.message(),
+        SourcePlace {
+            file,
+            line: here.as_ref().map_or(0, |place| place.line),
+        },
+    );
+    e.branch(after);
+    e.enter(after);
+    if registers.len() > 1 || matches!(lowering.type_of(op.condition())?, ValueType::Tensor(_)) {
+        // The next op may trap in a thread whose neighbours still have to report.
+        lowering.barrier();
+    }
+    Ok(())
 }
 
 /// Decimal digits of the largest coordinate of an extent.

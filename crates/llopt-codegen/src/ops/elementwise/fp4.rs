@@ -10,195 +10,193 @@ use llopt_plan::element::Element;
 use llopt_plan::tensor::TensorType;
 use melior::ir::OperationRef;
 
-use crate::llvm::emitter::V;
-use crate::targets::hooks::{Rounding, SmallFloat};
+use crate::llvm::emitter::{Emitter, V};
+use crate::ops::elementwise::casts;
+use crate::targets::hooks::{Hooks, Rounding, SmallFloat};
 use crate::values::element::LlvmType;
+use crate::values::registers::Registers;
 use crate::values::words::packed;
-use crate::walk::function::{FunctionLowering, Lowered, Registers};
+use crate::walk::function::{FunctionLowering, Lowered};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `ttg.fp4_to_fp`.
-    pub(crate) fn unpack_fp4(&mut self, op: ttg::Fp4ToFpOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let from = self.tensor_of(operation, op.src())?;
-        let to = self.tensor_of(operation, op.result())?;
-        let axis = usize::try_from(op.axis()).unwrap_or(usize::MAX);
-        if axis >= to.shape.len() {
-            return Err(self.invalid(operation, "it has no such axis"));
-        }
-        let bytes = self.registers(op.src());
-        let values = self.fp4_values(operation, &from, &to, to.element, axis, &bytes)?;
-        self.bind_result(operation, values);
-        Ok(())
+/// `ttg.fp4_to_fp`.
+pub(crate) fn unpack(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: ttg::Fp4ToFpOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let from = lowering.tensor_of(operation, op.src())?;
+    let to = lowering.tensor_of(operation, op.result())?;
+    let axis = usize::try_from(op.axis()).unwrap_or(usize::MAX);
+    if axis >= to.shape.len() {
+        return Err(lowering.invalid(operation, "it has no such axis"));
     }
+    let bytes = lowering.registers(op.src());
+    let values = values(lowering, operation, &from, &to, to.element, axis, &bytes)?;
+    lowering.bind_result(operation, values);
+    Ok(())
+}
 
-    /// The values of pairs of 4-bit floats along `axis`, in the registers of `to`, as another type.
-    pub(crate) fn fp4_values(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        from: &TensorType,
-        to: &TensorType,
-        element: Element,
-        axis: usize,
-        pairs: &Registers<'ctx>,
-    ) -> Lowered<Vec<V<'ctx>>> {
-        let places = byte_registers(from, to, axis).ok_or_else(|| {
-            let reason = "a byte and its two values are in different threads";
-            self.unsupported(operation, Some(reason.to_owned()))
-        })?;
-        let e = self.e;
-        if let Some(values) = self.looked_up(from, to, element, axis, &places, pairs) {
-            return Ok(values);
-        }
-        if element == Element::F32 {
-            // The exponents of a bfloat are those of a single.
-            let values = self.fp4_values(operation, from, to, Element::Bf16, axis, pairs)?;
-            let rounding = Rounding::NearestEven;
-            let singles = self.convert(
-                operation,
-                Element::Bf16,
-                Element::F32,
-                rounding,
-                &values.into(),
-            )?;
-            return Ok(singles.to_vec());
-        }
-        // The exponent of a half, in the place of the exponent, and the lowest bit of the mantissa that a
-        // code has, in its place.
-        let (half, step) = match element {
-            Element::F16 => (0x3800, 0x200),
-            Element::Bf16 => (0x3f00, 0x40),
-            _ => {
-                let reason = "4-bit floats become f16 or bf16";
-                return Err(self.unsupported(operation, Some(reason.to_owned())));
-            }
-        };
-        let bits = element.memory_bits();
-        let word = e.int(bits.max(16)).into();
-        let coordinates = self.threads.coordinates(e, self.hooks(), to, axis);
-        let constant = |value: i64| e.int(bits).const_int(value as u64, false).into();
-        let values: Vec<V<'ctx>> = places
-            .iter()
-            .zip(coordinates)
-            .enumerate()
-            .map(|(value, (register, coordinate))| {
-                if self.late.leaves_out(value, places.len()) {
-                    return e.poison(element.llvm(e.context));
-                }
-                let pair = e.zext(pairs[*register as usize], word);
-                let second = e.and(coordinate, e.i32(1));
-                let shift = e.shl(second, e.i32(2));
-                let shift = if bits < 32 {
-                    e.trunc(shift, word)
-                } else {
-                    shift
-                };
-                let code = e.lshr(pair, shift);
-                let magnitude = e.and(code, constant(7));
-                let small = e.icmp(IntPredicate::ULT, magnitude, constant(2));
-                let line = e.add(e.mul(magnitude, constant(step)), constant(half));
-                let value = e.select(small, e.mul(magnitude, constant(half)), line);
-                let sign = e.shl(e.and(code, constant(8)), constant(i64::from(bits) - 4));
-                e.bitcast(e.or(value, sign), element.llvm(e.context))
-            })
-            .collect();
-        Ok(values)
+/// The values of pairs of 4-bit floats along `axis`, in the registers of `to`, as another type.
+pub(crate) fn values<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    operation: OperationRef<'_, '_>,
+    from: &TensorType,
+    to: &TensorType,
+    element: Element,
+    axis: usize,
+    pairs: &Registers<'ctx>,
+) -> Lowered<Vec<V<'ctx>>> {
+    let places = byte_registers(from, to, axis).ok_or_else(|| {
+        let reason = "a byte and its two values are in different threads";
+        lowering.unsupported(operation, Some(reason.to_owned()))
+    })?;
+    let e = lowering.e;
+    if let Some(values) = looked_up(lowering, from, to, element, axis, &places, pairs) {
+        return Ok(values);
     }
+    if element == Element::F32 {
+        // The exponents of a bfloat are those of a single.
+        let values = values(lowering, operation, from, to, Element::Bf16, axis, pairs)?;
+        let rounding = Rounding::NearestEven;
+        let singles = casts::convert(
+            lowering,
+            operation,
+            Element::Bf16,
+            Element::F32,
+            rounding,
+            &values.into(),
+        )?;
+        return Ok(singles.to_vec());
+    }
+    // The exponent of a half, in the place of the exponent, and the lowest bit of the mantissa that a
+    // code has, in its place.
+    let (half, step) = match element {
+        Element::F16 => (0x3800, 0x200),
+        Element::Bf16 => (0x3f00, 0x40),
+        _ => {
+            let reason = "4-bit floats become f16 or bf16";
+            return Err(lowering.unsupported(operation, Some(reason.to_owned())));
+        }
+    };
+    let bits = element.memory_bits();
+    let word = e.int(bits.max(16)).into();
+    let coordinates = lowering.threads.coordinates(e, lowering.hooks(), to, axis);
+    let constant = |value: i64| e.int(bits).const_int(value as u64, false).into();
+    let values: Vec<V<'ctx>> = places
+        .iter()
+        .zip(coordinates)
+        .enumerate()
+        .map(|(value, (register, coordinate))| {
+            if lowering.late.leaves_out(value, places.len()) {
+                return e.poison(element.llvm(e.context));
+            }
+            let pair = e.zext(pairs[*register as usize], word);
+            let second = e.and(coordinate, e.i32(1));
+            let shift = e.shl(second, e.i32(2));
+            let shift = if bits < 32 {
+                e.trunc(shift, word)
+            } else {
+                shift
+            };
+            let code = e.lshr(pair, shift);
+            let magnitude = e.and(code, constant(7));
+            let small = e.icmp(IntPredicate::ULT, magnitude, constant(2));
+            let line = e.add(e.mul(magnitude, constant(step)), constant(half));
+            let value = e.select(small, e.mul(magnitude, constant(half)), line);
+            let sign = e.shl(e.and(code, constant(8)), constant(i64::from(bits) - 4));
+            e.bitcast(e.or(value, sign), element.llvm(e.context))
+        })
+        .collect();
+    Ok(values)
+}
 
-    /// The same by words of eight codes, where the target looks them up, and all threads agree which half of a byte a
-    /// register holds. `places` are the bytes' registers.
-    fn looked_up(
-        &self,
-        from: &TensorType,
-        to: &TensorType,
-        element: Element,
-        axis: usize,
-        places: &[u32],
-        bytes: &Registers<'ctx>,
-    ) -> Option<Vec<V<'ctx>>> {
-        let halves = halves_of(to, axis)?;
-        let mut is_wanted = vec![false; from.registers()];
-        for (value, place) in places.iter().enumerate() {
-            is_wanted[from.canonical(*place as usize)] |=
-                !self.late.leaves_out(value, places.len());
-        }
-        let distinct: Vec<usize> = (0..from.registers())
-            .filter(|register| is_wanted[*register])
-            .collect();
-        let mut values = vec![None; 2 * from.registers()];
-        for four in distinct.chunks(4) {
-            let of_word: Vec<V<'ctx>> = four.iter().map(|register| bytes[*register]).collect();
-            let word = *packed(self.e, self.hooks(), &of_word, of_word.len()).first()?;
-            let codes = self.hooks().widen_fp4(self.e, word, element)?;
-            for (register, pair) in four.iter().zip(codes.chunks(2)) {
-                values[2 * register] = pair.first().copied();
-                values[2 * register + 1] = pair.get(1).copied();
-            }
-        }
-        places
-            .iter()
-            .zip(halves)
-            .map(|(place, half)| {
-                let place = from.canonical(*place as usize);
-                match is_wanted[place] {
-                    true => values[2 * place + half],
-                    false => Some(self.e.poison(element.llvm(self.e.context))),
-                }
-            })
-            .collect()
+/// The same by words of eight codes, where the target looks them up, and all threads agree which half of a byte a
+/// register holds. `places` are the bytes' registers.
+fn looked_up<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    from: &TensorType,
+    to: &TensorType,
+    element: Element,
+    axis: usize,
+    places: &[u32],
+    bytes: &Registers<'ctx>,
+) -> Option<Vec<V<'ctx>>> {
+    let halves = halves_of(to, axis)?;
+    let mut is_wanted = vec![false; from.registers()];
+    for (value, place) in places.iter().enumerate() {
+        is_wanted[from.canonical(*place as usize)] |=
+            !lowering.late.leaves_out(value, places.len());
     }
+    let distinct: Vec<usize> = (0..from.registers())
+        .filter(|register| is_wanted[*register])
+        .collect();
+    let mut values = vec![None; 2 * from.registers()];
+    for four in distinct.chunks(4) {
+        let of_word: Vec<V<'ctx>> = four.iter().map(|register| bytes[*register]).collect();
+        let word = *packed(lowering.e, lowering.hooks(), &of_word, of_word.len()).first()?;
+        let codes = lowering.hooks().widen_fp4(lowering.e, word, element)?;
+        for (register, pair) in four.iter().zip(codes.chunks(2)) {
+            values[2 * register] = pair.first().copied();
+            values[2 * register + 1] = pair.get(1).copied();
+        }
+    }
+    places
+        .iter()
+        .zip(halves)
+        .map(|(place, half)| {
+            let place = from.canonical(*place as usize);
+            match is_wanted[place] {
+                true => values[2 * place + half],
+                false => Some(lowering.e.poison(element.llvm(lowering.e.context))),
+            }
+        })
+        .collect()
+}
 
-    /// The values times their scales, by an instruction that does both, if the two of a byte have the same scale.
-    /// `scales` are the registers that `factors`, as `f32`, were made of.
-    pub(crate) fn fp4_scaled(
-        &self,
-        from: &TensorType,
-        to: &TensorType,
-        axis: usize,
-        bytes: &Registers<'ctx>,
-        [scales, factors]: [&Registers<'ctx>; 2],
-    ) -> Option<Vec<V<'ctx>>> {
-        let halves = halves_of(to, axis)?;
-        let places = byte_registers(from, to, axis)?;
-        let places: Vec<usize> = places
-            .into_iter()
-            .map(|place| from.canonical(place as usize))
-            .collect();
-        // The register that a byte takes its scale from.
-        let mut scaled_by: Vec<Option<usize>> = vec![None; from.registers()];
-        for (register, place) in places.iter().enumerate() {
-            let first = *scaled_by[*place].get_or_insert(register);
-            if scales[first] != scales[register] {
-                return None;
-            }
+/// The values times their scales, by an instruction that does both, if the two of a byte have the same scale.
+/// `scales` are the registers that `factors`, as `f32`, were made of.
+pub(crate) fn scaled<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    from: &TensorType,
+    to: &TensorType,
+    axis: usize,
+    bytes: &Registers<'ctx>,
+    [scales, factors]: [&Registers<'ctx>; 2],
+) -> Option<Vec<V<'ctx>>> {
+    let halves = halves_of(to, axis)?;
+    let places = byte_registers(from, to, axis)?;
+    let places: Vec<usize> = places
+        .into_iter()
+        .map(|place| from.canonical(place as usize))
+        .collect();
+    // The register that a byte takes its scale from.
+    let mut scaled_by: Vec<Option<usize>> = vec![None; from.registers()];
+    for (register, place) in places.iter().enumerate() {
+        let first = *scaled_by[*place].get_or_insert(register);
+        if scales[first] != scales[register] {
+            return None;
         }
-        let distinct: Vec<usize> = (0..from.registers())
-            .filter(|register| scaled_by[*register].is_some())
-            .collect();
-        let mut values = vec![None; from.registers()];
-        for four in distinct.chunks(4) {
-            let of_word: Vec<V<'ctx>> = four.iter().map(|register| bytes[*register]).collect();
-            let word = *packed(self.e, self.hooks(), &of_word, of_word.len()).first()?;
-            for (place, register) in four.iter().enumerate() {
-                let factor = factors[scaled_by[*register]?];
-                let kind = SmallFloat::E2m1;
-                let pair = self.hooks().widen_scaled_pair(
-                    self.e,
-                    kind,
-                    word,
-                    place as u32,
-                    factor,
-                    to.element,
-                )?;
-                values[*register] = Some(self.e.unpack(pair));
-            }
-        }
-        places
-            .iter()
-            .zip(halves)
-            .map(|(place, half)| values[*place].as_ref()?.get(half).copied())
-            .collect()
     }
+    let distinct: Vec<usize> = (0..from.registers())
+        .filter(|register| scaled_by[*register].is_some())
+        .collect();
+    let mut values = vec![None; from.registers()];
+    for four in distinct.chunks(4) {
+        let of_word: Vec<V<'ctx>> = four.iter().map(|register| bytes[*register]).collect();
+        let word = *packed(e, hooks, &of_word, of_word.len()).first()?;
+        for (place, register) in four.iter().enumerate() {
+            let factor = factors[scaled_by[*register]?];
+            let kind = SmallFloat::E2m1;
+            let pair = hooks.widen_scaled_pair(e, kind, word, place as u32, factor, to.element)?;
+            values[*register] = Some(e.unpack(pair));
+        }
+    }
+    places
+        .iter()
+        .zip(halves)
+        .map(|(place, half)| values[*place].as_ref()?.get(half).copied())
+        .collect()
 }
 
 /// For each register of values the register with its byte, among pairs along `axis`; `None` if that is in another thread.

@@ -9,6 +9,8 @@
 //! | `x + y` | `(x' + y') ^ ((x ^ y) & H)` | 5 | 3 |
 //! | `x - y` | `((x \| H) - y') ^ ((x ^ ~y) & H)` | 5 | 3 |
 //! | and, or, xor | the same of words | 1 | 1 |
+//! | `x << n` | the same of words, masked | | 2 |
+//! | a byte as 16 bits | a permute for two | 1 | |
 //!
 //! Without their highest bits two bytes add up to at most 254, so nothing is carried into the next byte; the highest
 //! bit of a sum is that carry xor those of the operands. In a difference a borrow stops at the bit that was set.
@@ -30,90 +32,157 @@ use std::collections::HashMap;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::AsValueRef;
+use llopt_mlir::ir::OperationExt;
+use llopt_plan::element::Element;
+use llopt_plan::words::goes_on_in_words;
 use melior::ir::OperationRef;
 
-use crate::llvm::emitter::V;
+use crate::llvm::emitter::{Emitter, V};
 use crate::ops::elementwise::partwise::{Partwise, PartwiseCode};
+use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
+use crate::values::registers::Registers;
 use crate::values::words::{order_in_words, packed};
-use crate::walk::function::{FunctionLowering, Lowered, Registers, operand};
+use crate::walk::function::{FunctionLowering, Lowered, operand};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// An operation of two operands in words, if these are parts of words and there is one for them.
-    pub(crate) fn partwise(&mut self, op: OperationRef<'c, 'a>, what: Partwise) -> Option<()> {
-        let element = self.type_of(operand(op, 0)).ok()?.element();
-        let parts = what.parts(element, self.hooks().target())?;
-        let [x, y] = [0, 1].map(|i| self.registers(operand(op, i)));
-        let of = element.llvm(self.e.context);
-        let result = self.of_parts(what, of, parts, &x, &y)?;
-        self.bind_result(op, result);
-        Some(())
+/// An operation of two operands in words, if these are parts of words and there is one for them.
+pub(crate) fn partwise(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    what: Partwise,
+) -> Option<()> {
+    let element = lowering.type_of(operand(op, 0)).ok()?.element();
+    let parts = what.parts(element, lowering.hooks().target())?;
+    let [x, y] = [0, 1].map(|i| lowering.registers(operand(op, i)));
+    let of = element.llvm(lowering.e.context);
+    let result = of_parts(lowering.e, lowering.hooks(), what, of, parts, &x, &y)?;
+    lowering.bind_result(op, result);
+    Some(())
+}
+
+/// An operation of two integers.
+pub(crate) fn integer_operation(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    what: Partwise,
+) -> Lowered {
+    match partwise(lowering, op, what) {
+        Some(()) => Ok(()),
+        None => lowering.each(op, |e, v| what.of_numbers(e, v[0], v[1])),
     }
+}
 
-    /// An operation of two integers.
-    pub(crate) fn integer_operation(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        what: Partwise,
-    ) -> Lowered {
-        match self.partwise(op, what) {
-            Some(()) => Ok(()),
-            None => self.each(op, |e, v| what.of_numbers(e, v[0], v[1])),
-        }
+/// Bytes as integers of 16 bits, two in a word, if they come in words and go on in words.
+pub(crate) fn extended_bytes(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+) -> Option<()> {
+    let [from, to] = [operand(op, 0), op.result_value(0)?]
+        .map(|value| lowering.type_of(value).ok().map(|of| of.element()));
+    if from? != Element::Int(8) || to? != Element::Int(16) {
+        return None;
     }
+    let hooks = lowering.hooks();
+    if !goes_on_in_words(op.result_value(0)?, Element::Int(16), hooks.target()) {
+        return None;
+    }
+    let bytes = lowering.registers(operand(op, 0));
+    let result = halves_of_bytes(lowering.e, hooks, &bytes)?;
+    lowering.bind_result(op, result);
+    Some(())
+}
 
-    /// The operation in words, if its operands come in words.
-    fn of_parts(
-        &self,
-        what: Partwise,
-        of: BasicTypeEnum<'ctx>,
-        parts: usize,
-        x: &Registers<'ctx>,
-        y: &Registers<'ctx>,
-    ) -> Option<Registers<'ctx>> {
-        let e = self.e;
-        if x.len() != y.len() {
-            return None;
-        }
-        // What several registers hold is computed once.
-        let (mut known, mut pairs) = (HashMap::new(), Vec::new());
-        let places: Vec<usize> = x
-            .iter()
-            .zip(&**y)
-            .map(|(x, y)| {
-                let name = [x, y].map(|value| value.as_value_ref() as usize);
-                *known.entry(name).or_insert_with(|| {
-                    pairs.push([*x, *y]);
-                    pairs.len() - 1
-                })
+/// Bytes that come in words, each as the half of a word whose other bits are zero.
+fn halves_of_bytes<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    bytes: &Registers<'ctx>,
+) -> Option<Registers<'ctx>> {
+    const BYTES: usize = 4;
+    let mut distinct: Vec<V<'ctx>> = Vec::new();
+    let places: Vec<usize> = bytes
+        .iter()
+        .map(|byte| {
+            let known = distinct.iter().position(|other| other == byte);
+            known.unwrap_or_else(|| {
+                distinct.push(*byte);
+                distinct.len() - 1
             })
-            .collect();
-        if pairs.len() < 2 {
-            return None;
-        }
-        let operands = [0, 1].map(|i| pairs.iter().map(|pair| pair[i]).collect::<Vec<_>>());
-        let mut order: Option<Vec<usize>> = None;
-        for elements in &operands {
-            if elements.iter().all(|element| is_constant(*element)) {
-                continue;
-            }
-            let own = order_in_words(e, elements)?;
-            order.get_or_insert(own);
-        }
-        let order = order?;
-        let [x, y] = operands.map(|elements| {
-            let ordered: Vec<V<'ctx>> = order.iter().map(|place| elements[*place]).collect();
-            packed(e, self.hooks(), &ordered, parts)
-        });
-        let mut results = vec![e.poison(of); pairs.len()];
-        for ((x, y), places) in x.into_iter().zip(y).zip(order.chunks(parts)) {
-            let word = what.of_words(e, of, [x, y]);
-            for (place, element) in places.iter().zip(e.unpack(word)) {
-                results[*place] = element;
-            }
-        }
-        Some(places.into_iter().map(|place| results[place]).collect())
+        })
+        .collect();
+    if distinct.len() < 2 || distinct.iter().all(|byte| is_constant(*byte)) {
+        return None;
     }
+    let order = order_in_words(e, &distinct)?;
+    let ordered: Vec<V<'ctx>> = order.iter().map(|place| distinct[*place]).collect();
+    let halves = e.vector(e.int(16).into(), 2).into();
+    let zero = e.i32(0);
+    let mut wide = vec![e.poison(e.int(16).into()); distinct.len()];
+    for (word, of_word) in packed(e, hooks, &ordered, BYTES)
+        .into_iter()
+        .zip(order.chunks(BYTES))
+    {
+        for (first, two) in (0..).step_by(2).zip(of_word.chunks(2)) {
+            let spread = hooks.permute_bytes(e, word, zero, [first, 4, first + 1, 4]);
+            for (place, element) in two.iter().zip(e.unpack(e.bitcast(spread, halves))) {
+                wide[*place] = element;
+            }
+        }
+    }
+    Some(places.into_iter().map(|place| wide[place]).collect())
+}
+
+/// The operation in words, if its operands come in words.
+fn of_parts<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    what: Partwise,
+    of: BasicTypeEnum<'ctx>,
+    parts: usize,
+    x: &Registers<'ctx>,
+    y: &Registers<'ctx>,
+) -> Option<Registers<'ctx>> {
+    if x.len() != y.len() {
+        return None;
+    }
+    // What several registers hold is computed once.
+    let (mut known, mut pairs) = (HashMap::new(), Vec::new());
+    let places: Vec<usize> = x
+        .iter()
+        .zip(&**y)
+        .map(|(x, y)| {
+            let name = [x, y].map(|value| value.as_value_ref() as usize);
+            *known.entry(name).or_insert_with(|| {
+                pairs.push([*x, *y]);
+                pairs.len() - 1
+            })
+        })
+        .collect();
+    if pairs.len() < 2 {
+        return None;
+    }
+    let operands = [0, 1].map(|i| pairs.iter().map(|pair| pair[i]).collect::<Vec<_>>());
+    let mut order: Option<Vec<usize>> = None;
+    for elements in &operands {
+        if elements.iter().all(|element| is_constant(*element)) {
+            continue;
+        }
+        let own = order_in_words(e, elements)?;
+        order.get_or_insert(own);
+    }
+    let order = order?;
+    let [x, y] = operands.map(|elements| {
+        let ordered: Vec<V<'ctx>> = order.iter().map(|place| elements[*place]).collect();
+        packed(e, hooks, &ordered, parts)
+    });
+    let mut results = vec![e.poison(of); pairs.len()];
+    for ((x, y), places) in x.into_iter().zip(y).zip(order.chunks(parts)) {
+        let word = what.of_words(e, of, [x, y]);
+        for (place, element) in places.iter().zip(e.unpack(word)) {
+            results[*place] = element;
+        }
+    }
+    Some(places.into_iter().map(|place| results[place]).collect())
 }
 
 /// Whether a value is known when the program is compiled.

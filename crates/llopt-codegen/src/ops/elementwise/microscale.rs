@@ -17,9 +17,12 @@ use llopt_plan::upcast::scales_of;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::{Emitter, V};
-use crate::targets::hooks::{Rounding, SmallFloat};
+use crate::ops::elementwise::{casts, fp4};
+use crate::ops::movement::conversion;
+use crate::targets::hooks::{Hooks, Rounding, SmallFloat};
+use crate::values::registers::Registers;
 use crate::values::words::packed;
-use crate::walk::function::{FunctionLowering, Lowered, Registers};
+use crate::walk::function::{FunctionLowering, Lowered};
 
 /// The `f32` that a scale of eight bits stands for: 2^(code - 127), and no number for 255 unless that is excluded.
 fn factor<'ctx>(e: &Emitter<'ctx>, code: V<'ctx>, excludes_nan: bool) -> V<'ctx> {
@@ -35,198 +38,257 @@ fn factor<'ctx>(e: &Emitter<'ctx>, code: V<'ctx>, excludes_nan: bool) -> V<'ctx>
     e.bitcast(power, e.context.f32_type().into())
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `amdg.upcast_mxfp`.
-    pub(crate) fn upcast_microscaled(&mut self, op: amdg::UpcastMXFPOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let from = self.tensor_of(operation, op.src())?;
-        let to = self.tensor_of(operation, op.result())?;
-        let scale = self.tensor_of(operation, op.scale())?;
-        let k = amdg::upcast_summed_dimension(op)
-            .ok_or_else(|| self.invalid(operation, "its operand is no operand of a product"))?;
-        let wanted = scales_of(&to, k, &scale)
-            .map_err(|error| self.unsupported(operation, Some(error.to_string())))?;
-        let scales = self.converted(operation, &scale, &self.registers(op.scale()), &wanted)?;
-        let factors = self.map(std::slice::from_ref(&scales), |e, v| {
-            factor(e, v[0], op.fast_math())
-        });
-        let values = match op.fp_type() {
-            tt::ScaleDotElemType::E2m1 => {
-                let bytes = self.registers(op.src());
-                if let Some(values) = self.fp4_scaled(&from, &to, k, &bytes, [&scales, &factors]) {
-                    self.bind_result(operation, values);
-                    return Ok(());
-                }
-                self.widened_fp4(operation, &from, &to, k, &self.registers(op.src()))?
+/// `amdg.upcast_mxfp`.
+pub(crate) fn upcast_microscaled(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: amdg::UpcastMXFPOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let from = lowering.tensor_of(operation, op.src())?;
+    let to = lowering.tensor_of(operation, op.result())?;
+    let scale = lowering.tensor_of(operation, op.scale())?;
+    let k = amdg::upcast_summed_dimension(op)
+        .ok_or_else(|| lowering.invalid(operation, "its operand is no operand of a product"))?;
+    let wanted = scales_of(&to, k, &scale)
+        .map_err(|error| lowering.unsupported(operation, Some(error.to_string())))?;
+    let scales = conversion::converted(
+        lowering,
+        operation,
+        &scale,
+        &lowering.registers(op.scale()),
+        &wanted,
+    )?;
+    let factors = lowering.map(std::slice::from_ref(&scales), |e, v| {
+        factor(e, v[0], op.fast_math())
+    });
+    let values = match op.fp_type() {
+        tt::ScaleDotElemType::E2m1 => {
+            let bytes = lowering.registers(op.src());
+            if let Some(values) = fp4::scaled(
+                lowering.e,
+                lowering.hooks(),
+                &from,
+                &to,
+                k,
+                &bytes,
+                [&scales, &factors],
+            ) {
+                lowering.bind_result(operation, values);
+                return Ok(());
             }
-            kind => {
-                let element = match (from.element, kind) {
-                    (Element::Int(8), tt::ScaleDotElemType::E4m3) => {
-                        Element::Float8(Float8::E4M3FN)
-                    }
-                    (Element::Int(8), tt::ScaleDotElemType::E5m2) => Element::Float8(Float8::E5M2),
-                    (element, _) => element,
-                };
-                let values = self.registers(op.src());
-                if let Some(values) =
-                    self.fp8_scaled(element, to.element, &values, [&scales, &factors])
-                {
-                    self.bind_result(operation, values);
-                    return Ok(());
-                }
-                self.convert(
-                    operation,
-                    element,
-                    Element::F32,
-                    Rounding::NearestEven,
-                    &values,
-                )?
+            widened_fp4(
+                lowering,
+                operation,
+                &from,
+                &to,
+                k,
+                &lowering.registers(op.src()),
+            )?
+        }
+        kind => {
+            let element = match (from.element, kind) {
+                (Element::Int(8), tt::ScaleDotElemType::E4m3) => Element::Float8(Float8::E4M3FN),
+                (Element::Int(8), tt::ScaleDotElemType::E5m2) => Element::Float8(Float8::E5M2),
+                (element, _) => element,
+            };
+            let values = lowering.registers(op.src());
+            if let Some(values) = fp8_scaled(
+                lowering.e,
+                lowering.hooks(),
+                element,
+                to.element,
+                &values,
+                [&scales, &factors],
+            ) {
+                lowering.bind_result(operation, values);
+                return Ok(());
             }
-        };
-        self.bind_scaled(operation, &to, values, factors)
-    }
-
-    /// `amdg.scaled_upcast_fp4`.
-    pub(crate) fn scaled_upcast_fp4(&mut self, op: amdg::ScaledUpcastFp4Op<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let from = self.tensor_of(operation, op.input())?;
-        let to = self.tensor_of(operation, op.output())?;
-        let axis = usize::try_from(op.axis()).unwrap_or(usize::MAX);
-        if axis >= to.shape.len() {
-            return Err(self.invalid(operation, "it has no such axis"));
+            casts::convert(
+                lowering,
+                operation,
+                element,
+                Element::F32,
+                Rounding::NearestEven,
+                &values,
+            )?
         }
-        let scale = self.tensor_of(operation, op.scale())?;
-        let scales = self.placed(operation, &scale, &self.registers(op.scale()), &to)?;
-        let factors = self.factors(operation, &scale, &scales)?;
-        let bytes = self.registers(op.input());
-        if let Some(values) = self.fp4_scaled(&from, &to, axis, &bytes, [&scales, &factors]) {
-            self.bind_result(operation, values);
-            return Ok(());
+    };
+    bind_scaled(lowering, operation, &to, values, factors)
+}
+
+/// `amdg.scaled_upcast_fp4`.
+pub(crate) fn scaled_upcast_fp4(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: amdg::ScaledUpcastFp4Op<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let from = lowering.tensor_of(operation, op.input())?;
+    let to = lowering.tensor_of(operation, op.output())?;
+    let axis = usize::try_from(op.axis()).unwrap_or(usize::MAX);
+    if axis >= to.shape.len() {
+        return Err(lowering.invalid(operation, "it has no such axis"));
+    }
+    let scale = lowering.tensor_of(operation, op.scale())?;
+    let scales = placed(
+        lowering,
+        operation,
+        &scale,
+        &lowering.registers(op.scale()),
+        &to,
+    )?;
+    let factors = factors(lowering, operation, &scale, &scales)?;
+    let bytes = lowering.registers(op.input());
+    if let Some(values) = fp4::scaled(
+        lowering.e,
+        lowering.hooks(),
+        &from,
+        &to,
+        axis,
+        &bytes,
+        [&scales, &factors],
+    ) {
+        lowering.bind_result(operation, values);
+        return Ok(());
+    }
+    let values = widened_fp4(lowering, operation, &from, &to, axis, &bytes)?;
+    bind_scaled(lowering, operation, &to, values, factors)
+}
+
+/// `amdg.scaled_upcast_fp8`.
+pub(crate) fn scaled_upcast_fp8(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: amdg::ScaledUpcastFp8Op<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let from = lowering.tensor_of(operation, op.input())?.element;
+    let to = lowering.tensor_of(operation, op.output())?;
+    let values = lowering.registers(op.input());
+    let scale = lowering.tensor_of(operation, op.scale())?;
+    let scales = placed(
+        lowering,
+        operation,
+        &scale,
+        &lowering.registers(op.scale()),
+        &to,
+    )?;
+    let factors = factors(lowering, operation, &scale, &scales)?;
+    if let Some(values) = fp8_scaled(
+        lowering.e,
+        lowering.hooks(),
+        from,
+        to.element,
+        &values,
+        [&scales, &factors],
+    ) {
+        lowering.bind_result(operation, values);
+        return Ok(());
+    }
+    let values = casts::convert(
+        lowering,
+        operation,
+        from,
+        Element::F32,
+        Rounding::NearestEven,
+        &values,
+    )?;
+    bind_scaled(lowering, operation, &to, values, factors)
+}
+
+/// Scales that are floats, in the registers of the result.
+fn placed<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    scale: &TensorType,
+    values: &Registers<'ctx>,
+    to: &TensorType,
+) -> Lowered<Registers<'ctx>> {
+    let places = scale.rename_to(to, |element| element).ok_or_else(|| {
+        let reason = "a scale is in another thread than its element";
+        lowering.unsupported(op, Some(reason.to_owned()))
+    })?;
+    Ok(places
+        .into_iter()
+        .map(|register| values[register as usize])
+        .collect())
+}
+
+/// Scales that are floats, as `f32`.
+///
+/// LLVM would multiply two `bf16`s in `f16` if it saw that both were widened and the product narrowed to that, but the
+/// exponents of a scale are more than `f16` has. So the bits of a scale are put where they belong.
+fn factors<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    scale: &TensorType,
+    placed: &Registers<'ctx>,
+) -> Lowered<Registers<'ctx>> {
+    if scale.element == Element::Bf16 {
+        let i32 = lowering.e.int(32).into();
+        return Ok(lowering.map(std::slice::from_ref(placed), |e, v| {
+            let bits = e.zext(e.bitcast(v[0], e.int(16).into()), i32);
+            e.bitcast(e.shl(bits, e.i32(16)), e.context.f32_type().into())
+        }));
+    }
+    let rounding = Rounding::NearestEven;
+    casts::convert(lowering, op, scale.element, Element::F32, rounding, placed)
+}
+
+/// Floats of eight bits times their scales, by an instruction that does both for two, if these have the same scale.
+fn fp8_scaled<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    from: Element,
+    to: Element,
+    codes: &Registers<'ctx>,
+    [scales, factors]: [&Registers<'ctx>; 2],
+) -> Option<Vec<V<'ctx>>> {
+    let Element::Float8(format) = from else {
+        return None;
+    };
+    if scales.chunks(2).any(|pair| pair[0] != pair[pair.len() - 1]) {
+        return None;
+    }
+    let kind = SmallFloat::Eight(format);
+    let mut values = Vec::with_capacity(codes.len());
+    for (four, factors) in codes.chunks(4).zip(factors.chunks(4)) {
+        let word = *packed(e, hooks, four, four.len()).first()?;
+        for (place, factors) in factors.chunks(2).enumerate() {
+            let place = place as u32;
+            let pair = hooks.widen_scaled_pair(e, kind, word, place, factors[0], to)?;
+            values.extend(e.unpack(pair));
         }
-        let values = self.widened_fp4(operation, &from, &to, axis, &bytes)?;
-        self.bind_scaled(operation, &to, values, factors)
     }
+    values.truncate(codes.len());
+    Some(values)
+}
 
-    /// `amdg.scaled_upcast_fp8`.
-    pub(crate) fn scaled_upcast_fp8(&mut self, op: amdg::ScaledUpcastFp8Op<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let from = self.tensor_of(operation, op.input())?.element;
-        let to = self.tensor_of(operation, op.output())?;
-        let values = self.registers(op.input());
-        let scale = self.tensor_of(operation, op.scale())?;
-        let scales = self.placed(operation, &scale, &self.registers(op.scale()), &to)?;
-        let factors = self.factors(operation, &scale, &scales)?;
-        if let Some(values) = self.fp8_scaled(from, to.element, &values, [&scales, &factors]) {
-            self.bind_result(operation, values);
-            return Ok(());
-        }
-        let values = self.convert(
-            operation,
-            from,
-            Element::F32,
-            Rounding::NearestEven,
-            &values,
-        )?;
-        self.bind_scaled(operation, &to, values, factors)
-    }
+/// Pairs of 4-bit floats as `f32`, in the registers of `to`.
+fn widened_fp4<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    from: &TensorType,
+    to: &TensorType,
+    axis: usize,
+    bytes: &Registers<'ctx>,
+) -> Lowered<Registers<'ctx>> {
+    let values = fp4::values(lowering, op, from, to, Element::F32, axis, bytes)?;
+    Ok(values.into())
+}
 
-    /// Scales that are floats, in the registers of the result.
-    fn placed(
-        &self,
-        op: OperationRef<'c, 'a>,
-        scale: &TensorType,
-        values: &Registers<'ctx>,
-        to: &TensorType,
-    ) -> Lowered<Registers<'ctx>> {
-        let places = scale.rename_to(to, |element| element).ok_or_else(|| {
-            let reason = "a scale is in another thread than its element";
-            self.unsupported(op, Some(reason.to_owned()))
-        })?;
-        Ok(places
-            .into_iter()
-            .map(|register| values[register as usize])
-            .collect())
-    }
-
-    /// Scales that are floats, as `f32`.
-    ///
-    /// LLVM would multiply two `bf16`s in `f16` if it saw that both were widened and the product narrowed to that, but the
-    /// exponents of a scale are more than `f16` has. So the bits of a scale are put where they belong.
-    fn factors(
-        &self,
-        op: OperationRef<'c, 'a>,
-        scale: &TensorType,
-        placed: &Registers<'ctx>,
-    ) -> Lowered<Registers<'ctx>> {
-        if scale.element == Element::Bf16 {
-            let i32 = self.e.int(32).into();
-            return Ok(self.map(std::slice::from_ref(placed), |e, v| {
-                let bits = e.zext(e.bitcast(v[0], e.int(16).into()), i32);
-                e.bitcast(e.shl(bits, e.i32(16)), e.context.f32_type().into())
-            }));
-        }
-        let rounding = Rounding::NearestEven;
-        self.convert(op, scale.element, Element::F32, rounding, placed)
-    }
-
-    /// Floats of eight bits times their scales, by an instruction that does both for two, if these have the same scale.
-    fn fp8_scaled(
-        &self,
-        from: Element,
-        to: Element,
-        codes: &Registers<'ctx>,
-        [scales, factors]: [&Registers<'ctx>; 2],
-    ) -> Option<Vec<V<'ctx>>> {
-        let Element::Float8(format) = from else {
-            return None;
-        };
-        if scales.chunks(2).any(|pair| pair[0] != pair[pair.len() - 1]) {
-            return None;
-        }
-        let kind = SmallFloat::Eight(format);
-        let mut values = Vec::with_capacity(codes.len());
-        for (four, factors) in codes.chunks(4).zip(factors.chunks(4)) {
-            let word = *packed(self.e, self.hooks(), four, four.len()).first()?;
-            for (place, factors) in factors.chunks(2).enumerate() {
-                let place = place as u32;
-                let pair = self
-                    .hooks()
-                    .widen_scaled_pair(self.e, kind, word, place, factors[0], to)?;
-                values.extend(self.e.unpack(pair));
-            }
-        }
-        values.truncate(codes.len());
-        Some(values)
-    }
-
-    /// Pairs of 4-bit floats as `f32`, in the registers of `to`.
-    fn widened_fp4(
-        &self,
-        op: OperationRef<'c, 'a>,
-        from: &TensorType,
-        to: &TensorType,
-        axis: usize,
-        bytes: &Registers<'ctx>,
-    ) -> Lowered<Registers<'ctx>> {
-        let values = self.fp4_values(op, from, to, Element::F32, axis, bytes)?;
-        Ok(values.into())
-    }
-
-    fn bind_scaled(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        to: &TensorType,
-        values: Registers<'ctx>,
-        factors: Registers<'ctx>,
-    ) -> Lowered {
-        let products = self.map(&[values, factors], |e, v| e.fmul(v[0], v[1]));
-        // A bfloat has all bits of a scaled element, unless its exponent is too small for that.
-        let rounding = match to.element {
-            Element::Bf16 => Rounding::TowardZero,
-            _ => Rounding::NearestEven,
-        };
-        let results = self.convert(op, Element::F32, to.element, rounding, &products)?;
-        self.bind_result(op, results);
-        Ok(())
-    }
+fn bind_scaled<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    to: &TensorType,
+    values: Registers<'ctx>,
+    factors: Registers<'ctx>,
+) -> Lowered {
+    let products = lowering.map(&[values, factors], |e, v| e.fmul(v[0], v[1]));
+    // A bfloat has all bits of a scaled element, unless its exponent is too small for that.
+    let rounding = match to.element {
+        Element::Bf16 => Rounding::TowardZero,
+        _ => Rounding::NearestEven,
+    };
+    let results = casts::convert(lowering, op, Element::F32, to.element, rounding, &products)?;
+    lowering.bind_result(op, results);
+    Ok(())
 }

@@ -31,6 +31,8 @@ impl PartwiseCode for Partwise {
             Self::Xor => e.xor(x, y),
             Self::AddFloats => e.fadd(x, y),
             Self::SubtractFloats => e.fsub(x, y),
+            Self::ShiftLeft(by) => e.shl(x, e.int_like(x, i64::from(by))),
+            Self::LargerUnsigned => e.intrinsic("llvm.umax", &[x.get_type()], &[x, y]),
         }
     }
 
@@ -42,8 +44,17 @@ impl PartwiseCode for Partwise {
     ) -> V<'ctx> {
         let bits = bit_width(of);
         let vector = e.vector(of, WORD / bits).into();
-        match bits {
-            8 => e.bitcast(of_bytes(self, e, x, y), vector),
+        match (self, bits) {
+            // No word shifts its parts: what leaves one of them is masked.
+            (Self::ShiftLeft(by), _) => {
+                let part = (1u64 << bits) - (1 << by);
+                let parts = (0..WORD).step_by(bits as usize);
+                let kept = parts.fold(0, |mask, at| mask | part << at) as u32;
+                let shifted = e.shl(x, e.i32(i64::from(by)));
+                let kept = e.i32(i64::from(kept.cast_signed()));
+                e.bitcast(e.and(shifted, kept), vector)
+            }
+            (_, 8) => e.bitcast(of_bytes(self, e, x, y), vector),
             _ => self.of_numbers(e, e.bitcast(x, vector), e.bitcast(y, vector)),
         }
     }

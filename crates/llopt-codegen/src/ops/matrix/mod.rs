@@ -1,6 +1,7 @@
 //! Products of matrices.
 
 pub(crate) mod dot;
+mod instruction;
 mod multiply_add;
 mod otherwise;
 pub(crate) mod scaled;

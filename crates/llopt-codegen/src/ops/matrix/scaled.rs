@@ -16,8 +16,9 @@ use llopt_target::matrix::Operand;
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
-use crate::ops::matrix::dot::{Factor, Factors, SUMS};
-use crate::walk::function::{FunctionLowering, Lowered, Registers};
+use crate::ops::matrix::instruction::{self, Factor, Factors, SUMS};
+use crate::values::registers::Registers;
+use crate::walk::function::{FunctionLowering, Lowered};
 use llopt_plan::product::{Problem, Selection, scaled_element};
 use llopt_plan::tensor::TensorType;
 
@@ -161,131 +162,134 @@ impl Elements<'_> {
     }
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `tt.dot_scaled`.
-    pub(crate) fn dot_scaled(&mut self, op: tt::DotScaledOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let because = |reason: &str| self.unsupported(operation, Some(reason.to_owned()));
-        let (Some((left, a_packed)), Some((right, b_packed))) = (
-            scaled_element(op.a_elem_type()),
-            scaled_element(op.b_elem_type()),
-        ) else {
-            return Err(because(
-                "matrix instructions scale e4m3, e5m2 and e2m1; --decompose-scaled-dot widens others",
-            ));
-        };
-        if a_packed > 1 && !op.lhs_k_pack() || b_packed > 1 && !op.rhs_k_pack() {
-            return Err(because("elements that are packed along rows or columns"));
-        }
-        let matrix = |value| Ok((self.tensor_of(operation, value)?, self.registers(value)));
-        let (a, b, sum) = (matrix(op.a())?, matrix(op.b())?, matrix(op.c())?);
-        if sum.0.shape.len() != 2 {
-            return Err(because("batches of scaled products"));
-        }
-        let elements = |of: &TensorType, packed: u32, k: usize| match packed {
-            1 => Ok(of.layout().clone()),
-            _ => unpacked(of.layout(), k),
-        };
-        let error = |error: LayoutError| because(&error.to_string());
-        let a_layout = elements(&a.0, a_packed, 1).map_err(error)?;
-        let b_layout = elements(&b.0, b_packed, 0).map_err(error)?;
-        let problem = Problem {
-            layouts: Matrices {
-                a: &a_layout,
-                b: &b_layout,
-                c: sum.0.layout(),
-            },
-            a: &[left],
-            b: &[right],
-            c: SUMS,
-        };
-        let has_scales = op.a_scale().is_some() || op.b_scale().is_some();
-        let Some(unit) = self.hooks().matrices() else {
-            return Err(self.unsupported(operation, None));
-        };
-        let selection = problem
-            .select(self.hooks().target(), |row| {
-                !has_scales || row.scale.is_some()
-            })
-            .map_err(|reason| match reason {
-                Some(reason) => because(&format!(
-                    "no matrix instruction fits these layouts: {reason}"
-                )),
-                None => because("no matrix instruction scales these elements"),
-            })?;
-        let scales = if has_scales {
-            let a_elements = Elements {
-                layout: &a_layout,
-                outer: 0,
-                k: 1,
-            };
-            let b_elements = Elements {
-                layout: &b_layout,
-                outer: 1,
-                k: 0,
-            };
-            let sides = [(op.a_scale(), a_elements), (op.b_scale(), b_elements)];
-            Some(self.scales(operation, &selection, sides)?)
-        } else {
-            None
-        };
-        let mut factors = Factors {
-            matrices: [a, b].map(Factor::emitted),
-            packed: [a_packed, b_packed],
-            sum,
-            scales,
-        };
-        let values = self.by_instruction(operation, unit, &selection, &mut factors)?;
-        self.bind_result(operation, values);
-        Ok(())
+/// `tt.dot_scaled`.
+pub(crate) fn dot(lowering: &mut FunctionLowering<'_, '_>, op: tt::DotScaledOp<'_, '_>) -> Lowered {
+    let operation = op.operation();
+    let because = |reason: &str| lowering.unsupported(operation, Some(reason.to_owned()));
+    let (Some((left, a_packed)), Some((right, b_packed))) = (
+        scaled_element(op.a_elem_type()),
+        scaled_element(op.b_elem_type()),
+    ) else {
+        return Err(because(
+            "matrix instructions scale e4m3, e5m2 and e2m1; --decompose-scaled-dot widens others",
+        ));
+    };
+    if a_packed > 1 && !op.lhs_k_pack() || b_packed > 1 && !op.rhs_k_pack() {
+        return Err(because("elements that are packed along rows or columns"));
     }
+    let matrix = |value| {
+        Ok((
+            lowering.tensor_of(operation, value)?,
+            lowering.registers(value),
+        ))
+    };
+    let (a, b, sum) = (matrix(op.a())?, matrix(op.b())?, matrix(op.c())?);
+    if sum.0.shape.len() != 2 {
+        return Err(because("batches of scaled products"));
+    }
+    let elements = |of: &TensorType, packed: u32, k: usize| match packed {
+        1 => Ok(of.layout().clone()),
+        _ => unpacked(of.layout(), k),
+    };
+    let error = |error: LayoutError| because(&error.to_string());
+    let a_layout = elements(&a.0, a_packed, 1).map_err(error)?;
+    let b_layout = elements(&b.0, b_packed, 0).map_err(error)?;
+    let problem = Problem {
+        layouts: Matrices {
+            a: &a_layout,
+            b: &b_layout,
+            c: sum.0.layout(),
+        },
+        a: &[left],
+        b: &[right],
+        c: SUMS,
+    };
+    let has_scales = op.a_scale().is_some() || op.b_scale().is_some();
+    let Some(unit) = lowering.hooks().matrices() else {
+        return Err(lowering.unsupported(operation, None));
+    };
+    let selection = problem
+        .select(lowering.hooks().target(), |row| {
+            !has_scales || row.scale.is_some()
+        })
+        .map_err(|reason| match reason {
+            Some(reason) => because(&format!(
+                "no matrix instruction fits these layouts: {reason}"
+            )),
+            None => because("no matrix instruction scales these elements"),
+        })?;
+    let scales = if has_scales {
+        let a_elements = Elements {
+            layout: &a_layout,
+            outer: 0,
+            k: 1,
+        };
+        let b_elements = Elements {
+            layout: &b_layout,
+            outer: 1,
+            k: 0,
+        };
+        let sides = [(op.a_scale(), a_elements), (op.b_scale(), b_elements)];
+        Some(scales(lowering, operation, &selection, sides)?)
+    } else {
+        None
+    };
+    let mut factors = Factors {
+        matrices: [a, b].map(Factor::emitted),
+        packed: [a_packed, b_packed],
+        sum,
+        scales,
+    };
+    let values = instruction::product(lowering, operation, unit, &selection, &mut factors)?;
+    lowering.bind_result(operation, values);
+    Ok(())
+}
 
-    /// For the instruction's first and second operand the scale of each part, as a word.
-    fn scales(
-        &self,
-        op: OperationRef<'c, 'a>,
-        selection: &Selection,
-        sides: [(Option<Value<'c, 'a>>, Elements<'_>); 2],
-    ) -> Lowered<[Vec<V<'ctx>>; 2]> {
-        let row = selection.instruction;
-        let group = row.scale.map_or(1, |scale| scale.group);
-        let [a, b] = sides;
-        let [first, second] = if selection.exchanged { [b, a] } else { [a, b] };
-        let mut words = Vec::with_capacity(2);
-        let roles = [
-            (first, &row.a, &selection.division.a),
-            (second, &row.b, &selection.division.b),
-        ];
-        for ((scale, elements), operand, parts) in roles {
-            let Some(scale) = scale else {
-                words.push(vec![self.e.i32(ONE); parts.len()]);
-                continue;
-            };
-            let from = self.tensor_of(op, scale)?;
-            let plan = elements.plan(operand, group, parts, &from).ok_or_else(|| {
-                let reason = "the groups of the scales are not those of the matrix instruction";
-                self.unsupported(op, Some(reason.to_owned()))
-            })?;
-            let values = self.registers(scale);
-            let Some(places) = from.rename_to(&plan.to, |element| element) else {
-                let reason = "the scales are in other threads than the matrix instruction wants";
-                return Err(self.unsupported(op, Some(reason.to_owned())));
-            };
-            let placed: Registers<'ctx> = places
-                .into_iter()
-                .map(|register| values[register as usize])
-                .collect();
-            let word = self.e.int(32).into();
-            let placed = self.map(&[placed], |e, v| {
-                let bits = e.bitcast(v[0], e.int(8).into());
-                e.zext(bits, word)
-            });
-            words.push(plan.registers.iter().map(|i| placed[*i as usize]).collect());
-        }
-        let mut words = words.into_iter();
-        Ok([
-            words.next().unwrap_or_default(),
-            words.next().unwrap_or_default(),
-        ])
+/// For the instruction's first and second operand the scale of each part, as a word.
+fn scales<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    selection: &Selection,
+    sides: [(Option<Value<'_, '_>>, Elements<'_>); 2],
+) -> Lowered<[Vec<V<'ctx>>; 2]> {
+    let row = selection.instruction;
+    let group = row.scale.map_or(1, |scale| scale.group);
+    let [a, b] = sides;
+    let [first, second] = if selection.exchanged { [b, a] } else { [a, b] };
+    let mut words = Vec::with_capacity(2);
+    let roles = [
+        (first, &row.a, &selection.division.a),
+        (second, &row.b, &selection.division.b),
+    ];
+    for ((scale, elements), operand, parts) in roles {
+        let Some(scale) = scale else {
+            words.push(vec![lowering.e.i32(ONE); parts.len()]);
+            continue;
+        };
+        let from = lowering.tensor_of(op, scale)?;
+        let plan = elements.plan(operand, group, parts, &from).ok_or_else(|| {
+            let reason = "the groups of the scales are not those of the matrix instruction";
+            lowering.unsupported(op, Some(reason.to_owned()))
+        })?;
+        let values = lowering.registers(scale);
+        let Some(places) = from.rename_to(&plan.to, |element| element) else {
+            let reason = "the scales are in other threads than the matrix instruction wants";
+            return Err(lowering.unsupported(op, Some(reason.to_owned())));
+        };
+        let placed: Registers<'ctx> = places
+            .into_iter()
+            .map(|register| values[register as usize])
+            .collect();
+        let word = lowering.e.int(32).into();
+        let placed = lowering.map(&[placed], |e, v| {
+            let bits = e.bitcast(v[0], e.int(8).into());
+            e.zext(bits, word)
+        });
+        words.push(plan.registers.iter().map(|i| placed[*i as usize]).collect());
     }
+    let mut words = words.into_iter();
+    Ok([
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    ])
 }

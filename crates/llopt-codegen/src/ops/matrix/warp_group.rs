@@ -9,11 +9,14 @@
 //! Sums of eight-bit floats lose low bits inside of the unit. `maxNumImpreciseAcc` says after how many products along
 //! k what was summed there is added up outside; then partial sums are waited for one after the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::values::InstructionOpcode;
+use llopt_dialects::tt::DotOp;
+use llopt_dialects::ttg::LocalLoadOp;
 use llopt_dialects::ttng;
 use llopt_layout::Dim;
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::group_operand::{DEPTH_BYTES, GroupOperand, Place, Wanted};
@@ -21,9 +24,8 @@ use llopt_plan::tensor::{TensorType, ValueType};
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use crate::llvm::emitter::V;
-use crate::ops::memory::local::View;
-
+use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::local::{self, View};
 use crate::targets::hooks::{
     Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks,
 };
@@ -240,404 +242,485 @@ impl FirstRegisters {
     }
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// The vendor's instructions.
-    fn warp_group(&self, op: OperationRef<'c, 'a>) -> Lowered<&'r dyn WarpGroupHooks> {
-        self.require(op, Feature::WarpGroupMma)?;
-        self.hooks()
-            .warp_group()
-            .ok_or_else(|| self.unsupported(op, None))
+/// Whether a tensor is computed from what is read from shared memory, and not from a product that comes before.
+fn is_read<'c: 'a, 'a>(tensor: Value<'c, 'a>) -> bool {
+    let mut open = vec![tensor];
+    let mut seen = HashSet::new();
+    let mut is_read = false;
+    while let Some(value) = open.pop() {
+        let Some(maker) = value.defining_op() else {
+            continue;
+        };
+        if LocalLoadOp::of(maker).is_some() {
+            is_read = true;
+        } else if is_product(maker) || !maker.is_memory_effect_free() {
+            return false;
+        } else if seen.insert(maker.to_raw().ptr as usize) {
+            open.extend(maker.operand_values());
+        }
     }
+    is_read
+}
 
-    /// `ttng.warp_group_dot_wait`.
-    pub(crate) fn warp_group_wait(&mut self, op: ttng::WarpGroupDotWaitOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let hooks = self.warp_group(operation)?;
-        let pending = u32::try_from(op.pendings()).unwrap_or(0);
-        // All registers of all tensors at once: what they hold is known from the wait on.
-        let mut all = Vec::new();
-        let mut tensors = Vec::new();
-        for (index, input) in op.inputs().into_iter().enumerate() {
-            let registers = self.registers(input);
-            match self.type_of(input)? {
-                ValueType::Scalar(_) => self.bind_result_at(operation, index, registers),
-                of @ ValueType::Tensor(_) => {
-                    let distinct: Vec<V<'ctx>> = self
-                        .distinct_registers(&of)
-                        .map(|register| registers[register])
-                        .collect();
-                    tensors.push((index, of, distinct.len()));
-                    all.extend(distinct);
-                }
+/// Whether an op multiplies matrices, or waits for products.
+fn is_product(op: OperationRef<'_, '_>) -> bool {
+    ttng::WarpGroupDotOp::of(op).is_some()
+        || ttng::WarpGroupDotWaitOp::of(op).is_some()
+        || DotOp::of(op).is_some()
+}
+
+/// The vendor's instructions.
+fn hooks_of<'r>(
+    lowering: &FunctionLowering<'r, '_>,
+    op: OperationRef<'_, '_>,
+) -> Lowered<&'r dyn WarpGroupHooks> {
+    lowering.require(op, Feature::WarpGroupMma)?;
+    lowering
+        .hooks()
+        .warp_group()
+        .ok_or_else(|| lowering.unsupported(op, None))
+}
+
+/// `ttng.warp_group_dot_wait`.
+pub(crate) fn wait<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: ttng::WarpGroupDotWaitOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let hooks = hooks_of(lowering, operation)?;
+    let pending = u32::try_from(op.pendings()).unwrap_or(0);
+    // All registers of all tensors at once: what they hold is known from the wait on.
+    let mut all = Vec::new();
+    let mut tensors = Vec::new();
+    for (index, input) in op.inputs().into_iter().enumerate() {
+        let registers = lowering.registers(input);
+        match lowering.type_of(input)? {
+            ValueType::Scalar(_) => lowering.bind_result_at(operation, index, registers),
+            of @ ValueType::Tensor(_) => {
+                let distinct: Vec<V<'ctx>> = of
+                    .distinct_registers()
+                    .map(|register| registers[register])
+                    .collect();
+                tensors.push((index, of, distinct.len()));
+                all.extend(distinct);
             }
         }
-        let waited = hooks.wait(self.e, pending, &all);
-        let mut rest = waited.as_slice();
-        for (index, of, count) in tensors {
-            let (own, others) = rest.split_at(count);
-            rest = others;
-            let registers = self.spread(&of, own);
-            self.bind_result_at(operation, index, registers);
-        }
-        Ok(())
     }
+    let waited = hooks.wait(lowering.e, pending, &all);
+    let mut rest = waited.as_slice();
+    for (index, of, count) in tensors {
+        let (own, others) = rest.split_at(count);
+        rest = others;
+        let registers = of.spread(own);
+        lowering.bind_result_at(operation, index, registers);
+    }
+    Ok(())
+}
 
-    /// `ttng.warp_group_dot`.
-    pub(crate) fn warp_group_dot(&mut self, op: ttng::WarpGroupDotOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let hooks = self.warp_group(operation)?;
-        let refused = |reason: String| self.unsupported(operation, Some(reason));
-        let result = self.tensor_of(operation, op.d())?;
-        let first = match self.type_of(op.a())? {
-            ValueType::Tensor(tensor) => Some(tensor),
-            ValueType::Scalar(_) => None,
-        };
-        let second = self.view(operation, op.b())?;
-        let first_view = match first {
-            Some(_) => None,
-            None => Some(self.view(operation, op.a())?),
-        };
-        let first_element = match (&first, &first_view) {
-            (Some(tensor), _) => tensor.element,
-            (None, view) => view.as_ref().map_or(second.element, |view| view.element),
-        };
-        let types = types(result.element, first_element, second.element).ok_or_else(|| {
-            refused("no instruction of a warp group multiplies these types".to_owned())
-        })?;
-        let repetitions = Repetitions::of(&result).map_err(refused)?;
-        let step_depth = DEPTH_BYTES * 8 / types.bits;
-        let depth = self.depth_of(operation, op.b())?;
-        if depth % step_depth != 0 {
-            return Err(refused(format!(
-                "one instruction takes {step_depth} elements along k, and there are {depth}"
-            )));
-        }
-        let first_memory = match &first_view {
-            Some(view) => {
-                let wanted = Wanted {
-                    outer: Dim::tensor(0),
-                    depth: Dim::tensor(1),
-                    bits: types.bits,
-                    extent: ROWS,
-                };
-                let rows = |places: &[(u32, u32)]| places.iter().map(|place| place.0).collect();
-                let (groups, blocks) = (rows(&repetitions.groups), rows(&repetitions.blocks));
-                Some(self.in_memory(operation, "first", view, &wanted, groups, blocks)?)
-            }
-            None => None,
-        };
-        let second_memory = {
+/// `ttng.warp_group_dot`.
+pub(crate) fn dot<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: ttng::WarpGroupDotOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let hooks = hooks_of(lowering, operation)?;
+    let refused = |reason: String| lowering.unsupported(operation, Some(reason));
+    let result = lowering.tensor_of(operation, op.d())?;
+    let first = match lowering.type_of(op.a())? {
+        ValueType::Tensor(tensor) => Some(tensor),
+        ValueType::Scalar(_) => None,
+    };
+    let second = local::view(lowering, operation, op.b())?;
+    let first_view = match first {
+        Some(_) => None,
+        None => Some(local::view(lowering, operation, op.a())?),
+    };
+    let first_element = match (&first, &first_view) {
+        (Some(tensor), _) => tensor.element,
+        (None, view) => view.as_ref().map_or(second.element, |view| view.element),
+    };
+    let types = types(result.element, first_element, second.element).ok_or_else(|| {
+        refused("no instruction of a warp group multiplies these types".to_owned())
+    })?;
+    let repetitions = Repetitions::of(&result).map_err(refused)?;
+    let step_depth = DEPTH_BYTES * 8 / types.bits;
+    let depth = depth_of(lowering, operation, op.b())?;
+    if depth % step_depth != 0 {
+        return Err(refused(format!(
+            "one instruction takes {step_depth} elements along k, and there are {depth}"
+        )));
+    }
+    let first_memory = match &first_view {
+        Some(view) => {
             let wanted = Wanted {
-                outer: Dim::tensor(1),
-                depth: Dim::tensor(0),
+                outer: Dim::tensor(0),
+                depth: Dim::tensor(1),
                 bits: types.bits,
-                extent: repetitions.columns,
+                extent: ROWS,
             };
-            let columns = |places: &[(u32, u32)]| places.iter().map(|place| place.1).collect();
-            let (groups, blocks) = (columns(&repetitions.groups), columns(&repetitions.blocks));
-            self.in_memory(operation, "second", &second, &wanted, groups, blocks)?
-        };
-        let first_registers = match &first {
-            Some(tensor) => Some(FirstRegisters::of(tensor, &result, types.bits).map_err(refused)?),
-            None => None,
-        };
-        let first_values = first.as_ref().map(|_| self.registers(op.a()));
-        let first_at = |row: u32, depth: u32| -> Lowered<FirstOperand<'ctx>> {
-            if let Some(memory) = &first_memory {
-                let place = memory.how.place(row, depth);
-                return Ok(FirstOperand::Memory(
-                    self.descriptor_at(operation, memory, place)?,
-                ));
-            }
-            let registers = first_registers
-                .as_ref()
-                .and_then(|registers| registers.at(row, depth))
-                .ok_or_else(|| refused("its first operand has no such elements".to_owned()))?;
-            let values = first_values.as_ref().map_or(&[][..], |values| &values[..]);
-            let elements: Vec<V<'ctx>> =
-                registers.iter().map(|&register| values[register]).collect();
-            let words = words::packed(self.e, self.hooks(), &elements, (32 / types.bits) as usize);
-            Ok(FirstOperand::Registers(words))
-        };
-
-        let before = self.accumulators(op, &result, &repetitions);
-        // How far along k the unit sums by itself.
-        let precise_every = self.imprecise_depth(&op, result.element, first_element, depth);
-        let mut steps_of_chunk: Vec<Vec<GroupStep<'ctx>>> = Vec::new();
-        for chunk in (0..depth).step_by(precise_every.unwrap_or(depth) as usize) {
-            let end = (chunk + precise_every.unwrap_or(depth)).min(depth);
-            let mut steps = Vec::new();
-            for (number, (row, column, _)) in repetitions.tiles.iter().enumerate() {
-                for at in (chunk..end).step_by(step_depth as usize) {
-                    let place = second_memory.how.place(*column, at);
-                    steps.push(GroupStep {
-                        result: number,
-                        first: first_at(*row, at)?,
-                        second: self.descriptor_at(operation, &second_memory, place)?,
-                        adds: if at > chunk {
-                            Adds::Always
-                        } else {
-                            Adds::Never
-                        },
-                    });
-                }
-            }
-            steps_of_chunk.push(steps);
+            let rows = |places: &[(u32, u32)]| places.iter().map(|place| place.0).collect();
+            let (groups, blocks) = (rows(&repetitions.groups), rows(&repetitions.blocks));
+            Some(in_memory(
+                lowering, operation, "first", view, &wanted, groups, blocks,
+            )?)
         }
-        let per_word = 32 / result.element.memory_bits() as usize;
-        let registers = repetitions.columns as usize / 2 / per_word;
-        let mut product = GroupProduct {
-            types,
-            columns: repetitions.columns,
-            results: vec![None; repetitions.tiles.len()],
-            registers,
-            steps: Vec::new(),
-            first_transposed: first_memory
-                .as_ref()
-                .is_some_and(|memory| !memory.how.k_contiguous),
-            second_transposed: !second_memory.how.k_contiguous,
-            // Halves of a register are taken out of it, which must wait.
-            waits: !op.is_async() || per_word > 1,
+        None => None,
+    };
+    let second_memory = {
+        let wanted = Wanted {
+            outer: Dim::tensor(1),
+            depth: Dim::tensor(0),
+            bits: types.bits,
+            extent: repetitions.columns,
         };
-        let words: Vec<V<'ctx>> = if precise_every.is_some() {
-            product.waits = true;
-            let mut sum: Option<Vec<V<'ctx>>> = before.as_ref().map(|(values, adds)| {
-                let zero = self.e.f32(0.0);
-                let values = values.iter().flatten();
-                match adds {
-                    Adds::If(condition) => values
-                        .map(|value| self.e.select(*condition, *value, zero))
-                        .collect(),
-                    _ => values.copied().collect(),
-                }
-            });
-            for steps in steps_of_chunk {
-                product.steps = steps;
-                let partial = hooks.multiply(self.e, &product);
-                sum = Some(match sum {
-                    None => partial,
-                    Some(sum) => sum
-                        .into_iter()
-                        .zip(partial)
-                        .map(|(sum, partial)| self.e.fadd(sum, partial))
-                        .collect(),
+        let columns = |places: &[(u32, u32)]| places.iter().map(|place| place.1).collect();
+        let (groups, blocks) = (columns(&repetitions.groups), columns(&repetitions.blocks));
+        in_memory(
+            lowering, operation, "second", &second, &wanted, groups, blocks,
+        )?
+    };
+    let first_registers = match &first {
+        Some(tensor) => Some(FirstRegisters::of(tensor, &result, types.bits).map_err(refused)?),
+        None => None,
+    };
+    let first_values = first.as_ref().map(|_| lowering.registers(op.a()));
+    let first_at = |row: u32, depth: u32| -> Lowered<FirstOperand<'ctx>> {
+        if let Some(memory) = &first_memory {
+            let place = memory.how.place(row, depth);
+            return Ok(FirstOperand::Memory(descriptor_at(
+                lowering, operation, memory, place,
+            )?));
+        }
+        let registers = first_registers
+            .as_ref()
+            .and_then(|registers| registers.at(row, depth))
+            .ok_or_else(|| refused("its first operand has no such elements".to_owned()))?;
+        let values = first_values.as_ref().map_or(&[][..], |values| &values[..]);
+        let elements: Vec<V<'ctx>> = registers.iter().map(|&register| values[register]).collect();
+        let words = words::packed(
+            lowering.e,
+            lowering.hooks(),
+            &elements,
+            (32 / types.bits) as usize,
+        );
+        Ok(FirstOperand::Registers(words))
+    };
+
+    let before = accumulators(lowering, op, &result, &repetitions);
+    // How far along k the unit sums by itself.
+    let precise_every = imprecise_depth(&op, result.element, first_element, depth);
+    let mut steps_of_chunk: Vec<Vec<GroupStep<'ctx>>> = Vec::new();
+    for chunk in (0..depth).step_by(precise_every.unwrap_or(depth) as usize) {
+        let end = (chunk + precise_every.unwrap_or(depth)).min(depth);
+        let mut steps = Vec::new();
+        for (number, (row, column, _)) in repetitions.tiles.iter().enumerate() {
+            for at in (chunk..end).step_by(step_depth as usize) {
+                let place = second_memory.how.place(*column, at);
+                steps.push(GroupStep {
+                    result: number,
+                    first: first_at(*row, at)?,
+                    second: descriptor_at(lowering, operation, &second_memory, place)?,
+                    adds: if at > chunk {
+                        Adds::Always
+                    } else {
+                        Adds::Never
+                    },
                 });
             }
-            sum.unwrap_or_default()
-        } else {
-            product.steps = steps_of_chunk.into_iter().flatten().collect();
-            if let Some((values, adds)) = before {
-                product.results = values.into_iter().map(Some).collect();
-                for step in &mut product.steps {
-                    if matches!(step.adds, Adds::Never) {
-                        step.adds = adds;
-                    }
+        }
+        steps_of_chunk.push(steps);
+    }
+    let per_word = 32 / result.element.memory_bits() as usize;
+    let registers = repetitions.columns as usize / 2 / per_word;
+    let mut product = GroupProduct {
+        types,
+        columns: repetitions.columns,
+        results: vec![None; repetitions.tiles.len()],
+        registers,
+        steps: Vec::new(),
+        first_transposed: first_memory
+            .as_ref()
+            .is_some_and(|memory| !memory.how.k_contiguous),
+        second_transposed: !second_memory.how.k_contiguous,
+        ends: true,
+        // Halves of a register are taken out of it, which must wait.
+        waits: !op.is_async() || per_word > 1,
+    };
+    let words: Vec<V<'ctx>> = if precise_every.is_some() {
+        product.waits = true;
+        let mut sum: Option<Vec<V<'ctx>>> = before.as_ref().map(|(values, adds)| {
+            let zero = lowering.e.f32(0.0);
+            let values = values.iter().flatten();
+            match adds {
+                Adds::If(condition) => values
+                    .map(|value| lowering.e.select(*condition, *value, zero))
+                    .collect(),
+                _ => values.copied().collect(),
+            }
+        });
+        for steps in steps_of_chunk {
+            product.steps = steps;
+            let partial = hooks.multiply(lowering.e, &product);
+            sum = Some(match sum {
+                None => partial,
+                Some(sum) => sum
+                    .into_iter()
+                    .zip(partial)
+                    .map(|(sum, partial)| lowering.e.fadd(sum, partial))
+                    .collect(),
+            });
+        }
+        sum.unwrap_or_default()
+    } else {
+        product.steps = steps_of_chunk.into_iter().flatten().collect();
+        if let Some((values, adds)) = before {
+            product.results = values.into_iter().map(Some).collect();
+            for step in &mut product.steps {
+                if matches!(step.adds, Adds::Never) {
+                    step.adds = adds;
                 }
             }
-            hooks.multiply(self.e, &product)
-        };
-        self.bind_fragments(operation, &result, &repetitions, &words, per_word);
-        Ok(())
-    }
-
-    /// The extent along k, from the second operand.
-    fn depth_of(&self, op: OperationRef<'c, 'a>, second: Value<'c, 'a>) -> Lowered<u32> {
-        llopt_dialects::tables::types::MemDesc::of(second.r#type())
-            .and_then(|memory| u32::try_from(*memory.shape().first()?).ok())
-            .ok_or_else(|| self.invalid(op, "the second operand is a buffer of known extents"))
-    }
-
-    /// After how many elements along k sums of the unit are added up outside of it; `None` if never.
-    fn imprecise_depth(
-        &self,
-        op: &ttng::WarpGroupDotOp<'c, 'a>,
-        result: Element,
-        first: Element,
-        depth: u32,
-    ) -> Option<u32> {
-        let limit = u32::try_from(op.max_num_imprecise_acc()).ok()?;
-        let loses = matches!(first, Element::Float8(_)) && result == Element::F32;
-        let step = DEPTH_BYTES * 8 / first.memory_bits();
-        (loses && limit <= depth).then(|| limit.next_multiple_of(step).max(step))
-    }
-
-    /// The words of the results before the product, and whether they count; `None` where nothing does.
-    fn accumulators(
-        &self,
-        op: ttng::WarpGroupDotOp<'c, 'a>,
-        result: &TensorType,
-        repetitions: &Repetitions,
-    ) -> Option<(Vec<Vec<V<'ctx>>>, Adds<'ctx>)> {
-        let e = self.e;
-        let values = self.registers(op.c());
-        let adds = match op.use_c().map(|condition| self.scalar(condition)) {
-            Some(condition) if e.is_true(condition) => Adds::Always,
-            Some(condition) if e.is_zero(condition) => return None,
-            Some(condition) => Adds::If(condition),
-            None => Adds::Always,
-        };
-        if values.iter().all(|value| e.is_zero(*value)) {
-            return None;
         }
-        let per_word = 32 / result.element.memory_bits() as usize;
-        let words = repetitions
-            .tiles
-            .iter()
-            .map(|(_, _, fragment)| {
-                let elements: Vec<V<'ctx>> = fragment.iter().map(|&at| values[at]).collect();
-                match per_word {
-                    1 => elements,
-                    _ => words::packed(e, self.hooks(), &elements, per_word),
-                }
-            })
-            .collect();
-        Some((words, adds))
-    }
-
-    /// Gives the registers of the fragments to the result.
-    fn bind_fragments(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        result: &TensorType,
-        repetitions: &Repetitions,
-        words: &[V<'ctx>],
-        per_word: usize,
-    ) {
-        let e = self.e;
-        let element = result.element.llvm(e.context);
-        let mut registers = vec![e.poison(element); result.registers()];
-        let fragments = repetitions
-            .tiles
-            .iter()
-            .flat_map(|(_, _, fragment)| fragment);
-        for (position, register) in fragments.enumerate() {
-            let word = words[position / per_word];
-            registers[*register] = match per_word {
-                1 => word,
-                several => {
-                    let parts = e.bitcast(word, e.vector(element, several as u32).into());
-                    e.extract(parts, (position % several) as u32)
-                }
-            };
+        match first_values {
+            Some(_) if is_read(op.a()) => multiply_in_steps(lowering.e, hooks, product),
+            _ => hooks.multiply(lowering.e, &product),
         }
-        let all: Vec<V<'ctx>> = (0..result.registers())
-            .map(|register| registers[result.canonical(register)])
-            .collect();
-        self.bind_result(op, all);
-    }
+    };
+    bind_fragments(lowering, operation, &result, &repetitions, &words, per_word);
+    Ok(())
+}
 
-    /// An operand in shared memory: how it is read, and from where by this group of warps in this block.
-    fn in_memory(
-        &self,
-        op: OperationRef<'c, 'a>,
-        which: &str,
-        view: &View<'ctx>,
-        wanted: &Wanted,
-        groups: Vec<u32>,
-        blocks: Vec<u32>,
-    ) -> Lowered<InMemory<'ctx>> {
-        let e = self.e;
-        let refused = |reason: String| {
-            self.unsupported(
-                op,
-                Some(format!("its {which} operand cannot be read: {reason}")),
-            )
+/// A product whose first operand is computed in registers: each step along k has a fence of its own. The first begins
+/// when its registers are computed, and those of the others are computed beside it.
+fn multiply_in_steps<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn WarpGroupHooks,
+    product: GroupProduct<'ctx>,
+) -> Vec<V<'ctx>> {
+    let tiles = product.results.len();
+    let depth = product.steps.len() / tiles.max(1);
+    if depth < 2 {
+        return hooks.multiply(e, &product);
+    }
+    let mut results = product.results.clone();
+    for step in 0..depth {
+        let along_k = product.steps.iter().skip(step).step_by(depth);
+        let steps: Vec<GroupStep<'ctx>> = along_k.cloned().collect();
+        let part = GroupProduct {
+            results,
+            steps,
+            ends: step + 1 == depth,
+            waits: product.waits && step + 1 == depth,
+            ..product.clone()
         };
-        if moved_bits(view.element) != wanted.bits || !view.place.pads.is_empty() {
-            return Err(refused("its elements do not follow each other".to_owned()));
-        }
-        let how = GroupOperand::derive(&view.layout, wanted).map_err(refused)?;
-        let begins = view.place.xor;
-        // What a warp group and a block add lies in the same block, at whole core matrices.
-        let told_apart: u32 = view
-            .layout
-            .flat_bases_of(Dim::BLOCK)
-            .iter()
-            .enumerate()
-            .filter(|(_, basis)| **basis != 0)
-            .fold(0, |mask, (bit, _)| mask | 1 << bit);
-        let mut taken = begins;
-        let mut add = |outer: u32, block: u32| -> Lowered<u32> {
-            let place = how.place(outer, 0);
-            if place.block != block & told_apart {
-                return Err(refused(
-                    "elements are in the shared memory of another block of the cluster".to_owned(),
-                ));
+        let sums = hooks.multiply(e, &part);
+        let sums = sums.chunks(product.registers);
+        results = sums.map(|sum| Some(sum.to_vec())).collect();
+    }
+    results.into_iter().flatten().flatten().collect()
+}
+
+/// The extent along k, from the second operand.
+fn depth_of(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    second: Value<'_, '_>,
+) -> Lowered<u32> {
+    llopt_dialects::tables::types::MemDesc::of(second.r#type())
+        .and_then(|memory| u32::try_from(*memory.shape().first()?).ok())
+        .ok_or_else(|| lowering.invalid(op, "the second operand is a buffer of known extents"))
+}
+
+/// After how many elements along k sums of the unit are added up outside of it; `None` if never.
+fn imprecise_depth(
+    op: &ttng::WarpGroupDotOp<'_, '_>,
+    result: Element,
+    first: Element,
+    depth: u32,
+) -> Option<u32> {
+    let limit = u32::try_from(op.max_num_imprecise_acc()).ok()?;
+    let loses = matches!(first, Element::Float8(_)) && result == Element::F32;
+    let step = DEPTH_BYTES * 8 / first.memory_bits();
+    (loses && limit <= depth).then(|| limit.next_multiple_of(step).max(step))
+}
+
+/// The words of the results before the product, and whether they count; `None` where nothing does.
+fn accumulators<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: ttng::WarpGroupDotOp<'_, '_>,
+    result: &TensorType,
+    repetitions: &Repetitions,
+) -> Option<(Vec<Vec<V<'ctx>>>, Adds<'ctx>)> {
+    let e = lowering.e;
+    let values = lowering.registers(op.c());
+    let adds = match op.use_c().map(|condition| lowering.scalar(condition)) {
+        Some(condition) if e.is_true(condition) => Adds::Always,
+        Some(condition) if e.is_zero(condition) => return None,
+        Some(condition) => Adds::If(condition),
+        None => Adds::Always,
+    };
+    if values.iter().all(|value| e.is_zero(*value)) {
+        return None;
+    }
+    let per_word = 32 / result.element.memory_bits() as usize;
+    let words = repetitions
+        .tiles
+        .iter()
+        .map(|(_, _, fragment)| {
+            let elements: Vec<V<'ctx>> = fragment.iter().map(|&at| values[at]).collect();
+            match per_word {
+                1 => elements,
+                _ => words::packed(e, lowering.hooks(), &elements, per_word),
             }
-            if !how.may_begin_at(place.bytes) {
-                return Err(refused(
-                    "a group of warps begins inside of a core matrix".to_owned(),
-                ));
+        })
+        .collect();
+    Some((words, adds))
+}
+
+/// Gives the registers of the fragments to the result.
+fn bind_fragments<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    result: &TensorType,
+    repetitions: &Repetitions,
+    words: &[V<'ctx>],
+    per_word: usize,
+) {
+    let e = lowering.e;
+    let element = result.element.llvm(e.context);
+    let mut registers = vec![e.poison(element); result.registers()];
+    let fragments = repetitions
+        .tiles
+        .iter()
+        .flat_map(|(_, _, fragment)| fragment);
+    for (position, register) in fragments.enumerate() {
+        let word = words[position / per_word];
+        registers[*register] = match per_word {
+            1 => word,
+            several => {
+                let parts = e.bitcast(word, e.vector(element, several as u32).into());
+                e.extract(parts, (position % several) as u32)
             }
-            taken |= place.bytes;
-            Ok(place.bytes)
         };
-        let of_groups: Vec<u32> = groups
-            .iter()
-            .map(|at| add(*at, 0))
-            .collect::<Lowered<_>>()?;
-        let of_blocks: Vec<u32> = blocks
-            .iter()
-            .enumerate()
-            .map(|(bit, at)| add(*at, 1 << bit))
-            .collect::<Lowered<_>>()?;
-        if !how.may_begin_at(begins) {
+    }
+    let all: Vec<V<'ctx>> = (0..result.registers())
+        .map(|register| registers[result.canonical(register)])
+        .collect();
+    lowering.bind_result(op, all);
+}
+
+/// An operand in shared memory: how it is read, and from where by this group of warps in this block.
+fn in_memory<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    which: &str,
+    view: &View<'ctx>,
+    wanted: &Wanted,
+    groups: Vec<u32>,
+    blocks: Vec<u32>,
+) -> Lowered<InMemory<'ctx>> {
+    let e = lowering.e;
+    let refused = |reason: String| {
+        lowering.unsupported(
+            op,
+            Some(format!("its {which} operand cannot be read: {reason}")),
+        )
+    };
+    if moved_bits(view.element) != wanted.bits || !view.place.pads.is_empty() {
+        return Err(refused("its elements do not follow each other".to_owned()));
+    }
+    let how = GroupOperand::derive(&view.layout, wanted).map_err(refused)?;
+    let begins = view.place.xor;
+    // What a warp group and a block add lies in the same block, at whole core matrices.
+    let told_apart: u32 = view
+        .layout
+        .flat_bases_of(Dim::BLOCK)
+        .iter()
+        .enumerate()
+        .filter(|(_, basis)| **basis != 0)
+        .fold(0, |mask, (bit, _)| mask | 1 << bit);
+    let mut taken = begins;
+    let mut add = |outer: u32, block: u32| -> Lowered<u32> {
+        let place = how.place(outer, 0);
+        if place.block != block & told_apart {
             return Err(refused(
-                "the view begins inside of a core matrix".to_owned(),
+                "elements are in the shared memory of another block of the cluster".to_owned(),
             ));
         }
-        let lane_bits = self.program.threads_per_warp.trailing_zeros() as usize;
-        let mut threads = vec![0; lane_bits + GROUP_WARP_BITS];
-        threads.extend(of_groups);
-        let address = e.cast(
-            InstructionOpcode::PtrToInt,
-            view.place.base,
-            e.int(32).into(),
-        );
-        let moving =
-            threads.iter().any(|basis| *basis != 0) || of_blocks.iter().any(|basis| *basis != 0);
-        let offset = if moving {
-            let groups = self
-                .hooks()
-                .partitions()
-                .ok_or_else(|| self.unsupported(op, None))?;
-            self.threads
-                .linear_of_group(e, self.hooks(), groups, &threads, &of_blocks)
-        } else {
-            e.i32(0)
-        };
-        let offset = e.xor(offset, e.i32(i64::from(begins)));
-        let address = e.add(address, offset);
-        // The field has bits 4 to 17 of the address.
-        let field = e.and(e.lshr(address, e.i32(4)), e.i32(0x3fff));
-        let descriptor = e.or(
-            e.zext(field, e.int(64).into()),
-            e.i64(how.descriptor().cast_signed()),
-        );
-        Ok(InMemory {
-            how,
-            descriptor,
-            taken,
-        })
-    }
-
-    /// The descriptor of an instruction's operand that begins at a place.
-    fn descriptor_at(
-        &self,
-        op: OperationRef<'c, 'a>,
-        operand: &InMemory<'ctx>,
-        place: Place,
-    ) -> Lowered<V<'ctx>> {
-        if place.block != 0
-            || !operand.how.may_begin_at(place.bytes)
-            || place.bytes & operand.taken != 0
-        {
-            let reason = "an instruction would begin inside of a core matrix of an operand";
-            return Err(self.unsupported(op, Some(reason.to_owned())));
+        if !how.may_begin_at(place.bytes) {
+            return Err(refused(
+                "a group of warps begins inside of a core matrix".to_owned(),
+            ));
         }
-        let groups = self.e.i64(i64::from(place.bytes >> 4));
-        Ok(self.e.add(operand.descriptor, groups))
+        taken |= place.bytes;
+        Ok(place.bytes)
+    };
+    let of_groups: Vec<u32> = groups
+        .iter()
+        .map(|at| add(*at, 0))
+        .collect::<Lowered<_>>()?;
+    let of_blocks: Vec<u32> = blocks
+        .iter()
+        .enumerate()
+        .map(|(bit, at)| add(*at, 1 << bit))
+        .collect::<Lowered<_>>()?;
+    if !how.may_begin_at(begins) {
+        return Err(refused(
+            "the view begins inside of a core matrix".to_owned(),
+        ));
     }
+    let lane_bits = lowering.program.threads_per_warp.trailing_zeros() as usize;
+    let mut threads = vec![0; lane_bits + GROUP_WARP_BITS];
+    threads.extend(of_groups);
+    let address = e.cast(
+        InstructionOpcode::PtrToInt,
+        view.place.base,
+        e.int(32).into(),
+    );
+    let moving =
+        threads.iter().any(|basis| *basis != 0) || of_blocks.iter().any(|basis| *basis != 0);
+    let offset = if moving {
+        let groups = lowering
+            .hooks()
+            .partitions()
+            .ok_or_else(|| lowering.unsupported(op, None))?;
+        lowering
+            .threads
+            .linear_of_group(e, lowering.hooks(), groups, &threads, &of_blocks)
+    } else {
+        e.i32(0)
+    };
+    let offset = e.xor(offset, e.i32(i64::from(begins)));
+    let address = e.add(address, offset);
+    // The field has bits 4 to 17 of the address.
+    let field = e.and(e.lshr(address, e.i32(4)), e.i32(0x3fff));
+    let descriptor = e.or(
+        e.zext(field, e.int(64).into()),
+        e.i64(how.descriptor().cast_signed()),
+    );
+    Ok(InMemory {
+        how,
+        descriptor,
+        taken,
+    })
+}
+
+/// The descriptor of an instruction's operand that begins at a place.
+fn descriptor_at<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    operand: &InMemory<'ctx>,
+    place: Place,
+) -> Lowered<V<'ctx>> {
+    if place.block != 0
+        || !operand.how.may_begin_at(place.bytes)
+        || place.bytes & operand.taken != 0
+    {
+        let reason = "an instruction would begin inside of a core matrix of an operand";
+        return Err(lowering.unsupported(op, Some(reason.to_owned())));
+    }
+    let groups = lowering.e.i64(i64::from(place.bytes >> 4));
+    Ok(lowering.e.add(operand.descriptor, groups))
 }
 
 #[cfg(test)]

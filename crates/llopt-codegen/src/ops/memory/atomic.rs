@@ -14,11 +14,14 @@ use llopt_plan::global_access::Groups;
 use llopt_plan::tensor::ValueType;
 use melior::ir::{OperationRef, Value};
 
-use crate::llvm::emitter::V;
-use crate::ops::memory::global::groups;
-use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
+use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::cluster;
+use crate::ops::memory::global::{self, groups};
+use crate::targets::hooks::{Atomic, BufferPlace, Hooks, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
-use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
+use crate::values::registers::Registers;
+use crate::values::storage;
+use crate::walk::function::{FunctionLowering, Lowered, Program, integer_attribute, result};
 
 fn update_of(op: RmwOp) -> Update {
     match op {
@@ -68,318 +71,359 @@ fn scope_of(scope: MemSyncScope) -> Scope {
     }
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `tt.atomic_rmw`.
-    pub(crate) fn atomic_update(&mut self, op: tt::AtomicRmwOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let of = self.type_of(op.val())?;
-        let element = of.element();
-        let kind = op.atomic_rmw_op();
-        let update = update_of(kind);
-        self.check_update(operation, update, element, 8)?;
-        let pointers = self.registers(op.ptr());
-        let values = self.registers(op.val());
-        let masks = op.mask().map(|mask| self.registers(mask));
-        let acts = self.acting_thread(&of);
-        let widest = atomic::width(kind, element, self.hooks().target());
-        let limit = |mask| groups(&of, widest, &self.pointer_limit(element, op.ptr(), mask));
-        let (groups, has_one_mask) = self.atomic_groups(kind, element, op.mask(), limit);
-        let masks = masks.map(|masks| self.fewest_masks(&of, op.mask(), masks));
-        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-        let last = groups.groups.len().saturating_sub(1);
-        for (i, group) in groups.groups.iter().enumerate() {
-            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
-            let (mask, new) = self.atomic_mask(masks.as_ref(), has_one_mask, group, new);
-            let atomic = Atomic {
-                element,
-                pointer: pointers[group[0]],
-                mask: self.both(acts, mask),
-                ordering: if self.hooks().atomic_orders_by_fences() {
-                    part_of(ordering_of(op.sem()), i == 0, i == last)
-                } else {
-                    ordering_of(op.sem())
-                },
-                scope: scope_of(op.scope()),
-            };
-            let was = self.hooks().atomic_update(self.e, update, &atomic, &new);
-            for (register, value) in group.iter().zip(was) {
-                old[*register] = Some(value);
-            }
-        }
-        self.finish_atomic(operation, &of, old, acts)
-    }
-
-    /// Whether there is such an update of such elements: additions of floats add floats that have arithmetic, and
-    /// all others but exchanges work on integers of `narrowest` bits or more.
-    fn check_update(
-        &self,
-        op: OperationRef<'c, 'a>,
-        update: Update,
-        element: Element,
-        narrowest: u32,
-    ) -> Lowered {
-        let known = match update {
-            Update::AddFloat => element.is_float(),
-            Update::Exchange => return self.check_width(op, element, narrowest),
-            _ => matches!(element, Element::Int(_)),
+/// `tt.atomic_rmw`.
+pub(crate) fn update<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: tt::AtomicRmwOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let of = lowering.type_of(op.val())?;
+    let element = of.element();
+    let kind = op.atomic_rmw_op();
+    let update = update_of(kind);
+    check_update(lowering, operation, update, element, 8)?;
+    let pointers = lowering.registers(op.ptr());
+    let values = lowering.registers(op.val());
+    let masks = op.mask().map(|mask| lowering.registers(mask));
+    let acts = global::acting_thread(lowering, &of);
+    let widest = atomic::width(kind, element, lowering.hooks().target());
+    let limit = |mask| {
+        groups(
+            &of,
+            widest,
+            &global::pointer_limit(lowering.program, element, op.ptr(), mask),
+        )
+    };
+    let (groups, has_one_mask) = atomic_groups(lowering.hooks(), kind, element, op.mask(), limit);
+    let masks = masks.map(|masks| fewest_masks(lowering.program, &of, op.mask(), masks));
+    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+    let last = groups.groups.len().saturating_sub(1);
+    for (i, group) in groups.groups.iter().enumerate() {
+        let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+        let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
+        let atomic = Atomic {
+            element,
+            pointer: pointers[group[0]],
+            mask: both(lowering.e, acts, mask),
+            ordering: if lowering.hooks().atomic_orders_by_fences() {
+                part_of(ordering_of(op.sem()), i == 0, i == last)
+            } else {
+                ordering_of(op.sem())
+            },
+            scope: scope_of(op.scope()),
         };
-        if !known {
-            return Err(self.unsupported(op, Some(format!("no such update of {element:?}"))));
-        }
-        if element.is_float() {
-            return Ok(());
-        }
-        self.check_width(op, element, narrowest)
-    }
-
-    /// Whether atomics reach elements of this width.
-    fn check_width(&self, op: OperationRef<'c, 'a>, element: Element, narrowest: u32) -> Lowered {
-        let bits = element.bits();
-        if bits.is_power_of_two() && (narrowest..=64).contains(&bits) {
-            return Ok(());
-        }
-        Err(self.unsupported(op, Some(format!("no atomics on {bits} bits"))))
-    }
-
-    /// `amdg.buffer_atomic_rmw`.
-    pub(crate) fn buffer_atomic_update(&mut self, op: amdg::BufferAtomicRmwOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let buffers = self.buffers(operation)?;
-        let of = self.type_of(op.value())?;
-        let element = of.element();
-        let kind = op.atomic_rmw_op();
-        let update = update_of(kind);
-        self.check_update(operation, update, element, 32)?;
-        let base = self.scalar(op.ptr());
-        let descriptor = buffers.descriptor(self.e, base);
-        let offsets = self.registers(op.offsets());
-        let values = self.registers(op.value());
-        let masks = op.mask().map(|mask| self.registers(mask));
-        let acts = self.acting_thread(&of);
-        let widest = atomic::width(kind, element, self.hooks().target());
-        let limit =
-            |mask| self.buffer_groups_up_to(widest, &of, element, op.ptr(), op.offsets(), mask);
-        let (groups, has_one_mask) = self.atomic_groups(kind, element, op.mask(), limit);
-        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-        let last = groups.groups.len().saturating_sub(1);
-        for (i, group) in groups.groups.iter().enumerate() {
-            let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
-            let (mask, new) = self.atomic_mask(masks.as_ref(), has_one_mask, group, new);
-            let atomic = Atomic {
-                element,
-                pointer: base,
-                mask: self.both(acts, mask),
-                ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
-                scope: scope_of(op.scope()),
-            };
-            let place = BufferPlace {
-                descriptor,
-                offset: self.byte_offset(element, offsets[group[0]]),
-            };
-            let was = buffers.atomic_update(self.e, update, place, &atomic, &new);
-            for (register, value) in group.iter().zip(was) {
-                old[*register] = Some(value);
-            }
-        }
-        self.finish_atomic(operation, &of, old, acts)
-    }
-
-    /// `amdg.buffer_atomic_cas`.
-    pub(crate) fn buffer_compare_and_swap(
-        &mut self,
-        op: amdg::BufferAtomicCasOp<'c, 'a>,
-    ) -> Lowered {
-        let operation = op.operation();
-        let buffers = self.buffers(operation)?;
-        let of = self.type_of(op.val())?;
-        let element = of.element();
-        self.check_width(operation, element, 32)?;
-        let base = self.scalar(op.ptr());
-        let descriptor = buffers.descriptor(self.e, base);
-        let offsets = self.registers(op.offsets());
-        let expected = self.registers(op.cmp());
-        let new = self.registers(op.val());
-        let acts = self.acting_thread(&of);
-        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-        let registers: Vec<usize> = self.distinct_registers(&of).collect();
-        let last = registers.len().saturating_sub(1);
-        for (i, register) in registers.into_iter().enumerate() {
-            let atomic = Atomic {
-                element,
-                pointer: base,
-                mask: acts,
-                ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
-                scope: scope_of(op.scope()),
-            };
-            let place = BufferPlace {
-                descriptor,
-                offset: self.byte_offset(element, offsets[register]),
-            };
-            old[register] = Some(buffers.compare_and_swap(
-                self.e,
-                place,
-                &atomic,
-                expected[register],
-                new[register],
-            ));
-        }
-        self.finish_atomic(operation, &of, old, acts)
-    }
-
-    /// `tt.atomic_cas`.
-    pub(crate) fn compare_and_swap(&mut self, op: tt::AtomicCasOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let of = self.type_of(op.val())?;
-        let element = of.element();
-        self.check_width(operation, element, 8)?;
-        let pointers = self.registers(op.ptr());
-        let expected = self.registers(op.cmp());
-        let new = self.registers(op.val());
-        let acts = self.acting_thread(&of);
-        let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-        for register in self.distinct_registers(&of).collect::<Vec<_>>() {
-            let atomic = Atomic {
-                element,
-                pointer: pointers[register],
-                mask: acts,
-                ordering: ordering_of(op.sem()),
-                scope: scope_of(op.scope()),
-            };
-            old[register] = Some(self.hooks().compare_and_swap(
-                self.e,
-                &atomic,
-                expected[register],
-                new[register],
-            ));
-        }
-        self.finish_atomic(operation, &of, old, acts)
-    }
-
-    /// The groups of an update, and whether the elements of each have one mask.
-    fn atomic_groups(
-        &self,
-        update: RmwOp,
-        element: Element,
-        mask: Option<Value<'c, 'a>>,
-        groups: impl Fn(Option<Value<'c, 'a>>) -> Groups,
-    ) -> (Groups, bool) {
-        let of_one_mask = groups(mask);
-        if !atomic::takes_whole_groups(update, element, self.hooks().target()) {
-            return (of_one_mask, true);
-        }
-        let whole = groups(None);
-        if whole.width > of_one_mask.width {
-            (whole, false)
-        } else {
-            (of_one_mask, true)
+        let was = lowering
+            .hooks()
+            .atomic_update(lowering.e, update, &atomic, &new);
+        for (register, value) in group.iter().zip(was) {
+            old[*register] = Some(value);
         }
     }
+    finish_atomic(lowering, operation, &of, old, acts)
+}
 
-    /// The masks, where elements that are known to have the same one share its value: what depends on it is
-    /// then one branch.
-    fn fewest_masks(
-        &self,
-        of: &ValueType,
-        mask: Option<Value<'c, 'a>>,
-        masks: Registers<'ctx>,
-    ) -> Registers<'ctx> {
-        let same = groups(of, masks.len() as u32, &|dim| self.mask_width(mask, dim));
-        let mut fewest: Vec<V<'ctx>> = masks.iter().copied().collect();
-        for group in &same.groups {
-            for register in group {
-                fewest[*register] = masks[group[0]];
-            }
-        }
-        fewest.into()
+/// Whether there is such an update of such elements: additions of floats add floats that have arithmetic, and
+/// all others but exchanges work on integers of `narrowest` bits or more.
+fn check_update(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    update: Update,
+    element: Element,
+    narrowest: u32,
+) -> Lowered {
+    let known = match update {
+        Update::AddFloat => element.is_float(),
+        Update::Exchange => return check_width(lowering, op, element, narrowest),
+        _ => matches!(element, Element::Int(_)),
+    };
+    if !known {
+        return Err(lowering.unsupported(op, Some(format!("no such update of {element:?}"))));
     }
+    if element.is_float() {
+        return Ok(());
+    }
+    check_width(lowering, op, element, narrowest)
+}
 
-    /// The mask of a group, and its values. Where the elements' masks differ, the group is updated if one of
-    /// them is set, the others by a negative zero, to which a sum adds nothing.
-    fn atomic_mask(
-        &self,
-        masks: Option<&Registers<'ctx>>,
-        has_one_mask: bool,
-        group: &[usize],
-        values: Vec<V<'ctx>>,
-    ) -> (Option<V<'ctx>>, Vec<V<'ctx>>) {
-        let e = self.e;
-        let Some(masks) = masks else {
-            return (None, values);
+/// Whether atomics reach elements of this width.
+fn check_width(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    element: Element,
+    narrowest: u32,
+) -> Lowered {
+    let bits = element.bits();
+    if bits.is_power_of_two() && (narrowest..=64).contains(&bits) {
+        return Ok(());
+    }
+    Err(lowering.unsupported(op, Some(format!("no atomics on {bits} bits"))))
+}
+
+/// `amdg.buffer_atomic_rmw`.
+pub(crate) fn buffer_update<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: amdg::BufferAtomicRmwOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let buffers = global::buffers(lowering, operation)?;
+    let of = lowering.type_of(op.value())?;
+    let element = of.element();
+    let kind = op.atomic_rmw_op();
+    let update = update_of(kind);
+    check_update(lowering, operation, update, element, 32)?;
+    let base = lowering.scalar(op.ptr());
+    let descriptor = buffers.descriptor(lowering.e, base);
+    let offsets = lowering.registers(op.offsets());
+    let values = lowering.registers(op.value());
+    let masks = op.mask().map(|mask| lowering.registers(mask));
+    let acts = global::acting_thread(lowering, &of);
+    let widest = atomic::width(kind, element, lowering.hooks().target());
+    let limit = |mask| {
+        global::buffer_groups_up_to(
+            lowering.program,
+            widest,
+            &of,
+            element,
+            op.ptr(),
+            op.offsets(),
+            mask,
+        )
+    };
+    let (groups, has_one_mask) = atomic_groups(lowering.hooks(), kind, element, op.mask(), limit);
+    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+    let last = groups.groups.len().saturating_sub(1);
+    for (i, group) in groups.groups.iter().enumerate() {
+        let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+        let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
+        let atomic = Atomic {
+            element,
+            pointer: base,
+            mask: both(lowering.e, acts, mask),
+            ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
+            scope: scope_of(op.scope()),
         };
-        if has_one_mask {
-            return (Some(masks[group[0]]), values);
-        }
-        let any = group[1..]
-            .iter()
-            .fold(masks[group[0]], |any, register| e.or(any, masks[*register]));
-        let values = group
-            .iter()
-            .zip(values)
-            .map(|(register, value)| {
-                let nothing = e.float(value.get_type(), -0.0);
-                e.select(masks[*register], value, nothing)
-            })
-            .collect();
-        (Some(any), values)
-    }
-
-    pub(crate) fn both(&self, a: Option<V<'ctx>>, b: Option<V<'ctx>>) -> Option<V<'ctx>> {
-        match (a, b.filter(|mask| !self.e.is_true(*mask))) {
-            (Some(a), Some(b)) => Some(self.e.and(a, b)),
-            (one, other) => one.or(other),
+        let place = BufferPlace {
+            descriptor,
+            offset: global::byte_offset(lowering.e, element, offsets[group[0]]),
+        };
+        let was = buffers.atomic_update(lowering.e, update, place, &atomic, &new);
+        for (register, value) in group.iter().zip(was) {
+            old[*register] = Some(value);
         }
     }
+    finish_atomic(lowering, operation, &of, old, acts)
+}
 
-    /// Gives the result to the threads that did not act.
-    fn finish_atomic(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        of: &ValueType,
-        old: Vec<Option<V<'ctx>>>,
-        acts: Option<V<'ctx>>,
-    ) -> Lowered {
-        let value = result(op, 0);
-        let used = value.has_uses();
-        let element = of.element();
-        let poison = self.e.poison(element.llvm(self.e.context));
-        let distinct: Vec<V<'ctx>> = self
-            .distinct_registers(of)
-            .map(|register| old[register].unwrap_or(poison))
-            .collect();
-        let (Some(acts), true) = (acts, used) else {
-            self.bind(value, self.spread(of, &distinct));
-            return Ok(());
+/// `amdg.buffer_atomic_cas`.
+pub(crate) fn buffer_compare_and_swap<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: amdg::BufferAtomicCasOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let buffers = global::buffers(lowering, operation)?;
+    let of = lowering.type_of(op.val())?;
+    let element = of.element();
+    check_width(lowering, operation, element, 32)?;
+    let base = lowering.scalar(op.ptr());
+    let descriptor = buffers.descriptor(lowering.e, base);
+    let offsets = lowering.registers(op.offsets());
+    let expected = lowering.registers(op.cmp());
+    let new = lowering.registers(op.val());
+    let acts = global::acting_thread(lowering, &of);
+    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+    let registers: Vec<usize> = of.distinct_registers().collect();
+    let last = registers.len().saturating_sub(1);
+    for (i, register) in registers.into_iter().enumerate() {
+        let atomic = Atomic {
+            element,
+            pointer: base,
+            mask: acts,
+            ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
+            scope: scope_of(op.scope()),
         };
-        let offset = integer_attribute(op, ALLOCATION_OFFSET)
-            .ok_or_else(|| self.unsupported(op, Some("its result is needed by threads that do not act, and no shared memory was allocated for it".to_owned())))?;
-        let e = self.e;
-        let base = e.byte_offset(self.hidden.shared, offset);
-        let bytes = element.memory_bits() / 8;
-        let places: Vec<V<'ctx>> = match of {
-            ValueType::Scalar(_) => vec![e.i32(0)],
-            ValueType::Tensor(tensor) => {
-                let all = self.threads.elements(e, self.hooks(), tensor);
-                self.distinct_registers(of)
-                    .map(|register| all[register])
-                    .collect()
-            }
+        let place = BufferPlace {
+            descriptor,
+            offset: global::byte_offset(lowering.e, element, offsets[register]),
         };
-        let memory = self.memory_type(element);
-        let copies = of.block_copies(self.program.num_ctas);
-        let announced = self.announce(op, &copies)?;
-        self.write_to_blocks(&announced, Some(acts), &[base], |bases| {
-            for (place, value) in places.iter().zip(&distinct) {
-                let address = e.gep(memory, bases[0], *place);
-                e.store(self.to_memory(element, *value), address, bytes);
-            }
-        });
-        let read: Vec<V<'ctx>> = places
-            .iter()
-            .map(|place| {
-                self.to_register(element, e.load(memory, e.gep(memory, base, *place), bytes))
-            })
-            .collect();
-        self.bind(value, self.spread(of, &read));
-        Ok(())
+        old[register] = Some(buffers.compare_and_swap(
+            lowering.e,
+            place,
+            &atomic,
+            expected[register],
+            new[register],
+        ));
     }
+    finish_atomic(lowering, operation, &of, old, acts)
+}
+
+/// `tt.atomic_cas`.
+pub(crate) fn compare_and_swap<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: tt::AtomicCasOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let of = lowering.type_of(op.val())?;
+    let element = of.element();
+    check_width(lowering, operation, element, 8)?;
+    let pointers = lowering.registers(op.ptr());
+    let expected = lowering.registers(op.cmp());
+    let new = lowering.registers(op.val());
+    let acts = global::acting_thread(lowering, &of);
+    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
+    for register in of.distinct_registers().collect::<Vec<_>>() {
+        let atomic = Atomic {
+            element,
+            pointer: pointers[register],
+            mask: acts,
+            ordering: ordering_of(op.sem()),
+            scope: scope_of(op.scope()),
+        };
+        old[register] = Some(lowering.hooks().compare_and_swap(
+            lowering.e,
+            &atomic,
+            expected[register],
+            new[register],
+        ));
+    }
+    finish_atomic(lowering, operation, &of, old, acts)
+}
+
+/// The groups of an update, and whether the elements of each have one mask.
+fn atomic_groups<'c, 'a>(
+    hooks: &dyn Hooks,
+    update: RmwOp,
+    element: Element,
+    mask: Option<Value<'c, 'a>>,
+    groups: impl Fn(Option<Value<'c, 'a>>) -> Groups,
+) -> (Groups, bool) {
+    let of_one_mask = groups(mask);
+    if !atomic::takes_whole_groups(update, element, hooks.target()) {
+        return (of_one_mask, true);
+    }
+    let whole = groups(None);
+    if whole.width > of_one_mask.width {
+        (whole, false)
+    } else {
+        (of_one_mask, true)
+    }
+}
+
+/// The masks, where elements that are known to have the same one share its value: what depends on it is
+/// then one branch.
+fn fewest_masks<'ctx>(
+    program: &Program<'_>,
+    of: &ValueType,
+    mask: Option<Value<'_, '_>>,
+    masks: Registers<'ctx>,
+) -> Registers<'ctx> {
+    let same = groups(of, masks.len() as u32, &|dim| {
+        global::mask_width_of(program, mask, dim)
+    });
+    let mut fewest: Vec<V<'ctx>> = masks.iter().copied().collect();
+    for group in &same.groups {
+        for register in group {
+            fewest[*register] = masks[group[0]];
+        }
+    }
+    fewest.into()
+}
+
+/// The mask of a group, and its values. Where the elements' masks differ, the group is updated if one of
+/// them is set, the others by a negative zero, to which a sum adds nothing.
+fn atomic_mask<'ctx>(
+    e: &Emitter<'ctx>,
+    masks: Option<&Registers<'ctx>>,
+    has_one_mask: bool,
+    group: &[usize],
+    values: Vec<V<'ctx>>,
+) -> (Option<V<'ctx>>, Vec<V<'ctx>>) {
+    let Some(masks) = masks else {
+        return (None, values);
+    };
+    if has_one_mask {
+        return (Some(masks[group[0]]), values);
+    }
+    let any = group[1..]
+        .iter()
+        .fold(masks[group[0]], |any, register| e.or(any, masks[*register]));
+    let values = group
+        .iter()
+        .zip(values)
+        .map(|(register, value)| {
+            let nothing = e.float(value.get_type(), -0.0);
+            e.select(masks[*register], value, nothing)
+        })
+        .collect();
+    (Some(any), values)
+}
+
+pub(crate) fn both<'ctx>(
+    e: &Emitter<'ctx>,
+    a: Option<V<'ctx>>,
+    b: Option<V<'ctx>>,
+) -> Option<V<'ctx>> {
+    match (a, b.filter(|mask| !e.is_true(*mask))) {
+        (Some(a), Some(b)) => Some(e.and(a, b)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Gives the result to the threads that did not act.
+fn finish_atomic<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    of: &ValueType,
+    old: Vec<Option<V<'ctx>>>,
+    acts: Option<V<'ctx>>,
+) -> Lowered {
+    let value = result(op, 0);
+    let used = value.has_uses();
+    let element = of.element();
+    let poison = lowering.e.poison(element.llvm(lowering.e.context));
+    let distinct: Vec<V<'ctx>> = of
+        .distinct_registers()
+        .map(|register| old[register].unwrap_or(poison))
+        .collect();
+    let (Some(acts), true) = (acts, used) else {
+        lowering.bind(value, of.spread(&distinct));
+        return Ok(());
+    };
+    let offset = integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
+        let reason = "its result is needed by threads that do not act, \
+                      and no shared memory was allocated for it";
+        lowering.unsupported(op, Some(reason.to_owned()))
+    })?;
+    let e = lowering.e;
+    let base = e.byte_offset(lowering.hidden.shared, offset);
+    let bytes = element.memory_bits() / 8;
+    let places: Vec<V<'ctx>> = match of {
+        ValueType::Scalar(_) => vec![e.i32(0)],
+        ValueType::Tensor(tensor) => {
+            let all = lowering.threads.elements(e, lowering.hooks(), tensor);
+            of.distinct_registers()
+                .map(|register| all[register])
+                .collect()
+        }
+    };
+    let memory = storage::element_type(e, element);
+    let copies = of.block_copies(lowering.program.num_ctas);
+    let announced = cluster::announce(lowering, op, &copies)?;
+    cluster::write_to_blocks(lowering, &announced, Some(acts), &[base], |bases| {
+        for (place, value) in places.iter().zip(&distinct) {
+            let address = e.gep(memory, bases[0], *place);
+            e.store(storage::to_memory(e, element, *value), address, bytes);
+        }
+    });
+    let read: Vec<V<'ctx>> = places
+        .iter()
+        .map(|place| {
+            storage::to_register(
+                e,
+                element,
+                e.load(memory, e.gep(memory, base, *place), bytes),
+            )
+        })
+        .collect();
+    lowering.bind(value, of.spread(&read));
+    Ok(())
 }

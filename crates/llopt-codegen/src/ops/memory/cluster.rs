@@ -16,6 +16,8 @@ use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::V;
+use crate::ops::asynchronous::transaction_barrier;
+use crate::values::threads;
 use crate::walk::function::{FunctionLowering, Lowered};
 
 /// Writing to other blocks that was announced.
@@ -25,55 +27,71 @@ pub(crate) struct Announced<'p> {
     meets: bool,
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// Tells the other blocks, if there are any at the distances, that this one has read what was in its memory.
-    pub(crate) fn announce<'p>(
-        &self,
-        op: OperationRef<'c, 'a>,
-        generators: &'p [u32],
-    ) -> Lowered<Announced<'p>> {
-        let meets = !generators.is_empty() && op.attr(CLUSTER_HAS_MET).is_none();
-        if !generators.is_empty() {
-            let cluster = self.bulk(op, Feature::Cluster)?;
-            if meets {
-                cluster.cluster_arrive(self.e, false);
-            }
+/// Tells the other blocks, if there are any at the distances, that this one has read what was in its memory.
+pub(crate) fn announce<'p>(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    generators: &'p [u32],
+) -> Lowered<Announced<'p>> {
+    let meets = !generators.is_empty() && op.attr(CLUSTER_HAS_MET).is_none();
+    if !generators.is_empty() {
+        let cluster = transaction_barrier::bulk_hooks(lowering, op, Feature::Cluster)?;
+        if meets {
+            cluster.cluster_arrive(lowering.e, false);
         }
-        Ok(Announced { generators, meets })
     }
+    Ok(Announced { generators, meets })
+}
 
-    /// Lets the threads that act write to memory at `bases` in their own block and in those at the distances, and
-    /// all threads wait until that is done. `write` gets the bases in one block.
-    pub(crate) fn write_to_blocks(
-        &self,
-        announced: &Announced<'_>,
-        acts: Option<V<'ctx>>,
-        bases: &[V<'ctx>],
-        write: impl Fn(&[V<'ctx>]),
-    ) {
-        let e = self.e;
-        let generators = announced.generators;
-        let others = self.hooks().bulk().filter(|_| !generators.is_empty());
-        if let Some(cluster) = others.filter(|_| announced.meets) {
-            cluster.cluster_wait(e);
-        }
-        self.only_if(acts, || {
-            write(bases);
-            if let Some(cluster) = others {
-                let block = self.threads.block(e, self.hooks());
-                for distance in distances(generators).skip(1) {
-                    let other = e.xor(block, e.i32(i64::from(distance)));
-                    let there: Vec<V<'ctx>> = bases
-                        .iter()
-                        .map(|base| cluster.in_other_block(e, *base, other))
-                        .collect();
-                    write(&there);
-                }
+/// Lets the threads that act write to memory at `bases` in their own block and in those at the distances, and
+/// all threads wait until that is done. `write` gets the bases in one block.
+pub(crate) fn write_to_blocks<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    announced: &Announced<'_>,
+    acts: Option<V<'ctx>>,
+    bases: &[V<'ctx>],
+    write: impl Fn(&[V<'ctx>]),
+) {
+    let e = lowering.e;
+    let generators = announced.generators;
+    let others = lowering.hooks().bulk().filter(|_| !generators.is_empty());
+    if let Some(cluster) = others.filter(|_| announced.meets) {
+        cluster.cluster_wait(e);
+    }
+    threads::only_if(e, acts, || {
+        write(bases);
+        if let Some(cluster) = others {
+            let block = lowering.threads.block(e, lowering.hooks());
+            for distance in distances(generators).skip(1) {
+                let other = e.xor(block, e.i32(i64::from(distance)));
+                let there: Vec<V<'ctx>> = bases
+                    .iter()
+                    .map(|base| cluster.in_other_block(e, *base, other))
+                    .collect();
+                write(&there);
             }
-        });
-        self.wait(match others {
+        }
+    });
+    wait(
+        lowering,
+        match others {
             Some(_) => Scope::Cluster,
             None => Scope::Block,
-        });
+        },
+    );
+}
+
+/// Orders shared memory among the threads of a scope.
+pub(crate) fn wait(lowering: &FunctionLowering<'_, '_>, scope: Scope) {
+    match scope {
+        Scope::Warp => lowering.hooks().warp_barrier(lowering.e),
+        Scope::Block => lowering.barrier(),
+        Scope::Cluster => match lowering.hooks().bulk() {
+            Some(bulk) => {
+                bulk.cluster_arrive(lowering.e, false);
+                bulk.cluster_wait(lowering.e);
+            }
+            None => lowering.barrier(),
+        },
     }
 }

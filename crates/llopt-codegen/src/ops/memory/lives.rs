@@ -11,47 +11,47 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::walk::function::{FunctionLowering, integer_attribute};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// The scratch memory of an operation begins; it ends where the next buffer in its place begins.
-    pub(crate) fn scratch_begins(&self, op: OperationRef<'c, 'a>) {
-        if self.program.mark_buffers
-            && let Some(offset) = integer_attribute(op, ALLOCATION_OFFSET)
-            && let Some(scratch) = scratch(op, self.program.plans)
-            && let Ok(bytes) = u32::try_from(scratch.bytes)
-        {
-            let base = self.e.byte_offset(self.hidden.shared, offset);
-            self.e.buffer_life(true, base, bytes);
-        }
+/// The scratch memory of an operation begins; it ends where the next buffer in its place begins.
+pub(crate) fn scratch_begins(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) {
+    if lowering.program.mark_buffers
+        && let Some(offset) = integer_attribute(op, ALLOCATION_OFFSET)
+        && let Some(scratch) = scratch(op, lowering.program.plans)
+        && let Ok(bytes) = u32::try_from(scratch.bytes)
+    {
+        let base = lowering.e.byte_offset(lowering.hidden.shared, offset);
+        lowering.e.buffer_life(true, base, bytes);
     }
+}
 
-    /// The buffer that an allocation has made begins.
-    pub(crate) fn buffer_begins(&self, op: ttg::LocalAllocOp<'c, 'a>) {
-        self.mark_buffer(op.result(), true);
+/// The buffer that an allocation has made begins.
+pub(crate) fn buffer_begins(lowering: &FunctionLowering<'_, '_>, op: ttg::LocalAllocOp<'_, '_>) {
+    mark_buffer(lowering, op.result(), true);
+}
+
+/// A buffer is given back, all of it, by whatever view of it.
+pub(crate) fn buffer_ends(lowering: &FunctionLowering<'_, '_>, op: ttg::LocalDeallocOp<'_, '_>) {
+    let mut buffer = op.src();
+    while let Some(view) = buffer.defining_op()
+        && ttg::LocalAllocOp::of(view).is_none()
+        && let Some(of) = view.operand_value(0)
+        && MemDesc::of(of.r#type()).is_some()
+    {
+        buffer = of;
     }
+    mark_buffer(lowering, buffer, false);
+}
 
-    /// A buffer is given back, all of it, by whatever view of it.
-    pub(crate) fn buffer_ends(&self, op: ttg::LocalDeallocOp<'c, 'a>) {
-        let mut buffer = op.src();
-        while let Some(view) = buffer.defining_op()
-            && ttg::LocalAllocOp::of(view).is_none()
-            && let Some(of) = view.operand_value(0)
-            && MemDesc::of(of.r#type()).is_some()
-        {
-            buffer = of;
-        }
-        self.mark_buffer(buffer, false);
-    }
-
-    fn mark_buffer(&self, buffer: Value<'c, 'a>, begins: bool) {
-        // A part that a block was handed does not say where the whole begins.
-        if self.program.mark_buffers
-            && let Some(memory) = MemDesc::of(buffer.r#type())
-            && memory.is_shared()
-            && memory.shape() == memory.alloc_shape()
-            && let Ok(room) = room(memory)
-            && let Ok(bytes) = u32::try_from(room.bytes)
-        {
-            self.e.buffer_life(begins, self.scalar(buffer), bytes);
-        }
+fn mark_buffer(lowering: &FunctionLowering<'_, '_>, buffer: Value<'_, '_>, begins: bool) {
+    // A part that a block was handed does not say where the whole begins.
+    if lowering.program.mark_buffers
+        && let Some(memory) = MemDesc::of(buffer.r#type())
+        && memory.is_shared()
+        && memory.shape() == memory.alloc_shape()
+        && let Ok(room) = room(memory)
+        && let Ok(bytes) = u32::try_from(room.bytes)
+    {
+        lowering
+            .e
+            .buffer_life(begins, lowering.scalar(buffer), bytes);
     }
 }

@@ -6,4 +6,5 @@ pub(crate) mod global;
 pub(crate) mod lives;
 pub(crate) mod local;
 pub(crate) mod packed;
+pub(crate) mod scratch;
 pub(crate) mod shared;

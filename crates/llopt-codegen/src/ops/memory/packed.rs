@@ -18,10 +18,13 @@ use llopt_plan::tensor::{PLACES, TensorType};
 use melior::ir::ValueLike;
 
 use crate::llvm::emitter::V;
-use crate::ops::memory::local::View;
+use crate::ops::memory::local::{self, View};
+use crate::ops::memory::shared;
 use crate::targets::hooks::MatrixAccess;
 use crate::values::element::LlvmType;
-use crate::walk::function::{FunctionLowering, Lowered, Registers};
+use crate::values::registers::Registers;
+use crate::values::storage;
+use crate::walk::function::{FunctionLowering, Lowered};
 
 /// Elements of a row, and rows, of what is transposed at once, as log2.
 const TILE: u32 = 4;
@@ -143,158 +146,153 @@ impl Repacked<'_> {
     }
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `amdg.local_load_packed_tranposed`.
-    pub(crate) fn local_load_packed(
-        &mut self,
-        op: amdg::LocalLoadPackedTransposedOp<'c, 'a>,
-    ) -> Lowered {
-        let operation = op.operation();
-        let result = self.tensor_of(operation, op.result())?;
-        let view = self.view(operation, op.src())?;
-        let extents = MemDesc::of(op.src().r#type()).map(|memory| memory.shape());
-        let shape: Vec<u32> = extents
+/// `amdg.local_load_packed_tranposed`.
+pub(crate) fn load(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: amdg::LocalLoadPackedTransposedOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let result = lowering.tensor_of(operation, op.result())?;
+    let view = local::view(lowering, operation, op.src())?;
+    let extents = MemDesc::of(op.src().r#type()).map(|memory| memory.shape());
+    let shape: Vec<u32> = extents
+        .into_iter()
+        .flatten()
+        .filter_map(|extent| u32::try_from(extent).ok())
+        .collect();
+    let axis = |wanted: &dyn Fn(u32, u32) -> bool| {
+        let mut pairs = shape.iter().zip(&result.shape);
+        pairs.position(|(buffer, tensor)| wanted(*buffer, *tensor))
+    };
+    let (Some(outer), Some(k)) = (axis(&|b, t| 2 * b == t), axis(&|b, t| b == 2 * t)) else {
+        return Err(lowering.invalid(operation, "the packing must move from one axis to another"));
+    };
+    let repacked = Repacked {
+        result: &result,
+        shape,
+        outer,
+        k,
+    };
+    let values = match load_columns(lowering, op, &repacked, &view) {
+        Some(values) => values,
+        None => load_halves(lowering, op, &repacked, &view)?,
+    };
+    lowering.bind_result(operation, values);
+    Ok(())
+}
+
+/// By loads that transpose; nothing if they cannot do it.
+fn load_columns<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: amdg::LocalLoadPackedTransposedOp<'_, '_>,
+    repacked: &Repacked<'_>,
+    view: &View<'ctx>,
+) -> Option<Registers<'ctx>> {
+    let e = lowering.e;
+    let target = lowering.hooks().target();
+    let name = target.transposed_halves()?;
+    let rows = repacked.rows()?;
+    let buffer = Buffer {
+        layout: &view.layout,
+        element: view.element,
+        max_bits: view.max_bits.min(8 << (TILE - 1)),
+    };
+    let blocks = lowering.program.num_ctas;
+    let kind = Some(InstructionKind::Vector);
+    let access = shared_access::access(&rows, &buffer, Access::Load, kind, blocks, target).ok()?;
+    let bytes = 1u32 << (TILE - 1);
+    let in_order = |repeat| {
+        let first = access.register(repeat, 0);
+        first.is_multiple_of(bytes) && (0..bytes).all(|i| access.register(repeat, i) == first + i)
+    };
+    if access.instruction.registers_log2() != TILE - 1 || !(0..access.instructions).all(in_order) {
+        return None;
+    }
+    let matrix = MatrixAccess {
+        name,
+        transposed: true,
+        element_bits: 4,
+        registers: 2,
+    };
+    let byte = e.int(8).into();
+    let poison = e.poison(view.element.llvm(lowering.e.context));
+    let mut loaded = vec![poison; repacked.result.registers()];
+    let addresses = shared::shared_addresses(lowering, &access, view.element, &view.place);
+    for (repeat, address) in (0..).zip(addresses) {
+        let words = lowering.hooks().load_matrix(e, &matrix, address)?;
+        let column = words
             .into_iter()
-            .flatten()
-            .filter_map(|extent| u32::try_from(extent).ok())
-            .collect();
-        let axis = |wanted: &dyn Fn(u32, u32) -> bool| {
-            let mut pairs = shape.iter().zip(&result.shape);
-            pairs.position(|(buffer, tensor)| wanted(*buffer, *tensor))
-        };
-        let (Some(outer), Some(k)) = (axis(&|b, t| 2 * b == t), axis(&|b, t| b == 2 * t)) else {
-            return Err(self.invalid(operation, "the packing must move from one axis to another"));
-        };
-        let repacked = Repacked {
-            result: &result,
-            shape,
-            outer,
-            k,
-        };
-        let values = match self.load_columns(op, &repacked, &view) {
-            Some(values) => values,
-            None => self.load_halves(op, &repacked, &view)?,
-        };
-        self.bind_result(operation, values);
-        Ok(())
-    }
-
-    /// By loads that transpose; nothing if they cannot do it.
-    fn load_columns(
-        &self,
-        op: amdg::LocalLoadPackedTransposedOp<'c, 'a>,
-        repacked: &Repacked<'_>,
-        view: &View<'ctx>,
-    ) -> Option<Registers<'ctx>> {
-        let e = self.e;
-        let target = self.hooks().target();
-        let name = target.transposed_halves()?;
-        let rows = repacked.rows()?;
-        let buffer = Buffer {
-            layout: &view.layout,
-            element: view.element,
-            max_bits: view.max_bits.min(8 << (TILE - 1)),
-        };
-        let blocks = self.program.num_ctas;
-        let kind = Some(InstructionKind::Vector);
-        let access =
-            shared_access::access(&rows, &buffer, Access::Load, kind, blocks, target).ok()?;
-        let bytes = 1u32 << (TILE - 1);
-        let in_order = |repeat| {
-            let first = access.register(repeat, 0);
-            first.is_multiple_of(bytes)
-                && (0..bytes).all(|i| access.register(repeat, i) == first + i)
-        };
-        if access.instruction.registers_log2() != TILE - 1
-            || !(0..access.instructions).all(in_order)
-        {
-            return None;
+            .flat_map(|word| e.unpack(e.bitcast(word, e.vector(byte, 4).into())));
+        let first = access.register(repeat, 0) as usize;
+        for (slot, value) in loaded[first..].iter_mut().zip(column) {
+            *slot = storage::to_register(e, view.element, value);
         }
-        let matrix = MatrixAccess {
-            name,
-            transposed: true,
-            element_bits: 4,
-            registers: 2,
-        };
-        let byte = e.int(8).into();
-        let poison = e.poison(view.element.llvm(self.e.context));
-        let mut loaded = vec![poison; repacked.result.registers()];
-        let addresses = self.shared_addresses(&access, view.element, &view.place);
-        for (repeat, address) in (0..).zip(addresses) {
-            let words = self.hooks().load_matrix(e, &matrix, address)?;
-            let column = words
-                .into_iter()
-                .flat_map(|word| e.unpack(e.bitcast(word, e.vector(byte, 4).into())));
-            let first = access.register(repeat, 0) as usize;
-            for (slot, value) in loaded[first..].iter_mut().zip(column) {
-                *slot = self.to_register(view.element, value);
-            }
-        }
-        self.record_shared(op.operation(), Access::Load, view, &access);
-        let of = |register: u32| {
-            let first = access.fold.apply(register & !(bytes - 1));
-            loaded[(first | register & (bytes - 1)) as usize]
-        };
-        Some(
-            (0..loaded.len() as u32)
-                .map(of)
-                .collect::<Vec<V<'ctx>>>()
-                .into(),
-        )
     }
+    local::record_shared(lowering, op.operation(), Access::Load, view, &access);
+    let of = |register: u32| {
+        let first = access.fold.apply(register & !(bytes - 1));
+        loaded[(first | register & (bytes - 1)) as usize]
+    };
+    Some(
+        (0..loaded.len() as u32)
+            .map(of)
+            .collect::<Vec<V<'ctx>>>()
+            .into(),
+    )
+}
 
-    /// Byte by byte, from a half of each of two.
-    fn load_halves(
-        &self,
-        op: amdg::LocalLoadPackedTransposedOp<'c, 'a>,
-        repacked: &Repacked<'_>,
-        view: &View<'ctx>,
-    ) -> Lowered<Registers<'ctx>> {
-        let e = self.e;
-        let operation = op.operation();
-        let Some(halves) = repacked.halves() else {
-            return Err(self.unsupported(operation, None));
-        };
-        let access = self.access_to(operation, &halves, view, Access::Load, None)?;
-        let poison = e.poison(view.element.llvm(self.e.context));
-        let mut loaded = vec![poison; halves.registers()];
-        self.load_shared(
-            operation,
-            &access,
-            view.element,
-            &view.place,
-            |at, value| {
-                loaded[at as usize] = value;
-            },
-        )?;
-        // Which half it is says the lowest bit of the place along the axis that the buffer is packed along.
-        let odd = |basis: u32| repacked.coordinates(basis)[repacked.outer] & 1;
-        let mask = |dim| {
-            let bases = repacked.bases(dim);
-            (0..)
-                .zip(bases)
-                .fold(0, |mask, (i, basis)| mask | odd(basis) << i)
-        };
-        let [lanes, warps, blocks] = PLACES.map(mask);
-        let of_thread = (lanes | warps | blocks != 0).then(|| self.parity(lanes, warps, blocks));
-        let half = |byte: V<'ctx>, is_second: bool| {
-            let low = e.and(byte, e.int_like(byte, 15));
-            let high = e.lshr(byte, e.int_like(byte, 4));
-            let (this, other) = if is_second { (high, low) } else { (low, high) };
-            of_thread.map_or(this, |exchanged| e.select(exchanged, other, this))
-        };
-        let values: Vec<V<'ctx>> = (0..repacked.result.registers() as u32)
-            .map(|register| {
-                let is_second = odd(repacked.result.element_in(register as usize)) == 1;
-                let [first, second] = [0, 1].map(|i| {
-                    half(
-                        loaded[access.fold.apply(2 * register + i) as usize],
-                        is_second,
-                    )
-                });
-                e.or(first, e.shl(second, e.int_like(second, 4)))
-            })
-            .collect();
-        Ok(values.into())
-    }
+/// Byte by byte, from a half of each of two.
+fn load_halves<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: amdg::LocalLoadPackedTransposedOp<'_, '_>,
+    repacked: &Repacked<'_>,
+    view: &View<'ctx>,
+) -> Lowered<Registers<'ctx>> {
+    let e = lowering.e;
+    let operation = op.operation();
+    let Some(halves) = repacked.halves() else {
+        return Err(lowering.unsupported(operation, None));
+    };
+    let access = local::access_to(lowering, operation, &halves, view, Access::Load, None)?;
+    let poison = e.poison(view.element.llvm(lowering.e.context));
+    let mut loaded = vec![poison; halves.registers()];
+    shared::load(
+        lowering,
+        operation,
+        &access,
+        view.element,
+        &view.place,
+        |at, value| {
+            loaded[at as usize] = value;
+        },
+    )?;
+    // Which half it is says the lowest bit of the place along the axis that the buffer is packed along.
+    let odd = |basis: u32| repacked.coordinates(basis)[repacked.outer] & 1;
+    let mask = |dim| {
+        let bases = repacked.bases(dim);
+        (0..)
+            .zip(bases)
+            .fold(0, |mask, (i, basis)| mask | odd(basis) << i)
+    };
+    let [lanes, warps, blocks] = PLACES.map(mask);
+    let of_thread = (lanes | warps | blocks != 0).then(|| lowering.parity(lanes, warps, blocks));
+    let half = |byte: V<'ctx>, is_second: bool| {
+        let low = e.and(byte, e.int_like(byte, 15));
+        let high = e.lshr(byte, e.int_like(byte, 4));
+        let (this, other) = if is_second { (high, low) } else { (low, high) };
+        of_thread.map_or(this, |exchanged| e.select(exchanged, other, this))
+    };
+    let values: Vec<V<'ctx>> = (0..repacked.result.registers() as u32)
+        .map(|register| {
+            let is_second = odd(repacked.result.element_in(register as usize)) == 1;
+            let [first, second] = [0, 1].map(|i| {
+                half(
+                    loaded[access.fold.apply(2 * register + i) as usize],
+                    is_second,
+                )
+            });
+            e.or(first, e.shl(second, e.int_like(second, 4)))
+        })
+        .collect();
+    Ok(values.into())
 }

@@ -11,8 +11,9 @@ use llopt_plan::conversion::moved_bits;
 use llopt_plan::element::Element;
 use melior::ir::OperationRef;
 
-use crate::llvm::emitter::V;
-use crate::targets::hooks::{MatrixAccess, WarpCopies, Words};
+use crate::llvm::emitter::{Emitter, V};
+use crate::targets::hooks::{Hooks, MatrixAccess, WarpCopies, Words};
+use crate::values::storage;
 use crate::walk::function::{FunctionLowering, Lowered};
 
 /// Memory that accesses go to.
@@ -47,290 +48,302 @@ struct Addresses<'p, 'ctx> {
     block: Option<(V<'ctx>, Vec<u32>)>,
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    fn addresses<'p>(
-        &self,
-        access: &SharedAccess,
-        element: Element,
-        place: &'p Place<'ctx>,
-    ) -> Addresses<'p, 'ctx> {
-        let linear = |threads: &[u32], blocks: &[u32]| self.linear(threads, blocks);
-        self.addresses_of(access, element, place, 1, &linear)
-    }
+fn addresses<'ctx, 'p>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    access: &SharedAccess,
+    element: Element,
+    place: &'p Place<'ctx>,
+) -> Addresses<'p, 'ctx> {
+    let linear = |threads: &[u32], blocks: &[u32]| lowering.linear(threads, blocks);
+    addresses_of(lowering, access, element, place, 1, &linear)
+}
 
-    /// Addresses without the bits below `window`, which is a power of two, with a way to compute the linear
-    /// function of the thread and the block.
-    fn addresses_of<'p>(
-        &self,
-        access: &SharedAccess,
-        element: Element,
-        place: &'p Place<'ctx>,
-        window: u32,
-        linear: &dyn Fn(&[u32], &[u32]) -> V<'ctx>,
-    ) -> Addresses<'p, 'ctx> {
-        let offset_bits = access.address.out_dim_size_log2(Dim::OFFSET);
-        let bytes_log2 = (moved_bits(element) / 8).trailing_zeros();
-        let mask = if offset_bits >= 32 {
-            u32::MAX
-        } else {
-            (1 << offset_bits) - 1
-        };
-        let lane_bits = self.program.threads_per_warp.trailing_zeros() as usize;
-        let part = |dim: Dim, of: &dyn Fn(u32) -> u32| -> Vec<u32> {
-            let bases = access.address.flat_bases_of(dim);
-            bases.iter().map(|basis| of(*basis)).collect()
-        };
-        let of_threads = |of: &dyn Fn(u32) -> u32| -> Vec<u32> {
-            let mut threads = part(Dim::LANE, of);
-            threads.resize(lane_bits, 0);
-            threads.extend(part(Dim::WARP, of));
-            threads
-        };
-        let bytes = |basis: u32| (basis & mask) << bytes_log2 & !(window - 1);
-        let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0);
-        let threads = of_threads(&bytes);
-        let blocks = part(Dim::BLOCK, &bytes);
-        let other_block = access.address.has_out_dim(Dim::BLOCK).then(|| {
-            let (by_thread, by_block) = (of_threads(&block), part(Dim::BLOCK, &block));
-            let by_repeat = part(SharedAccess::REPEAT, &block);
-            let own = (0..self.program.num_ctas.trailing_zeros())
-                .all(|bit| by_block.get(bit as usize) == Some(&(1 << bit)));
-            let moves = !own || by_thread.iter().chain(&by_repeat).any(|basis| *basis != 0);
-            moves.then(|| (self.linear(&by_thread, &by_block), by_repeat))
-        });
-        let other_block = other_block.flatten().filter(|_| self.program.num_ctas > 1);
-        let thread_bits = threads
-            .iter()
-            .chain(&blocks)
-            .fold(0, |all, basis| all | basis);
-        let thread = linear(&threads, &blocks);
-        Addresses {
-            place,
-            thread,
-            thread_bits,
-            repeats: part(SharedAccess::REPEAT, &bytes),
-            block: other_block,
+/// Addresses without the bits below `window`, which is a power of two, with a way to compute the linear
+/// function of the thread and the block.
+fn addresses_of<'ctx, 'p>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    access: &SharedAccess,
+    element: Element,
+    place: &'p Place<'ctx>,
+    window: u32,
+    linear: &dyn Fn(&[u32], &[u32]) -> V<'ctx>,
+) -> Addresses<'p, 'ctx> {
+    let offset_bits = access.address.out_dim_size_log2(Dim::OFFSET);
+    let bytes_log2 = (moved_bits(element) / 8).trailing_zeros();
+    let mask = if offset_bits >= 32 {
+        u32::MAX
+    } else {
+        (1 << offset_bits) - 1
+    };
+    let lane_bits = lowering.program.threads_per_warp.trailing_zeros() as usize;
+    let part = |dim: Dim, of: &dyn Fn(u32) -> u32| -> Vec<u32> {
+        let bases = access.address.flat_bases_of(dim);
+        bases.iter().map(|basis| of(*basis)).collect()
+    };
+    let of_threads = |of: &dyn Fn(u32) -> u32| -> Vec<u32> {
+        let mut threads = part(Dim::LANE, of);
+        threads.resize(lane_bits, 0);
+        threads.extend(part(Dim::WARP, of));
+        threads
+    };
+    let bytes = |basis: u32| (basis & mask) << bytes_log2 & !(window - 1);
+    let block = |basis: u32| basis.checked_shr(offset_bits).unwrap_or(0);
+    let threads = of_threads(&bytes);
+    let blocks = part(Dim::BLOCK, &bytes);
+    let other_block = access.address.has_out_dim(Dim::BLOCK).then(|| {
+        let (by_thread, by_block) = (of_threads(&block), part(Dim::BLOCK, &block));
+        let by_repeat = part(SharedAccess::REPEAT, &block);
+        let own = (0..lowering.program.num_ctas.trailing_zeros())
+            .all(|bit| by_block.get(bit as usize) == Some(&(1 << bit)));
+        let moves = !own || by_thread.iter().chain(&by_repeat).any(|basis| *basis != 0);
+        moves.then(|| (lowering.linear(&by_thread, &by_block), by_repeat))
+    });
+    let other_block = other_block
+        .flatten()
+        .filter(|_| lowering.program.num_ctas > 1);
+    let thread_bits = threads
+        .iter()
+        .chain(&blocks)
+        .fold(0, |all, basis| all | basis);
+    let thread = linear(&threads, &blocks);
+    Addresses {
+        place,
+        thread,
+        thread_bits,
+        repeats: part(SharedAccess::REPEAT, &bytes),
+        block: other_block,
+    }
+}
+
+/// The address of instruction `repeat`.
+fn address<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    addresses: &Addresses<'_, 'ctx>,
+    repeat: u32,
+) -> V<'ctx> {
+    let place = addresses.place;
+    let constant = addresses
+        .repeats
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| repeat >> i & 1 == 1)
+        .fold(place.xor, |all, (_, basis)| all ^ basis);
+    let common = constant & addresses.thread_bits;
+    let thread = e.xor(addresses.thread, e.i32(i64::from(common)));
+    // The two parts have no bit in common, so what is unused before their sum is what is unused
+    // before the one and before the other.
+    let rest = u64::from(constant ^ common);
+    let rest = place
+        .pads
+        .iter()
+        .fold(rest, |sum, (every, unused)| sum + (rest >> every << unused));
+    let thread = padded(e, place, thread);
+    let base = e.gep(e.int(8).into(), place.base, thread);
+    let base = match (&addresses.block, hooks.bulk()) {
+        (Some((own, by_repeat)), Some(bulk)) => {
+            let constant = by_repeat
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| repeat >> i & 1 == 1)
+                .fold(0, |all, (_, basis)| all ^ basis);
+            let block = e.xor(*own, e.i32(i64::from(constant)));
+            bulk.in_other_block(e, base, block)
+        }
+        _ => base,
+    };
+    e.byte_offset(base, rest as i64)
+}
+
+/// An offset in bytes, with the unused bytes before it.
+pub(crate) fn padded<'ctx>(e: &Emitter<'ctx>, place: &Place<'ctx>, offset: V<'ctx>) -> V<'ctx> {
+    place.pads.iter().fold(offset, |sum, (every, unused)| {
+        let before = e.lshr(offset, e.i32(i64::from(*every)));
+        e.add(sum, e.shl(before, e.i32(i64::from(*unused))))
+    })
+}
+
+/// Stores registers, given by their index before folding.
+pub(crate) fn store<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    access: &SharedAccess,
+    element: Element,
+    place: &Place<'ctx>,
+    value: impl Fn(u32) -> V<'ctx>,
+) -> Lowered {
+    let addresses = addresses(lowering, access, element, place);
+    let slots = 1u32 << access.instruction.registers_log2();
+    let words = match access.instruction.kind {
+        InstructionKind::Vector => Words::of(moved_bits(element), slots),
+        InstructionKind::Matrix | InstructionKind::MatrixTransposed => Words {
+            bits: 32,
+            count: matrix_access(access).registers,
+        },
+    };
+    // The words of all instructions at once: what gathers them is shared.
+    let values: Vec<V<'ctx>> = (0..access.instructions)
+        .flat_map(|repeat| registers_in_order(access, repeat))
+        .map(|register| storage::to_memory(lowering.e, element, value(register as u32)))
+        .collect();
+    let all = Words {
+        count: words.count * access.instructions,
+        ..words
+    };
+    let data = storage::as_words(lowering.e, lowering.hooks(), all, &values);
+    for (repeat, data) in (0..).zip(data.chunks(words.count as usize)) {
+        let address = address(lowering.e, lowering.hooks(), &addresses, repeat);
+        match access.instruction.kind {
+            InstructionKind::Vector => {
+                lowering
+                    .e
+                    .store(lowering.e.pack(data), address, words.bytes());
+            }
+            InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
+                let matrix = matrix_access(access);
+                if !lowering
+                    .hooks()
+                    .store_matrix(lowering.e, &matrix, address, data)
+                {
+                    return Err(lowering.unsupported(
+                        op,
+                        Some(format!("no code for {}", access.instruction.name)),
+                    ));
+                }
+            }
         }
     }
+    Ok(())
+}
 
-    /// The address of instruction `repeat`.
-    fn address(&self, addresses: &Addresses<'_, 'ctx>, repeat: u32) -> V<'ctx> {
-        let e = self.e;
-        let place = addresses.place;
-        let constant = addresses
-            .repeats
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| repeat >> i & 1 == 1)
-            .fold(place.xor, |all, (_, basis)| all ^ basis);
-        let common = constant & addresses.thread_bits;
-        let thread = e.xor(addresses.thread, e.i32(i64::from(common)));
-        // The two parts have no bit in common, so what is unused before their sum is what is unused
-        // before the one and before the other.
-        let rest = u64::from(constant ^ common);
-        let rest = place
-            .pads
-            .iter()
-            .fold(rest, |sum, (every, unused)| sum + (rest >> every << unused));
-        let thread = self.padded(place, thread);
-        let base = e.gep(e.int(8).into(), place.base, thread);
-        let base = match (&addresses.block, self.hooks().bulk()) {
-            (Some((own, by_repeat)), Some(bulk)) => {
-                let constant = by_repeat
-                    .iter()
-                    .enumerate()
-                    .filter(|(i, _)| repeat >> i & 1 == 1)
-                    .fold(0, |all, (_, basis)| all ^ basis);
-                let block = e.xor(*own, e.i32(i64::from(constant)));
-                bulk.in_other_block(e, base, block)
-            }
-            _ => base,
-        };
-        e.byte_offset(base, rest as i64)
-    }
+/// Loads registers.
+pub(crate) fn load<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    access: &SharedAccess,
+    element: Element,
+    place: &Place<'ctx>,
+    mut deliver: impl FnMut(u32, V<'ctx>),
+) -> Lowered {
+    load_part(lowering, op, access, element, place, |_| true, &mut deliver)
+}
 
-    /// An offset in bytes, with the unused bytes before it.
-    pub(crate) fn padded(&self, place: &Place<'ctx>, offset: V<'ctx>) -> V<'ctx> {
-        let e = self.e;
-        place.pads.iter().fold(offset, |sum, (every, unused)| {
-            let before = e.lshr(offset, e.i32(i64::from(*every)));
-            e.add(sum, e.shl(before, e.i32(i64::from(*unused))))
-        })
-    }
-
-    /// Stores registers, given by their index before folding.
-    pub(crate) fn store_shared(
-        &self,
-        op: OperationRef<'c, 'a>,
-        access: &SharedAccess,
-        element: Element,
-        place: &Place<'ctx>,
-        value: impl Fn(u32) -> V<'ctx>,
-    ) -> Lowered {
-        let addresses = self.addresses(access, element, place);
-        let slots = 1u32 << access.instruction.registers_log2();
-        let words = match access.instruction.kind {
-            InstructionKind::Vector => Words::of(moved_bits(element), slots),
-            InstructionKind::Matrix | InstructionKind::MatrixTransposed => Words {
-                bits: 32,
-                count: matrix_access(access).registers,
-            },
+/// The same by only those instructions that bring a register which is `wanted`.
+pub(crate) fn load_part<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    access: &SharedAccess,
+    element: Element,
+    place: &Place<'ctx>,
+    wanted: impl Fn(u32) -> bool,
+    deliver: &mut impl FnMut(u32, V<'ctx>),
+) -> Lowered {
+    let e = lowering.e;
+    let addresses = addresses(lowering, access, element, place);
+    let slots = 1u32 << access.instruction.registers_log2();
+    let memory = storage::element_type(e, element);
+    let split = |words: Vec<V<'ctx>>, bits: u32| -> Vec<V<'ctx>> {
+        // Less than a word is the beginning of one: elements are gathered from words.
+        let per_word = (bits / moved_bits(element)) as usize;
+        let whole = bits.max(32) / moved_bits(element);
+        let of: BasicTypeEnum<'ctx> = if whole == 1 {
+            memory
+        } else {
+            e.vector(memory, whole).into()
         };
-        // The words of all instructions at once: what gathers them is shared.
-        let values: Vec<V<'ctx>> = (0..access.instructions)
-            .flat_map(|repeat| registers_in_order(access, repeat))
-            .map(|register| self.to_memory(element, value(register as u32)))
-            .collect();
-        let all = Words {
-            count: words.count * access.instructions,
-            ..words
-        };
-        let data = self.memory_words(all, &values);
-        for (repeat, data) in (0..).zip(data.chunks(words.count as usize)) {
-            let address = self.address(&addresses, repeat);
-            match access.instruction.kind {
-                InstructionKind::Vector => {
-                    self.e.store(self.e.pack(data), address, words.bytes());
+        words
+            .into_iter()
+            .map(|word| {
+                if bits < 32 {
+                    e.zext(word, e.int(32).into())
+                } else {
+                    word
                 }
-                InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
-                    let matrix = matrix_access(access);
-                    if !self.hooks().store_matrix(self.e, &matrix, address, data) {
-                        return Err(self.unsupported(
+            })
+            .flat_map(|word| e.unpack(e.bitcast(word, of)).into_iter().take(per_word))
+            .collect()
+    };
+    for repeat in 0..access.instructions {
+        if !(0..slots).any(|slot| wanted(access.register(repeat, slot))) {
+            continue;
+        }
+        let address = address(e, lowering.hooks(), &addresses, repeat);
+        let loaded = match access.instruction.kind {
+            InstructionKind::Vector => {
+                let words = Words::of(moved_bits(element), slots);
+                let word = e.int(words.bits).into();
+                let of = if words.count == 1 {
+                    word
+                } else {
+                    e.vector(word, words.count).into()
+                };
+                let data = e.unpack(e.load(of, address, words.bytes()));
+                split(data, words.bits)
+            }
+            InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
+                let matrix = matrix_access(access);
+                match lowering.hooks().load_matrix(e, &matrix, address) {
+                    Some(data) => split(data, 32),
+                    None => {
+                        return Err(lowering.unsupported(
                             op,
                             Some(format!("no code for {}", access.instruction.name)),
                         ));
                     }
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Loads registers.
-    pub(crate) fn load_shared(
-        &self,
-        op: OperationRef<'c, 'a>,
-        access: &SharedAccess,
-        element: Element,
-        place: &Place<'ctx>,
-        mut deliver: impl FnMut(u32, V<'ctx>),
-    ) -> Lowered {
-        self.load_shared_part(op, access, element, place, |_| true, &mut deliver)
-    }
-
-    /// The same by only those instructions that bring a register which is `wanted`.
-    pub(crate) fn load_shared_part(
-        &self,
-        op: OperationRef<'c, 'a>,
-        access: &SharedAccess,
-        element: Element,
-        place: &Place<'ctx>,
-        wanted: impl Fn(u32) -> bool,
-        deliver: &mut impl FnMut(u32, V<'ctx>),
-    ) -> Lowered {
-        let e = self.e;
-        let addresses = self.addresses(access, element, place);
-        let slots = 1u32 << access.instruction.registers_log2();
-        let memory = self.memory_type(element);
-        let split = |words: Vec<V<'ctx>>, bits: u32| -> Vec<V<'ctx>> {
-            // Less than a word is the beginning of one: elements are gathered from words.
-            let per_word = (bits / moved_bits(element)) as usize;
-            let whole = bits.max(32) / moved_bits(element);
-            let of: BasicTypeEnum<'ctx> = if whole == 1 {
-                memory
-            } else {
-                e.vector(memory, whole).into()
-            };
-            words
-                .into_iter()
-                .map(|word| {
-                    if bits < 32 {
-                        e.zext(word, e.int(32).into())
-                    } else {
-                        word
-                    }
-                })
-                .flat_map(|word| e.unpack(e.bitcast(word, of)).into_iter().take(per_word))
-                .collect()
         };
-        for repeat in 0..access.instructions {
-            if !(0..slots).any(|slot| wanted(access.register(repeat, slot))) {
-                continue;
-            }
-            let address = self.address(&addresses, repeat);
-            let loaded = match access.instruction.kind {
-                InstructionKind::Vector => {
-                    let words = Words::of(moved_bits(element), slots);
-                    let word = e.int(words.bits).into();
-                    let of = if words.count == 1 {
-                        word
-                    } else {
-                        e.vector(word, words.count).into()
-                    };
-                    let data = e.unpack(e.load(of, address, words.bytes()));
-                    split(data, words.bits)
-                }
-                InstructionKind::Matrix | InstructionKind::MatrixTransposed => {
-                    let matrix = matrix_access(access);
-                    match self.hooks().load_matrix(e, &matrix, address) {
-                        Some(data) => split(data, 32),
-                        None => {
-                            return Err(self.unsupported(
-                                op,
-                                Some(format!("no code for {}", access.instruction.name)),
-                            ));
-                        }
-                    }
-                }
-            };
-            for (slot, value) in (0u32..).zip(loaded) {
-                deliver(
-                    access.register(repeat, slot),
-                    self.to_register(element, value),
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Calls `copy` for each instruction with the address of the first of the lanes' slots, which fill windows of
-    /// that many bytes: the same in all lanes. One address at a time, so that each can be computed where it is used.
-    pub(crate) fn for_each_window(
-        &self,
-        copies: &dyn WarpCopies,
-        access: &SharedAccess,
-        element: Element,
-        place: &Place<'ctx>,
-        window: u32,
-        mut copy: impl FnMut(u32, V<'ctx>),
-    ) {
-        let place = Place {
-            xor: place.xor & !(window - 1),
-            ..place.clone()
-        };
-        let linear = |threads: &[u32], blocks: &[u32]| {
-            let (e, hooks) = (self.e, self.hooks());
-            self.threads
-                .linear_of_warp(e, hooks, copies, threads, blocks)
-        };
-        let addresses = self.addresses_of(access, element, &place, window, &linear);
-        for repeat in 0..access.instructions {
-            copy(repeat, self.address(&addresses, repeat));
+        for (slot, value) in (0u32..).zip(loaded) {
+            deliver(
+                access.register(repeat, slot),
+                storage::to_register(e, element, value),
+            );
         }
     }
+    Ok(())
+}
 
-    /// The address of each instruction of an access.
-    pub(crate) fn shared_addresses(
-        &self,
-        access: &SharedAccess,
-        element: Element,
-        place: &Place<'ctx>,
-    ) -> Vec<V<'ctx>> {
-        let addresses = self.addresses(access, element, place);
-        (0..access.instructions)
-            .map(|repeat| self.address(&addresses, repeat))
-            .collect()
+/// Calls `copy` for each instruction with the address of the first of the lanes' slots, which fill windows of
+/// that many bytes: the same in all lanes. One address at a time, so that each can be computed where it is used.
+pub(crate) fn for_each_window<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    copies: &dyn WarpCopies,
+    access: &SharedAccess,
+    element: Element,
+    place: &Place<'ctx>,
+    window: u32,
+    mut copy: impl FnMut(u32, V<'ctx>),
+) {
+    let place = Place {
+        xor: place.xor & !(window - 1),
+        ..place.clone()
+    };
+    let linear = |threads: &[u32], blocks: &[u32]| {
+        let (e, hooks) = (lowering.e, lowering.hooks());
+        lowering
+            .threads
+            .linear_of_warp(e, hooks, copies, threads, blocks)
+    };
+    let addresses = addresses_of(lowering, access, element, &place, window, &linear);
+    for repeat in 0..access.instructions {
+        copy(
+            repeat,
+            address(lowering.e, lowering.hooks(), &addresses, repeat),
+        );
     }
+}
+
+/// The address of each instruction of an access.
+pub(crate) fn shared_addresses<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    access: &SharedAccess,
+    element: Element,
+    place: &Place<'ctx>,
+) -> Vec<V<'ctx>> {
+    let addresses = addresses(lowering, access, element, place);
+    (0..access.instructions)
+        .map(|repeat| address(lowering.e, lowering.hooks(), &addresses, repeat))
+        .collect()
 }
 
 /// The registers that instruction `repeat` moves, in the order of its words; for a vector that is the order of

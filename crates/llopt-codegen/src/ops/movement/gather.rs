@@ -12,21 +12,23 @@
 use std::collections::HashMap;
 
 use llopt_dialects::tt;
-use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_layout::plan::Scope;
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::gather::{Frame, GatherPlan, SharedGather, WarpGather};
 use llopt_plan::priced::Priced;
 use llopt_plan::tensor::{TensorType, ValueType};
-use melior::ir::OperationRef;
 
-use crate::llvm::emitter::V;
+use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::{cluster, scratch};
 use crate::targets::hooks::Words;
 use crate::values::element::LlvmType;
-use crate::values::threads::linear_in;
+use crate::values::registers::Registers;
+use crate::values::threads::{self, linear_in};
+use crate::values::{storage, words};
 use crate::walk::decision::{self, Choice};
-use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
+use crate::walk::function::{FunctionLowering, Lowered, result};
 use crate::walk::late::{Emitted, TOGETHER};
+use crate::walk::{aside, emit_late};
 
 /// The register that `first` becomes by the choices whose bits `number` has.
 fn chosen_register(plan: &WarpGather, first: u32, number: u32) -> u32 {
@@ -80,377 +82,370 @@ fn stored_together(plan: &SharedGather, from: &TensorType, round: u32) -> Vec<To
     groups
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `tt.gather`.
-    pub(crate) fn gather(&mut self, op: tt::GatherOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let from = self.tensor_of(operation, op.src())?;
-        let to = self.tensor_of(operation, op.indices())?;
-        let axis = usize::try_from(op.axis()).unwrap_or(0);
-        let extent = from.shape.get(axis).copied();
-        let of = ValueType::Tensor(to.clone());
-        let distinct: Vec<usize> = self.distinct_registers(&of).collect();
-        let chosen = self
-            .program
-            .plans
-            .gather(operation, &from, &to, axis)
-            .map_err(|reason| self.unsupported(operation, Some(reason)))?;
-        self.record(operation, || {
-            Choice::Gather(decision::Gather {
-                chosen: Priced {
-                    way: chosen.plan.kind(),
-                    cost: chosen.cost,
-                },
-                rejected: chosen.rejected.clone(),
-                candidates: match &chosen.plan {
-                    GatherPlan::Warp(warp) => 1 << warp.choices.len(),
-                    GatherPlan::Shared(_) => 1,
-                },
-                shared_bytes: match &chosen.plan {
-                    GatherPlan::Warp(_) => 0,
-                    GatherPlan::Shared(shared) => shared.bytes,
-                },
-            })
-        });
-        let gathered = match &chosen.plan {
-            GatherPlan::Warp(plan) => {
-                let (values, indices) = (self.registers(op.src()), self.registers(op.indices()));
-                let wanted = self.indices(&indices, distinct.iter().copied(), extent);
-                self.gather_in_warp(plan, &from, &values, &wanted)
-            }
-            GatherPlan::Shared(plan) => {
-                let frame = Frame::new(&from, &to, axis);
-                self.gather_through_memory(op, plan, &frame, (&from, &to), &distinct)?
-            }
-        };
-        self.bind_result(operation, self.spread(&of, &gathered));
-        Ok(())
-    }
+/// `tt.gather`.
+pub(crate) fn gather(lowering: &mut FunctionLowering<'_, '_>, op: tt::GatherOp<'_, '_>) -> Lowered {
+    let operation = op.operation();
+    let from = lowering.tensor_of(operation, op.src())?;
+    let to = lowering.tensor_of(operation, op.indices())?;
+    let axis = usize::try_from(op.axis()).unwrap_or(0);
+    let extent = from.shape.get(axis).copied();
+    let of = ValueType::Tensor(to.clone());
+    let distinct: Vec<usize> = of.distinct_registers().collect();
+    let chosen = lowering
+        .program
+        .plans
+        .gather(operation, &from, &to, axis)
+        .map_err(|reason| lowering.unsupported(operation, Some(reason)))?;
+    lowering.record(operation, || {
+        Choice::Gather(decision::Gather {
+            chosen: Priced {
+                way: chosen.plan.kind(),
+                cost: chosen.cost,
+            },
+            rejected: chosen.rejected.clone(),
+            candidates: match &chosen.plan {
+                GatherPlan::Warp(warp) => 1 << warp.choices.len(),
+                GatherPlan::Shared(_) => 1,
+            },
+            shared_bytes: match &chosen.plan {
+                GatherPlan::Warp(_) => 0,
+                GatherPlan::Shared(shared) => shared.bytes,
+            },
+        })
+    });
+    let gathered = match &chosen.plan {
+        GatherPlan::Warp(plan) => {
+            let (values, indices) = (
+                lowering.registers(op.src()),
+                lowering.registers(op.indices()),
+            );
+            let wanted = checked(lowering, &indices, distinct.iter().copied(), extent);
+            gather_in_warp(lowering, plan, &from, &values, &wanted)
+        }
+        GatherPlan::Shared(plan) => {
+            let frame = Frame::new(&from, &to, axis);
+            gather_through_memory(lowering, op, plan, &frame, (&from, &to), &distinct)?
+        }
+    };
+    lowering.bind_result(operation, of.spread(&gathered));
+    Ok(())
+}
 
-    /// One element for each wanted register and index, from the warp's own registers.
-    fn gather_in_warp(
-        &self,
-        plan: &WarpGather,
-        from: &TensorType,
-        values: &Registers<'ctx>,
-        wanted: &[(usize, V<'ctx>)],
-    ) -> Vec<V<'ctx>> {
-        let e = self.e;
-        let lanes: Vec<u32> = plan.threads.iter().map(|holder| holder.lane).collect();
-        let of_blocks: Vec<u32> = plan.blocks.iter().map(|holder| holder.lane).collect();
-        let lane_of_thread = self.linear(&lanes, &of_blocks);
-        let lane_of_index: Vec<u32> = plan.axis.iter().map(|holder| holder.lane).collect();
-        // Whether each choice is taken: a bit of the register, which the other choices do not have.
-        let chosen = |register: u32| -> u32 {
-            plan.choices
-                .iter()
-                .enumerate()
-                .fold(0, |bits, (i, choice)| {
-                    bits | (register >> choice.trailing_zeros() & 1) << i
+/// One element for each wanted register and index, from the warp's own registers.
+fn gather_in_warp<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    plan: &WarpGather,
+    from: &TensorType,
+    values: &Registers<'ctx>,
+    wanted: &[(usize, V<'ctx>)],
+) -> Vec<V<'ctx>> {
+    let e = lowering.e;
+    let lanes: Vec<u32> = plan.threads.iter().map(|holder| holder.lane).collect();
+    let of_blocks: Vec<u32> = plan.blocks.iter().map(|holder| holder.lane).collect();
+    let lane_of_thread = lowering.linear(&lanes, &of_blocks);
+    let lane_of_index: Vec<u32> = plan.axis.iter().map(|holder| holder.lane).collect();
+    // Whether each choice is taken: a bit of the register, which the other choices do not have.
+    let chosen = |register: u32| -> u32 {
+        plan.choices
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (i, choice)| {
+                bits | (register >> choice.trailing_zeros() & 1) << i
+            })
+    };
+    let choices = |holders: &[llopt_plan::gather::Holder]| -> Vec<u32> {
+        holders
+            .iter()
+            .map(|holder| chosen(holder.register))
+            .collect()
+    };
+    let words = packed_words(e, plan, from, values);
+    let slot_bits = moved_bits(from.element).trailing_zeros();
+    let choice_of_thread = lowering.linear(&choices(&plan.threads), &choices(&plan.blocks));
+    let choice_of_index = choices(&plan.axis);
+    wanted
+        .iter()
+        .map(|(register, index)| {
+            let fixed = plan.registers[*register];
+            let lane = e.xor(lane_of_thread, e.i32(i64::from(fixed.lane)));
+            let lane = e.xor(lane, linear_in(e, *index, &lane_of_index));
+            let group = plan.group(fixed.register);
+            let mut candidates: Vec<V<'ctx>> = (0..1u32
+                << (plan.choices.len() as u32 - plan.packed))
+                .map(|number| {
+                    let word = words[&chosen_register(plan, group, number << plan.packed)];
+                    if plan.is_local {
+                        word
+                    } else {
+                        words::shuffle(e, lowering.hooks(), word, Some(lane), 0)
+                    }
                 })
-        };
-        let choices = |holders: &[llopt_plan::gather::Holder]| -> Vec<u32> {
-            holders
-                .iter()
-                .map(|holder| chosen(holder.register))
-                .collect()
-        };
-        let words = self.packed_words(plan, from, values);
-        let slot_bits = moved_bits(from.element).trailing_zeros();
-        let choice_of_thread = self.linear(&choices(&plan.threads), &choices(&plan.blocks));
-        let choice_of_index = choices(&plan.axis);
-        wanted
-            .iter()
-            .map(|(register, index)| {
-                let fixed = plan.registers[*register];
-                let lane = e.xor(lane_of_thread, e.i32(i64::from(fixed.lane)));
-                let lane = e.xor(lane, linear_in(e, *index, &lane_of_index));
-                let group = plan.group(fixed.register);
-                let mut candidates: Vec<V<'ctx>> = (0..1u32
-                    << (plan.choices.len() as u32 - plan.packed))
-                    .map(|number| {
-                        let word = words[&chosen_register(plan, group, number << plan.packed)];
-                        if plan.is_local {
-                            word
-                        } else {
-                            self.shuffle_word(word, Some(lane), 0)
-                        }
-                    })
-                    .collect();
-                let choice = e.xor(choice_of_thread, linear_in(e, *index, &choice_of_index));
-                let choice = match chosen(fixed.register) {
-                    0 => choice,
-                    own => e.xor(choice, e.i32(i64::from(own))),
-                };
-                for bit in plan.packed..plan.choices.len() as u32 {
-                    let taken = e.and(choice, e.i32(1 << bit));
-                    let taken = e.icmp(inkwell::IntPredicate::NE, taken, e.i32(0));
-                    candidates = candidates
-                        .chunks(2)
-                        .map(|pair| e.select(taken, pair[1], pair[0]))
-                        .collect();
-                }
-                let mut value = candidates[0];
-                if plan.packed > 0 {
-                    let slot = e.and(choice, e.i32(i64::from((1u32 << plan.packed) - 1)));
-                    let distance = e.shl(slot, e.i32(i64::from(slot_bits)));
-                    let bits = e.int(moved_bits(from.element)).into();
-                    let shifted = e.trunc(e.lshr(self.in_32_bits(value), distance), bits);
-                    value = e.bitcast(shifted, self.memory_type(from.element));
-                }
-                self.to_register(from.element, value)
-            })
-            .collect()
-    }
-
-    /// The words that readers may ask for, by the first register that each holds.
-    fn packed_words(
-        &self,
-        plan: &WarpGather,
-        from: &TensorType,
-        values: &Registers<'ctx>,
-    ) -> HashMap<u32, V<'ctx>> {
-        let e = self.e;
-        let mut words = HashMap::new();
-        for holder in &plan.registers {
-            let group = plan.group(holder.register);
-            for number in 0..1u32 << (plan.choices.len() as u32 - plan.packed) {
-                let first = chosen_register(plan, group, number << plan.packed);
-                words.entry(first).or_insert_with(|| {
-                    let parts: Vec<V<'ctx>> = (0..1u32 << plan.packed)
-                        .map(|slot| chosen_register(plan, first, slot))
-                        .map(|register| self.to_memory(from.element, values[register as usize]))
-                        .collect();
-                    match plan.packed {
-                        0 => parts[0],
-                        packed => e.bitcast(
-                            e.pack(&parts),
-                            e.int(moved_bits(from.element) << packed).into(),
-                        ),
-                    }
-                });
-            }
-        }
-        words
-    }
-
-    /// A word of at most 32 bits, with zeros above.
-    fn in_32_bits(&self, word: V<'ctx>) -> V<'ctx> {
-        match crate::llvm::emitter::bit_width(word.get_type()) {
-            0..32 => self.e.zext(word, self.e.int(32).into()),
-            _ => word,
-        }
-    }
-
-    /// The registers in `wanted` with their indices.
-    fn indices(
-        &self,
-        indices: &Registers<'ctx>,
-        wanted: impl Iterator<Item = usize>,
-        extent: Option<u32>,
-    ) -> Vec<(usize, V<'ctx>)> {
-        wanted
-            .map(|register| {
-                let index = self.to_i32(indices[register]);
-                if let Some(extent) = extent {
-                    self.expect_below(index, extent);
-                }
-                (register, index)
-            })
-            .collect()
-    }
-
-    /// One element for each of the registers `distinct` of the result, through shared memory.
-    fn gather_through_memory(
-        &mut self,
-        op: tt::GatherOp<'c, 'a>,
-        plan: &SharedGather,
-        frame: &Frame<'_>,
-        (from, to): (&TensorType, &TensorType),
-        distinct: &[usize],
-    ) -> Lowered<Vec<V<'ctx>>> {
-        let e = self.e;
-        let base = self.scratch_of(op.operation())?;
-        let memory = self.memory_type(from.element);
-        let bytes = moved_bits(from.element) / 8;
-        let places =
-            |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.place(*basis)).collect() };
-        let rounds =
-            |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.round(*basis)).collect() };
-        let (low, bits) = frame.axis();
-        let axis: Vec<u32> = (0..bits).map(|bit| 1 << (low + bit)).collect();
-        let (wanted_threads, wanted_blocks) = (frame.wanted_by_threads(), frame.wanted_by_blocks());
-        let thread = self.linear(&places(&wanted_threads), &places(&wanted_blocks));
-        let (place_of_index, round_of_index) = (places(&axis), rounds(&axis));
-        let split_by_index = round_of_index.iter().fold(0, |all, basis| all | basis);
-        let extent = Some(1 << bits);
-        // Element numbers with coordinate 0: rounds that the axis decides come from the index.
-        let element_of = |register: usize| frame.embed(to.element_in(register));
-        let is_late = self.late.is_awaited(op.operation());
-        let early = (!is_late).then(|| {
-            let (values, indices) = (self.registers(op.src()), self.registers(op.indices()));
-            let wanted = self.indices(&indices, distinct.iter().copied(), extent);
-            (values, wanted)
-        });
-        let aside = is_late
-            .then(|| self.place_aside(result(op.operation(), 0)))
-            .flatten();
-        // Indices that are loaded together are wanted together.
-        let mut load_of = vec![0; to.registers()];
-        if is_late {
-            let groups = self
-                .late_groups(op.indices(), Emitted::Anew)
-                .into_iter()
-                .enumerate();
-            for (load, register) in
-                groups.flat_map(|(i, group)| group.into_iter().map(move |r| (i, r)))
-            {
-                load_of[register] = load;
-            }
-        }
-        let mut gathered: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
-        for round in 0..1u32 << plan.rounds.len() {
-            // Within a warp no barrier of the block has seen to what was read here last.
-            if round > 0 || plan.scope == Scope::Warp {
-                self.wait(plan.scope);
-            }
-            let groups = stored_together(plan, from, round);
-            match &early {
-                Some((values, _)) => self.store_round(plan, from, values, base, round, &groups),
-                None => {
-                    let copied = self.copy_threads();
-                    for groups in groups.chunks((TOGETHER >> plan.vector_bits).max(1)) {
-                        let mut part = vec![false; from.registers()];
-                        for register in groups.iter().flat_map(|group| &group.registers) {
-                            part[*register] = true;
-                        }
-                        let values = self.late_registers(op.src(), Emitted::Anew, &mut part)?;
-                        self.store_round(plan, from, &values, base, round, groups);
-                    }
-                    self.end_copy(copied);
-                }
-            }
-            self.wait(plan.scope);
-            let mut read: Vec<usize> = (0..distinct.len())
-                .filter(|i| plan.round(element_of(distinct[*i])) == round & !split_by_index)
                 .collect();
-            read.sort_by_key(|i| load_of[distinct[*i]]);
-            let copied = if is_late { self.copy_threads() } else { None };
-            for read in read.chunks(if is_late { TOGETHER } else { read.len().max(1) }) {
-                let wanted: Vec<(usize, V<'ctx>)> = match &early {
-                    Some((_, wanted)) => read.iter().map(|i| wanted[*i]).collect(),
-                    None => {
-                        let mut part = vec![false; to.registers()];
-                        for i in read {
-                            part[distinct[*i]] = true;
-                        }
-                        let indices =
-                            self.late_registers(op.indices(), Emitted::Anew, &mut part)?;
-                        self.indices(&indices, read.iter().map(|i| distinct[*i]), extent)
+            let choice = e.xor(choice_of_thread, linear_in(e, *index, &choice_of_index));
+            let choice = match chosen(fixed.register) {
+                0 => choice,
+                own => e.xor(choice, e.i32(i64::from(own))),
+            };
+            for bit in plan.packed..plan.choices.len() as u32 {
+                let taken = e.and(choice, e.i32(1 << bit));
+                let taken = e.icmp(inkwell::IntPredicate::NE, taken, e.i32(0));
+                candidates = candidates
+                    .chunks(2)
+                    .map(|pair| e.select(taken, pair[1], pair[0]))
+                    .collect();
+            }
+            let mut value = candidates[0];
+            if plan.packed > 0 {
+                let slot = e.and(choice, e.i32(i64::from((1u32 << plan.packed) - 1)));
+                let distance = e.shl(slot, e.i32(i64::from(slot_bits)));
+                let bits = e.int(moved_bits(from.element)).into();
+                let shifted = e.trunc(e.lshr(in_32_bits(e, value), distance), bits);
+                value = e.bitcast(shifted, storage::element_type(e, from.element));
+            }
+            storage::to_register(e, from.element, value)
+        })
+        .collect()
+}
+
+/// The words that readers may ask for, by the first register that each holds.
+fn packed_words<'ctx>(
+    e: &Emitter<'ctx>,
+    plan: &WarpGather,
+    from: &TensorType,
+    values: &Registers<'ctx>,
+) -> HashMap<u32, V<'ctx>> {
+    let mut words = HashMap::new();
+    for holder in &plan.registers {
+        let group = plan.group(holder.register);
+        for number in 0..1u32 << (plan.choices.len() as u32 - plan.packed) {
+            let first = chosen_register(plan, group, number << plan.packed);
+            words.entry(first).or_insert_with(|| {
+                let parts: Vec<V<'ctx>> = (0..1u32 << plan.packed)
+                    .map(|slot| chosen_register(plan, first, slot))
+                    .map(|register| storage::to_memory(e, from.element, values[register as usize]))
+                    .collect();
+                match plan.packed {
+                    0 => parts[0],
+                    packed => e.bitcast(
+                        e.pack(&parts),
+                        e.int(moved_bits(from.element) << packed).into(),
+                    ),
+                }
+            });
+        }
+    }
+    words
+}
+
+/// A word of at most 32 bits, with zeros above.
+fn in_32_bits<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+    match crate::llvm::emitter::bit_width(word.get_type()) {
+        0..32 => e.zext(word, e.int(32).into()),
+        _ => word,
+    }
+}
+
+/// The registers in `wanted` with their indices, of which a simulator may know the extent.
+fn checked<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    indices: &Registers<'ctx>,
+    wanted: impl Iterator<Item = usize>,
+    extent: Option<u32>,
+) -> Vec<(usize, V<'ctx>)> {
+    wanted
+        .map(|register| {
+            let index = words::to_i32(lowering.e, indices[register]);
+            if let Some(extent) = extent {
+                lowering.expect_below(index, extent);
+            }
+            (register, index)
+        })
+        .collect()
+}
+
+/// One element for each of the registers `distinct` of the result, through shared memory.
+fn gather_through_memory<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: tt::GatherOp<'_, '_>,
+    plan: &SharedGather,
+    frame: &Frame<'_>,
+    (from, to): (&TensorType, &TensorType),
+    distinct: &[usize],
+) -> Lowered<Vec<V<'ctx>>> {
+    let e = lowering.e;
+    let base = scratch::base(lowering, op.operation())?;
+    let memory = storage::element_type(e, from.element);
+    let bytes = moved_bits(from.element) / 8;
+    let places =
+        |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.place(*basis)).collect() };
+    let rounds =
+        |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.round(*basis)).collect() };
+    let (low, bits) = frame.axis();
+    let axis: Vec<u32> = (0..bits).map(|bit| 1 << (low + bit)).collect();
+    let (wanted_threads, wanted_blocks) = (frame.wanted_by_threads(), frame.wanted_by_blocks());
+    let thread = lowering.linear(&places(&wanted_threads), &places(&wanted_blocks));
+    let (place_of_index, round_of_index) = (places(&axis), rounds(&axis));
+    let split_by_index = round_of_index.iter().fold(0, |all, basis| all | basis);
+    let extent = Some(1 << bits);
+    // Element numbers with coordinate 0: rounds that the axis decides come from the index.
+    let element_of = |register: usize| frame.embed(to.element_in(register));
+    let is_late = lowering.late.is_awaited(op.operation());
+    let early = (!is_late).then(|| {
+        let (values, indices) = (
+            lowering.registers(op.src()),
+            lowering.registers(op.indices()),
+        );
+        let wanted = checked(lowering, &indices, distinct.iter().copied(), extent);
+        (values, wanted)
+    });
+    let aside = is_late
+        .then(|| aside::place(lowering, result(op.operation(), 0)))
+        .flatten();
+    // Indices that are loaded together are wanted together.
+    let mut load_of = vec![0; to.registers()];
+    if is_late {
+        let groups = emit_late::groups(lowering, op.indices(), Emitted::Anew)
+            .into_iter()
+            .enumerate();
+        for (load, register) in groups.flat_map(|(i, group)| group.into_iter().map(move |r| (i, r)))
+        {
+            load_of[register] = load;
+        }
+    }
+    let mut gathered: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
+    for round in 0..1u32 << plan.rounds.len() {
+        // Within a warp no barrier of the block has seen to what was read here last.
+        if round > 0 || plan.scope == Scope::Warp {
+            cluster::wait(lowering, plan.scope);
+        }
+        let groups = stored_together(plan, from, round);
+        match &early {
+            Some((values, _)) => store_round(lowering, plan, from, values, base, round, &groups),
+            None => {
+                let copied = emit_late::copy_threads(lowering);
+                for groups in groups.chunks((TOGETHER >> plan.vector_bits).max(1)) {
+                    let mut part = vec![false; from.registers()];
+                    for register in groups.iter().flat_map(|group| &group.registers) {
+                        part[*register] = true;
+                    }
+                    let values =
+                        emit_late::registers(lowering, op.src(), Emitted::Anew, &mut part)?;
+                    store_round(lowering, plan, from, &values, base, round, groups);
+                }
+                emit_late::end_copy(lowering, copied);
+            }
+        }
+        cluster::wait(lowering, plan.scope);
+        let mut read: Vec<usize> = (0..distinct.len())
+            .filter(|i| plan.round(element_of(distinct[*i])) == round & !split_by_index)
+            .collect();
+        read.sort_by_key(|i| load_of[distinct[*i]]);
+        let copied = if is_late {
+            emit_late::copy_threads(lowering)
+        } else {
+            None
+        };
+        for read in read.chunks(if is_late { TOGETHER } else { read.len().max(1) }) {
+            let wanted: Vec<(usize, V<'ctx>)> = match &early {
+                Some((_, wanted)) => read.iter().map(|i| wanted[*i]).collect(),
+                None => {
+                    let mut part = vec![false; to.registers()];
+                    for i in read {
+                        part[distinct[*i]] = true;
+                    }
+                    let indices =
+                        emit_late::registers(lowering, op.indices(), Emitted::Anew, &mut part)?;
+                    checked(
+                        lowering,
+                        &indices,
+                        read.iter().map(|i| distinct[*i]),
+                        extent,
+                    )
+                }
+            };
+            for (register, index) in wanted {
+                let at = e.xor(thread, e.i32(i64::from(plan.place(element_of(register)))));
+                let at = e.xor(at, linear_in(e, index, &place_of_index));
+                let loaded = e.load(memory, e.gep(memory, base, at), bytes);
+                let value = match gathered[register] {
+                    None => loaded,
+                    Some(before) => {
+                        let of_index = linear_in(e, index, &round_of_index);
+                        let now = e.i32(i64::from(round & split_by_index));
+                        let is_now = e.icmp(inkwell::IntPredicate::EQ, of_index, now);
+                        e.select(is_now, loaded, before)
                     }
                 };
-                for (register, index) in wanted {
-                    let at = e.xor(thread, e.i32(i64::from(plan.place(element_of(register)))));
-                    let at = e.xor(at, linear_in(e, index, &place_of_index));
-                    let loaded = e.load(memory, e.gep(memory, base, at), bytes);
-                    let value = match gathered[register] {
-                        None => loaded,
-                        Some(before) => {
-                            let of_index = linear_in(e, index, &round_of_index);
-                            let now = e.i32(i64::from(round & split_by_index));
-                            let is_now = e.icmp(inkwell::IntPredicate::EQ, of_index, now);
-                            e.select(is_now, loaded, before)
-                        }
-                    };
-                    gathered[register] = Some(value);
-                }
-                // After the last of the rounds that the axis divides.
-                if let Some(aside) = aside
-                    && round & split_by_index == split_by_index
-                {
-                    for register in read.iter().map(|i| distinct[*i]) {
-                        if let Some(value) = gathered[register] {
-                            self.set_aside(aside, register, value);
-                        }
+                gathered[register] = Some(value);
+            }
+            // After the last of the rounds that the axis divides.
+            if let Some(aside) = aside
+                && round & split_by_index == split_by_index
+            {
+                for register in read.iter().map(|i| distinct[*i]) {
+                    if let Some(value) = gathered[register] {
+                        aside::set(e, aside, register, value);
                     }
                 }
             }
-            self.end_copy(copied);
         }
-        // What was read after the last wait may be what others write next.
-        if is_late {
-            self.wait(plan.scope);
+        emit_late::end_copy(lowering, copied);
+    }
+    // What was read after the last wait may be what others write next.
+    if is_late {
+        cluster::wait(lowering, plan.scope);
+    }
+    let poison = e.poison(from.element.llvm(e.context));
+    Ok(distinct
+        .iter()
+        .map(|register| match gathered[*register] {
+            Some(value) => storage::to_register(e, from.element, value),
+            None => poison,
+        })
+        .collect())
+}
+
+/// Stores the elements of a round, each by one of the threads that hold it.
+fn store_round<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    plan: &SharedGather,
+    from: &TensorType,
+    values: &Registers<'ctx>,
+    base: V<'ctx>,
+    round: u32,
+    groups: &[Together],
+) {
+    let e = lowering.e;
+    let memory = storage::element_type(e, from.element);
+    let map = |bases: &[u32], of: &dyn Fn(u32) -> u32| -> Vec<u32> {
+        bases.iter().map(|basis| of(*basis)).collect()
+    };
+    let threads = from.thread_bases();
+    // What another block holds is not in this block's memory: only threads count.
+    let own = lowering.linear(&map(&threads, &|basis| plan.place(basis)), &[]);
+    let rounds = map(&threads, &|basis| plan.round(basis));
+    let by_threads = split_by_threads(plan, from);
+    let acts = lowering
+        .threads
+        .acts_under(e, lowering.hooks(), from.free_threads());
+
+    let words = Words::of(moved_bits(from.element), 1 << plan.vector_bits);
+    let of_thread = lowering.linear(&rounds, &[]);
+    threads::only_if(e, acts, || {
+        for group in groups {
+            let is_now = (by_threads != 0).then(|| {
+                let wanted = e.i32(i64::from((group.round ^ round) & by_threads));
+                e.icmp(inkwell::IntPredicate::EQ, of_thread, wanted)
+            });
+            threads::only_if(e, is_now, || {
+                let at = e.gep(memory, base, e.xor(own, e.i32(i64::from(group.place))));
+                let values = group.registers.iter().map(|register| values[*register]);
+                let values: Vec<V<'ctx>> = values
+                    .map(|value| storage::to_memory(e, from.element, value))
+                    .collect();
+                let data = storage::as_words(e, lowering.hooks(), words, &values);
+                e.store(e.pack(&data), at, words.bytes());
+            });
         }
-        let poison = e.poison(from.element.llvm(e.context));
-        Ok(distinct
-            .iter()
-            .map(|register| match gathered[*register] {
-                Some(value) => self.to_register(from.element, value),
-                None => poison,
-            })
-            .collect())
-    }
-
-    /// Stores the elements of a round, each by one of the threads that hold it.
-    fn store_round(
-        &self,
-        plan: &SharedGather,
-        from: &TensorType,
-        values: &Registers<'ctx>,
-        base: V<'ctx>,
-        round: u32,
-        groups: &[Together],
-    ) {
-        let e = self.e;
-        let memory = self.memory_type(from.element);
-        let map = |bases: &[u32], of: &dyn Fn(u32) -> u32| -> Vec<u32> {
-            bases.iter().map(|basis| of(*basis)).collect()
-        };
-        let threads = from.thread_bases();
-        // What another block holds is not in this block's memory: only threads count.
-        let own = self.linear(&map(&threads, &|basis| plan.place(basis)), &[]);
-        let rounds = map(&threads, &|basis| plan.round(basis));
-        let by_threads = split_by_threads(plan, from);
-        let acts = self
-            .threads
-            .acts_under(e, self.hooks(), from.free_threads());
-
-        let words = Words::of(moved_bits(from.element), 1 << plan.vector_bits);
-        let of_thread = self.linear(&rounds, &[]);
-        self.only_if(acts, || {
-            for group in groups {
-                let is_now = (by_threads != 0).then(|| {
-                    let wanted = e.i32(i64::from((group.round ^ round) & by_threads));
-                    e.icmp(inkwell::IntPredicate::EQ, of_thread, wanted)
-                });
-                self.only_if(is_now, || {
-                    let at = e.gep(memory, base, e.xor(own, e.i32(i64::from(group.place))));
-                    let values = group.registers.iter().map(|register| values[*register]);
-                    let values: Vec<V<'ctx>> = values
-                        .map(|value| self.to_memory(from.element, value))
-                        .collect();
-                    let data = self.memory_words(words, &values);
-                    e.store(e.pack(&data), at, words.bytes());
-                });
-            }
-        });
-    }
-
-    /// The address of the op's scratch memory.
-    pub(crate) fn scratch_of(&self, op: OperationRef<'c, 'a>) -> Lowered<V<'ctx>> {
-        let offset = integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
-            self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
-        })?;
-        Ok(self.e.byte_offset(self.hidden.shared, offset))
-    }
-
-    /// An index, of whatever width, as 32 bits.
-    pub(crate) fn to_i32(&self, index: V<'ctx>) -> V<'ctx> {
-        let word = self.e.int(32).into();
-        match crate::llvm::emitter::bit_width(index.get_type()) {
-            0..32 => self.e.zext(index, word),
-            32 => index,
-            _ => self.e.trunc(index, word),
-        }
-    }
+    });
 }

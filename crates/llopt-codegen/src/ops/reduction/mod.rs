@@ -1,5 +1,6 @@
 //! Operations that combine elements: reductions, scans, histograms.
 
+pub(crate) mod combination;
 pub(crate) mod histogram;
 pub(crate) mod partial_results;
 pub(crate) mod reduce;

@@ -1,17 +1,21 @@
 //! `tt.scan`: follows the plan of [`llopt_plan::scan`].
 
 use llopt_dialects::tt;
-use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_plan::element::Element;
 use llopt_plan::reduction::operand_bytes;
 use llopt_plan::scan::ScanPlan;
 use melior::ir::{OperationRef, RegionRef};
 
-use crate::llvm::emitter::V;
+use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::scratch;
+use crate::ops::reduction::combination;
+use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
+use crate::values::registers::Registers;
 use crate::values::threads::linear_in;
+use crate::values::{storage, words};
 use crate::walk::decision::{self, Choice};
-use crate::walk::function::{FunctionLowering, Lowered, Registers, integer_attribute, result};
+use crate::walk::function::{FunctionLowering, Lowered, result};
 
 /// One value per operand.
 type Tuple<'ctx> = Vec<V<'ctx>>;
@@ -24,456 +28,475 @@ struct Prefix<'ctx> {
     when: Option<V<'ctx>>,
 }
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// `tt.scan`.
-    pub(crate) fn scan(&mut self, op: tt::ScanOp<'c, 'a>) -> Lowered {
-        let operation = op.operation();
-        let sources = op.srcs();
-        let Some(first) = sources.first() else {
-            return Err(self.invalid(operation, "it has no operand"));
-        };
-        let tensor = self.tensor_of(operation, *first)?;
-        let axis = usize::try_from(op.axis()).unwrap_or(0);
-        let reverse = op.reverse();
-        let elements: Vec<Element> = sources
-            .iter()
-            .map(|value| Ok(self.type_of(*value)?.element()))
-            .collect::<Lowered<_>>()?;
-        let operands: Vec<Registers<'ctx>> =
-            sources.iter().map(|value| self.registers(*value)).collect();
-        let region = op.combine_op();
-        let plan = self
-            .program
-            .plans
-            .scan(&tensor, axis, reverse)
-            .ok_or_else(|| {
-                self.unsupported(
-                    operation,
-                    Some(
-                        "the elements along its axis lie in an order that it cannot follow"
-                            .to_owned(),
-                    ),
-                )
-            })?;
+/// `tt.scan`.
+pub(crate) fn scan<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: tt::ScanOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let sources = op.srcs();
+    let Some(first) = sources.first() else {
+        return Err(lowering.invalid(operation, "it has no operand"));
+    };
+    let tensor = lowering.tensor_of(operation, *first)?;
+    let axis = usize::try_from(op.axis()).unwrap_or(0);
+    let reverse = op.reverse();
+    let elements: Vec<Element> = sources
+        .iter()
+        .map(|value| Ok(lowering.type_of(*value)?.element()))
+        .collect::<Lowered<_>>()?;
+    let operands: Vec<Registers<'ctx>> = sources
+        .iter()
+        .map(|value| lowering.registers(*value))
+        .collect();
+    let region = op.combine_op();
+    let plan = lowering
+        .program
+        .plans
+        .scan(&tensor, axis, reverse)
+        .ok_or_else(|| {
+            lowering.unsupported(
+                operation,
+                Some(
+                    "the elements along its axis lie in an order that it cannot follow".to_owned(),
+                ),
+            )
+        })?;
 
-        self.record(operation, || {
-            Choice::Scan(decision::Scan {
-                run: plan
-                    .lines
-                    .first()
-                    .and_then(|line| line.chunks.first())
-                    .map_or(0, |run| run.len() as u32),
-                lanes: 1 << plan.lane_bits.len(),
-                warps: 1 << plan.warp_bits.len(),
-                chunks: plan.chunks,
-                shared_bytes: elements
-                    .iter()
-                    .map(|element| operand_bytes(plan.scratch_elements(), *element))
-                    .sum(),
-            })
-        });
+    lowering.record(operation, || {
+        Choice::Scan(decision::Scan {
+            run: plan
+                .lines
+                .first()
+                .and_then(|line| line.chunks.first())
+                .map_or(0, |run| run.len() as u32),
+            lanes: 1 << plan.lane_bits.len(),
+            warps: 1 << plan.warp_bits.len(),
+            chunks: plan.chunks,
+            shared_bytes: elements
+                .iter()
+                .map(|element| operand_bytes(plan.scratch_elements(), *element))
+                .sum(),
+        })
+    });
 
-        // Runs.
-        let at = |register: usize| -> Tuple<'ctx> {
-            operands.iter().map(|operand| operand[register]).collect()
-        };
-        let mut scanned: Vec<Vec<Vec<Tuple<'ctx>>>> = Vec::with_capacity(plan.lines.len());
-        for line in &plan.lines {
-            let mut chunks = Vec::with_capacity(line.chunks.len());
-            for run in &line.chunks {
-                let mut values: Vec<Tuple<'ctx>> = Vec::with_capacity(run.len());
-                for register in run {
-                    let own = at(*register);
-                    let value = match values.last() {
-                        Some(before) => self.combine(operation, region, before, &own)?,
-                        None => own,
-                    };
-                    values.push(value);
-                }
-                chunks.push(values);
+    // Runs.
+    let at = |register: usize| -> Tuple<'ctx> {
+        operands.iter().map(|operand| operand[register]).collect()
+    };
+    let mut scanned: Vec<Vec<Vec<Tuple<'ctx>>>> = Vec::with_capacity(plan.lines.len());
+    for line in &plan.lines {
+        let mut chunks = Vec::with_capacity(line.chunks.len());
+        for run in &line.chunks {
+            let mut values: Vec<Tuple<'ctx>> = Vec::with_capacity(run.len());
+            for register in run {
+                let own = at(*register);
+                let value = match values.last() {
+                    Some(before) => {
+                        combination::combine(lowering, operation, region, before, &own)?
+                    }
+                    None => own,
+                };
+                values.push(value);
             }
-            scanned.push(chunks);
+            chunks.push(values);
         }
+        scanned.push(chunks);
+    }
 
-        let totals: Vec<Vec<Tuple<'ctx>>> = scanned
+    let totals: Vec<Vec<Tuple<'ctx>>> = scanned
+        .iter()
+        .map(|chunks| {
+            chunks
+                .iter()
+                .map(|run| run.last().cloned().unwrap_or_default())
+                .collect()
+        })
+        .collect();
+    let (in_warp, before_lane) = scan_lanes(
+        lowering, operation, region, &plan, &elements, reverse, totals,
+    )?;
+    let (chunk_totals, before_warp) = scan_warps(
+        lowering, operation, region, &plan, &elements, reverse, in_warp,
+    )?;
+
+    // What lies before each run, then the elements.
+    let mut results: Vec<Vec<Option<V<'ctx>>>> =
+        vec![vec![None; tensor.registers()]; elements.len()];
+    for (number, line) in plan.lines.iter().enumerate() {
+        let mut chunk_prefix: Option<Tuple<'ctx>> = None;
+        for (chunk, run) in line.chunks.iter().enumerate() {
+            let mut before = chunk_prefix
+                .clone()
+                .map(|values| Prefix { values, when: None });
+            for list in [&before_warp, &before_lane].into_iter().flatten() {
+                before = Some(join_prefixes(
+                    lowering,
+                    operation,
+                    region,
+                    before,
+                    &list[number][chunk],
+                )?);
+            }
+            for (register, value) in run.iter().zip(&scanned[number][chunk]) {
+                let value = match &before {
+                    None => value.clone(),
+                    Some(before) => after_prefix(lowering, operation, region, before, value)?,
+                };
+                for (column, value) in results.iter_mut().zip(value) {
+                    column[*register] = Some(value);
+                }
+            }
+            if chunk + 1 < line.chunks.len() {
+                let total = &chunk_totals[number][chunk];
+                chunk_prefix = Some(match chunk_prefix {
+                    Some(before) => {
+                        combination::combine(lowering, operation, region, &before, total)?
+                    }
+                    None => total.clone(),
+                });
+            }
+        }
+    }
+    for (i, column) in results.into_iter().enumerate() {
+        let of = lowering.type_of(result(operation, i))?;
+        let poison = lowering.e.poison(of.element().llvm(lowering.e.context));
+        let distinct: Vec<V<'ctx>> = of
+            .distinct_registers()
+            .map(|register| column[register].unwrap_or(poison))
+            .collect();
+        let registers = of.spread(&distinct);
+        lowering.bind_result_at(operation, i, registers);
+    }
+    Ok(())
+}
+
+/// `before` and then `value`, where there is something before.
+fn after_prefix<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    before: &Prefix<'ctx>,
+    value: &Tuple<'ctx>,
+) -> Lowered<Tuple<'ctx>> {
+    let combined = combination::combine(lowering, op, region, &before.values, value)?;
+    Ok(match before.when {
+        None => combined,
+        Some(when) => combined
+            .into_iter()
+            .zip(value)
+            .map(|(combined, value)| lowering.e.select(when, combined, *value))
+            .collect(),
+    })
+}
+
+/// What lies before the nearer of two, with the farther one in front.
+fn join_prefixes<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    far: Option<Prefix<'ctx>>,
+    near: &Prefix<'ctx>,
+) -> Lowered<Prefix<'ctx>> {
+    let Some(far) = far else {
+        return Ok(near.clone());
+    };
+    let both = combination::combine(lowering, op, region, &far.values, &near.values)?;
+    let e = lowering.e;
+    // Where only the farther exists it stands alone; where only the nearer, that one.
+    let values: Tuple<'ctx> = both
+        .into_iter()
+        .zip(far.values.iter().zip(&near.values))
+        .map(|(both, (far_value, near_value))| {
+            let with_near = far
+                .when
+                .map_or(both, |when| e.select(when, both, *near_value));
+            near.when
+                .map_or(with_near, |when| e.select(when, with_near, *far_value))
+        })
+        .collect();
+    let when = match (far.when, near.when) {
+        (Some(far), Some(near)) => Some(e.or(far, near)),
+        _ => None,
+    };
+    Ok(Prefix { values, when })
+}
+
+/// The totals of runs scanned over the lanes: what each lane ends with, and what lies before it.
+#[allow(
+    clippy::type_complexity,
+    reason = "lines of chunks of tuples, and the same of prefixes"
+)]
+fn scan_lanes<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    plan: &ScanPlan,
+    elements: &[Element],
+    reverse: bool,
+    totals: Vec<Vec<Tuple<'ctx>>>,
+) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
+    if plan.lane_bits.is_empty() {
+        return Ok((totals, None));
+    }
+    let e = lowering.e;
+    let lane = lane(lowering);
+    let mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
+    let constant = |bits: u32| e.i32(i64::from(bits as i32));
+    let set = |bit: u32| {
+        e.icmp(
+            inkwell::IntPredicate::NE,
+            e.and(lane, constant(1 << bit)),
+            e.i32(0),
+        )
+    };
+    let mut below = 0u32;
+    let mut steps = Vec::new();
+    for bit in &plan.lane_bits {
+        let own = 1u32 << bit;
+        // Where the block before this one ends, and in which lanes there is one.
+        let (from, takes) = if reverse {
+            (
+                e.or(e.and(lane, constant(!below)), constant(own)),
+                e.xor(set(*bit), e.bool(true)),
+            )
+        } else {
+            (
+                e.and(e.or(lane, constant(below)), constant(!own)),
+                set(*bit),
+            )
+        };
+        below |= own;
+        steps.push((from, takes));
+    }
+    // The lane before this one: its position along the axis, less or more one.
+    let (position, last) = position_of_lane(lowering, plan);
+    let bases: Vec<u32> = plan.lane_bits.iter().map(|bit| 1 << bit).collect();
+    let rest = e.and(lane, constant(!mask));
+    let at = |position: V<'ctx>| e.or(rest, linear_in(e, position, &bases));
+    let (previous, end) = if reverse {
+        (at(e.add(position, e.i32(1))), last)
+    } else {
+        (at(e.sub(position, e.i32(1))), 0)
+    };
+    let has_previous = e.icmp(inkwell::IntPredicate::NE, position, e.i32(i64::from(end)));
+    let mut ends = Vec::with_capacity(totals.len());
+    let mut prefixes = Vec::with_capacity(totals.len());
+    for line in totals {
+        let (mut line_ends, mut line_prefixes) = (Vec::new(), Vec::new());
+        for mut total in line {
+            for (from, takes) in &steps {
+                let received = fetch(e, lowering.hooks(), elements, &total, *from);
+                let combined = combination::combine(lowering, op, region, &received, &total)?;
+                total = combined
+                    .into_iter()
+                    .zip(total)
+                    .map(|(combined, own)| e.select(*takes, combined, own))
+                    .collect();
+            }
+            line_prefixes.push(Prefix {
+                values: fetch(e, lowering.hooks(), elements, &total, previous),
+                when: Some(has_previous),
+            });
+            line_ends.push(total);
+        }
+        ends.push(line_ends);
+        prefixes.push(line_prefixes);
+    }
+    Ok((ends, Some(prefixes)))
+}
+
+/// This lane's position along the axis, and that of the last one.
+fn position_of_lane<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    plan: &ScanPlan,
+) -> (V<'ctx>, u32) {
+    let lanes = lowering.program.threads_per_warp.trailing_zeros() as usize;
+    let mut bases = vec![0; lanes];
+    for (i, bit) in plan.lane_bits.iter().enumerate() {
+        bases[*bit as usize] = 1 << i;
+    }
+    (
+        lowering.linear(&bases, &[]),
+        (1 << plan.lane_bits.len()) - 1,
+    )
+}
+
+/// What lane `from` has of each value.
+fn fetch<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    elements: &[Element],
+    values: &Tuple<'ctx>,
+    from: V<'ctx>,
+) -> Tuple<'ctx> {
+    values
+        .iter()
+        .zip(elements)
+        .map(|(value, element)| {
+            storage::to_register(
+                e,
+                *element,
+                words::shuffle(
+                    e,
+                    hooks,
+                    storage::to_memory(e, *element, *value),
+                    Some(from),
+                    0,
+                ),
+            )
+        })
+        .collect()
+}
+
+/// This thread's number in its warp.
+pub(crate) fn lane<'ctx>(lowering: &FunctionLowering<'_, 'ctx>) -> V<'ctx> {
+    let lanes = lowering.program.threads_per_warp.trailing_zeros();
+    let bases: Vec<u32> = (0..lanes).map(|bit| 1 << bit).collect();
+    lowering.linear(&bases, &[])
+}
+
+/// The totals of warps: of each chunk as a whole, and of the warps before this one.
+#[allow(
+    clippy::type_complexity,
+    reason = "lines of chunks of tuples, and the same of prefixes"
+)]
+fn scan_warps<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    plan: &ScanPlan,
+    elements: &[Element],
+    reverse: bool,
+    ends: Vec<Vec<Tuple<'ctx>>>,
+) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
+    let e = lowering.e;
+    let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
+    let lane_mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
+    let last = if reverse { 0 } else { lane_mask };
+    if plan.warp_bits.is_empty() {
+        if plan.lane_bits.is_empty() || plan.chunks == 1 {
+            return Ok((ends, None));
+        }
+        // The total of a chunk is what the last lane ends with.
+        let lane = lane(lowering);
+        let from = e.or(
+            e.and(lane, e.i32(i64::from(!lane_mask as i32))),
+            e.i32(i64::from(last)),
+        );
+        let all = ends
             .iter()
-            .map(|chunks| {
-                chunks
-                    .iter()
-                    .map(|run| run.last().cloned().unwrap_or_default())
+            .map(|line| {
+                line.iter()
+                    .map(|total| fetch(e, lowering.hooks(), elements, total, from))
                     .collect()
             })
             .collect();
-        let (in_warp, before_lane) =
-            self.scan_lanes(operation, region, &plan, &elements, reverse, totals)?;
-        let (chunk_totals, before_warp) =
-            self.scan_warps(operation, region, &plan, &elements, reverse, in_warp)?;
-
-        // What lies before each run, then the elements.
-        let mut results: Vec<Vec<Option<V<'ctx>>>> =
-            vec![vec![None; tensor.registers()]; elements.len()];
-        for (number, line) in plan.lines.iter().enumerate() {
-            let mut chunk_prefix: Option<Tuple<'ctx>> = None;
-            for (chunk, run) in line.chunks.iter().enumerate() {
-                let mut before = chunk_prefix
-                    .clone()
-                    .map(|values| Prefix { values, when: None });
-                for list in [&before_warp, &before_lane].into_iter().flatten() {
-                    before = Some(self.join_prefixes(
-                        operation,
-                        region,
-                        before,
-                        &list[number][chunk],
-                    )?);
-                }
-                for (register, value) in run.iter().zip(&scanned[number][chunk]) {
-                    let value = match &before {
-                        None => value.clone(),
-                        Some(before) => self.after_prefix(operation, region, before, value)?,
-                    };
-                    for (column, value) in results.iter_mut().zip(value) {
-                        column[*register] = Some(value);
-                    }
-                }
-                if chunk + 1 < line.chunks.len() {
-                    let total = &chunk_totals[number][chunk];
-                    chunk_prefix = Some(match chunk_prefix {
-                        Some(before) => self.combine(operation, region, &before, total)?,
-                        None => total.clone(),
-                    });
-                }
-            }
-        }
-        for (i, column) in results.into_iter().enumerate() {
-            let of = self.type_of(result(operation, i))?;
-            let poison = self.e.poison(of.element().llvm(self.e.context));
-            let distinct: Vec<V<'ctx>> = self
-                .distinct_registers(&of)
-                .map(|register| column[register].unwrap_or(poison))
-                .collect();
-            let registers = self.spread(&of, &distinct);
-            self.bind_result_at(operation, i, registers);
-        }
-        Ok(())
+        return Ok((all, None));
     }
-
-    /// `before` and then `value`, where there is something before.
-    fn after_prefix(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        before: &Prefix<'ctx>,
-        value: &Tuple<'ctx>,
-    ) -> Lowered<Tuple<'ctx>> {
-        let combined = self.combine(op, region, &before.values, value)?;
-        Ok(match before.when {
-            None => combined,
-            Some(when) => combined
-                .into_iter()
-                .zip(value)
-                .map(|(combined, value)| self.e.select(when, combined, *value))
-                .collect(),
-        })
+    let bases = scratch::of_operands(lowering, op, elements, plan.scratch_elements())?;
+    // Totals lie at (place, chunk, warp), the warp in the lowest bits.
+    let warp_count_bits = plan.warp_bits.len() as u32;
+    let chunk_bits = plan.chunks.trailing_zeros();
+    let shift = warp_count_bits + chunk_bits;
+    let mut thread_places: Vec<u32> = plan.thread_rests.iter().map(|rest| rest << shift).collect();
+    for (i, bit) in plan.warp_bits.iter().enumerate() {
+        thread_places[(lane_bits + bit) as usize] |= 1 << i;
     }
-
-    /// What lies before the nearer of two, with the farther one in front.
-    fn join_prefixes(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        far: Option<Prefix<'ctx>>,
-        near: &Prefix<'ctx>,
-    ) -> Lowered<Prefix<'ctx>> {
-        let Some(far) = far else {
-            return Ok(near.clone());
-        };
-        let both = self.combine(op, region, &far.values, &near.values)?;
-        let e = self.e;
-        // Where only the farther exists it stands alone; where only the nearer, that one.
-        let values: Tuple<'ctx> = both
-            .into_iter()
-            .zip(far.values.iter().zip(&near.values))
-            .map(|(both, (far_value, near_value))| {
-                let with_near = far
-                    .when
-                    .map_or(both, |when| e.select(when, both, *near_value));
-                near.when
-                    .map_or(with_near, |when| e.select(when, with_near, *far_value))
-            })
-            .collect();
-        let when = match (far.when, near.when) {
-            (Some(far), Some(near)) => Some(e.or(far, near)),
-            _ => None,
-        };
-        Ok(Prefix { values, when })
+    let own_place = lowering.linear(&thread_places, &[]);
+    let mut warp_position = vec![0; thread_places.len()];
+    for (i, bit) in plan.warp_bits.iter().enumerate() {
+        warp_position[(lane_bits + bit) as usize] = 1 << i;
     }
-
-    /// The totals of runs scanned over the lanes: what each lane ends with, and what lies before it.
-    #[allow(
-        clippy::type_complexity,
-        reason = "lines of chunks of tuples, and the same of prefixes"
-    )]
-    fn scan_lanes(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        plan: &ScanPlan,
-        elements: &[Element],
-        reverse: bool,
-        totals: Vec<Vec<Tuple<'ctx>>>,
-    ) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
-        if plan.lane_bits.is_empty() {
-            return Ok((totals, None));
-        }
-        let e = self.e;
-        let lane = self.lane();
-        let mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
-        let constant = |bits: u32| e.i32(i64::from(bits as i32));
-        let set = |bit: u32| {
-            e.icmp(
-                inkwell::IntPredicate::NE,
-                e.and(lane, constant(1 << bit)),
-                e.i32(0),
-            )
-        };
-        let mut below = 0u32;
-        let mut steps = Vec::new();
-        for bit in &plan.lane_bits {
-            let own = 1u32 << bit;
-            // Where the block before this one ends, and in which lanes there is one.
-            let (from, takes) = if reverse {
-                (
-                    e.or(e.and(lane, constant(!below)), constant(own)),
-                    e.xor(set(*bit), e.bool(true)),
-                )
-            } else {
-                (
-                    e.and(e.or(lane, constant(below)), constant(!own)),
-                    set(*bit),
-                )
-            };
-            below |= own;
-            steps.push((from, takes));
-        }
-        // The lane before this one: its position along the axis, less or more one.
-        let (position, last) = self.position_of_lane(plan);
-        let bases: Vec<u32> = plan.lane_bits.iter().map(|bit| 1 << bit).collect();
-        let rest = e.and(lane, constant(!mask));
-        let at = |position: V<'ctx>| e.or(rest, linear_in(e, position, &bases));
-        let (previous, end) = if reverse {
-            (at(e.add(position, e.i32(1))), last)
-        } else {
-            (at(e.sub(position, e.i32(1))), 0)
-        };
-        let has_previous = e.icmp(inkwell::IntPredicate::NE, position, e.i32(i64::from(end)));
-        let mut ends = Vec::with_capacity(totals.len());
-        let mut prefixes = Vec::with_capacity(totals.len());
-        for line in totals {
-            let (mut line_ends, mut line_prefixes) = (Vec::new(), Vec::new());
-            for mut total in line {
-                for (from, takes) in &steps {
-                    let received = self.fetch(elements, &total, *from);
-                    let combined = self.combine(op, region, &received, &total)?;
-                    total = combined
-                        .into_iter()
-                        .zip(total)
-                        .map(|(combined, own)| e.select(*takes, combined, own))
-                        .collect();
-                }
-                line_prefixes.push(Prefix {
-                    values: self.fetch(elements, &total, previous),
-                    when: Some(has_previous),
-                });
-                line_ends.push(total);
-            }
-            ends.push(line_ends);
-            prefixes.push(line_prefixes);
-        }
-        Ok((ends, Some(prefixes)))
-    }
-
-    /// This lane's position along the axis, and that of the last one.
-    fn position_of_lane(&self, plan: &ScanPlan) -> (V<'ctx>, u32) {
-        let lanes = self.program.threads_per_warp.trailing_zeros() as usize;
-        let mut bases = vec![0; lanes];
-        for (i, bit) in plan.lane_bits.iter().enumerate() {
-            bases[*bit as usize] = 1 << i;
-        }
-        (self.linear(&bases, &[]), (1 << plan.lane_bits.len()) - 1)
-    }
-
-    /// What lane `from` has of each value.
-    fn fetch(&self, elements: &[Element], values: &Tuple<'ctx>, from: V<'ctx>) -> Tuple<'ctx> {
-        values
+    let warp = lowering.linear(&warp_position, &[]);
+    let rest_place = lowering.linear(
+        &plan
+            .thread_rests
             .iter()
-            .zip(elements)
-            .map(|(value, element)| {
-                self.to_register(
-                    *element,
-                    self.shuffle_word(self.to_memory(*element, *value), Some(from), 0),
-                )
-            })
-            .collect()
-    }
+            .map(|rest| rest << shift)
+            .collect::<Vec<_>>(),
+        &[],
+    );
 
-    /// This thread's number in its warp.
-    pub(crate) fn lane(&self) -> V<'ctx> {
-        let lanes = self.program.threads_per_warp.trailing_zeros();
-        let bases: Vec<u32> = (0..lanes).map(|bit| 1 << bit).collect();
-        self.linear(&bases, &[])
-    }
-
-    /// The totals of warps: of each chunk as a whole, and of the warps before this one.
-    #[allow(
-        clippy::type_complexity,
-        reason = "lines of chunks of tuples, and the same of prefixes"
-    )]
-    fn scan_warps(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        plan: &ScanPlan,
-        elements: &[Element],
-        reverse: bool,
-        ends: Vec<Vec<Tuple<'ctx>>>,
-    ) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
-        let e = self.e;
-        let lane_bits = self.program.threads_per_warp.trailing_zeros();
-        let lane_mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
-        let last = if reverse { 0 } else { lane_mask };
-        if plan.warp_bits.is_empty() {
-            if plan.lane_bits.is_empty() || plan.chunks == 1 {
-                return Ok((ends, None));
+    let ends_here = e.icmp(
+        inkwell::IntPredicate::EQ,
+        e.and(lane(lowering), e.i32(i64::from(lane_mask))),
+        e.i32(i64::from(last)),
+    );
+    let acts = lowering
+        .threads
+        .acts_under(e, lowering.hooks(), plan.repeated_threads & !lane_mask)
+        .map_or(ends_here, |acts| e.and(acts, ends_here));
+    let function = e.function();
+    let (write, after) = (e.new_block(function), e.new_block(function));
+    e.branch_if(acts, write, after);
+    e.enter(write);
+    for (line, totals) in plan.lines.iter().zip(&ends) {
+        for (chunk, total) in totals.iter().enumerate() {
+            let constant = line.rest << shift | (chunk as u32) << warp_count_bits;
+            let index = e.xor(own_place, e.i32(i64::from(constant)));
+            for ((base, value), element) in bases.iter().zip(total).zip(elements) {
+                let memory = storage::element_type(e, *element);
+                e.store(
+                    storage::to_memory(e, *element, *value),
+                    e.gep(memory, *base, index),
+                    element.memory_bits() / 8,
+                );
             }
-            // The total of a chunk is what the last lane ends with.
-            let lane = self.lane();
-            let from = e.or(
-                e.and(lane, e.i32(i64::from(!lane_mask as i32))),
-                e.i32(i64::from(last)),
-            );
-            let all = ends
+        }
+    }
+    e.branch(after);
+    e.enter(after);
+    lowering.barrier();
+
+    let count = 1usize << warp_count_bits;
+    let order: Vec<usize> = if reverse {
+        (0..count).rev().collect()
+    } else {
+        (0..count).collect()
+    };
+    let mut totals = Vec::with_capacity(plan.lines.len());
+    let mut prefixes = Vec::with_capacity(plan.lines.len());
+    for line in &plan.lines {
+        let (mut line_totals, mut line_prefixes) = (Vec::new(), Vec::new());
+        for chunk in 0..plan.chunks {
+            let constant = line.rest << shift | chunk << warp_count_bits;
+            let first = e.xor(rest_place, e.i32(i64::from(constant)));
+            let columns: Vec<Vec<V<'ctx>>> = bases
                 .iter()
-                .map(|line| {
-                    line.iter()
-                        .map(|total| self.fetch(elements, total, from))
-                        .collect()
-                })
+                .zip(elements)
+                .map(|(base, element)| storage::load_consecutive(e, *element, *base, first, count))
                 .collect();
-            return Ok((all, None));
-        }
-        let offset = integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
-            self.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
-        })?;
-        let mut bases = Vec::with_capacity(elements.len());
-        let mut at = offset;
-        for element in elements {
-            bases.push(e.byte_offset(self.hidden.shared, at));
-            at += i64::from(operand_bytes(plan.scratch_elements(), *element));
-        }
-        // Totals lie at (place, chunk, warp), the warp in the lowest bits.
-        let warp_count_bits = plan.warp_bits.len() as u32;
-        let chunk_bits = plan.chunks.trailing_zeros();
-        let shift = warp_count_bits + chunk_bits;
-        let mut thread_places: Vec<u32> =
-            plan.thread_rests.iter().map(|rest| rest << shift).collect();
-        for (i, bit) in plan.warp_bits.iter().enumerate() {
-            thread_places[(lane_bits + bit) as usize] |= 1 << i;
-        }
-        let own_place = self.linear(&thread_places, &[]);
-        let mut warp_position = vec![0; thread_places.len()];
-        for (i, bit) in plan.warp_bits.iter().enumerate() {
-            warp_position[(lane_bits + bit) as usize] = 1 << i;
-        }
-        let warp = self.linear(&warp_position, &[]);
-        let rest_place = self.linear(
-            &plan
-                .thread_rests
-                .iter()
-                .map(|rest| rest << shift)
-                .collect::<Vec<_>>(),
-            &[],
-        );
-
-        let ends_here = e.icmp(
-            inkwell::IntPredicate::EQ,
-            e.and(self.lane(), e.i32(i64::from(lane_mask))),
-            e.i32(i64::from(last)),
-        );
-        let acts = self
-            .threads
-            .acts_under(e, self.hooks(), plan.repeated_threads & !lane_mask)
-            .map_or(ends_here, |acts| e.and(acts, ends_here));
-        let function = e.function();
-        let (write, after) = (e.new_block(function), e.new_block(function));
-        e.branch_if(acts, write, after);
-        e.enter(write);
-        for (line, totals) in plan.lines.iter().zip(&ends) {
-            for (chunk, total) in totals.iter().enumerate() {
-                let constant = line.rest << shift | (chunk as u32) << warp_count_bits;
-                let index = e.xor(own_place, e.i32(i64::from(constant)));
-                for ((base, value), element) in bases.iter().zip(total).zip(elements) {
-                    let memory = self.memory_type(*element);
-                    e.store(
-                        self.to_memory(*element, *value),
-                        e.gep(memory, *base, index),
-                        element.memory_bits() / 8,
-                    );
-                }
-            }
-        }
-        e.branch(after);
-        e.enter(after);
-        self.barrier();
-
-        let count = 1usize << warp_count_bits;
-        let order: Vec<usize> = if reverse {
-            (0..count).rev().collect()
-        } else {
-            (0..count).collect()
-        };
-        let mut totals = Vec::with_capacity(plan.lines.len());
-        let mut prefixes = Vec::with_capacity(plan.lines.len());
-        for line in &plan.lines {
-            let (mut line_totals, mut line_prefixes) = (Vec::new(), Vec::new());
-            for chunk in 0..plan.chunks {
-                let constant = line.rest << shift | chunk << warp_count_bits;
-                let first = e.xor(rest_place, e.i32(i64::from(constant)));
-                let columns: Vec<Vec<V<'ctx>>> = bases
-                    .iter()
-                    .zip(elements)
-                    .map(|(base, element)| self.load_consecutive(*element, *base, first, count))
-                    .collect();
-                let mut running: Option<Tuple<'ctx>> = None;
-                let mut before: Option<Tuple<'ctx>> = None;
-                for number in &order {
-                    if let Some(so_far) = &running {
-                        let is_own = e.icmp(inkwell::IntPredicate::EQ, warp, e.i32(*number as i64));
-                        before = Some(match before {
-                            None => so_far.clone(),
-                            Some(known) => known
-                                .into_iter()
-                                .zip(so_far)
-                                .map(|(known, so_far)| e.select(is_own, *so_far, known))
-                                .collect(),
-                        });
-                    }
-                    let total: Tuple<'ctx> = columns.iter().map(|column| column[*number]).collect();
-                    running = Some(match running {
-                        None => total,
-                        Some(so_far) => self.combine(op, region, &so_far, &total)?,
+            let mut running: Option<Tuple<'ctx>> = None;
+            let mut before: Option<Tuple<'ctx>> = None;
+            for number in &order {
+                if let Some(so_far) = &running {
+                    let is_own = e.icmp(inkwell::IntPredicate::EQ, warp, e.i32(*number as i64));
+                    before = Some(match before {
+                        None => so_far.clone(),
+                        Some(known) => known
+                            .into_iter()
+                            .zip(so_far)
+                            .map(|(known, so_far)| e.select(is_own, *so_far, known))
+                            .collect(),
                     });
                 }
-                let first_warp = if reverse { count as i64 - 1 } else { 0 };
-                let when = e.icmp(inkwell::IntPredicate::NE, warp, e.i32(first_warp));
-                line_prefixes.push(Prefix {
-                    values: before.unwrap_or_default(),
-                    when: Some(when),
+                let total: Tuple<'ctx> = columns.iter().map(|column| column[*number]).collect();
+                running = Some(match running {
+                    None => total,
+                    Some(so_far) => combination::combine(lowering, op, region, &so_far, &total)?,
                 });
-                line_totals.push(running.unwrap_or_default());
             }
-            totals.push(line_totals);
-            prefixes.push(line_prefixes);
+            let first_warp = if reverse { count as i64 - 1 } else { 0 };
+            let when = e.icmp(inkwell::IntPredicate::NE, warp, e.i32(first_warp));
+            line_prefixes.push(Prefix {
+                values: before.unwrap_or_default(),
+                when: Some(when),
+            });
+            line_totals.push(running.unwrap_or_default());
         }
-        Ok((totals, Some(prefixes)))
+        totals.push(line_totals);
+        prefixes.push(line_prefixes);
     }
+    Ok((totals, Some(prefixes)))
 }

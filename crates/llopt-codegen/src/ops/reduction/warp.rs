@@ -4,195 +4,217 @@ use llopt_plan::element::Element;
 use llopt_plan::reduction::warp::{Stage, WarpCombination, WarpReduction, Way};
 use melior::ir::{OperationRef, RegionRef};
 
-use crate::llvm::emitter::V;
-use crate::ops::reduction::reduce::Tuple;
+use crate::llvm::emitter::{Emitter, V};
+use crate::ops::reduction::combination::{self, Tuple};
+use crate::targets::hooks::Hooks;
+use crate::values::{storage, words};
 use crate::walk::function::{FunctionLowering, Lowered};
 
-impl<'r, 'c: 'a, 'a, 'ctx> FunctionLowering<'r, 'c, 'a, 'ctx> {
-    /// The values of `keys` after all lanes that belong together have combined theirs.
-    pub(crate) fn reduce_in_warp(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        plan: &WarpReduction,
-        keys: &[u32],
-        values: Vec<Tuple<'ctx>>,
-        elements: &[Element],
-    ) -> Lowered<Vec<Tuple<'ctx>>> {
-        match &plan.way {
-            Way::Instruction(combination) => values
-                .into_iter()
-                .map(|tuple| {
-                    let combined = self.combine_in_warp(*combination, tuple[0]);
-                    let no_code = || self.unsupported(op, Some("no code for it".to_owned()));
-                    Ok(vec![combined.ok_or_else(no_code)?])
-                })
-                .collect(),
-            Way::Stages(stages) => {
-                let mut held: Vec<(u32, Tuple<'ctx>)> = keys.iter().copied().zip(values).collect();
-                for stage in &stages.0 {
-                    held = self.follow_stage(op, region, *stage, &held, elements)?;
-                }
-                // Joining has changed the order.
-                Ok(keys
-                    .iter()
-                    .map(|key| value_of(&held, *key).clone())
-                    .collect())
-            }
-        }
-    }
-
-    /// The hardware's combination of the values that all lanes have.
-    fn combine_in_warp(&self, combination: WarpCombination, value: V<'ctx>) -> Option<V<'ctx>> {
-        let e = self.e;
-        let (of, word) = (value.get_type(), e.int(32).into());
-        if of == word {
-            return self.hooks().combine_warp(e, combination, value);
-        }
-        let wide = match combination {
-            WarpCombination::MinSigned | WarpCombination::MaxSigned => e.sext(value, word),
-            _ => e.zext(value, word),
-        };
-        let combined = self.hooks().combine_warp(e, combination, wide)?;
-        Some(e.trunc(combined, of))
-    }
-
-    fn follow_stage(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-        region: RegionRef<'c, 'a>,
-        stage: Stage,
-        held: &[(u32, Tuple<'ctx>)],
-        elements: &[Element],
-    ) -> Lowered<Vec<(u32, Tuple<'ctx>)>> {
-        match stage {
-            Stage::Exchange(step) => {
-                let given = held.iter().map(|(key, _)| value_of(held, key ^ step.rest));
-                let given = self.in_words(elements, given);
-                let received = self.out_of_words(
-                    elements,
-                    &self.shuffle_words(&given, step.lanes),
-                    held.len(),
-                );
-                held.iter()
-                    .zip(received)
-                    .map(|((key, own), received)| {
-                        Ok((*key, self.combine(op, region, own, &received)?))
-                    })
-                    .collect()
-            }
-            Stage::Halve(share) => {
-                let second = self.parity(share.told_by, 0, 0);
-                let keys = held.iter().map(|(key, _)| *key);
-                let keys: Vec<u32> = keys.filter(|key| share.is_first(*key)).collect();
-                let [ones, others] = [0, share.keys].map(|side| {
-                    self.in_words(elements, keys.iter().map(|key| value_of(held, key ^ side)))
-                });
-                let kept = self.select_words(second, &others, &ones);
-                let given = self.select_words(second, &ones, &others);
-                let received = self.shuffle_words(&given, share.lanes);
-                let [kept, received] =
-                    [kept, received].map(|words| self.out_of_words(elements, &words, keys.len()));
-                keys.into_iter()
-                    .zip(kept.iter().zip(&received))
-                    .map(|(key, (kept, received))| {
-                        Ok((key, self.combine(op, region, kept, received)?))
-                    })
-                    .collect()
-            }
-            Stage::Join(share) => {
-                let second = self.parity(share.told_by, 0, 0);
-                let own = self.in_words(elements, held.iter().map(|(_, own)| own));
-                let other = self.shuffle_words(&own, share.lanes);
-                let ones = self.select_words(second, &other, &own);
-                let others = self.select_words(second, &own, &other);
-                let sides = [(0, ones), (share.keys, others)];
-                Ok(sides
-                    .into_iter()
-                    .flat_map(|(side, words)| {
-                        let values = self.out_of_words(elements, &words, held.len());
-                        let keys = held.iter().map(move |(key, _)| key ^ side);
-                        keys.zip(values).collect::<Vec<_>>()
-                    })
-                    .collect())
-            }
-        }
-    }
-
-    /// The values of each operand, several of narrow ones in a word of 32 bits.
-    fn in_words<'v>(
-        &self,
-        elements: &[Element],
-        values: impl Iterator<Item = &'v Tuple<'ctx>> + Clone,
-    ) -> Vec<Vec<V<'ctx>>>
-    where
-        'ctx: 'v,
-    {
-        let column = |(i, element): (usize, &Element)| {
-            let narrow: Vec<V<'ctx>> = values
-                .clone()
-                .map(|tuple| self.to_memory(*element, tuple[i]))
-                .collect();
-            let bits = element.memory_bits();
-            let words = narrow.chunks(values_of_a_word(*element)).map(|chunk| {
-                let word = self.e.int(bits * chunk.len() as u32).into();
-                self.e.bitcast(self.e.pack(chunk), word)
-            });
-            words.collect()
-        };
-        elements.iter().enumerate().map(column).collect()
-    }
-
-    /// The other way round.
-    fn out_of_words(
-        &self,
-        elements: &[Element],
-        words: &[Vec<V<'ctx>>],
-        count: usize,
-    ) -> Vec<Tuple<'ctx>> {
-        let columns: Vec<Vec<V<'ctx>>> = words
-            .iter()
-            .zip(elements)
-            .map(|(words, element)| {
-                let memory = self.memory_type(*element);
-                let all = words.iter().flat_map(|word| {
-                    let parts =
-                        crate::llvm::emitter::bit_width(word.get_type()) / element.memory_bits();
-                    let of = if parts == 1 {
-                        memory
-                    } else {
-                        self.e.vector(memory, parts).into()
-                    };
-                    self.e.unpack(self.e.bitcast(*word, of))
-                });
-                all.map(|value| self.to_register(*element, value)).collect()
+/// The values of `keys` after all lanes that belong together have combined theirs.
+pub(crate) fn reduce<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    plan: &WarpReduction,
+    keys: &[u32],
+    values: Vec<Tuple<'ctx>>,
+    elements: &[Element],
+) -> Lowered<Vec<Tuple<'ctx>>> {
+    match &plan.way {
+        Way::Instruction(combination) => values
+            .into_iter()
+            .map(|tuple| {
+                let combined =
+                    combine_in_warp(lowering.e, lowering.hooks(), *combination, tuple[0]);
+                let no_code = || lowering.unsupported(op, Some("no code for it".to_owned()));
+                Ok(vec![combined.ok_or_else(no_code)?])
             })
+            .collect(),
+        Way::Stages(stages) => {
+            let mut held: Vec<(u32, Tuple<'ctx>)> = keys.iter().copied().zip(values).collect();
+            for stage in &stages.0 {
+                held = follow_stage(lowering, op, region, *stage, &held, elements)?;
+            }
+            // Joining has changed the order.
+            Ok(keys
+                .iter()
+                .map(|key| value_of(&held, *key).clone())
+                .collect())
+        }
+    }
+}
+
+/// The hardware's combination of the values that all lanes have.
+fn combine_in_warp<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    combination: WarpCombination,
+    value: V<'ctx>,
+) -> Option<V<'ctx>> {
+    let (of, word) = (value.get_type(), e.int(32).into());
+    if of == word {
+        return hooks.combine_warp(e, combination, value);
+    }
+    let wide = match combination {
+        WarpCombination::MinSigned | WarpCombination::MaxSigned => e.sext(value, word),
+        _ => e.zext(value, word),
+    };
+    let combined = hooks.combine_warp(e, combination, wide)?;
+    Some(e.trunc(combined, of))
+}
+
+fn follow_stage<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    stage: Stage,
+    held: &[(u32, Tuple<'ctx>)],
+    elements: &[Element],
+) -> Lowered<Vec<(u32, Tuple<'ctx>)>> {
+    match stage {
+        Stage::Exchange(step) => {
+            let given = held.iter().map(|(key, _)| value_of(held, key ^ step.rest));
+            let given = in_words(lowering.e, elements, given);
+            let received = out_of_words(
+                lowering.e,
+                elements,
+                &shuffle_words(lowering.e, lowering.hooks(), &given, step.lanes),
+                held.len(),
+            );
+            held.iter()
+                .zip(received)
+                .map(|((key, own), received)| {
+                    Ok((
+                        *key,
+                        combination::combine(lowering, op, region, own, &received)?,
+                    ))
+                })
+                .collect()
+        }
+        Stage::Halve(share) => {
+            let second = lowering.parity(share.told_by, 0, 0);
+            let keys = held.iter().map(|(key, _)| *key);
+            let keys: Vec<u32> = keys.filter(|key| share.is_first(*key)).collect();
+            let [ones, others] = [0, share.keys].map(|side| {
+                in_words(
+                    lowering.e,
+                    elements,
+                    keys.iter().map(|key| value_of(held, key ^ side)),
+                )
+            });
+            let kept = select_words(lowering.e, second, &others, &ones);
+            let given = select_words(lowering.e, second, &ones, &others);
+            let received = shuffle_words(lowering.e, lowering.hooks(), &given, share.lanes);
+            let [kept, received] = [kept, received]
+                .map(|words| out_of_words(lowering.e, elements, &words, keys.len()));
+            keys.into_iter()
+                .zip(kept.iter().zip(&received))
+                .map(|(key, (kept, received))| {
+                    Ok((
+                        key,
+                        combination::combine(lowering, op, region, kept, received)?,
+                    ))
+                })
+                .collect()
+        }
+        Stage::Join(share) => {
+            let second = lowering.parity(share.told_by, 0, 0);
+            let own = in_words(lowering.e, elements, held.iter().map(|(_, own)| own));
+            let other = shuffle_words(lowering.e, lowering.hooks(), &own, share.lanes);
+            let ones = select_words(lowering.e, second, &other, &own);
+            let others = select_words(lowering.e, second, &own, &other);
+            let sides = [(0, ones), (share.keys, others)];
+            Ok(sides
+                .into_iter()
+                .flat_map(|(side, words)| {
+                    let values = out_of_words(lowering.e, elements, &words, held.len());
+                    let keys = held.iter().map(move |(key, _)| key ^ side);
+                    keys.zip(values).collect::<Vec<_>>()
+                })
+                .collect())
+        }
+    }
+}
+
+/// The values of each operand, several of narrow ones in a word of 32 bits.
+fn in_words<'ctx, 'v>(
+    e: &Emitter<'ctx>,
+    elements: &[Element],
+    values: impl Iterator<Item = &'v Tuple<'ctx>> + Clone,
+) -> Vec<Vec<V<'ctx>>>
+where
+    'ctx: 'v,
+{
+    let column = |(i, element): (usize, &Element)| {
+        let narrow: Vec<V<'ctx>> = values
+            .clone()
+            .map(|tuple| storage::to_memory(e, *element, tuple[i]))
             .collect();
-        (0..count)
-            .map(|i| columns.iter().map(|column| column[i]).collect())
-            .collect()
-    }
+        let bits = element.memory_bits();
+        let words = narrow.chunks(values_of_a_word(*element)).map(|chunk| {
+            let word = e.int(bits * chunk.len() as u32).into();
+            e.bitcast(e.pack(chunk), word)
+        });
+        words.collect()
+    };
+    elements.iter().enumerate().map(column).collect()
+}
 
-    fn shuffle_words(&self, words: &[Vec<V<'ctx>>], lanes: u32) -> Vec<Vec<V<'ctx>>> {
-        let shuffle = |word: &V<'ctx>| self.shuffle_word(*word, None, lanes);
-        words
-            .iter()
-            .map(|column| column.iter().map(shuffle).collect())
-            .collect()
-    }
+/// The other way round.
+fn out_of_words<'ctx>(
+    e: &Emitter<'ctx>,
+    elements: &[Element],
+    words: &[Vec<V<'ctx>>],
+    count: usize,
+) -> Vec<Tuple<'ctx>> {
+    let columns: Vec<Vec<V<'ctx>>> = words
+        .iter()
+        .zip(elements)
+        .map(|(words, element)| {
+            let memory = storage::element_type(e, *element);
+            let all = words.iter().flat_map(|word| {
+                let parts =
+                    crate::llvm::emitter::bit_width(word.get_type()) / element.memory_bits();
+                let of = if parts == 1 {
+                    memory
+                } else {
+                    e.vector(memory, parts).into()
+                };
+                e.unpack(e.bitcast(*word, of))
+            });
+            all.map(|value| storage::to_register(e, *element, value))
+                .collect()
+        })
+        .collect();
+    (0..count)
+        .map(|i| columns.iter().map(|column| column[i]).collect())
+        .collect()
+}
 
-    fn select_words(
-        &self,
-        condition: V<'ctx>,
-        a: &[Vec<V<'ctx>>],
-        b: &[Vec<V<'ctx>>],
-    ) -> Vec<Vec<V<'ctx>>> {
-        let select = |(a, b): (&V<'ctx>, &V<'ctx>)| self.e.select(condition, *a, *b);
-        a.iter()
-            .zip(b)
-            .map(|(a, b)| a.iter().zip(b).map(select).collect())
-            .collect()
-    }
+fn shuffle_words<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    words: &[Vec<V<'ctx>>],
+    lanes: u32,
+) -> Vec<Vec<V<'ctx>>> {
+    let shuffle = |word: &V<'ctx>| words::shuffle(e, hooks, *word, None, lanes);
+    words
+        .iter()
+        .map(|column| column.iter().map(shuffle).collect())
+        .collect()
+}
+
+fn select_words<'ctx>(
+    e: &Emitter<'ctx>,
+    condition: V<'ctx>,
+    a: &[Vec<V<'ctx>>],
+    b: &[Vec<V<'ctx>>],
+) -> Vec<Vec<V<'ctx>>> {
+    let select = |(a, b): (&V<'ctx>, &V<'ctx>)| e.select(condition, *a, *b);
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| a.iter().zip(b).map(select).collect())
+        .collect()
 }
 
 /// How many elements share a word of 32 bits.

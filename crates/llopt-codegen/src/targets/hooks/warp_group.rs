@@ -67,6 +67,8 @@ pub struct GroupProduct<'ctx> {
     pub first_transposed: bool,
     /// The same of the second along its columns.
     pub second_transposed: bool,
+    /// Whether the group ends with them, or more follow.
+    pub ends: bool,
     /// Whether to wait for the results.
     pub waits: bool,
 }

@@ -282,7 +282,7 @@ impl Hooks for Nvptx {
         word: V<'ctx>,
         to: Element,
     ) -> Option<Vec<V<'ctx>>> {
-        widen::widen_fp4(e, word, to)
+        widen::widen_fp4(e, self.target, word, to)
     }
 
     fn widen_int8<'ctx>(

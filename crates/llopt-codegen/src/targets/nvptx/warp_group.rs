@@ -139,14 +139,17 @@ impl WarpGroupHooks for Nvptx {
                 ));
             }
         }
+        let commit = if product.ends {
+            "\twgmma.commit_group.sync.aligned;\n"
+        } else {
+            ""
+        };
         let wait = if product.waits {
             "\twgmma.wait_group.sync.aligned 0;\n"
         } else {
             ""
         };
-        let text = format!(
-            "{{\n{truths}\twgmma.fence.sync.aligned;\n{body}\twgmma.commit_group.sync.aligned;\n{wait}\t}}"
-        );
+        let text = format!("{{\n{truths}\twgmma.fence.sync.aligned;\n{body}{commit}{wait}\t}}");
         constraints.extend(tied);
         constraints.extend(
             operands

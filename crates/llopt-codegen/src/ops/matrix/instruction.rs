@@ -1,0 +1,399 @@
+//! A product by executions of a matrix instruction.
+//!
+//! The sums stay packed from the first execution to the last; an operand is
+//! packed once, however many tiles it is multiplied with. Executions go along k in the outer loop, so that those that
+//! follow each other add to different sums, and an operand's fragment is wanted only while the loop is at its k: what
+//! does not fit into registers is loaded and computed then, with as many of the next ones as there is room for
+//! ([`crate::walk::emit_late`]).
+
+use std::rc::Rc;
+
+use inkwell::IntPredicate;
+use llopt_dialects::ttg::LocalLoadOp;
+use llopt_dialects::{Op, tt};
+use llopt_mlir::ir::OperationExt;
+use llopt_plan::element::{Element, Float8};
+use llopt_plan::late_operands::LATE;
+use llopt_plan::product::Selection;
+use llopt_plan::tensor::{TensorType, ValueType};
+use llopt_target::matrix::{MatrixElement, Operand};
+use melior::ir::{BlockLike, OperationRef, Value};
+
+use crate::llvm::emitter::V;
+use crate::targets::hooks::{MatrixHooks, Scheduling};
+use crate::values::element::LlvmType;
+use crate::values::registers::Registers;
+use crate::walk::decision::{Choice, Product};
+use crate::walk::emit_late;
+use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
+use crate::walk::late::Emitted;
+
+/// The types in which a matrix unit may take these elements. `rounds` says whether f32 may lose bits.
+pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixElement] {
+    match element {
+        Element::F16 => &[MatrixElement::F16],
+        Element::Bf16 => &[MatrixElement::Bf16],
+        Element::F32 if rounds => &[MatrixElement::Tf32, MatrixElement::F32],
+        Element::F32 => &[MatrixElement::F32],
+        Element::F64 => &[MatrixElement::F64],
+        Element::Int(8) => &[MatrixElement::S8],
+        Element::Int(32) => &[MatrixElement::I32],
+        Element::Float8(Float8::E4M3FN) => &[MatrixElement::E4m3],
+        Element::Float8(Float8::E5M2) => &[MatrixElement::E5m2],
+        Element::Float8(Float8::E4M3FNUZ) => &[MatrixElement::E4m3Fnuz],
+        Element::Float8(Float8::E5M2FNUZ) => &[MatrixElement::E5m2Fnuz],
+        Element::Int(_) | Element::Pointer { .. } => &[],
+    }
+}
+
+/// Cycles of an execution beside which a warp issues many other instructions.
+const LONG: u32 = 32;
+
+/// Whether a product reads its operands as they are and is the only one of its block, where other work is of addresses
+/// alone, and the block tells the scheduler of instructions nothing itself.
+fn is_scheduled_alone(op: OperationRef<'_, '_>) -> bool {
+    let is_read = |operand: Value<'_, '_>| LocalLoadOp::defining(operand).is_some();
+    if !op.operand_values().take(2).all(is_read) {
+        return false;
+    }
+    let mut next = op.parent_block().and_then(|block| block.first_operation());
+    while let Some(other) = next {
+        let is_product = tt::DotOp::of(other).is_some() || tt::DotScaledOp::of(other).is_some();
+        if other != op && is_product || matches!(Op::of(other), Some(Op::Rocdl(_))) {
+            return false;
+        }
+        next = other.next_op();
+    }
+    true
+}
+
+/// The types in which floating-point products of narrow elements are summed.
+pub(crate) const SUMS: &[MatrixElement] = &[MatrixElement::F32];
+
+/// A matrix of a product: its type, and its registers.
+pub(crate) type Matrix<'ctx> = (Rc<TensorType>, Registers<'ctx>);
+
+/// An operand of a product: its type, and where its registers come from.
+pub(crate) struct Factor<'c, 'a, 'ctx> {
+    pub(crate) of: Rc<TensorType>,
+    /// The registers that have been emitted.
+    registers: Vec<Option<V<'ctx>>>,
+    /// What the others are emitted from.
+    late: Option<Value<'c, 'a>>,
+}
+
+impl<'c, 'a, 'ctx> Factor<'c, 'a, 'ctx> {
+    /// An operand that is in registers.
+    pub(crate) fn emitted((of, registers): Matrix<'ctx>) -> Self {
+        Self {
+            of,
+            registers: registers.iter().copied().map(Some).collect(),
+            late: None,
+        }
+    }
+
+    /// An operand whose registers are emitted when the product takes them.
+    pub(crate) fn late(of: Rc<TensorType>, value: Value<'c, 'a>) -> Self {
+        Self {
+            registers: vec![None; of.registers()],
+            of,
+            late: Some(value),
+        }
+    }
+
+    /// Whether some register of a part, of which `packed` elements each lie in one, has not been emitted.
+    fn lacks(&self, part: &[Option<u32>], packed: u32) -> bool {
+        let mut registers = part.iter().flatten();
+        registers.any(|register| self.registers[(register / packed) as usize].is_none())
+    }
+}
+
+/// What a product is made from.
+pub(crate) struct Factors<'c, 'a, 'ctx> {
+    /// The operands.
+    pub(crate) matrices: [Factor<'c, 'a, 'ctx>; 2],
+    /// How many elements lie in one of the tensor's, for each operand; the selection counts them one by one.
+    pub(crate) packed: [u32; 2],
+    /// The accumulator.
+    pub(crate) sum: Matrix<'ctx>,
+    /// For each part of the instruction's first and second operand the word with its scale.
+    pub(crate) scales: Option<[Vec<V<'ctx>>; 2]>,
+}
+
+/// All registers of an operand.
+pub(super) fn whole<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    factor: &mut Factor<'_, '_, 'ctx>,
+) -> Lowered<Matrix<'ctx>> {
+    let all: Vec<u32> = (0..factor.of.registers() as u32).collect();
+    let registers = registers_of(lowering, factor, &all)?;
+    Ok((Rc::clone(&factor.of), registers.into()))
+}
+
+/// Registers of an operand, emitted if they have not been.
+fn registers_of<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    factor: &mut Factor<'_, '_, 'ctx>,
+    wanted: &[u32],
+) -> Lowered<Vec<V<'ctx>>> {
+    let mut part = vec![false; factor.registers.len()];
+    for register in wanted {
+        part[*register as usize] = factor.registers[*register as usize].is_none();
+    }
+    if let Some(value) = factor.late.filter(|_| part.contains(&true)) {
+        let emitted = emit_late::registers(lowering, value, Emitted::Deferred, &mut part)?;
+        for (register, _) in part.iter().enumerate().filter(|(_, part)| **part) {
+            factor.registers[register].get_or_insert(emitted[register]);
+        }
+    }
+    let registers = wanted
+        .iter()
+        .map(|register| factor.registers[*register as usize]);
+    let registers: Option<Vec<V<'ctx>>> = registers.collect();
+    Ok(registers.expect("bug in llopt: an operand is emitted before its product"))
+}
+
+/// The fragments of an operand that executions of an instruction take: `operand` says how they are packed, the
+/// parts which registers they are of.
+fn fragment<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    unit: &dyn MatrixHooks,
+    selection: &Selection,
+    factors: &mut Factors<'_, '_, 'ctx>,
+    (matrix, operand): (usize, &Operand),
+    part: &[Option<u32>],
+) -> Lowered<Vec<V<'ctx>>> {
+    let packed = factors.packed[matrix];
+    let part: Vec<Option<u32>> = part
+        .iter()
+        .step_by(packed as usize)
+        .map(|register| Some((*register)? / packed))
+        .collect();
+    let wanted: Vec<u32> = part.iter().copied().flatten().collect();
+    let factor = &mut factors.matrices[matrix];
+    let mut registers = registers_of(lowering, factor, &wanted)?.into_iter();
+    let (e, row) = (lowering.e, selection.instruction);
+    let zero = || e.zero(factor.of.element.llvm(e.context));
+    let elements: Vec<V<'ctx>> = part
+        .into_iter()
+        .map(|register| register.and_then(|_| registers.next()).unwrap_or_else(zero))
+        .collect();
+    let repeating = match row.steps {
+        1 => selection.division.repeating_lanes,
+        _ => 0,
+    };
+    Ok(in_lanes(
+        lowering,
+        repeating,
+        unit.pack(e, row, operand, &elements),
+    ))
+}
+
+/// The fragments of the two operands of a product: those that are packed already, and what it takes to bring others.
+struct Fragments<'s, 'ctx> {
+    selection: &'s Selection,
+    /// For each side of an execution, the matrix that is there.
+    matrices: [usize; 2],
+    /// Whether what is late of it is read as it is; what is computed on its way takes more registers than its own.
+    is_read: [bool; 2],
+    /// Whether something is late that is computed on its way: then nothing is read ahead.
+    is_computed: bool,
+    /// Words that a thread has room for beside all else, where operands are late.
+    room: Option<u32>,
+    /// For each fragment the last execution that takes it.
+    last_steps: [Vec<usize>; 2],
+    packed: [Vec<Option<Vec<V<'ctx>>>>; 2],
+}
+
+impl<'s, 'ctx> Fragments<'s, 'ctx> {
+    fn new(selection: &'s Selection, factors: &Factors<'_, '_, 'ctx>, room: Option<u32>) -> Self {
+        let division = &selection.division;
+        let first = usize::from(selection.exchanged);
+        let matrices = [first, 1 - first];
+        let counts = [division.a.len(), division.b.len()];
+        let mut last_steps = counts.map(|count| vec![0; count]);
+        for (at, step) in division.steps.iter().enumerate() {
+            last_steps[0][step.a as usize] = at;
+            last_steps[1][step.b as usize] = at;
+        }
+        Self {
+            selection,
+            matrices,
+            is_read: matrices.map(|matrix| {
+                let late = factors.matrices[matrix].late;
+                late.is_some_and(|late| LocalLoadOp::defining(late).is_some())
+            }),
+            room,
+            is_computed: matrices.iter().any(|matrix| {
+                let late = factors.matrices[*matrix].late;
+                late.is_some_and(|late| LocalLoadOp::defining(late).is_none())
+            }),
+            last_steps,
+            packed: counts.map(|count| vec![None; count]),
+        }
+    }
+
+    /// The registers of a fragment, and how the instruction takes them.
+    fn part(&self, side: usize, index: usize) -> (&'s Operand, &'s [Option<u32>]) {
+        let (row, division) = (self.selection.instruction, &self.selection.division);
+        match side {
+            0 => (&row.a, &division.a[index]),
+            _ => (&row.b, &division.b[index]),
+        }
+    }
+
+    /// Words that a fragment takes.
+    fn words(&self, side: usize, index: usize) -> u32 {
+        let (operand, part) = self.part(side, index);
+        (part.len() as u32 * operand.element.bits()).div_ceil(u32::BITS)
+    }
+
+    /// Whether registers of a fragment have not been emitted.
+    fn lacks(&self, factors: &Factors<'_, '_, 'ctx>, side: usize, index: usize) -> bool {
+        let matrix = self.matrices[side];
+        let (_, part) = self.part(side, index);
+        factors.matrices[matrix].lacks(part, factors.packed[matrix])
+    }
+
+    /// Brings the fragments of execution `at`, and of the next ones as far as there is room beside those that are still to
+    /// be used.
+    fn bring(
+        &mut self,
+        lowering: &mut FunctionLowering<'_, 'ctx>,
+        unit: &dyn MatrixHooks,
+        factors: &mut Factors<'_, '_, 'ctx>,
+        at: usize,
+    ) -> Lowered {
+        let steps = &self.selection.division.steps[at..];
+        let Some(step) = steps.first() else {
+            return Ok(());
+        };
+        let wanted = [step.a as usize, step.b as usize];
+        let lacking: Vec<usize> = (0..2)
+            .filter(|side| self.packed[*side][wanted[*side]].is_none())
+            .filter(|side| self.lacks(factors, *side, wanted[*side]))
+            .collect();
+        if self.room.is_some() && !lacking.is_empty() {
+            // LLVM's scheduler would bring the loads of all fragments together, and takes the longer the more it may
+            // bring together.
+            let barrier = Scheduling::Barrier { may_pass: 0 };
+            lowering.hooks().schedule(lowering.e, barrier);
+        }
+        let mut left = self
+            .room
+            .filter(|_| !lacking.is_empty() && !self.is_computed)
+            .unwrap_or(0);
+        left = left.saturating_sub(self.held(at));
+        for (ahead, next) in steps.iter().enumerate() {
+            for (side, index) in [next.a as usize, next.b as usize].into_iter().enumerate() {
+                let is_early = ahead > 0;
+                if self.packed[side][index].is_some()
+                    || is_early && !(self.is_read[side] && self.lacks(factors, side, index))
+                {
+                    continue;
+                }
+                let words = self.words(side, index);
+                if is_early && words > left {
+                    left = 0;
+                    continue;
+                }
+                left = left.saturating_sub(words);
+                let (operand, part) = self.part(side, index);
+                let of = (self.matrices[side], operand);
+                let values = fragment(lowering, unit, self.selection, factors, of, part)?;
+                self.packed[side][index] = Some(values);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Words of the packed fragments that execution `at` or a later one takes.
+    fn held(&self, at: usize) -> u32 {
+        let of_side = |side: usize| {
+            let last = &self.last_steps[side];
+            let held = (0..last.len())
+                .filter(move |index| self.packed[side][*index].is_some() && last[*index] >= at);
+            held.map(|index| self.words(side, index)).sum::<u32>()
+        };
+        of_side(0) + of_side(1)
+    }
+}
+
+/// The registers of a product, by executions of a matrix instruction.
+pub(crate) fn product<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    unit: &dyn MatrixHooks,
+    selection: &Selection,
+    factors: &mut Factors<'_, '_, 'ctx>,
+) -> Lowered<Registers<'ctx>> {
+    let e = lowering.e;
+    let (row, division) = (selection.instruction, &selection.division);
+    lowering.record(op, || Choice::Product(Product::of(selection)));
+    let (of_sum, sum) = factors.sum.clone();
+    let mut sums: Vec<Vec<V<'ctx>>> = division
+        .tiles
+        .iter()
+        .map(|tile| {
+            let elements: Vec<V<'ctx>> = tile.iter().map(|i| sum[*i as usize]).collect();
+            unit.pack(e, row, &row.accumulator, &elements)
+        })
+        .collect();
+    // Who repeats elements along k has zeros, or where lanes give them one after the other, is left out.
+    let repeating_in_steps = match row.steps {
+        1 => 0,
+        _ => division.repeating_lanes,
+    };
+    let room = integer_attribute(op, LATE).and_then(|words| u32::try_from(words).ok());
+    let mut fragments = Fragments::new(selection, factors, room);
+    for (at, step) in division.steps.iter().enumerate() {
+        fragments.bring(lowering, unit, factors, at)?;
+        let (a, b) = (step.a as usize, step.b as usize);
+        let scales = factors
+            .scales
+            .as_ref()
+            .map(|[of_a, of_b]| [of_a[a], of_b[b]]);
+        let sum = &mut sums[step.tile as usize];
+        let [lefts, rights] = &fragments.packed;
+        let (Some(left), Some(right)) = (&lefts[a], &rights[b]) else {
+            continue;
+        };
+        *sum = unit.multiply(e, row, [left, right], sum, repeating_in_steps, scales);
+    }
+    if room.is_none() && row.issue_cycles >= LONG && is_scheduled_alone(op) {
+        let products = Scheduling::BesideProducts(division.steps.len() as u32);
+        lowering.hooks().schedule(e, products);
+    }
+    let sums: Vec<Vec<V<'ctx>>> = sums.iter().map(|sum| unit.unpack(e, row, sum)).collect();
+    let of = ValueType::Tensor(of_sum);
+    let distinct: Vec<V<'ctx>> = of
+        .distinct_registers()
+        .map(|register| {
+            let (tile, place) = division.results[register];
+            sums[tile as usize][place as usize]
+        })
+        .collect();
+    Ok(of.spread(&distinct))
+}
+
+/// Values that are zero in the lanes whose number has a bit of `repeating`: their elements are summed elsewhere.
+fn in_lanes<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    repeating: u32,
+    values: Vec<V<'ctx>>,
+) -> Vec<V<'ctx>> {
+    if repeating == 0 {
+        return values;
+    }
+    let e = lowering.e;
+    let lane = lowering.threads.thread(e, lowering.hooks());
+    let repeats = e.and(lane, e.i32(i64::from(repeating)));
+    let counts = e.icmp(IntPredicate::EQ, repeats, e.i32(0));
+    values
+        .into_iter()
+        .map(|value| e.select(counts, value, e.zero(value.get_type())))
+        .collect()
+}
