@@ -30,6 +30,9 @@ pub(crate) trait BackEnd {
         options: &CodegenOptions,
     );
 
+    /// The passes of LLVM's optimiser that are this vendor's alone.
+    fn passes(&self) -> VendorPasses;
+
     /// The last changes to a module that LLVM has optimised; whether they may leave instructions twice, or unused.
     fn after_optimization(&self, module: &Module<'_>) -> bool;
 
@@ -37,6 +40,17 @@ pub(crate) trait BackEnd {
     fn finish_assembly(&self, text: String) -> String {
         text
     }
+}
+
+/// Passes of LLVM's that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is empty.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VendorPasses {
+    /// Over the module, before anything else.
+    pub(crate) first: &'static str,
+    /// Over each function, once calls are inlined and loops have their form.
+    pub(crate) in_functions: &'static str,
+    /// Over the module, after everything else.
+    pub(crate) last: &'static str,
 }
 
 /// The answers for a target.

@@ -12,7 +12,7 @@ use crate::llvm::c_api;
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
-use crate::targets::back_end::BackEnd;
+use crate::targets::back_end::{BackEnd, VendorPasses};
 
 /// The version of the code objects that are made, times a hundred.
 const CODE_OBJECT_VERSION: u64 = 500;
@@ -38,6 +38,16 @@ impl BackEnd for Amdgpu {
         _options: &CodegenOptions,
     ) {
         define_control_constants(context, module, self.target);
+    }
+
+    fn passes(&self) -> VendorPasses {
+        VendorPasses {
+            first: "",
+            // The device libraries take pointers of any address space.
+            in_functions: "infer-address-spaces,",
+            // Which of the registers that a launch fills a kernel reads.
+            last: "amdgpu-attributor,",
+        }
     }
 
     fn after_optimization(&self, module: &Module<'_>) -> bool {

@@ -10,7 +10,7 @@ use crate::llvm::c_api;
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
-use crate::targets::back_end::BackEnd;
+use crate::targets::back_end::{BackEnd, VendorPasses};
 
 impl BackEnd for Nvptx {
     fn relocation(&self) -> RelocMode {
@@ -31,6 +31,15 @@ impl BackEnd for Nvptx {
             .i32_type()
             .const_int(u64::from(options.library_flushes_denormals), false);
         module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, flag);
+    }
+
+    fn passes(&self) -> VendorPasses {
+        VendorPasses {
+            // What libdevice asks of the compilation, and which values registers of the machine can have.
+            first: "nvvm-reflect,function(nvvm-intr-range),",
+            in_functions: "",
+            last: "",
+        }
     }
 
     fn after_optimization(&self, module: &Module<'_>) -> bool {
