@@ -165,55 +165,14 @@ fn scheduling(
     Ok(Some(Vec::new()))
 }
 
+/// Exchanges between the lanes of a wave.
 fn between_lanes(
     e: &mut Emitter<'_>,
     base: &str,
     call: &Invocation<'_>,
 ) -> Decoded<Option<Vec<Slot>>> {
-    /// A collective made for each leaf of the operand at `index`.
-    fn each(
-        e: &mut Emitter<'_>,
-        call: &Invocation<'_>,
-        index: usize,
-        mut make: impl FnMut(Slot, usize, Slot) -> Collective,
-    ) -> Decoded<Option<Vec<Slot>>> {
-        let mut results = Vec::new();
-        for (leaf, &value) in call.argument(index)?.slots.iter().enumerate() {
-            let dst = e.slot();
-            let what = make(value, leaf, dst);
-            e.collective(what, None);
-            results.push(dst);
-        }
-        Ok(Some(results))
-    }
     match base {
-        "update.dpp" | "mov.dpp" => {
-            let first = usize::from(base == "update.dpp");
-            let control = call.constant(first + 1)? as u32;
-            if !is_dpp_control(control) {
-                return Err(Unknown::new(format!("the DPP control {control:#x}")));
-            }
-            let (row_mask, bank_mask) = (
-                call.constant(first + 2)? as u32,
-                call.constant(first + 3)? as u32,
-            );
-            let bound_control = call.constant(first + 4)? != 0;
-            let zero = e.constant(0);
-            let old: Vec<Slot> = if first == 1 {
-                call.argument(0)?.slots.clone()
-            } else {
-                vec![zero; call.argument(0)?.slots.len()]
-            };
-            each(e, call, first, |value, leaf, dst| Collective::Dpp {
-                dst,
-                old: old[leaf],
-                value,
-                control,
-                row_mask,
-                bank_mask,
-                bound_control,
-            })
-        }
+        "update.dpp" | "mov.dpp" => data_parallel(e, usize::from(base == "update.dpp"), call),
         "mov.dpp8" => {
             let selector = call.constant(1)? as u32;
             each(e, call, 0, |value, _, dst| Collective::Dpp8 {
@@ -292,21 +251,85 @@ fn between_lanes(
             value,
         }),
         "permlane16.swap" | "permlane32.swap" => {
-            let (a, b) = (call.scalar(0)?, call.scalar(1)?);
-            let (first, second) = (e.slot(), e.slot());
-            let rows = if base == "permlane16.swap" { 16 } else { 32 };
-            e.collective(
-                Collective::SwapLanes {
-                    first,
-                    second,
-                    a,
-                    b,
-                    rows,
-                },
-                None,
-            );
-            Ok(Some(vec![first, second]))
+            swap_lanes(e, if base == "permlane16.swap" { 16 } else { 32 }, call)
         }
+        "strict.wwm" | "wwm" | "softwqm" | "wqm" | "strict.wqm" | "set.inactive" => {
+            Ok(Some(call.argument(0)?.slots.clone()))
+        }
+        _ => votes(e, base, call),
+    }
+}
+
+/// Exchanges every other group of `rows` lanes of two values.
+fn swap_lanes(e: &mut Emitter<'_>, rows: u32, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
+    let (a, b) = (call.scalar(0)?, call.scalar(1)?);
+    let (first, second) = (e.slot(), e.slot());
+
+    e.collective(
+        Collective::SwapLanes {
+            first,
+            second,
+            a,
+            b,
+            rows,
+        },
+        None,
+    );
+    Ok(Some(vec![first, second]))
+}
+
+/// A collective made for each leaf of the operand at `index`.
+fn each(
+    e: &mut Emitter<'_>,
+    call: &Invocation<'_>,
+    index: usize,
+    mut make: impl FnMut(Slot, usize, Slot) -> Collective,
+) -> Decoded<Option<Vec<Slot>>> {
+    let mut results = Vec::new();
+    for (leaf, &value) in call.argument(index)?.slots.iter().enumerate() {
+        let dst = e.slot();
+        let what = make(value, leaf, dst);
+        e.collective(what, None);
+        results.push(dst);
+    }
+    Ok(Some(results))
+}
+
+/// `update.dpp` and `mov.dpp`, whose value is the operand `first`: lanes read others of their row.
+fn data_parallel(
+    e: &mut Emitter<'_>,
+    first: usize,
+    call: &Invocation<'_>,
+) -> Decoded<Option<Vec<Slot>>> {
+    let control = call.constant(first + 1)? as u32;
+    if !is_dpp_control(control) {
+        return Err(Unknown::new(format!("the DPP control {control:#x}")));
+    }
+    let (row_mask, bank_mask) = (
+        call.constant(first + 2)? as u32,
+        call.constant(first + 3)? as u32,
+    );
+    let bound_control = call.constant(first + 4)? != 0;
+    let zero = e.constant(0);
+    let old: Vec<Slot> = if first == 1 {
+        call.argument(0)?.slots.clone()
+    } else {
+        vec![zero; call.argument(0)?.slots.len()]
+    };
+    each(e, call, first, |value, leaf, dst| Collective::Dpp {
+        dst,
+        old: old[leaf],
+        value,
+        control,
+        row_mask,
+        bank_mask,
+        bound_control,
+    })
+}
+
+/// What the lanes of a wave know of each other's predicates.
+fn votes(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
+    match base {
         "ballot" => {
             let predicate = call.scalar(0)?;
             let dst = e.slot();
@@ -349,9 +372,6 @@ fn between_lanes(
                 })
             };
             Ok(Some(vec![e.map3(f, bits, base_count, lane)]))
-        }
-        "strict.wwm" | "wwm" | "softwqm" | "wqm" | "strict.wqm" | "set.inactive" => {
-            Ok(Some(call.argument(0)?.slots.clone()))
         }
         _ => Ok(None),
     }
@@ -470,75 +490,98 @@ fn copy_to_shared(
     e.push(Op::Async(Box::new(Async::Commit)));
 }
 
+/// Accesses to raw buffers.
 fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
     if rest == "load" {
-        let (low, high) = resource(call, 0)?;
-        let address = Address::Buffer {
-            low,
-            high,
-            offset: call.scalar(1)?,
-            scalar_offset: call.scalar(2)?,
-        };
-        let slots = e.slots(call.result.len());
-        let parts: Vec<Part> = call
-            .result
-            .iter()
-            .zip(&slots)
-            .map(|(leaf, &slot)| Part {
-                slot,
-                offset: leaf.offset as u32,
-                bytes: leaf.bits.div_ceil(8),
-            })
-            .collect();
-        let align = buffer_alignment(&parts);
-        e.access(false, Space::Global, address, parts, align, false);
-        return Ok(Some(slots));
+        return load_of_buffer(e, call).map(Some);
     }
     if rest == "store" {
-        let (low, high) = resource(call, 1)?;
-        let address = Address::Buffer {
-            low,
-            high,
-            offset: call.scalar(2)?,
-            scalar_offset: call.scalar(3)?,
-        };
-        let data = call.argument(0)?;
-        let parts: Vec<Part> = data
-            .leaves
-            .iter()
-            .zip(&data.slots)
-            .map(|(leaf, &slot)| Part {
-                slot,
-                offset: leaf.offset as u32,
-                bytes: leaf.bits.div_ceil(8),
-            })
-            .collect();
-        let align = buffer_alignment(&parts);
-        e.access(true, Space::Global, address, parts, align, false);
+        store_to_buffer(e, call)?;
         return Ok(Some(Vec::new()));
     }
     if rest == "load.lds" {
-        let (low, high) = resource(call, 0)?;
-        let to = call.scalar(1)?;
-        let size = call.constant(2)? as u32;
-        let fixed = call.constant(5)?;
-        let offset = e.constant(fixed);
-        let offset = {
-            let variable = call.scalar(3)?;
-            e.int_binary(IntOp::Add, 32, variable, offset)
-        };
-        let address = Address::Buffer {
-            low,
-            high,
-            offset,
-            scalar_offset: call.scalar(4)?,
-        };
-        copy_to_shared(e, Space::Global, address, to, size, fixed);
+        load_to_shared(e, call)?;
         return Ok(Some(Vec::new()));
     }
     let Some(op) = rest.strip_prefix("atomic.") else {
         return Ok(None);
     };
+    atomic_of_buffer(e, op, call).map(Some)
+}
+
+/// A load from a buffer.
+fn load_of_buffer(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let (low, high) = resource(call, 0)?;
+    let address = Address::Buffer {
+        low,
+        high,
+        offset: call.scalar(1)?,
+        scalar_offset: call.scalar(2)?,
+    };
+    let slots = e.slots(call.result.len());
+    let parts: Vec<Part> = call
+        .result
+        .iter()
+        .zip(&slots)
+        .map(|(leaf, &slot)| Part {
+            slot,
+            offset: leaf.offset as u32,
+            bytes: leaf.bits.div_ceil(8),
+        })
+        .collect();
+    let align = buffer_alignment(&parts);
+    e.access(false, Space::Global, address, parts, align, false);
+    Ok(slots)
+}
+
+/// A store to a buffer.
+fn store_to_buffer(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<()> {
+    let (low, high) = resource(call, 1)?;
+    let address = Address::Buffer {
+        low,
+        high,
+        offset: call.scalar(2)?,
+        scalar_offset: call.scalar(3)?,
+    };
+    let data = call.argument(0)?;
+    let parts: Vec<Part> = data
+        .leaves
+        .iter()
+        .zip(&data.slots)
+        .map(|(leaf, &slot)| Part {
+            slot,
+            offset: leaf.offset as u32,
+            bytes: leaf.bits.div_ceil(8),
+        })
+        .collect();
+    let align = buffer_alignment(&parts);
+    e.access(true, Space::Global, address, parts, align, false);
+    Ok(())
+}
+
+/// A copy from a buffer to shared memory.
+fn load_to_shared(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<()> {
+    let (low, high) = resource(call, 0)?;
+    let to = call.scalar(1)?;
+    let size = call.constant(2)? as u32;
+    let fixed = call.constant(5)?;
+    let offset = e.constant(fixed);
+    let offset = {
+        let variable = call.scalar(3)?;
+        e.int_binary(IntOp::Add, 32, variable, offset)
+    };
+    let address = Address::Buffer {
+        low,
+        high,
+        offset,
+        scalar_offset: call.scalar(4)?,
+    };
+    copy_to_shared(e, Space::Global, address, to, size, fixed);
+    Ok(())
+}
+
+/// An atomic of a buffer; answers what was there.
+fn atomic_of_buffer(e: &mut Emitter<'_>, op: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let real = call.argument(0)?.leaves.first().and_then(|l| l.real);
     let exchange = op == "cmpswap";
     let op = match (op, real) {
@@ -585,7 +628,7 @@ fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Opt
         compare,
         site: 0,
     });
-    Ok(Some(old))
+    Ok(old)
 }
 
 /// Buffer accesses are aligned to their size, at most a word.
@@ -612,6 +655,21 @@ pub(crate) const PERM: row::Row3 = row3!(|a, b, selector| {
     })
 });
 
+/// `v_ffbh_i32`: how many bits from the highest on are like the sign; all ones where all are.
+const FIRST_UNLIKE_SIGN: row::Row1 = row1!(|a| {
+    let x = if a >> 31 & 1 == 1 {
+        !a & 0xffff_ffff
+    } else {
+        a
+    };
+    if x == 0 {
+        0xffff_ffff
+    } else {
+        u64::from((x as u32).leading_zeros())
+    }
+});
+
+/// Arithmetic on one or a few numbers.
 fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let leaf = call
         .argument(0)
@@ -677,35 +735,13 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
         ),
         ("sffbh", _) => {
             let a = call.scalar(0)?;
-            let f = row1!(|a| {
-                let x = if a >> 31 & 1 == 1 {
-                    !a & 0xffff_ffff
-                } else {
-                    a
-                };
-                if x == 0 {
-                    0xffff_ffff
-                } else {
-                    u64::from((x as u32).leading_zeros())
-                }
-            });
-            Ok(vec![e.map1(f, a)])
+            Ok(vec![e.map1(FIRST_UNLIKE_SIGN, a)])
         }
         ("sdot4" | "udot4", _) if call.constant(3).is_ok_and(|clamp| clamp == 0) => {
             let signed = base == "sdot4";
             ternary(e, super::dot4(signed, signed))
         }
-        ("fmed3", Some(real)) => {
-            let (min, max) = (
-                row::real_binary(RealOp::MinNum, real),
-                row::real_binary(RealOp::MaxNum, real),
-            );
-            let (a, b, c) = (call.scalar(0)?, call.scalar(1)?, call.scalar(2)?);
-            let low = e.map2(min, a, b);
-            let high = e.map2(max, a, b);
-            let middle = e.map2(min, high, c);
-            Ok(vec![e.map2(max, low, middle)])
-        }
+        ("fmed3", Some(real)) => median(e, real, call),
         ("fma.legacy", _) => ternary(e, row::real_fma(Real::F32)),
         ("fmul.legacy", _) => binary(e, row::real_binary(RealOp::Mul, Real::F32)),
         ("fdot2" | "fdot2.f32.bf16" | "fdot2.bf16.bf16" | "fdot2.f16.f16", _) => dot2(e, call),
@@ -725,6 +761,19 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
         ("groupstaticsize", _) => Ok(vec![e.special(Special::TotalSharedBytes)]),
         _ => Err(call.unknown()),
     }
+}
+
+/// The middle one of three numbers.
+fn median(e: &mut Emitter<'_>, real: Real, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let (min, max) = (
+        row::real_binary(RealOp::MinNum, real),
+        row::real_binary(RealOp::MaxNum, real),
+    );
+    let (a, b, c) = (call.scalar(0)?, call.scalar(1)?, call.scalar(2)?);
+    let low = e.map2(min, a, b);
+    let high = e.map2(max, a, b);
+    let middle = e.map2(min, high, c);
+    Ok(vec![e.map2(max, low, middle)])
 }
 
 /// Sum of two products and an accumulator, rounded once.
