@@ -272,6 +272,33 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         adding.results()[0]
     }
 
+    /// What an outer iteration begins with: the first number of the inner loop, what it carries, and what is handed on.
+    fn begun(&self) -> Vec<Value<'c, 'a>> {
+        std::iter::once(self.inner.lower())
+            .chain(self.inner.initial())
+            .chain(self.handed_on.iter().copied())
+            .collect()
+    }
+
+    /// What the fused loop begins with; the values `begun` stand at its end.
+    fn initial(
+        &self,
+        arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+        zero: Value<'c, 'a>,
+        begun: &[Value<'c, 'a>],
+    ) -> Vec<Value<'c, 'a>> {
+        let mut initial = vec![zero, self.outer.lower()];
+        initial.extend(self.outer.initial());
+        for value in begun {
+            // The first iteration sets them.
+            initial.push(match self.outer.is_outside(*value) {
+                true => *value,
+                false => arithmetic.poison(value.r#type()),
+            });
+        }
+        initial
+    }
+
     /// The beginning of an outer iteration: how many iterations of the inner loop are left, and the values `begun`.
     fn begin(
         &self,
@@ -336,6 +363,12 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
     }
 }
 
+/// Whether the number of a loop has at most 64 bits.
+fn is_counted(of: For<'_, '_>) -> bool {
+    let width = IntegerType::try_from(of.number().r#type()).map(|r#type| r#type.width());
+    width.is_ok_and(|width| width <= 64)
+}
+
 /// Makes one loop of a loop and the only one in its body. `None`, and nothing is done, if it is not of this form, or the
 /// inner bounds need more than the number of the outer one.
 pub fn flatten<'c: 'a, 'a>(
@@ -344,10 +377,6 @@ pub fn flatten<'c: 'a, 'a>(
 ) -> Option<For<'c, 'a>> {
     let nest = Nest::of(outer)?;
     let inner = nest.inner;
-    let is_counted = |of: For<'c, 'a>| {
-        let width = IntegerType::try_from(of.number().r#type()).map(|r#type| r#type.width());
-        width.is_ok_and(|width| width <= 64)
-    };
     if !is_counted(outer) || !is_counted(inner) {
         return None;
     }
@@ -364,20 +393,9 @@ pub fn flatten<'c: 'a, 'a>(
     // The loop. Carried are how many iterations of the inner loop are left, the numbers of both, what both carry, and what
     // is handed on.
     let mut arithmetic = Arithmetic { rewriter, location };
-    let mut initial = vec![zero, outer.lower()];
-    initial.extend(outer.initial());
-    let of_inner = initial.len();
-    let begun: Vec<Value> = std::iter::once(inner.lower())
-        .chain(inner.initial())
-        .chain(nest.handed_on.iter().copied())
-        .collect();
-    for value in &begun {
-        // The first iteration sets them.
-        initial.push(match outer.is_outside(*value) {
-            true => *value,
-            false => arithmetic.poison(value.r#type()),
-        });
-    }
+    let begun = nest.begun();
+    let initial = nest.initial(&mut arithmetic, zero, &begun);
+    let of_inner = initial.len() - begun.len();
     let mut attributes = outer.operation().attrs();
     attributes.retain(|(name, _)| *name != ASKS && *name != "unsignedCmp");
     let fused = For::build(rewriter, location, [zero, all, one], &initial, &attributes);
