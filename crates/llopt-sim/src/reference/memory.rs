@@ -12,7 +12,7 @@ use super::failure::{Interpreted, unknown, wrong};
 use super::program::Program;
 use super::shape::atomic_op;
 use super::value::{
-    Array, Element, Entry, Tensor, Value, View, coordinates, count, shape_of, strides,
+    Array, Element, Entry, Tensor, Value, View, coordinates, count, element_of, shape_of, strides,
 };
 
 /// Whether a value is a pointer to a tile.
@@ -418,13 +418,6 @@ fn pick(tensor: &Tensor, i: usize) -> Entry {
 
 fn tensor(tensor: Tensor) -> Option<Vec<Value>> {
     Some(vec![Value::Tensor(tensor)])
-}
-
-pub(super) fn element_of(op: OperationRef<'_, '_>) -> Interpreted<Element> {
-    match op.result_types().next().and_then(Element::of_tensor) {
-        Some(element) => Ok(element),
-        None => unknown(format!("the type of the result of {}", op.name_str())),
-    }
 }
 
 /// Codes of four bits that lie two in a byte along one dimension, packed along the other one.

@@ -7,9 +7,8 @@ use melior::ir::{self, OperationRef, ValueLike};
 use crate::machine::row::mask;
 
 use super::failure::{Interpreted, unknown, wrong};
-use super::memory::element_of;
 use super::program::Program;
-use super::value::{Element, Tensor, Value, position, shape_of};
+use super::value::{Element, Tensor, Value, element_of, position, shape_of};
 
 impl<'c, 'a> Program<'c, 'a, '_> {
     /// The elements that an operation makes without a tensor to start from; `None` for any other operation.
