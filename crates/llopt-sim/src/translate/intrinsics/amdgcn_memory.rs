@@ -5,6 +5,7 @@ use crate::machine::bytecode::{
     Address, Async, Atomic, AtomicOp, Collective, Op, Part, Slot, Space, Special, TransposeLoad,
 };
 use crate::machine::row::{self, IntOp, mask, row2};
+use crate::translate::decode::Leaf;
 use crate::translate::emit::Emitter;
 
 use super::Invocation;
@@ -130,10 +131,13 @@ fn copy_to_shared(
 /// Accesses to raw buffers.
 fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
     if rest == "load" {
-        return load_of_buffer(e, call).map(Some);
+        let slots = e.slots(call.result.len());
+        access_buffer(e, false, 0, (call.result, &slots), call)?;
+        return Ok(Some(slots));
     }
     if rest == "store" {
-        store_to_buffer(e, call)?;
+        let data = call.argument(0)?;
+        access_buffer(e, true, 1, (&data.leaves, &data.slots), call)?;
         return Ok(Some(Vec::new()));
     }
     if rest == "load.lds" {
@@ -146,20 +150,24 @@ fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Opt
     atomic_of_buffer(e, op, call).map(Some)
 }
 
-/// A load from a buffer.
-fn load_of_buffer(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
-    let (low, high) = resource(call, 0)?;
+/// An access to the buffer that the argument `at` is a resource of, with the registers and what lies in them.
+fn access_buffer(
+    e: &mut Emitter<'_>,
+    is_store: bool,
+    at: usize,
+    (leaves, slots): (&[Leaf], &[Slot]),
+    call: &Invocation<'_>,
+) -> Decoded<()> {
+    let (low, high) = resource(call, at)?;
     let address = Address::Buffer {
         low,
         high,
-        offset: call.scalar(1)?,
-        scalar_offset: call.scalar(2)?,
+        offset: call.scalar(at + 1)?,
+        scalar_offset: call.scalar(at + 2)?,
     };
-    let slots = e.slots(call.result.len());
-    let parts: Vec<Part> = call
-        .result
+    let parts: Vec<Part> = leaves
         .iter()
-        .zip(&slots)
+        .zip(slots)
         .map(|(leaf, &slot)| Part {
             slot,
             offset: leaf.offset as u32,
@@ -167,32 +175,7 @@ fn load_of_buffer(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<Vec<Slo
         })
         .collect();
     let align = buffer_alignment(&parts);
-    e.access(false, Space::Global, address, parts, align, false);
-    Ok(slots)
-}
-
-/// A store to a buffer.
-fn store_to_buffer(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<()> {
-    let (low, high) = resource(call, 1)?;
-    let address = Address::Buffer {
-        low,
-        high,
-        offset: call.scalar(2)?,
-        scalar_offset: call.scalar(3)?,
-    };
-    let data = call.argument(0)?;
-    let parts: Vec<Part> = data
-        .leaves
-        .iter()
-        .zip(&data.slots)
-        .map(|(leaf, &slot)| Part {
-            slot,
-            offset: leaf.offset as u32,
-            bytes: leaf.bits.div_ceil(8),
-        })
-        .collect();
-    let align = buffer_alignment(&parts);
-    e.access(true, Space::Global, address, parts, align, false);
+    e.access(is_store, Space::Global, address, parts, align, false);
     Ok(())
 }
 
