@@ -328,7 +328,6 @@ fn histogram(
     element: Element,
 ) -> Tensor {
     let mut bins = vec![0u64; shape[0]];
-
     for (i, &value) in source.data.iter().enumerate() {
         if taken.is_none_or(|m| m.data[i] & 1 == 1)
             && let Some(bin) = bins.get_mut(value as usize)

@@ -185,7 +185,6 @@ fn convert(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> D
 /// A single as TF32.
 fn to_tf32(t: &mut Translator<'_, '_>, i: &Instruction, manner: Manner) -> Decoded<()> {
     let error = || unknown(i);
-
     let [d, a] = &i.operands[..] else {
         return Err(error());
     };
@@ -211,7 +210,6 @@ fn to_small(
     relu: bool,
 ) -> Decoded<()> {
     let error = || unknown(i);
-
     // Two values to a pair of bytes; the first operand is the upper one.
     let pair = match (from, &i.operands[..]) {
         ("f32", [_, high, low]) => (t.read(high, 32)?, t.read(low, 32)?, Real::F32),
@@ -250,7 +248,6 @@ fn from_small(
     relu: bool,
 ) -> Decoded<()> {
     let error = || unknown(i);
-
     let [d, a] = &i.operands[..] else {
         return Err(error());
     };
@@ -283,7 +280,6 @@ fn to_pair(
     manner: Manner,
 ) -> Decoded<()> {
     let error = || unknown(i);
-
     let ([d, high, low], Some(real), 32) = (&i.operands[..], to.real(false), from.bits) else {
         return Err(error());
     };

@@ -121,7 +121,7 @@ impl<'m> Body<'_, '_, 'm> {
             O::LLVMCall => self.call(inst)?,
             O::LLVMBr => return self.branch(block, inst),
             O::LLVMSwitch => return self.switch(block, inst),
-            O::LLVMRet => return self.return_(inst),
+            O::LLVMRet => return self.end_function(inst),
             O::LLVMUnreachable => {
                 let site = self.emitter.site();
                 self.emitter.terminate(Terminator::Unreachable(site));
@@ -219,7 +219,7 @@ impl<'m> Body<'_, '_, 'm> {
     }
 
     /// The end of the function.
-    fn return_(&mut self, inst: Value<'m>) -> Decoded<()> {
+    fn end_function(&mut self, inst: Value<'m>) -> Decoded<()> {
         let result = if inst.num_operands() == 0 {
             Vec::new()
         } else {

@@ -149,7 +149,6 @@ fn integers(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<O
 /// Minus one, zero or one, as the first is below, equal or above.
 fn three_way(e: &mut Emitter<'_>, signed: bool, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let bits = call.bits(0)?;
-
     let result = call.result.first().map_or(32, |l| l.bits);
     elementwise(
         call,
