@@ -201,6 +201,14 @@ impl Space {
         })
     }
 
+    /// What the registers of both factors hold along k.
+    fn depths_in_both(&self, registers: &[Vec<u32>; 3]) -> Vec<u32> {
+        let mut depths = within(&registers[A], self.k);
+        let in_b = Echelon::of(&within(&registers[B], self.k));
+        depths.retain(|vector| in_b.contains(*vector));
+        depths
+    }
+
     fn low(&self, axis: Axis) -> u32 {
         match axis {
             Axis::K => self.low[0],
@@ -326,6 +334,129 @@ impl Images {
     }
 }
 
+/// A product and the instruction that is to compute it.
+struct Pairing<'a> {
+    space: Space,
+    layouts: [&'a LinearLayout; 3],
+    fragments: [&'a LinearLayout; 3],
+}
+
+impl<'a> Pairing<'a> {
+    fn of(tensors: &Matrices<'a>, instruction: &Matrices<'a>) -> Result<Self, NotDivisible> {
+        Ok(Self {
+            space: Space::of(tensors).ok_or(NotDivisible::Shapes)?,
+            layouts: [tensors.a, tensors.b, tensors.c],
+            fragments: [instruction.a, instruction.b, instruction.c],
+        })
+    }
+
+    /// What the bits of a dimension of a fragment stand for.
+    fn parts(&self, matrix: usize, dim: Dim) -> Result<Vec<Part>, NotDivisible> {
+        parts(self.fragments[matrix], matrix, dim).ok_or(NotDivisible::Shapes)
+    }
+
+    /// What each bit of a dimension adds in a tensor.
+    fn bases(&self, matrix: usize, dim: Dim) -> Vec<u32> {
+        self.space.bases(self.layouts[matrix], matrix, dim)
+    }
+
+    /// The images of the bits that the instruction's lanes hold.
+    fn images_of_lanes(&self) -> Result<Images, NotDivisible> {
+        let mut images = Images::default();
+        for matrix in [C, A, B] {
+            let lanes = self.bases(matrix, Dim::LANE);
+            for (bit, part) in self.parts(matrix, Dim::LANE)?.into_iter().enumerate() {
+                let value = lanes.get(bit).copied().unwrap_or(0);
+                let fits = match part {
+                    Part::Copy => value == 0,
+                    Part::Index(axis, index) => {
+                        value & !self.space.mask(axis) == 0 && images.bind(axis, index, value)
+                    }
+                };
+                if !fits {
+                    return Err(NotDivisible::Lane {
+                        matrix: matrix as u8,
+                        bit: bit as u32,
+                    });
+                }
+            }
+        }
+        Ok(images)
+    }
+
+    /// Whether the lanes that the instruction does not know, the warps and the blocks hold factors of their own results.
+    fn outer_bits_agree(&self) -> Result<(), NotDivisible> {
+        let space = &self.space;
+        let known_lanes = self
+            .fragments
+            .map(|fragment| fragment.in_dim_size_log2(Dim::LANE) as usize);
+        let known_lanes = *known_lanes.iter().max().unwrap_or(&0);
+        for dim in [Dim::LANE, Dim::WARP, Dim::BLOCK] {
+            let [a, b, c] = [A, B, C].map(|matrix| self.bases(matrix, dim));
+            let skip = if dim == Dim::LANE { known_lanes } else { 0 };
+            for bit in skip..a.len().max(b.len()).max(c.len()) {
+                let at = |of: &[u32]| of.get(bit).copied().unwrap_or(0);
+                let (a, b, c) = (at(&a), at(&b), at(&c));
+                let spread = |matrix| {
+                    Err(NotDivisible::Spread {
+                        matrix,
+                        dim,
+                        bit: bit as u32,
+                    })
+                };
+                if (a ^ c) & (space.m | space.batch) != 0 {
+                    return spread(0);
+                }
+                if (b ^ c) & (space.n | space.batch) != 0 || (a ^ b) & space.k != 0 {
+                    return spread(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives images to the bits that the instruction's registers hold: of those along k `depths`, of the others what
+    /// registers of the result and of the factor hold. `registers` is what each bit of a register adds.
+    fn bind_registers(
+        &self,
+        registers: &[Vec<u32>; 3],
+        depths: &[u32],
+        images: &mut Images,
+    ) -> Result<(), NotDivisible> {
+        for (axis, from, partner) in [(Axis::M, C, A), (Axis::N, C, B), (Axis::K, A, B)] {
+            let mask = self.space.mask(axis);
+            let mut taken = Echelon::of(&images.known(axis));
+            let candidates = match axis {
+                Axis::K => depths.to_vec(),
+                _ => {
+                    let in_partner = Echelon::of(&within(&registers[partner], mask));
+                    let mut found = within(&registers[from], mask);
+                    found.retain(|vector| in_partner.contains(*vector));
+                    found
+                }
+            };
+            let mut candidates = candidates.into_iter();
+            for matrix in [from, partner] {
+                for part in self.parts(matrix, Dim::REGISTER)? {
+                    let Part::Index(of, index) = part else {
+                        continue;
+                    };
+                    if of != axis || images.slot(of, index).is_some() {
+                        continue;
+                    }
+                    let next = candidates.find(|vector| taken.insert(*vector).is_none());
+                    *images.slot(of, index) = match axis {
+                        Axis::K => next,
+                        // The same rows or columns once more.
+                        _ => Some(next.unwrap_or(0)),
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A tensor's registers by what they hold.
 struct Holders {
     first: BTreeMap<u32, u32>,
@@ -416,63 +547,15 @@ pub fn divide(
     tensors: &Matrices<'_>,
     instruction: &Matrices<'_>,
 ) -> Result<Division, NotDivisible> {
-    let space = Space::of(tensors).ok_or(NotDivisible::Shapes)?;
-    let layouts = [tensors.a, tensors.b, tensors.c];
-    let fragments = [instruction.a, instruction.b, instruction.c];
-    let parts_of =
-        |matrix: usize, dim: Dim| parts(fragments[matrix], matrix, dim).ok_or(NotDivisible::Shapes);
-    let bases = |matrix: usize, dim: Dim| space.bases(layouts[matrix], matrix, dim);
-
-    // Lanes of the instruction.
-    let mut images = Images::default();
-    let lanes: Vec<Vec<u32>> = (0..3).map(|matrix| bases(matrix, Dim::LANE)).collect();
-    let known_lanes = fragments.map(|fragment| fragment.in_dim_size_log2(Dim::LANE) as usize);
-    let known_lanes = *known_lanes.iter().max().unwrap_or(&0);
-    for matrix in [C, A, B] {
-        for (bit, part) in parts_of(matrix, Dim::LANE)?.into_iter().enumerate() {
-            let value = lanes[matrix].get(bit).copied().unwrap_or(0);
-            let fits = match part {
-                Part::Copy => value == 0,
-                Part::Index(axis, index) => {
-                    value & !space.mask(axis) == 0 && images.bind(axis, index, value)
-                }
-            };
-            if !fits {
-                return Err(NotDivisible::Lane {
-                    matrix: matrix as u8,
-                    bit: bit as u32,
-                });
-            }
-        }
-    }
-
-    // Lanes that it does not know, warps, blocks.
-    for dim in [Dim::LANE, Dim::WARP, Dim::BLOCK] {
-        let [a, b, c] = [A, B, C].map(|matrix| bases(matrix, dim));
-        let skip = if dim == Dim::LANE { known_lanes } else { 0 };
-        for bit in skip..a.len().max(b.len()).max(c.len()) {
-            let at = |of: &[u32]| of.get(bit).copied().unwrap_or(0);
-            let (a, b, c) = (at(&a), at(&b), at(&c));
-            let spread = |matrix| {
-                Err(NotDivisible::Spread {
-                    matrix,
-                    dim,
-                    bit: bit as u32,
-                })
-            };
-            if (a ^ c) & (space.m | space.batch) != 0 {
-                return spread(0);
-            }
-            if (b ^ c) & (space.n | space.batch) != 0 || (a ^ b) & space.k != 0 {
-                return spread(1);
-            }
-        }
-    }
+    let pairing = Pairing::of(tensors, instruction)?;
+    let space = &pairing.space;
+    let mut images = pairing.images_of_lanes()?;
+    pairing.outer_bits_agree()?;
 
     // Copies among the lanes along k.
     let mut depths = Echelon::new();
     let mut repeating_lanes = 0;
-    for (bit, part) in parts_of(A, Dim::LANE)?.into_iter().enumerate() {
+    for (bit, part) in pairing.parts(A, Dim::LANE)?.into_iter().enumerate() {
         if let Part::Index(Axis::K, index) = part
             && depths
                 .insert(images.slot(Axis::K, index).unwrap_or(0))
@@ -482,41 +565,9 @@ pub fn divide(
         }
     }
 
-    // The instruction's bits that registers hold.
-    let registers: Vec<Vec<u32>> = (0..3).map(|matrix| bases(matrix, Dim::REGISTER)).collect();
-    let mut depth_candidates = within(&registers[A], space.k);
-    let in_b = Echelon::of(&within(&registers[B], space.k));
-    depth_candidates.retain(|vector| in_b.contains(*vector));
-    for (axis, from, partner) in [(Axis::M, C, A), (Axis::N, C, B), (Axis::K, A, B)] {
-        let mask = space.mask(axis);
-        let mut taken = Echelon::of(&images.known(axis));
-        let candidates = match axis {
-            Axis::K => depth_candidates.clone(),
-            _ => {
-                let in_partner = Echelon::of(&within(&registers[partner], mask));
-                let mut found = within(&registers[from], mask);
-                found.retain(|vector| in_partner.contains(*vector));
-                found
-            }
-        };
-        let mut candidates = candidates.into_iter();
-        for matrix in [from, partner] {
-            for part in parts_of(matrix, Dim::REGISTER)? {
-                let Part::Index(of, index) = part else {
-                    continue;
-                };
-                if of != axis || images.slot(of, index).is_some() {
-                    continue;
-                }
-                let next = candidates.find(|vector| taken.insert(*vector).is_none());
-                *images.slot(of, index) = match axis {
-                    Axis::K => next,
-                    // The same rows or columns once more.
-                    _ => Some(next.unwrap_or(0)),
-                };
-            }
-        }
-    }
+    let registers = [A, B, C].map(|matrix| pairing.bases(matrix, Dim::REGISTER));
+    let mut depth_candidates = space.depths_in_both(&registers);
+    pairing.bind_registers(&registers, &depth_candidates, &mut images)?;
 
     // What is left of k is walked over.
     for depth in images.known(Axis::K) {
@@ -531,13 +582,13 @@ pub fn divide(
     for matrix in [A, B] {
         operands.push(Operand {
             holders: Holders::of(&registers[matrix]),
-            fragment: register_images(&parts_of(matrix, Dim::REGISTER)?, &images),
+            fragment: register_images(&pairing.parts(matrix, Dim::REGISTER)?, &images),
             known: BTreeMap::new(),
             parts: Vec::new(),
         });
     }
     let result = Holders::of(&registers[C]);
-    let within_tile: Vec<u32> = register_images(&parts_of(C, Dim::REGISTER)?, &images)
+    let within_tile: Vec<u32> = register_images(&pairing.parts(C, Dim::REGISTER)?, &images)
         .into_iter()
         .map(|image| image.unwrap_or(0))
         .collect();

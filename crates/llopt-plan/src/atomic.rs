@@ -20,7 +20,15 @@ pub fn width(update: RmwOp, element: Element, target: Target) -> u32 {
     };
     match update {
         RmwOp::Fadd => target.atomic_sum_width(summed),
-        _ => 1,
+        RmwOp::And
+        | RmwOp::Or
+        | RmwOp::Xor
+        | RmwOp::Add
+        | RmwOp::Max
+        | RmwOp::Min
+        | RmwOp::Umax
+        | RmwOp::Umin
+        | RmwOp::Exch => 1,
     }
 }
 

@@ -56,6 +56,100 @@ pub struct Line {
     pub chunks: Vec<Vec<usize>>,
 }
 
+/// Who provides a bit of the coordinate along the axis, in the order in which a scan takes them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Run,
+    Lane,
+    Warp,
+    Chunk,
+}
+
+/// Who provides the bits of the coordinate along the axis.
+struct Providers {
+    /// How many of the lowest bits registers provide.
+    run_bits: u32,
+    /// The bits of the lane above them.
+    lane_bits: Vec<u32>,
+    /// The bits of the warp above those.
+    warp_bits: Vec<u32>,
+}
+
+impl Providers {
+    /// `None` where the bits do not lie in the order that a scan needs: a run, lanes, warps, then registers again. The first
+    /// `lanes` of the threads' bases are those of lanes.
+    fn of(axis: Axis, register_bases: &[u32], thread_bases: &[u32], lanes: usize) -> Option<Self> {
+        let position = |bit: u32, bases: &[u32]| {
+            bases
+                .iter()
+                .position(|basis| axis.along(*basis) == 1 << bit)
+                .map(|at| at as u32)
+        };
+        let (mut lane_bits, mut warp_bits, mut run_bits, mut stage) =
+            (Vec::new(), Vec::new(), 0, Stage::Run);
+        for bit in 0..axis.bits() {
+            let next = if position(bit, register_bases).is_some() {
+                if stage == Stage::Run {
+                    Stage::Run
+                } else {
+                    Stage::Chunk
+                }
+            } else if let Some(lane) = position(bit, &thread_bases[..lanes]) {
+                lane_bits.push(lane);
+                Stage::Lane
+            } else {
+                warp_bits.push(position(bit, &thread_bases[lanes..])?);
+                Stage::Warp
+            };
+            if next < stage {
+                return None;
+            }
+            run_bits += u32::from(next == Stage::Run);
+            stage = next;
+        }
+
+        Some(Self {
+            run_bits,
+            lane_bits,
+            warp_bits,
+        })
+    }
+}
+
+/// The registers by the places outside of the axis, in runs of `2^run_bits`, of which the next begins `2^below_chunk` further.
+fn lines_of(
+    tensor: &TensorType,
+    axis: Axis,
+    [run_bits, below_chunk]: [u32; 2],
+    reverse: bool,
+) -> Vec<Line> {
+    let run = 1u32 << run_bits;
+    let chunks = 1u32 << (axis.bits() - below_chunk);
+    let mut lines: Vec<Line> = Vec::new();
+    for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
+        let element = tensor.element_in(register);
+        let (rest, along) = (axis.rest(element), axis.along(element));
+        let at = lines
+            .iter()
+            .position(|line| line.rest == rest)
+            .unwrap_or_else(|| {
+                lines.push(Line {
+                    rest,
+                    chunks: vec![vec![0; run as usize]; chunks as usize],
+                });
+                lines.len() - 1
+            });
+        lines[at].chunks[(along >> below_chunk) as usize][(along & (run - 1)) as usize] = register;
+    }
+    if reverse {
+        for line in &mut lines {
+            line.chunks.reverse();
+            line.chunks.iter_mut().for_each(|run| run.reverse());
+        }
+    }
+    lines
+}
+
 impl ScanPlan {
     /// The plan for a scan; `None` when the layout mixes the axis with other dimensions, or the bits along
     /// it do not lie in the order that this scan needs.
@@ -99,70 +193,16 @@ impl ScanPlan {
             }
             provided |= along;
         }
-        // Who provides each bit of the coordinate.
-        let position = |bit: u32, bases: &[u32]| {
-            bases
-                .iter()
-                .position(|basis| axis.along(*basis) == 1 << bit)
-                .map(|at| at as u32)
-        };
         let register_bases: Vec<u32> = registers.collect();
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        enum Stage {
-            Run,
-            Lane,
-            Warp,
-            Chunk,
-        }
-        let (mut lane_bits, mut warp_bits, mut run_bits, mut stage) =
-            (Vec::new(), Vec::new(), 0, Stage::Run);
-        for bit in 0..axis_bits {
-            let next = if position(bit, &register_bases).is_some() {
-                if stage == Stage::Run {
-                    Stage::Run
-                } else {
-                    Stage::Chunk
-                }
-            } else if let Some(lane) = position(bit, &thread_bases[..lanes]) {
-                lane_bits.push(lane);
-                Stage::Lane
-            } else {
-                warp_bits.push(position(bit, &thread_bases[lanes..])?);
-                Stage::Warp
-            };
-            if next < stage {
-                return None;
-            }
-            run_bits += u32::from(next == Stage::Run);
-            stage = next;
-        }
+        let Providers {
+            run_bits,
+            lane_bits,
+            warp_bits,
+        } = Providers::of(axis, &register_bases, &thread_bases, lanes)?;
 
-        let run = 1u32 << run_bits;
         let below_chunk = run_bits + (lane_bits.len() + warp_bits.len()) as u32;
         let chunks = 1u32 << (axis_bits - below_chunk);
-        let mut lines: Vec<Line> = Vec::new();
-        for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
-            let element = tensor.element_in(register);
-            let (rest, along) = (axis.rest(element), axis.along(element));
-            let at = lines
-                .iter()
-                .position(|line| line.rest == rest)
-                .unwrap_or_else(|| {
-                    lines.push(Line {
-                        rest,
-                        chunks: vec![vec![0; run as usize]; chunks as usize],
-                    });
-                    lines.len() - 1
-                });
-            lines[at].chunks[(along >> below_chunk) as usize][(along & (run - 1)) as usize] =
-                register;
-        }
-        if reverse {
-            for line in &mut lines {
-                line.chunks.reverse();
-                line.chunks.iter_mut().for_each(|run| run.reverse());
-            }
-        }
+        let lines = lines_of(tensor, axis, [run_bits, below_chunk], reverse);
         // A bit that only repeats has no part in the axis and none in the rest that is not had already.
         let mut seen = llopt_layout::f2::Echelon::of(&register_bases);
         let mut repeated_threads = 0;

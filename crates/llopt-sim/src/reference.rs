@@ -104,6 +104,63 @@ fn run_knowing(
     contended: HashSet<u64>,
 ) -> Result<(Bounds, HashSet<u64>), Error> {
     let root = module.as_operation();
+    let (kernel, entry) = kernel_of(root)?;
+    let parameters: Vec<Handle<'_, '_>> = entry.argument_values().collect();
+    let given = &launch.arguments;
+    let scratch = given.get(parameters.len()..).unwrap_or_default();
+    if given.len() < parameters.len() || scratch.iter().any(|a| *a != Argument::Null) {
+        return Err(LaunchError::ArgumentCount {
+            expected: parameters.len(),
+            given: given.len(),
+        }
+        .into());
+    }
+    let mut memory = GlobalMemory::new();
+    let (arguments, buffers) = arguments_in(&mut memory, &parameters, given)?;
+    map_buffers(launch, &mut memory)?;
+    let doubts = Doubts::knowing(contended);
+    let mut outcome = Ok(());
+    let [nx, ny, nz] = launch.grid;
+    'grid: for z in 0..nz {
+        for y in 0..ny {
+            for x in 0..nx {
+                let mut program = Program {
+                    module: root,
+                    memory: &memory,
+                    id: [x, y, z],
+                    grid: launch.grid,
+                    values: HashMap::new(),
+                    arrays: Vec::new(),
+                    doubts: &doubts,
+                    undecided: false,
+                    descriptors: HashMap::new(),
+                    scratch: 0,
+                    barriers: Barriers::new(),
+                    depth: 0,
+                    work: limits.work,
+                    room: limits.memory,
+                    limits,
+                };
+                let result = program.function(kernel, arguments.clone());
+                if let Err((failure, op)) = result {
+                    outcome = Err(program.error(failure, op));
+                    break 'grid;
+                }
+            }
+        }
+    }
+    let meetings = doubts.meetings();
+    let bounds = buffers_after(launch, &memory, buffers, &doubts.into_bounds());
+    outcome.map(|()| (bounds, meetings))
+}
+
+/// The buffers among the arguments: which argument, and where it lies in memory.
+type Buffers = Vec<(usize, u64)>;
+
+/// The only public function of a module, and its first block.
+fn kernel_of<'c, 'a>(
+    root: OperationRef<'c, 'a>,
+) -> Result<(OperationRef<'c, 'a>, BlockRef<'c, 'a>), Error> {
     let mut kernels = Vec::new();
     root.for_each_op(Walk::PreOrder, |op| {
         if Control::of(op) == Control::Function
@@ -125,23 +182,21 @@ fn run_knowing(
         });
     };
     let entry = kernel.region_ref(0).and_then(RegionExt::entry);
-    let Some(entry) = entry else {
-        return Err(Error::NoKernel {
+    match entry {
+        Some(entry) => Ok((kernel, entry)),
+        None => Err(Error::NoKernel {
             wanted: Some(name(&kernel)),
             available: Vec::new(),
-        });
-    };
-    let parameters: Vec<Handle<'_, '_>> = entry.argument_values().collect();
-    let given = &launch.arguments;
-    let scratch = given.get(parameters.len()..).unwrap_or_default();
-    if given.len() < parameters.len() || scratch.iter().any(|a| *a != Argument::Null) {
-        return Err(LaunchError::ArgumentCount {
-            expected: parameters.len(),
-            given: given.len(),
-        }
-        .into());
+        }),
     }
-    let mut memory = GlobalMemory::new();
+}
+
+/// What the parameters stand for, and the buffers among them.
+fn arguments_in(
+    memory: &mut GlobalMemory,
+    parameters: &[Handle<'_, '_>],
+    given: &[Argument],
+) -> Result<(Vec<Value>, Buffers), Error> {
     let mut buffers = Vec::new();
     let mut arguments = Vec::new();
     for (index, (parameter, argument)) in parameters.iter().zip(given).enumerate() {
@@ -189,40 +244,16 @@ fn run_knowing(
         };
         arguments.push(Value::Tensor(Tensor::scalar(element, bits)));
     }
-    map_buffers(launch, &mut memory)?;
-    let doubts = Doubts::knowing(contended);
-    let mut outcome = Ok(());
-    let [nx, ny, nz] = launch.grid;
-    'grid: for z in 0..nz {
-        for y in 0..ny {
-            for x in 0..nx {
-                let mut program = Program {
-                    module: root,
-                    memory: &memory,
-                    id: [x, y, z],
-                    grid: launch.grid,
-                    values: HashMap::new(),
-                    arrays: Vec::new(),
-                    doubts: &doubts,
-                    undecided: false,
-                    descriptors: HashMap::new(),
-                    scratch: 0,
-                    barriers: Barriers::new(),
-                    depth: 0,
-                    work: limits.work,
-                    room: limits.memory,
-                    limits,
-                };
-                let result = program.function(kernel, arguments.clone());
-                if let Err((failure, op)) = result {
-                    outcome = Err(program.error(failure, op));
-                    break 'grid;
-                }
-            }
-        }
-    }
-    let meetings = doubts.meetings();
-    let doubtful = doubts.into_bounds();
+    Ok((arguments, buffers))
+}
+
+/// Hands the buffers back as the run left them; answers how far each element may be from compiled code.
+fn buffers_after(
+    launch: &mut Launch,
+    memory: &GlobalMemory,
+    buffers: Buffers,
+    doubtful: &HashMap<u64, f64>,
+) -> Bounds {
     let mut bounds = Bounds::default();
     for (index, address) in buffers {
         let contents = memory.contents(address);
@@ -234,7 +265,7 @@ fn run_knowing(
         );
         launch.arguments[index] = Argument::Buffer(contents);
     }
-    outcome.map(|()| (bounds, meetings))
+    bounds
 }
 
 impl<'c, 'a> Program<'c, 'a, '_> {
@@ -482,79 +513,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
     fn control(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Option<Vec<Value>>> {
         let at = |f: Failure| (f, op);
         Ok(Some(match Control::of(op) {
-            Control::For => {
-                let bound = |i| -> Interpreted<i64> { self.operand(op, i)?.signed() };
-                let (low, high, step) = (
-                    bound(0).map_err(at)?,
-                    bound(1).map_err(at)?,
-                    bound(2).map_err(at)?,
-                );
-                let element = self.operand(op, 0).map_err(at)?.element;
-                for i in 0..3 {
-                    let bound = self.operand(op, i).map_err(at)?.bound_at(0);
-                    self.undecided |= bound > 0.0;
-                }
-                let mut carried: Vec<Value> = op
-                    .operand_values()
-                    .skip(3)
-                    .map(|v| self.get(v))
-                    .collect::<Interpreted<_>>()
-                    .map_err(at)?;
-                let mut i = low;
-                while i < high {
-                    let mut arguments = vec![Value::Tensor(Tensor::scalar(
-                        element,
-                        i as u64 & element.mask(),
-                    ))];
-                    arguments.extend(carried);
-                    carried = self.yielded(op, 0, arguments)?;
-                    match i.checked_add(step.max(1)) {
-                        Some(next) => i = next,
-                        None => break,
-                    }
-                }
-                carried
-            }
+            Control::For => self.counted_loop(op)?,
             Control::Choice if scf::IfOp::of(op).is_some() => {
                 let taken = self.condition(op).map_err(at)?;
                 self.yielded(op, usize::from(!taken), Vec::new())?
             }
-            Control::While => {
-                let mut values: Vec<Value> = op
-                    .operand_values()
-                    .map(|v| self.get(v))
-                    .collect::<Interpreted<_>>()
-                    .map_err(at)?;
-                loop {
-                    match self.region(op, 0, values)? {
-                        Flow::Condition(true, inner) => values = self.yielded(op, 1, inner)?,
-                        Flow::Condition(false, last) => break last,
-                        _ => {
-                            return Err(at(Failure::Unknown(
-                                "a loop without a condition".to_owned(),
-                            )));
-                        }
-                    }
-                }
-            }
-            Control::Call => {
-                let arguments: Vec<Value> = op
-                    .operand_values()
-                    .map(|v| self.get(v))
-                    .collect::<Interpreted<_>>()
-                    .map_err(at)?;
-                let callee = op
-                    .attr("callee")
-                    .and_then(|symbol| self.module.lookup_symbol(symbol));
-                match callee {
-                    Some(callee) => self.function(callee, arguments)?,
-                    None => {
-                        return Err(at(Failure::Unknown(
-                            "the function that is called".to_owned(),
-                        )));
-                    }
-                }
-            }
+            Control::While => self.conditional_loop(op)?,
+            Control::Call => self.call(op)?,
             Control::Concurrent => match ttg::WarpSpecializeOp::of(op) {
                 Some(op) => self.specialize(op)?,
                 None => return Ok(None),
@@ -580,6 +545,82 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             | Control::Branch
             | Control::ConditionalBranch => return Ok(None),
         }))
+    }
+
+    /// A loop that counts; answers what its last iteration carries on.
+    fn counted_loop(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let at = |f: Failure| (f, op);
+        let bound = |i| -> Interpreted<i64> { self.operand(op, i)?.signed() };
+        let (low, high, step) = (
+            bound(0).map_err(at)?,
+            bound(1).map_err(at)?,
+            bound(2).map_err(at)?,
+        );
+        let element = self.operand(op, 0).map_err(at)?.element;
+        for i in 0..3 {
+            let bound = self.operand(op, i).map_err(at)?.bound_at(0);
+            self.undecided |= bound > 0.0;
+        }
+        let mut carried: Vec<Value> = op
+            .operand_values()
+            .skip(3)
+            .map(|v| self.get(v))
+            .collect::<Interpreted<_>>()
+            .map_err(at)?;
+        let mut i = low;
+        while i < high {
+            let mut arguments = vec![Value::Tensor(Tensor::scalar(
+                element,
+                i as u64 & element.mask(),
+            ))];
+            arguments.extend(carried);
+            carried = self.yielded(op, 0, arguments)?;
+            match i.checked_add(step.max(1)) {
+                Some(next) => i = next,
+                None => break,
+            }
+        }
+        Ok(carried)
+    }
+
+    /// A loop with a condition; answers what it ends with.
+    fn conditional_loop(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let at = |f: Failure| (f, op);
+        let mut values: Vec<Value> = op
+            .operand_values()
+            .map(|v| self.get(v))
+            .collect::<Interpreted<_>>()
+            .map_err(at)?;
+        loop {
+            match self.region(op, 0, values)? {
+                Flow::Condition(true, inner) => values = self.yielded(op, 1, inner)?,
+                Flow::Condition(false, last) => return Ok(last),
+                _ => {
+                    return Err(at(Failure::Unknown(
+                        "a loop without a condition".to_owned(),
+                    )));
+                }
+            }
+        }
+    }
+
+    /// A call of a function of the module.
+    fn call(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let at = |f: Failure| (f, op);
+        let arguments: Vec<Value> = op
+            .operand_values()
+            .map(|v| self.get(v))
+            .collect::<Interpreted<_>>()
+            .map_err(at)?;
+        let callee = op
+            .attr("callee")
+            .and_then(|symbol| self.module.lookup_symbol(symbol));
+        match callee {
+            Some(callee) => self.function(callee, arguments),
+            None => Err(at(Failure::Unknown(
+                "the function that is called".to_owned(),
+            ))),
+        }
     }
 
     /// Operations without regions.

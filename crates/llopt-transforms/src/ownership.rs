@@ -100,22 +100,13 @@ pub fn verify<'c: 'a, 'a>(
     Ok(())
 }
 
+/// Checks that the threads with a part of a result hold what of the operands it is made of.
 fn verify_op<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     symbols: &Symbols<'c, 'a>,
     may_regroup: bool,
 ) -> Result<(), String> {
-    for edge in flow::step(operation, symbols).edges {
-        let (Carry::Value, [source]) = (edge.carry, &edge.sources[..]) else {
-            continue;
-        };
-        if RankedTensor::of(source.r#type()).is_some() && source.r#type() != edge.target.r#type() {
-            return Err(format!(
-                "hands on operand #{} as a tensor of another type",
-                edge.operand
-            ));
-        }
-    }
+    hands_on_alike(operation, symbols)?;
     let operands = tensors(operation.operand_values(), "operand")?;
     let results = tensors(operation.result_values(), "result")?;
     for held in operands.iter().chain(&results) {
@@ -158,19 +149,8 @@ fn verify_op<'c: 'a, 'a>(
             let order = operation.attr("order").and_then(AttributeExt::as_integers);
             let order = order.unwrap_or_default();
             needs_all(&results, &operands, |_, _| {
-                // Axis `i` of the result is axis `order[i]` of the operand.
                 let order = order.clone();
-                Some(Map::linear(move |at| {
-                    let mut from = vec![0; at.len()];
-                    for (&coordinate, &axis) in at.iter().zip(&order) {
-                        if let Some(place) =
-                            usize::try_from(axis).ok().and_then(|a| from.get_mut(a))
-                        {
-                            *place = coordinate;
-                        }
-                    }
-                    from
-                }))
+                Some(Map::linear(move |at| reordered(at, &order)))
             })
         }
         Transfer::Reshape => needs_all(&results, &operands, |operand, result| {
@@ -220,6 +200,36 @@ fn verify_op<'c: 'a, 'a>(
         // How the factors lie is the business of the matrix unit.
         Transfer::Product => alike(&results.iter().chain(operands.get(2)).collect::<Vec<_>>()),
     }
+}
+
+/// What is handed on keeps its type.
+fn hands_on_alike<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    symbols: &Symbols<'c, 'a>,
+) -> Result<(), String> {
+    for edge in flow::step(operation, symbols).edges {
+        let (Carry::Value, [source]) = (edge.carry, &edge.sources[..]) else {
+            continue;
+        };
+        if RankedTensor::of(source.r#type()).is_some() && source.r#type() != edge.target.r#type() {
+            return Err(format!(
+                "hands on operand #{} as a tensor of another type",
+                edge.operand
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The place in the operand of a transposition: axis `i` of the result is axis `order[i]` of the operand.
+fn reordered(at: &[u32], order: &[i64]) -> Vec<u32> {
+    let mut from = vec![0; at.len()];
+    for (&coordinate, &axis) in at.iter().zip(order) {
+        if let Some(place) = usize::try_from(axis).ok().and_then(|a| from.get_mut(a)) {
+            *place = coordinate;
+        }
+    }
+    from
 }
 
 fn tensors<'c, 'a>(

@@ -54,82 +54,101 @@ fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> f64 {
     texts.map(|text| text.chars().count()).max().unwrap_or(0) as f64
 }
 
-/// A grid whose upper edge is at `top`, with its width and height.
-fn draw_grid(grid: &Grid, top: f64) -> (Group, f64, f64) {
-    let columns = grid.columns.len();
-    let label_width = longest(grid.rows.iter().map(String::as_str)) * CHARACTER + 10.0;
-    let texts = grid.cells.iter().map(|cell| cell.text.as_str());
-    let names = grid.columns.iter().map(String::as_str);
-    let cell_width = (longest(texts.chain(names)) * CHARACTER + 8.0).max(CELL_HEIGHT);
-    let header = if grid.column_groups.is_empty() {
-        CELL_HEIGHT
-    } else {
-        2.0 * CELL_HEIGHT
-    };
-    let (left, upper) = (MARGIN + label_width, top + TITLE + header);
-    let x = |column: usize| left + column as f64 * cell_width;
-    let y = |row: usize| upper + row as f64 * CELL_HEIGHT;
+/// Where the cells of a grid are.
+struct Frame {
+    /// Left edge of the cells.
+    left: f64,
+    /// Upper edge of the grid, with its title.
+    top: f64,
+    /// Upper edge of the cells.
+    upper: f64,
+    cell_width: f64,
+}
 
-    let legend = match grid.colours {
-        "" => grid.legend.to_owned(),
-        colours => format!("{}; {colours}", grid.legend),
-    };
+impl Frame {
+    /// Left edge of a column.
+    fn x(&self, column: usize) -> f64 {
+        self.left + column as f64 * self.cell_width
+    }
+
+    /// Upper edge of a row.
+    fn y(&self, row: usize) -> f64 {
+        self.upper + row as f64 * CELL_HEIGHT
+    }
+}
+
+/// The title of a grid, its legend, and the names of its columns.
+fn draw_names(grid: &Grid, frame: &Frame, legend: &str) -> Group {
     let mut group = Group::new()
         .add(
             label(&grid.title)
                 .set("class", "title")
                 .set("x", MARGIN)
-                .set("y", top + 8.0),
+                .set("y", frame.top + 8.0),
         )
         .add(
-            label(&legend)
+            label(legend)
                 .set("class", "note")
                 .set("x", MARGIN)
-                .set("y", top + 26.0),
+                .set("y", frame.top + 26.0),
         );
     for (column, name) in &grid.column_groups {
         group = group.add(
             label(name)
                 .set("class", "note")
-                .set("x", x(*column) + 2.0)
-                .set("y", upper - 1.5 * CELL_HEIGHT),
+                .set("x", frame.x(*column) + 2.0)
+                .set("y", frame.upper - 1.5 * CELL_HEIGHT),
         );
     }
     for (column, name) in grid.columns.iter().enumerate() {
         group = group.add(
             label(name)
                 .set("class", "label")
-                .set("x", x(column) + cell_width / 2.0)
-                .set("y", upper - CELL_HEIGHT / 2.0),
+                .set("x", frame.x(column) + frame.cell_width / 2.0)
+                .set("y", frame.upper - CELL_HEIGHT / 2.0),
         );
     }
+    group
+}
+
+/// The rows of a grid: each its name, then its cells with their texts.
+fn draw_rows(grid: &Grid, frame: &Frame, mut group: Group) -> Group {
+    let columns = grid.columns.len();
     for (row, name) in grid.rows.iter().enumerate() {
         group = group.add(
             label(name)
                 .set("class", "row")
-                .set("x", left - 6.0)
-                .set("y", y(row) + CELL_HEIGHT / 2.0),
+                .set("x", frame.left - 6.0)
+                .set("y", frame.y(row) + CELL_HEIGHT / 2.0),
         );
         for column in 0..columns {
             let cell = &grid.cells[row * columns + column];
             group = group.add(
                 Rectangle::new()
-                    .set("x", x(column))
-                    .set("y", y(row))
-                    .set("width", cell_width)
+                    .set("x", frame.x(column))
+                    .set("y", frame.y(row))
+                    .set("width", frame.cell_width)
                     .set("height", CELL_HEIGHT)
                     .set("fill", colour(cell.hue, cell.depth)),
             );
             if !cell.text.is_empty() {
                 group = group.add(
                     label(&cell.text)
-                        .set("x", x(column) + cell_width / 2.0)
-                        .set("y", y(row) + CELL_HEIGHT / 2.0),
+                        .set("x", frame.x(column) + frame.cell_width / 2.0)
+                        .set("y", frame.y(row) + CELL_HEIGHT / 2.0),
                 );
             }
         }
     }
+    group
+}
+
+/// The lines around a grid, between owners, and at its breaks.
+fn draw_lines(grid: &Grid, frame: &Frame, mut group: Group) -> Group {
+    let columns = grid.columns.len();
     let rows = grid.rows.len();
+    let x = |column: usize| frame.x(column);
+    let y = |row: usize| frame.y(row);
     for row in 0..rows {
         for column in 0..columns {
             let owner = |row: usize, column: usize| grid.cells[row * columns + column].owner;
@@ -150,6 +169,36 @@ fn draw_grid(grid: &Grid, top: f64) -> (Group, f64, f64) {
     for &column in grid.column_breaks.iter().chain([&columns]) {
         group = group.add(line(x(column), y(0), x(column), y(rows)));
     }
+    group
+}
+
+/// A grid whose upper edge is at `top`, with its width and height.
+fn draw_grid(grid: &Grid, top: f64) -> (Group, f64, f64) {
+    let columns = grid.columns.len();
+    let label_width = longest(grid.rows.iter().map(String::as_str)) * CHARACTER + 10.0;
+    let texts = grid.cells.iter().map(|cell| cell.text.as_str());
+    let names = grid.columns.iter().map(String::as_str);
+    let cell_width = (longest(texts.chain(names)) * CHARACTER + 8.0).max(CELL_HEIGHT);
+    let header = if grid.column_groups.is_empty() {
+        CELL_HEIGHT
+    } else {
+        2.0 * CELL_HEIGHT
+    };
+    let (left, upper) = (MARGIN + label_width, top + TITLE + header);
+    let legend = match grid.colours {
+        "" => grid.legend.to_owned(),
+        colours => format!("{}; {colours}", grid.legend),
+    };
+    let frame = Frame {
+        left,
+        top,
+        upper,
+        cell_width,
+    };
+    let group = draw_names(grid, &frame, &legend);
+    let group = draw_rows(grid, &frame, group);
+    let mut group = draw_lines(grid, &frame, group);
+    let rows = grid.rows.len();
     let mut height = TITLE + header + rows as f64 * CELL_HEIGHT;
     if (rows, columns) != grid.whole {
         let note = format!(

@@ -53,6 +53,7 @@ fn tensor_descriptor(parameters: Parameters<'_>) -> Result<(), Complaint> {
     Ok(())
 }
 
+/// A memory descriptor: its extents, its elements, and a layout of the memory it is in.
 fn memory_descriptor(parameters: Parameters<'_>) -> Result<(), Complaint> {
     let extents = |index| {
         parameters
@@ -66,6 +67,63 @@ fn memory_descriptor(parameters: Parameters<'_>) -> Result<(), Complaint> {
     else {
         return Err(Complaint::new("a memory descriptor lacks a parameter"));
     };
+    view_of_buffer(&shape, &alloc_shape)?;
+    if element.bit_width().is_none() && Pointer::of(element).is_none() {
+        return Err(Complaint::new(format!(
+            "a buffer cannot hold elements of type '{element}'"
+        )));
+    }
+    let encoding = Encoding::from_attribute(attribute).map_err(complaint)?;
+    match &encoding {
+        Encoding::TensorMemory(layout) => {
+            tensor_memory_space(space)?;
+            if shape.len() != 2 && shape.len() != 3 {
+                return Err(Complaint::new(format!(
+                    "tensor memory holds matrices or several of one kind, not shape {shape:?}"
+                )));
+            }
+            let bits = element.bit_width().unwrap_or(0);
+            if bits * layout.col_stride > 32 {
+                return Err(Complaint::new(format!(
+                    "colStride {} times {bits} bits of an element must be at most 32",
+                    layout.col_stride
+                )));
+            }
+            tensor_memory(&encoding, &alloc_shape[alloc_shape.len() - 2..], bits)
+        }
+        Encoding::TensorMemoryScales(_) => {
+            tensor_memory_space(space)?;
+            scales_in_tensor_memory(element, &alloc_shape)
+        }
+        other if other.is_distributed() => Err(Complaint::new(format!(
+            "`{}` is a layout of registers, not of memory",
+            other.name()
+        ))),
+        other => {
+            if !ttg::attribute::SHARED_MEMORY.is(space) {
+                return Err(Complaint::new(format!(
+                    "a buffer of layout `{}` must be in #ttg.shared_memory, not in {space}",
+                    other.name()
+                )));
+            }
+            let rank = other.rank();
+            if rank != shape.len() && rank + 1 != shape.len() {
+                return Err(Complaint::new(format!(
+                    "the layout has rank {rank}; it must be that of the view {shape:?}, or one less for several buffers"
+                )));
+            }
+            if let Encoding::PaddedShared(padded) = other
+                && alloc_shape.len() >= rank
+            {
+                padded_extents(padded.component(), &alloc_shape[alloc_shape.len() - rank..])?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The extents of a view, which lie within those of the buffer.
+fn view_of_buffer(shape: &[i64], alloc_shape: &[i64]) -> Result<(), Complaint> {
     if shape.is_empty() {
         return Err(Complaint::new(
             "a memory descriptor has at least one dimension",
@@ -93,67 +151,21 @@ fn memory_descriptor(parameters: Parameters<'_>) -> Result<(), Complaint> {
             "the view of shape {shape:?} is not within the buffer of shape {alloc_shape:?}"
         )));
     }
-    if element.bit_width().is_none() && Pointer::of(element).is_none() {
+    Ok(())
+}
+
+/// Scales in tensor memory: one matrix of bytes.
+fn scales_in_tensor_memory(element: Type<'_>, alloc_shape: &[i64]) -> Result<(), Complaint> {
+    if alloc_shape.len() != 2 {
         return Err(Complaint::new(format!(
-            "a buffer cannot hold elements of type '{element}'"
+            "scales in tensor memory form one matrix, not shape {alloc_shape:?}"
         )));
     }
-    let encoding = Encoding::from_attribute(attribute).map_err(complaint)?;
-    match &encoding {
-        Encoding::TensorMemory(layout) => {
-            tensor_memory_space(space)?;
-            if shape.len() != 2 && shape.len() != 3 {
-                return Err(Complaint::new(format!(
-                    "tensor memory holds matrices or several of one kind, not shape {shape:?}"
-                )));
-            }
-            let bits = element.bit_width().unwrap_or(0);
-            if bits * layout.col_stride > 32 {
-                return Err(Complaint::new(format!(
-                    "colStride {} times {bits} bits of an element must be at most 32",
-                    layout.col_stride
-                )));
-            }
-            tensor_memory(&encoding, &alloc_shape[alloc_shape.len() - 2..], bits)
-        }
-        Encoding::TensorMemoryScales(_) => {
-            tensor_memory_space(space)?;
-            if alloc_shape.len() != 2 {
-                return Err(Complaint::new(format!(
-                    "scales in tensor memory form one matrix, not shape {alloc_shape:?}"
-                )));
-            }
-            match element.bit_width() {
-                Some(8) => Ok(()),
-                _ => Err(Complaint::new(format!(
-                    "scales in tensor memory have 8 bits; '{element}' has not"
-                ))),
-            }
-        }
-        other if other.is_distributed() => Err(Complaint::new(format!(
-            "`{}` is a layout of registers, not of memory",
-            other.name()
+    match element.bit_width() {
+        Some(8) => Ok(()),
+        _ => Err(Complaint::new(format!(
+            "scales in tensor memory have 8 bits; '{element}' has not"
         ))),
-        other => {
-            if !ttg::attribute::SHARED_MEMORY.is(space) {
-                return Err(Complaint::new(format!(
-                    "a buffer of layout `{}` must be in #ttg.shared_memory, not in {space}",
-                    other.name()
-                )));
-            }
-            let rank = other.rank();
-            if rank != shape.len() && rank + 1 != shape.len() {
-                return Err(Complaint::new(format!(
-                    "the layout has rank {rank}; it must be that of the view {shape:?}, or one less for several buffers"
-                )));
-            }
-            if let Encoding::PaddedShared(padded) = other
-                && alloc_shape.len() >= rank
-            {
-                padded_extents(padded.component(), &alloc_shape[alloc_shape.len() - rank..])?;
-            }
-            Ok(())
-        }
     }
 }
 

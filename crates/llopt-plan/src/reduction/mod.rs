@@ -101,26 +101,73 @@ impl Axis {
     }
 }
 
+/// The registers of each place outside of the axis.
+fn keys_of(tensor: &TensorType, axis: Axis) -> Vec<(u32, Vec<usize>)> {
+    let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
+    for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
+        let rest = axis.rest(tensor.element_in(register));
+        match keys.iter_mut().find(|(key, _)| *key == rest) {
+            Some((_, registers)) => registers.push(register),
+            None => keys.push((rest, vec![register])),
+        }
+    }
+    keys
+}
+
+/// An element as (rest, along), the rest in the high bits.
+fn joined(axis: Axis, element: u32) -> u32 {
+    axis.rest(element) << axis.bits | axis.along(element)
+}
+
+/// The combinations between lanes, which add to what of the axis is `combined` already: a kernel of the lanes' rests beyond
+/// those of registers, by elimination with masks of lanes.
+fn lane_steps(
+    tensor: &TensorType,
+    axis: Axis,
+    registers: &Vectors,
+    combined: &mut Echelon,
+) -> Vec<LaneStep> {
+    let only_axis = (1u32 << axis.bits) - 1;
+    let lanes = tensor.layout().flat_bases_of(Dim::LANE);
+    let mut rows: Vec<(u32, u32)> = Vec::new();
+    let mut lane_steps = Vec::new();
+    for (i, basis) in lanes.iter().enumerate() {
+        let mut vector = registers.reduce_high(joined(axis, *basis), only_axis);
+        let mut mask = 1u32 << i;
+        for (row, row_mask) in &rows {
+            let pivot = 1u32 << (31 - (row & !only_axis).leading_zeros());
+            if vector & pivot != 0 {
+                vector ^= row;
+                mask ^= row_mask;
+            }
+        }
+        if vector & !only_axis != 0 {
+            rows.push((vector, mask));
+        } else if combined.insert(vector).is_none() {
+            let all = (0..lanes.len())
+                .filter(|lane| mask >> lane & 1 == 1)
+                .fold(0, |all, lane| all ^ lanes[lane]);
+            lane_steps.push(LaneStep {
+                lanes: mask,
+                rest: axis.rest(all),
+            });
+        }
+    }
+    lane_steps
+}
+
 impl ReductionPlan {
     /// The plan for reducing `tensor` along `axis`.
     pub fn new(tensor: &TensorType, axis: usize) -> Self {
         let axis = Axis::of(tensor, axis);
-        let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
-        for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
-            let rest = axis.rest(tensor.element_in(register));
-            match keys.iter_mut().find(|(key, _)| *key == rest) {
-                Some((_, registers)) => registers.push(register),
-                None => keys.push((rest, vec![register])),
-            }
-        }
+        let keys = keys_of(tensor, axis);
 
         // The registers' vectors as (rest, along), the rest in the high bits, so that elimination tells
         // which registers have a wanted rest, and what is left of the axis when there is none.
-        let joined = |element: u32| axis.rest(element) << axis.bits | axis.along(element);
         let only_axis = (1u32 << axis.bits) - 1;
         let mut registers = Vectors::default();
         for bit in 0..tensor.registers().trailing_zeros() {
-            registers.insert(joined(tensor.element_in(1 << bit)));
+            registers.insert(joined(axis, tensor.element_in(1 << bit)));
         }
         // S: what of the axis is combined already.
         let mut combined = Echelon::of(&[]);
@@ -130,33 +177,7 @@ impl ReductionPlan {
             }
         }
 
-        // Masks of lanes whose rest is that of registers: a kernel, by elimination with masks.
-        let lanes = tensor.layout().flat_bases_of(Dim::LANE);
-        let mut rows: Vec<(u32, u32)> = Vec::new();
-        let mut lane_steps = Vec::new();
-        for (i, basis) in lanes.iter().enumerate() {
-            let mut vector = registers.reduce_high(joined(*basis), only_axis);
-            let mut mask = 1u32 << i;
-            for (row, row_mask) in &rows {
-                let pivot = 1u32 << (31 - (row & !only_axis).leading_zeros());
-                if vector & pivot != 0 {
-                    vector ^= row;
-                    mask ^= row_mask;
-                }
-            }
-            if vector & !only_axis != 0 {
-                rows.push((vector, mask));
-            } else if combined.insert(vector).is_none() {
-                let all = (0..lanes.len())
-                    .filter(|lane| mask >> lane & 1 == 1)
-                    .fold(0, |all, lane| all ^ lanes[lane]);
-                lane_steps.push(LaneStep {
-                    lanes: mask,
-                    rest: axis.rest(all),
-                });
-            }
-        }
-
+        let lane_steps = lane_steps(tensor, axis, &registers, &mut combined);
         let thread_bases = tensor.thread_bases();
         let within: Vec<u32> = (0..tensor.registers().trailing_zeros())
             .map(|bit| tensor.element_in(1 << bit))

@@ -36,6 +36,62 @@ pub struct ReductionPrice {
     pub cost: f32,
 }
 
+impl ReductionPrice {
+    /// Counts the passes over the banks, and the bytes; answers how many stores and loads make them. `spread` says whether
+    /// threads share the combining of partial results.
+    fn count_accesses(
+        &mut self,
+        plan: &ReductionPlan,
+        work: &Work,
+        spread: bool,
+        elements: &[Element],
+        target: Target,
+    ) -> [u32; 2] {
+        let needed = work.needed;
+        let banks = target.banks();
+        let access = |kind: Access, bits: u32, places: &[u32], element_bytes: u32| {
+            let lanes: Vec<u32> = places.iter().map(|place| place * element_bytes).collect();
+            wavefronts(&banks, kind, bits, &lanes)
+        };
+        let lanes = work.lane_bits as usize;
+        let acting: Vec<u32> = (0..lanes)
+            .filter(|bit| plan.repeated_threads >> bit & 1 == 0)
+            .map(|bit| plan.thread_places[bit])
+            .collect();
+        let partials = 1u32 << plan.partial_bits;
+        // Where the partial results begin that each lane reads.
+        let read: Vec<u32> = plan.thread_places[..lanes]
+            .iter()
+            .map(|place| place & !(partials - 1))
+            .collect();
+        let (mut stores, mut loads) = (0, 0);
+        // Every block gets a copy of each partial result.
+        let copies = 1u32 << plan.exchanges.len();
+        for element in elements {
+            let (bits, bytes) = (element.memory_bits(), element.memory_bits() / 8);
+            let store = needed * copies;
+            stores += store;
+            self.store_wavefronts += store * access(Access::Store, bits, &acting, bytes);
+            self.shared_bytes += operand_bytes(plan.scratch_elements(), *element);
+            if spread {
+                let consecutive: Vec<u32> = (0..work.lane_bits).map(|bit| 1 << bit).collect();
+                let rounds = work.rounds();
+                stores += rounds;
+                loads += rounds + needed;
+                self.store_wavefronts += rounds * access(Access::Store, bits, &consecutive, bytes);
+                self.load_wavefronts += rounds * access(Access::Load, bits, &consecutive, bytes)
+                    + needed * access(Access::Load, bits, &read, bytes);
+            } else {
+                let width = partials.min(128 / bits);
+                let load = needed * (partials / width);
+                loads += load;
+                self.load_wavefronts += load * access(Access::Load, width * bits, &read, bytes);
+            }
+        }
+        [stores, loads]
+    }
+}
+
 /// What it takes to reduce tensors of the layout of `tensor`, one of each element type, along dimension `axis`.
 /// Each thread gets the results of the places that it holds.
 #[must_use]
@@ -71,22 +127,6 @@ pub fn price(
         return price;
     }
 
-    let banks = target.banks();
-    let access = |kind: Access, bits: u32, places: &[u32], element_bytes: u32| {
-        let lanes: Vec<u32> = places.iter().map(|place| place * element_bytes).collect();
-        wavefronts(&banks, kind, bits, &lanes)
-    };
-    let lanes = lane_bits as usize;
-    let acting: Vec<u32> = (0..lanes)
-        .filter(|bit| plan.repeated_threads >> bit & 1 == 0)
-        .map(|bit| plan.thread_places[bit])
-        .collect();
-    let partials = 1u32 << plan.partial_bits;
-    // Where the partial results begin that each lane reads.
-    let read: Vec<u32> = plan.thread_places[..lanes]
-        .iter()
-        .map(|place| place & !(partials - 1))
-        .collect();
     let needed = keys.len() as u32;
     let work = Work {
         partial_bits: plan.partial_bits,
@@ -100,31 +140,9 @@ pub fn price(
             .sum(),
         combination: combination.instructions,
     };
+    let partials = 1u32 << plan.partial_bits;
     let spread = work.is_better_spread(target);
-    let (mut stores, mut loads) = (0, 0);
-    // Every block gets a copy of each partial result.
-    let copies = 1u32 << plan.exchanges.len();
-    for element in elements {
-        let (bits, bytes) = (element.memory_bits(), element.memory_bits() / 8);
-        let store = needed * copies;
-        stores += store;
-        price.store_wavefronts += store * access(Access::Store, bits, &acting, bytes);
-        price.shared_bytes += operand_bytes(plan.scratch_elements(), *element);
-        if spread {
-            let consecutive: Vec<u32> = (0..lane_bits).map(|bit| 1 << bit).collect();
-            let rounds = work.rounds();
-            stores += rounds;
-            loads += rounds + needed;
-            price.store_wavefronts += rounds * access(Access::Store, bits, &consecutive, bytes);
-            price.load_wavefronts += rounds * access(Access::Load, bits, &consecutive, bytes)
-                + needed * access(Access::Load, bits, &read, bytes);
-        } else {
-            let width = partials.min(128 / bits);
-            let load = needed * (partials / width);
-            loads += load;
-            price.load_wavefronts += load * access(Access::Load, width * bits, &read, bytes);
-        }
-    }
+    let [stores, loads] = price.count_accesses(&plan, &work, spread, elements, target);
     if spread {
         let steps = work.rounds() * plan.partial_bits;
         price.in_memory = steps;
@@ -140,7 +158,7 @@ pub fn price(
     } else {
         price.cluster_barriers = 2;
     }
-    let wavefront = if copies > 1 {
+    let wavefront = if !plan.exchanges.is_empty() {
         costs.remote_wavefront
     } else {
         costs.wavefront

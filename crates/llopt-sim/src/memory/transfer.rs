@@ -14,6 +14,19 @@ use crate::memory::global::SHARED_WINDOW;
 use crate::memory::shadow::Kind;
 use crate::memory::transaction_barrier::TransactionBarrier;
 
+/// What threads bring to their transaction barriers.
+struct Arrival<const W: usize> {
+    addresses: Row<W>,
+    /// How many arrivals each counts for; one when absent.
+    counts: Option<Row<W>>,
+    /// How many bytes are to come.
+    bytes: Option<Row<W>>,
+    /// Whether they arrive, or only say how many bytes are to come.
+    arrive: bool,
+    /// Where the phase goes that they arrived in.
+    state: Option<u32>,
+}
+
 impl<const W: usize> Block<'_, W> {
     /// Reports the warps that ask for the end of a phase that cannot end; answers what to tell of them.
     pub(crate) fn report_polls(&mut self) -> Vec<String> {
@@ -160,22 +173,7 @@ impl<const W: usize> Block<'_, W> {
                 ref words,
                 size,
                 site,
-            } => {
-                let targets = get(warp, address);
-                let allowed = self.shared_bounds(warp.index, &targets, mask, size, true, site);
-                self.count_shared(&targets, allowed, size, size, true, site);
-                for lane in lanes(allowed) {
-                    let bytes: Vec<u8> = words
-                        .iter()
-                        .flat_map(|&word| {
-                            let word = warp.frames[frame].rows[word as usize][lane] as u32;
-                            word.to_le_bytes()
-                        })
-                        .take(size as usize)
-                        .collect();
-                    self.write_later(warp, lane, targets[lane], bytes, site);
-                }
-            }
+            } => self.store_later(warp, frame, address, (words, size), mask, site),
             Async::Commit => {
                 for lane in lanes(mask) {
                     warp.copy_group[lane] += 1;
@@ -190,16 +188,13 @@ impl<const W: usize> Block<'_, W> {
                 address,
                 count,
                 site,
-            } => {
-                let (addresses, counts) = (get(warp, address), get(warp, count));
-                for lane in lanes(mask) {
-                    let at = self.shared_place(warp.index, addresses[lane] & !SHARED_WINDOW);
-                    self.write_barrier_word(warp.index, lane, at, site);
-                    self.transaction_barriers
-                        .insert(at, TransactionBarrier::new(counts[lane]));
-                    self.polls.begin_anew();
-                }
-            }
+            } => self.begin_barriers(
+                warp.index,
+                &get(warp, address),
+                &get(warp, count),
+                mask,
+                site,
+            ),
             Async::BarrierInvalidate { address } => {
                 for lane in lanes(mask) {
                     let at = get(warp, address)[lane] & !SHARED_WINDOW;
@@ -215,26 +210,14 @@ impl<const W: usize> Block<'_, W> {
                 arrive,
                 site,
             } => {
-                let addresses = get(warp, address);
-                let counts = count.map(|c| get(warp, c));
-                let bytes = expect_bytes.map(|b| get(warp, b));
-                for lane in lanes(mask) {
-                    let known = self.clocks.known(warp.index).clone();
-                    let barrier =
-                        self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
-                    barrier.known.join(&known);
-                    let phase = barrier.phase;
-                    barrier.bytes += bytes.map_or(0, |b| b[lane] as u32 as i64);
-                    if arrive {
-                        barrier.pending -= counts.map_or(1, |c| c[lane] as u32 as i64);
-                    }
-                    barrier.settle();
-                    self.polls.begin_anew();
-                    if let Some(state) = state {
-                        warp.frames[frame].rows[state as usize][lane] = phase;
-                    }
-                }
-                self.clocks.advance(warp.index);
+                let arrival = Arrival {
+                    addresses: get(warp, address),
+                    counts: count.map(|c| get(warp, c)),
+                    bytes: expect_bytes.map(|b| get(warp, b)),
+                    arrive,
+                    state,
+                };
+                self.arrive_at_barriers(warp, frame, &arrival, mask, site)?;
             }
             Async::BarrierTest {
                 address,
@@ -245,21 +228,13 @@ impl<const W: usize> Block<'_, W> {
             } => {
                 let (addresses, wanted) = (get(warp, address), get(warp, parity));
                 for lane in lanes(mask) {
-                    let place = self.shared_place(warp.index, addresses[lane] & !SHARED_WINDOW);
-                    let barrier =
-                        self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
-                    let complete = if by_state {
-                        barrier.phase > wanted[lane]
-                    } else {
-                        barrier.phase & 1 != wanted[lane] & 1
-                    };
-                    let taught = barrier.taught.clone();
-                    if complete {
-                        self.clocks.learn(warp.index, &taught);
-                        self.polls.answered(warp.index);
-                    } else {
-                        self.polls.in_vain(warp.index, lane, place, site);
-                    }
+                    let complete = self.is_complete(
+                        warp.index,
+                        lane,
+                        addresses[lane],
+                        (wanted[lane], by_state),
+                        site,
+                    )?;
                     warp.frames[frame].rows[done as usize][lane] = u64::from(complete);
                 }
             }
@@ -268,21 +243,8 @@ impl<const W: usize> Block<'_, W> {
                 increment,
                 site,
             } => {
-                // Our copies can complete at any time after their issue: let them do so here, and arrive.
                 let addresses = get(warp, address);
-                self.finish_copies(warp, mask, |_, _| true);
-                for lane in lanes(mask) {
-                    let known = self.clocks.known(warp.index).clone();
-                    let barrier =
-                        self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
-                    barrier.known.join(&known);
-                    if !increment {
-                        barrier.pending -= 1;
-                    }
-                    barrier.settle();
-                    self.polls.begin_anew();
-                }
-                self.clocks.advance(warp.index);
+                self.track_copies(warp, &addresses, increment, mask, site)?;
             }
             Async::Bulk(ref copy) => self.bulk_copies(warp, frame, copy, mask)?,
             Async::BulkCommit => {
@@ -318,6 +280,130 @@ impl<const W: usize> Block<'_, W> {
             Async::ProxyFence => self.clocks.fence(warp.index),
         }
         Ok(())
+    }
+
+    /// Stores words of shared memory that others see once the copy is complete.
+    fn store_later(
+        &mut self,
+        warp: &mut Warp<W>,
+        frame: usize,
+        address: u32,
+        (words, size): (&[u32], u32),
+        mask: u64,
+        site: SiteId,
+    ) {
+        let targets = warp.frames[frame].rows[address as usize];
+        let allowed = self.shared_bounds(warp.index, &targets, mask, size, true, site);
+        self.count_shared(&targets, allowed, size, size, true, site);
+        for lane in lanes(allowed) {
+            let bytes: Vec<u8> = words
+                .iter()
+                .flat_map(|&word| {
+                    let word = warp.frames[frame].rows[word as usize][lane] as u32;
+                    word.to_le_bytes()
+                })
+                .take(size as usize)
+                .collect();
+            self.write_later(warp, lane, targets[lane], bytes, site);
+        }
+    }
+
+    /// Makes the barriers at the addresses.
+    fn begin_barriers(
+        &mut self,
+        warp: usize,
+        addresses: &Row<W>,
+        counts: &Row<W>,
+        mask: u64,
+        site: SiteId,
+    ) {
+        for lane in lanes(mask) {
+            let at = self.shared_place(warp, addresses[lane] & !SHARED_WINDOW);
+            self.write_barrier_word(warp, lane, at, site);
+            self.transaction_barriers
+                .insert(at, TransactionBarrier::new(counts[lane]));
+            self.polls.begin_anew();
+        }
+    }
+
+    /// Threads arrive at their barriers, or say how many bytes are to come.
+    fn arrive_at_barriers(
+        &mut self,
+        warp: &mut Warp<W>,
+        frame: usize,
+        arrival: &Arrival<W>,
+        mask: u64,
+        site: SiteId,
+    ) -> Executed<()> {
+        for lane in lanes(mask) {
+            let known = self.clocks.known(warp.index).clone();
+            let barrier =
+                self.transaction_barrier(warp.index, lane, arrival.addresses[lane], site)?;
+            barrier.known.join(&known);
+            let phase = barrier.phase;
+            barrier.bytes += arrival.bytes.map_or(0, |b| b[lane] as u32 as i64);
+            if arrival.arrive {
+                barrier.pending -= arrival.counts.map_or(1, |c| c[lane] as u32 as i64);
+            }
+            barrier.settle();
+            self.polls.begin_anew();
+            if let Some(state) = arrival.state {
+                warp.frames[frame].rows[state as usize][lane] = phase;
+            }
+        }
+        self.clocks.advance(warp.index);
+        Ok(())
+    }
+
+    /// Barriers learn of the copies before. Our copies can complete at any time after their issue: let them do so here, and
+    /// arrive.
+    fn track_copies(
+        &mut self,
+        warp: &mut Warp<W>,
+        addresses: &Row<W>,
+        increment: bool,
+        mask: u64,
+        site: SiteId,
+    ) -> Executed<()> {
+        self.finish_copies(warp, mask, |_, _| true);
+        for lane in lanes(mask) {
+            let known = self.clocks.known(warp.index).clone();
+            let barrier = self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
+            barrier.known.join(&known);
+            if !increment {
+                barrier.pending -= 1;
+            }
+            barrier.settle();
+            self.polls.begin_anew();
+        }
+        self.clocks.advance(warp.index);
+        Ok(())
+    }
+
+    /// Whether the phase is over that a lane waits for, of a barrier: that of a parity, or of a state.
+    fn is_complete(
+        &mut self,
+        warp: usize,
+        lane: usize,
+        address: u64,
+        (wanted, by_state): (u64, bool),
+        site: SiteId,
+    ) -> Executed<bool> {
+        let place = self.shared_place(warp, address & !SHARED_WINDOW);
+        let barrier = self.transaction_barrier(warp, lane, address, site)?;
+        let complete = if by_state {
+            barrier.phase > wanted
+        } else {
+            barrier.phase & 1 != wanted & 1
+        };
+        let taught = barrier.taught.clone();
+        if complete {
+            self.clocks.learn(warp, &taught);
+            self.polls.answered(warp);
+        } else {
+            self.polls.in_vain(warp, lane, place, site);
+        }
+        Ok(complete)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the operands of the instruction")]

@@ -51,11 +51,30 @@ impl Places {
 }
 
 impl<'c, 'a> Program<'c, 'a, '_> {
+    /// An operation on descriptors, tiles or barriers in memory.
     pub(super) fn descriptor_operation(
         &mut self,
         op: OperationRef<'c, 'a>,
     ) -> Interpreted<Option<Vec<Value>>> {
         self.follow_barriers(op)?;
+        if let Some(results) = self.making_of_descriptor(op)? {
+            return Ok(Some(results));
+        }
+        if let Some(results) = self.block_access(op)? {
+            return Ok(Some(results));
+        }
+        if let Some(results) = self.block_copy(op)? {
+            return Ok(Some(results));
+        }
+        // What is left are barriers, which have been followed.
+        Ok(Some(Vec::new()))
+    }
+
+    /// Descriptors, tiles, and the memory that descriptors are made in.
+    fn making_of_descriptor(
+        &mut self,
+        op: OperationRef<'c, 'a>,
+    ) -> Interpreted<Option<Vec<Value>>> {
         if let Some(op) = tt::MakeTensorDescOp::of(op) {
             let base = self.tensor(op.base())?;
             let Element::Pointer(bytes) = base.element else {
@@ -126,6 +145,11 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 None => wrong("no descriptor has been made there"),
             };
         }
+        Ok(None)
+    }
+
+    /// Accesses to blocks that are in registers.
+    fn block_access(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
         if let Some(op) = tt::DescriptorLoadOp::of(op) {
             let places = self.block_at(&op.indices(), op.result())?;
             return self
@@ -151,6 +175,11 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             let source = self.tensor(op.src())?;
             return self.store_block(op.desc(), &places, &source, Some(op.kind()));
         }
+        Ok(None)
+    }
+
+    /// Copies between blocks and shared memory.
+    fn block_copy(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
         if let Some(op) = ttng::AsyncTMACopyGlobalToLocalOp::of(op) {
             if self.tensor(op.pred())?.only()? & 1 == 1 {
                 let places = self.block_at(&op.coord(), op.result())?;
@@ -184,8 +213,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             let source = self.read_view(&self.view(op.src())?);
             return self.store_block(op.desc(), &places, &source, Some(op.kind()));
         }
-        // What is left are barriers, which have been followed.
-        Ok(Some(Vec::new()))
+        Ok(None)
     }
 
     fn numbers(&self, handles: &[Handle<'c, 'a>]) -> Interpreted<Vec<i64>> {

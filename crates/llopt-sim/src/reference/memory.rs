@@ -12,7 +12,7 @@ use super::failure::{Interpreted, unknown, wrong};
 use super::program::Program;
 use super::shape::atomic_op;
 use super::value::{
-    Array, Element, Entry, Tensor, Value, View, coordinates, count, shape_of, strides,
+    Array, Element, Entry, Tensor, Value, View, coordinates, count, element_of, shape_of, strides,
 };
 
 /// Whether a value is a pointer to a tile.
@@ -21,11 +21,26 @@ fn is_tile(value: Handle<'_, '_>) -> bool {
 }
 
 impl<'c, 'a> Program<'c, 'a, '_> {
+    /// An operation on global or shared memory; `None` for any other.
     pub(super) fn memory_operation(
         &mut self,
         typed: Op<'c, 'a>,
     ) -> Interpreted<Option<Vec<Value>>> {
         let op = typed.operation();
+        if let Some(results) = self.global_access(op)? {
+            return Ok(Some(results));
+        }
+        if let Some(results) = self.update_of_global(op)? {
+            return Ok(Some(results));
+        }
+        if let Some(results) = self.copy_to_shared(op)? {
+            return Ok(Some(results));
+        }
+        self.shared_operation(typed)
+    }
+
+    /// Loads and stores of global memory.
+    fn global_access(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
         if let Some(load) = tt::LoadOp::of(op) {
             if is_tile(load.ptr()) {
                 return self.load_tile(load).map(tensor);
@@ -62,6 +77,11 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             self.store(&pointers, &values, mask.as_ref())?;
             return Ok(Some(Vec::new()));
         }
+        Ok(None)
+    }
+
+    /// Atomics of global memory.
+    fn update_of_global(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
         if let Some(atomic) = tt::AtomicRmwOp::of(op) {
             let (pointers, values) = (self.tensor(atomic.ptr())?, self.tensor(atomic.val())?);
             let mask = self.optional(atomic.mask())?;
@@ -91,6 +111,11 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 .compare_and_swap(&pointers, &compare, &values)
                 .map(tensor);
         }
+        Ok(None)
+    }
+
+    /// Copies from global to shared memory, which are complete at once.
+    fn copy_to_shared(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
         if let Some(copy) = ttg::AsyncCopyGlobalToLocalOp::of(op) {
             let view = self.view(copy.result())?;
             let pointers = self.tensor(copy.src())?;
@@ -107,24 +132,32 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             self.write_view(&view, &loaded);
             return Ok(Some(vec![Value::Token]));
         }
-        if let Some(alloc) = ttg::LocalAllocOp::of(op) {
-            let shape = shape_of(alloc.result().r#type());
-            let view = View {
-                array: self.arrays.len(),
-                element: element_of(op)?,
-                offset: 0,
-                strides: strides(&shape),
-                shape,
-            };
-            let data = vec![0.into(); count(&view.shape)];
-            self.room = self.room.saturating_sub(size_of_val(&*data) as u64);
-            self.arrays.push(Array { data, freed: false });
-            if let Some(source) = alloc.src() {
-                let source = self.tensor(source)?;
-                self.write_view(&view, &source);
-            }
-            return Ok(Some(vec![Value::View(view)]));
+        Ok(None)
+    }
+
+    /// A new array in shared memory, with the elements of the source if there is one.
+    fn allocated(&mut self, alloc: ttg::LocalAllocOp<'c, 'a>) -> Interpreted<View> {
+        let shape = shape_of(alloc.result().r#type());
+        let view = View {
+            array: self.arrays.len(),
+            element: element_of(alloc.operation())?,
+            offset: 0,
+            strides: strides(&shape),
+            shape,
+        };
+        let data = vec![0.into(); count(&view.shape)];
+        self.room = self.room.saturating_sub(size_of_val(&*data) as u64);
+        self.arrays.push(Array { data, freed: false });
+        if let Some(source) = alloc.src() {
+            let source = self.tensor(source)?;
+            self.write_view(&view, &source);
         }
+        Ok(view)
+    }
+
+    /// Arrays in shared memory and their views.
+    fn shared_operation(&mut self, typed: Op<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
+        let op = typed.operation();
         let first = op.operand_value(0);
         let view = |this: &Self| match first {
             Some(handle) => this.view(handle),
@@ -132,34 +165,14 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         };
         let result = op.result_types().next().map(shape_of).unwrap_or_default();
         Ok(Some(match typed {
+            Op::Ttg(ttg::Op::LocalAlloc(alloc)) => vec![Value::View(self.allocated(alloc)?)],
             Op::Ttg(ttg::Op::LocalLoad(_)) => {
                 let view = view(self)?;
                 vec![Value::Tensor(self.read_view(&view))]
             }
             Op::Amdg(amdg::Op::LocalLoadPackedTransposed(_)) => {
                 let packed = self.read_view(&view(self)?);
-                let (k, outer) = match (0..result.len()).find(|&i| packed.shape[i] > result[i]) {
-                    Some(k) if result.len() > 1 => (k, 2 * result.len() - 3 - k),
-                    _ => return unknown("a packing that stays where it is"),
-                };
-                vec![Value::Tensor(Tensor::generate(
-                    &result,
-                    packed.element,
-                    |place| {
-                        let half = |i: usize| {
-                            let mut from = place.to_vec();
-                            from[k] = 2 * place[k] + i;
-                            from[outer] /= 2;
-                            let byte = packed.at(&from);
-                            (byte.bits >> (4 * (place[outer] % 2)) & 15, byte.bound)
-                        };
-                        let (low, high) = (half(0), half(1));
-                        Entry {
-                            bits: low.0 | high.0 << 4,
-                            bound: low.1.max(high.1),
-                        }
-                    },
-                ))]
+                vec![Value::Tensor(packed_along_the_other(&packed, &result)?)]
             }
             Op::Ttg(ttg::Op::LocalStore(_)) => {
                 let Some(target) = op.operand_value(1) else {
@@ -407,9 +420,24 @@ fn tensor(tensor: Tensor) -> Option<Vec<Value>> {
     Some(vec![Value::Tensor(tensor)])
 }
 
-fn element_of(op: OperationRef<'_, '_>) -> Interpreted<Element> {
-    match op.result_types().next().and_then(Element::of_tensor) {
-        Some(element) => Ok(element),
-        None => unknown(format!("the type of the result of {}", op.name_str())),
-    }
+/// Codes of four bits that lie two in a byte along one dimension, packed along the other one.
+fn packed_along_the_other(packed: &Tensor, result: &[usize]) -> Interpreted<Tensor> {
+    let (k, outer) = match (0..result.len()).find(|&i| packed.shape[i] > result[i]) {
+        Some(k) if result.len() > 1 => (k, 2 * result.len() - 3 - k),
+        _ => return unknown("a packing that stays where it is"),
+    };
+    Ok(Tensor::generate(result, packed.element, |place| {
+        let half = |i: usize| {
+            let mut from = place.to_vec();
+            from[k] = 2 * place[k] + i;
+            from[outer] /= 2;
+            let byte = packed.at(&from);
+            (byte.bits >> (4 * (place[outer] % 2)) & 15, byte.bound)
+        };
+        let (low, high) = (half(0), half(1));
+        Entry {
+            bits: low.0 | high.0 << 4,
+            bound: low.1.max(high.1),
+        }
+    }))
 }

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use llopt_dialects::tables::types::{MemDesc, Pointer};
-use llopt_mlir::ir::{FloatKind, TypeExt};
-use melior::ir::Type;
+use llopt_mlir::ir::{FloatKind, OperationExt, TypeExt};
+use melior::ir::{OperationRef, Type};
 
 use crate::machine::row::{Real, mask, sext};
 use crate::numbers::float::{E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, Format};
@@ -79,6 +79,14 @@ impl Element {
             Self::Small(format) => Some(format.decode(bits)),
             _ => None,
         }
+    }
+}
+
+/// The type of the elements that an op makes.
+pub(super) fn element_of(op: OperationRef<'_, '_>) -> Interpreted<Element> {
+    match op.result_types().next().and_then(Element::of_tensor) {
+        Some(element) => Ok(element),
+        None => unknown(format!("the type of the result of {}", op.name_str())),
     }
 }
 

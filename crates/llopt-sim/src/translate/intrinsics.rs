@@ -6,6 +6,7 @@
 mod amdgcn;
 mod amdgcn_convert;
 mod amdgcn_matrix;
+mod amdgcn_memory;
 mod amdgcn_trigonometry;
 mod generic;
 mod nvvm;

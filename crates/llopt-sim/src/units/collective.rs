@@ -199,6 +199,24 @@ fn agree<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
     }
 }
 
+/// Each lane takes the value of its source, or zero where that is absent.
+fn take_from<const W: usize>(
+    rows: &mut [Row<W>],
+    dst: Slot,
+    value: Slot,
+    mask: u64,
+    source: impl Fn(usize) -> usize,
+) {
+    let values = rows[value as usize];
+    let mut result = [0; W];
+    for me in lanes(mask) {
+        let source = source(me);
+        let is_present = mask >> source & 1 == 1;
+        result[me] = if is_present { values[source] } else { 0 };
+    }
+    blend(&mut rows[dst as usize], &result, mask);
+}
+
 /// Permutations of the lanes, in which an absent lane gives nothing.
 fn permute<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
     let get = |rows: &[Row<W>], slot: Slot| rows[slot as usize];
@@ -232,26 +250,16 @@ fn permute<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
             value,
             selector,
         } => {
-            let values = get(rows, value);
-            let mut result = [0; W];
-            for me in lanes(mask) {
-                let source = me & !7 | (selector >> (3 * (me & 7)) & 7) as usize;
-                result[me] = if active(source) { values[source] } else { 0 };
-            }
-            blend(&mut rows[dst as usize], &result, mask);
+            let source = |me| me & !7 | (selector >> (3 * (me & 7)) & 7) as usize;
+            take_from(rows, dst, value, mask, source);
         }
         Collective::PermuteBackward {
             dst,
             address,
             value,
         } => {
-            let (values, at) = (get(rows, value), get(rows, address));
-            let mut result = [0; W];
-            for me in lanes(mask) {
-                let source = (at[me] >> 2) as usize % W;
-                result[me] = if active(source) { values[source] } else { 0 };
-            }
-            blend(&mut rows[dst as usize], &result, mask);
+            let at = get(rows, address);
+            take_from(rows, dst, value, mask, |me| (at[me] >> 2) as usize % W);
         }
         Collective::PermuteForward {
             dst,
@@ -270,13 +278,7 @@ fn permute<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
             value,
             pattern,
         } => {
-            let values = get(rows, value);
-            let mut result = [0; W];
-            for me in lanes(mask) {
-                let source = swizzle_source(me, pattern);
-                result[me] = if active(source) { values[source] } else { 0 };
-            }
-            blend(&mut rows[dst as usize], &result, mask);
+            take_from(rows, dst, value, mask, |me| swizzle_source(me, pattern));
         }
         Collective::PermuteLane16 {
             dst,

@@ -16,6 +16,7 @@ use melior::ir::OperationRef;
 
 use super::placement::{Access, AccessKind, Graph, Meeting, Node};
 use crate::allocation::{ALLOCATION_OFFSET, BufferOwner, FunctionBuffers};
+use crate::program::Point;
 
 /// All of shared memory.
 const EVERYTHING: Range<u64> = 0..u64::MAX;
@@ -45,14 +46,7 @@ pub(super) fn frame(buffers: &FunctionBuffers<'_, '_>) -> Result<u64, Complaint>
 /// A buffer without an offset.
 pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usize>), Complaint> {
     let points = &buffers.program.points;
-    let mut scratch = vec![None; points.len()];
-    for (index, buffer) in buffers.list.iter().enumerate() {
-        if buffer.owner != BufferOwner::Allocation
-            && let Some(number) = buffers.program.number(buffer.operation)
-        {
-            scratch[number] = Some(index);
-        }
-    }
+    let scratch = scratch_of_points(buffers);
     let arrived = arrivals(buffers)?;
 
     let mut graph = Graph::default();
@@ -89,38 +83,10 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
                 BufferOwner::Scratch(
                     readers @ (Readers::Block | Readers::ClusterReads | Readers::ClusterWrites),
                 ) => {
-                    let crosses = *readers != Readers::Block;
-                    if *readers == Readers::ClusterWrites {
-                        node.is_barrier = true;
-                        node.meeting = Meeting::IfNeeded;
-                    }
-                    node.accesses
-                        .push(Access::new(AccessKind::Write, range.clone()));
-                    let reads = Node {
-                        accesses: vec![Access::new(AccessKind::Read, range)],
-                        is_barrier: true,
-                        meeting: if crosses {
-                            Meeting::Always
-                        } else {
-                            Meeting::Never
-                        },
-                        ..Node::default()
-                    };
-                    let mut written = std::mem::replace(&mut node, reads);
-                    // What is handed to groups of warps is written before they part.
-                    written.is_barrier &= !concurrent;
-                    graph.nodes.push(written);
-                    owners.push(number);
-                    if *readers == Readers::ClusterReads {
-                        let meets = Node {
-                            is_barrier: true,
-                            meeting: Meeting::Always,
-                            ..Node::default()
-                        };
-                        let read = std::mem::replace(&mut node, meets);
-                        graph.nodes.push(read);
-                        owners.push(number);
-                    }
+                    let (before, last) = exchange(node, readers, range, concurrent);
+                    owners.extend(before.iter().map(|_| number));
+                    graph.nodes.extend(before);
+                    node = last;
                 }
                 BufferOwner::Scratch(Readers::Warp { parts: Some(parts) }) => {
                     let known = divisions.iter().position(|known| known == parts);
@@ -143,6 +109,63 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
         owners.push(number);
     }
     first.push(graph.nodes.len());
+    connect(&mut graph, points, &first);
+    Ok((graph, owners))
+}
+
+/// The scratch memory of each program point.
+fn scratch_of_points(buffers: &FunctionBuffers<'_, '_>) -> Vec<Option<usize>> {
+    let mut scratch = vec![None; buffers.program.points.len()];
+    for (index, buffer) in buffers.list.iter().enumerate() {
+        if buffer.owner != BufferOwner::Allocation
+            && let Some(number) = buffers.program.number(buffer.operation)
+        {
+            scratch[number] = Some(index);
+        }
+    }
+    scratch
+}
+
+/// The nodes of an op through whose scratch memory the warps of the block or of the cluster exchange something, of which
+/// `node` is what else it does: those before the last, and the last.
+fn exchange(
+    mut node: Node,
+    readers: &Readers,
+    range: Range<u64>,
+    concurrent: bool,
+) -> (Vec<Node>, Node) {
+    let crosses = *readers != Readers::Block;
+    if *readers == Readers::ClusterWrites {
+        node.is_barrier = true;
+        node.meeting = Meeting::IfNeeded;
+    }
+    node.accesses
+        .push(Access::new(AccessKind::Write, range.clone()));
+    // What is handed to groups of warps is written before they part.
+    node.is_barrier &= !concurrent;
+    let reads = Node {
+        accesses: vec![Access::new(AccessKind::Read, range)],
+        is_barrier: true,
+        meeting: if crosses {
+            Meeting::Always
+        } else {
+            Meeting::Never
+        },
+        ..Node::default()
+    };
+    if *readers != Readers::ClusterReads {
+        return (vec![node], reads);
+    }
+    let meets = Node {
+        is_barrier: true,
+        meeting: Meeting::Always,
+        ..Node::default()
+    };
+    (vec![node, reads], meets)
+}
+
+/// Says what follows each node, and the loop that it is in. `first` has the first node of each point.
+fn connect(graph: &mut Graph, points: &[Point<'_, '_>], first: &[usize]) {
     for (number, point) in points.iter().enumerate() {
         let nodes = first[number]..first[number + 1];
         for node in nodes.clone() {
@@ -153,7 +176,6 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
             };
         }
     }
-    Ok((graph, owners))
 }
 
 /// Where a buffer lies.

@@ -19,7 +19,7 @@ use melior::ir::OperationRef;
 use super::buffer;
 use super::catalog::LayoutId;
 use super::coalesced::GlobalAccess;
-use super::engine::Engine;
+use super::engine::{Access, Engine};
 use super::graph::{Factor, Node, NodeKind};
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
@@ -32,6 +32,19 @@ const ROW_ALIGNMENT: u64 = 16;
 /// Whether an op moves a tensor between registers and a buffer in shared memory.
 fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
     OpFacts::of(operation).anchor == Some(LayoutAnchor::Buffer)
+}
+
+/// A rank, a node, and a layout for it: what has a lower rank is tried before.
+type Proposal = (usize, usize, LayoutId);
+
+/// What ops ask for by themselves.
+#[derive(Default)]
+struct Asked {
+    /// Nodes that are accesses to global memory.
+    accesses: Vec<(usize, Access)>,
+    /// Nodes that are reductions, and along which dimension.
+    reduced: Vec<(usize, u32)>,
+    proposals: Vec<Proposal>,
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
@@ -134,8 +147,57 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The layouts that ops ask for by themselves, the first choice of each before all second ones.
     fn proposals(&self) -> Vec<(usize, LayoutId)> {
-        let (mut accesses, mut reduced) = (Vec::new(), Vec::new());
-        let mut proposals: Vec<(usize, usize, LayoutId)> = Vec::new();
+        let mut asked = Asked::default();
+        self.ask_ops(&mut asked);
+        let shares = self.ask_factors(&mut asked.proposals);
+        let described: Vec<GlobalAccess> = asked
+            .accesses
+            .iter()
+            .map(|(_, access)| access.described())
+            .collect();
+        // Accesses of one shape and order agree on a vector; one of each kind tells all of it.
+        let mut kinds: Vec<GlobalAccess> = Vec::new();
+        for access in &described {
+            if !kinds.iter().any(|kind| kind.is_like(access)) {
+                kinds.push(access.clone());
+            }
+        }
+        let mut proposals = asked.proposals;
+        for ((index, access), described) in asked.accesses.iter().zip(&described) {
+            let node = &self.graph.nodes[*index];
+            let own = self.default_blocked(&access.shape).cga_layout;
+            let others = shares
+                .iter()
+                .filter(|blocks| blocks.rank() == own.rank() && **blocks != own);
+            for cga in std::iter::once(&own).chain(others) {
+                let encodings = described.encodings(
+                    &kinds,
+                    self.grid.num_warps,
+                    self.grid.threads_per_warp,
+                    cga,
+                    self.costs.target,
+                );
+                for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
+                    let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
+                    proposals.push((rank, *index, layout));
+                }
+            }
+        }
+        self.ask_reduced(&asked.reduced, &kinds, &mut proposals);
+        proposals.sort_by_key(|(rank, index, _)| (*rank, *index));
+        proposals
+            .into_iter()
+            .map(|(_, index, layout)| (index, layout))
+            .collect()
+    }
+
+    /// What each op asks for by what it does.
+    fn ask_ops(&self, asked: &mut Asked) {
+        let Asked {
+            accesses,
+            reduced,
+            proposals,
+        } = asked;
         for (index, node) in self.graph.nodes.iter().enumerate() {
             let NodeKind::Op(operation, relation, _) = &node.kind else {
                 continue;
@@ -167,13 +229,17 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 }
             }
         }
+    }
+
+    /// What products want in memory, and in what layout transposing loads bring it. Answers how blocks of a cluster share
+    /// factors: whoever loads one may load each block's part of it.
+    fn ask_factors(&self, proposals: &mut Vec<Proposal>) -> Vec<CgaLayout> {
         let producers: HashMap<usize, usize> = self
             .graph
             .uses
             .iter()
             .map(|used| (used.consumer, used.producer))
             .collect();
-        // How blocks of a cluster share factors: whoever loads one may load each block's part of it.
         let mut shares: Vec<CgaLayout> = Vec::new();
         for factor in &self.graph.factors {
             let product = self.graph.nodes[factor.product].operation();
@@ -197,45 +263,24 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 proposals.extend(layouts.into_iter().map(|layout| (1, producer, layout)));
             }
         }
-        let described: Vec<GlobalAccess> = accesses
-            .iter()
-            .map(|(_, access)| access.described())
-            .collect();
-        // Accesses of one shape and order agree on a vector; one of each kind tells all of it.
-        let mut kinds: Vec<GlobalAccess> = Vec::new();
-        for access in &described {
-            if !kinds.iter().any(|kind| kind.is_like(access)) {
-                kinds.push(access.clone());
-            }
-        }
-        for ((index, access), described) in accesses.iter().zip(&described) {
-            let node = &self.graph.nodes[*index];
-            let own = self.default_blocked(&access.shape).cga_layout;
-            let others = shares
-                .iter()
-                .filter(|blocks| blocks.rank() == own.rank() && **blocks != own);
-            for cga in std::iter::once(&own).chain(others) {
-                let encodings = described.encodings(
-                    &kinds,
-                    self.grid.num_warps,
-                    self.grid.threads_per_warp,
-                    cga,
-                    self.costs.target,
-                );
-                for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
-                    let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
-                    proposals.push((rank, *index, layout));
-                }
-            }
-        }
-        for (index, axis) in reduced {
+        shares
+    }
+
+    /// For reductions the layouts of accesses to tensors of the same shape, with other dimensions than theirs in threads.
+    fn ask_reduced(
+        &self,
+        reduced: &[(usize, u32)],
+        kinds: &[GlobalAccess<'_>],
+        proposals: &mut Vec<Proposal>,
+    ) {
+        for &(index, axis) in reduced {
             let node = &self.graph.nodes[index];
             let shape = transfer::extents(&self.catalog.extents(node.shape));
             let cga = self.default_blocked(&shape).cga_layout;
             for access in kinds.iter().filter(|access| access.shape == shape) {
                 let encodings = access.encodings_away_from(
                     axis,
-                    &kinds,
+                    kinds,
                     self.grid.num_warps,
                     self.grid.threads_per_warp,
                     &cga,
@@ -247,11 +292,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 proposals.extend(layout.map(|layout| (1, index, layout)));
             }
         }
-        proposals.sort_by_key(|(rank, index, _)| (*rank, *index));
-        proposals
-            .into_iter()
-            .map(|(_, index, layout)| (index, layout))
-            .collect()
     }
 
     /// The layout in which lanes read or write rows of a buffer, each block of a cluster what it has there.

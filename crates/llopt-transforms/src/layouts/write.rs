@@ -23,43 +23,8 @@ use super::graph::NodeKind;
 /// Writes the layouts into the types, and conversions where they differ.
 pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) {
     let catalog = engine.catalog;
-    let set = |value: Value<'c, 'a>, shape, node, label| {
-        if let Some(given) = engine.given(node, shape, label) {
-            set_layout(value, &catalog.encoding(given));
-        }
-    };
-    let mut buffers = Buffers::default();
-    for (node, &label) in engine.graph.nodes.iter().zip(labels) {
-        match &node.kind {
-            NodeKind::Op(operation, ..) if catalog.is_in_memory(label) => {
-                buffers.hand_on(*operation);
-            }
-            NodeKind::Op(operation, ..) => {
-                for result in operation.result_values() {
-                    if let Some(tensor) = RankedTensor::of(result.r#type()) {
-                        set(result, catalog.shape(&tensor.shape()), node, label);
-                    }
-                }
-                retype_constant(*operation);
-            }
-            NodeKind::Carried(values) => {
-                for &value in values {
-                    set(value, node.shape, node, label);
-                }
-            }
-            NodeKind::Factor => {}
-        }
-    }
-    // A factor in registers lies as the product's own layout is spelled, of all that are equal.
-    let mut spelled: HashMap<usize, LayoutId> = HashMap::new();
-    for factor in &engine.graph.factors {
-        let (node, label) = (&engine.graph.nodes[factor.node], labels[factor.node]);
-        if node.pinned.is_none() && !catalog.is_in_memory(label) {
-            let taken = engine.in_registers(factor, labels[factor.product]);
-            let layout = taken.into_iter().find(|one| catalog.are_equal(*one, label));
-            spelled.extend(layout.map(|layout| (factor.node, layout)));
-        }
-    }
+    let mut buffers = write_types(engine, labels);
+    let spelled = spelled_factors(engine, labels);
     let mut converted: HashMap<(usize, LayoutId, usize), Value<'c, 'a>> = HashMap::new();
     for used in &engine.graph.uses {
         let Some(tensor) = RankedTensor::of(used.value.r#type()) else {
@@ -123,6 +88,54 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
             buffer::multiply_in_groups(product);
         }
     }
+}
+
+/// Writes the layouts of results and carried values; answers the buffers that ops hand on.
+fn write_types<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) -> Buffers<'c, 'a> {
+    let catalog = engine.catalog;
+    let set = |value: Value<'c, 'a>, shape, node, label| {
+        if let Some(given) = engine.given(node, shape, label) {
+            set_layout(value, &catalog.encoding(given));
+        }
+    };
+    let mut buffers = Buffers::default();
+    for (node, &label) in engine.graph.nodes.iter().zip(labels) {
+        match &node.kind {
+            NodeKind::Op(operation, ..) if catalog.is_in_memory(label) => {
+                buffers.hand_on(*operation);
+            }
+            NodeKind::Op(operation, ..) => {
+                for result in operation.result_values() {
+                    if let Some(tensor) = RankedTensor::of(result.r#type()) {
+                        set(result, catalog.shape(&tensor.shape()), node, label);
+                    }
+                }
+                retype_constant(*operation);
+            }
+            NodeKind::Carried(values) => {
+                for &value in values {
+                    set(value, node.shape, node, label);
+                }
+            }
+            NodeKind::Factor => {}
+        }
+    }
+    buffers
+}
+
+/// How factors in registers are spelled: as the product's own layout is, of all that are equal.
+fn spelled_factors(engine: &Engine<'_, '_, '_>, labels: &[LayoutId]) -> HashMap<usize, LayoutId> {
+    let catalog = engine.catalog;
+    let mut spelled: HashMap<usize, LayoutId> = HashMap::new();
+    for factor in &engine.graph.factors {
+        let (node, label) = (&engine.graph.nodes[factor.node], labels[factor.node]);
+        if node.pinned.is_none() && !catalog.is_in_memory(label) {
+            let taken = engine.in_registers(factor, labels[factor.product]);
+            let layout = taken.into_iter().find(|one| catalog.are_equal(*one, label));
+            spelled.extend(layout.map(|layout| (factor.node, layout)));
+        }
+    }
+    spelled
 }
 
 fn set_layout(value: Value<'_, '_>, layout: &Encoding) {

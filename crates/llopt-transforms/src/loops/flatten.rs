@@ -169,6 +169,7 @@ fn count<'c: 'a, 'a>(
 
 /// The parts of a nest.
 struct Nest<'c, 'a> {
+    outer: For<'c, 'a>,
     inner: For<'c, 'a>,
     before: Vec<OperationRef<'c, 'a>>,
     after: Vec<OperationRef<'c, 'a>>,
@@ -201,6 +202,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
             }
         }
         Some(Self {
+            outer,
             inner,
             before,
             after,
@@ -208,6 +210,163 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
             always,
         })
     }
+
+    /// The bounds of the inner loop.
+    fn bounds(&self) -> [Value<'c, 'a>; 3] {
+        let inner = self.inner;
+        [inner.lower(), inner.upper(), inner.step()]
+    }
+
+    /// How many iterations of the fused loop one of the outer loop takes, for these bounds of the inner one: at least
+    /// one. Zero and one are given.
+    fn iterations(
+        &self,
+        arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+        bounds: [Value<'c, 'a>; 3],
+        [zero, one]: [Value<'c, 'a>; 2],
+    ) -> Value<'c, 'a> {
+        let counted = count(arithmetic, bounds, self.inner.is_unsigned());
+        if self.always {
+            return counted;
+        }
+        let is_none = arithmetic.is_equal(counted, zero);
+        arithmetic.select(is_none, one, counted)
+    }
+
+    /// How many iterations the fused loop has: a product where the inner bounds are always the same, or else the sum
+    /// over the outer loop, in which `computing` makes them.
+    fn all_iterations(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        computing: &[OperationRef<'c, 'a>],
+        [zero, one]: [Value<'c, 'a>; 2],
+    ) -> Value<'c, 'a> {
+        let outer = self.outer;
+        let location = outer.operation().loc();
+        let bounds = self.bounds();
+        let of_outer = [outer.lower(), outer.upper(), outer.step()];
+        let is_same = bounds.iter().all(|bound| outer.is_outside(*bound));
+        if is_same {
+            let mut arithmetic = Arithmetic { rewriter, location };
+            let outer_count = count(&mut arithmetic, of_outer, outer.is_unsigned());
+            let inner_count = self.iterations(&mut arithmetic, bounds, [zero, one]);
+            return arithmetic.multiply(outer_count, inner_count);
+        }
+        let attributes = match outer.operation().attr("unsignedCmp") {
+            Some(attribute) => vec![("unsignedCmp", attribute)],
+            None => Vec::new(),
+        };
+        let adding = For::build(rewriter, location, of_outer, &[zero], &attributes);
+        rewriter.set_to_end(adding.body());
+        let mut mapping = Mapping::new();
+        mapping.map(outer.number(), adding.number());
+        for operation in computing {
+            mapping.copy(rewriter, *operation);
+        }
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let bounds = bounds.map(|bound| mapping.get(bound));
+        let counted = self.iterations(&mut arithmetic, bounds, [zero, one]);
+        let sum = arithmetic.add(adding.carried()[0], counted);
+        yield_values(rewriter, location, &[sum]);
+        rewriter.set_before(outer.operation());
+        adding.results()[0]
+    }
+
+    /// What an outer iteration begins with: the first number of the inner loop, what it carries, and what is handed on.
+    fn begun(&self) -> Vec<Value<'c, 'a>> {
+        std::iter::once(self.inner.lower())
+            .chain(self.inner.initial())
+            .chain(self.handed_on.iter().copied())
+            .collect()
+    }
+
+    /// What the fused loop begins with; the values `begun` stand at its end.
+    fn initial(
+        &self,
+        arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+        zero: Value<'c, 'a>,
+        begun: &[Value<'c, 'a>],
+    ) -> Vec<Value<'c, 'a>> {
+        let mut initial = vec![zero, self.outer.lower()];
+        initial.extend(self.outer.initial());
+        for value in begun {
+            // The first iteration sets them.
+            initial.push(match self.outer.is_outside(*value) {
+                true => *value,
+                false => arithmetic.poison(value.r#type()),
+            });
+        }
+        initial
+    }
+
+    /// The beginning of an outer iteration: how many iterations of the inner loop are left, and the values `begun`.
+    fn begin(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        mut mapping: Mapping<'c, 'a>,
+        begun: &[Value<'c, 'a>],
+        zero_and_one: [Value<'c, 'a>; 2],
+    ) -> Vec<Value<'c, 'a>> {
+        for operation in &self.before {
+            mapping.copy(rewriter, *operation);
+        }
+        let bounds = self.bounds().map(|bound| mapping.get(bound));
+        let location = self.outer.operation().loc();
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let mut begins = vec![self.iterations(&mut arithmetic, bounds, zero_and_one)];
+        begins.extend(begun.iter().map(|value| mapping.get(*value)));
+        begins
+    }
+
+    /// An iteration of the inner loop; answers what it carries on. Where the inner loop may have none, it is under a
+    /// condition, and `carried` stays.
+    fn iterate(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        mapping: &mut Mapping<'c, 'a>,
+        [number, upper]: [Value<'c, 'a>; 2],
+        carried: &[Value<'c, 'a>],
+    ) -> Vec<Value<'c, 'a>> {
+        let inner = self.inner;
+        if self.always {
+            return mapping.copy_body(rewriter, inner);
+        }
+        let location = self.outer.operation().loc();
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let is_run = arithmetic.is_below(number, upper, inner.is_unsigned());
+        let types: Vec<Type> = carried.iter().map(|value| value.r#type()).collect();
+        let body = If::build(
+            rewriter,
+            location,
+            is_run,
+            &types,
+            |rewriter| mapping.copy_body(rewriter, inner),
+            |_| carried.to_vec(),
+        );
+        body.results()
+    }
+
+    /// The end of an outer iteration: the next number, and what the outer loop carries on.
+    fn end(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        mut mapping: Mapping<'c, 'a>,
+        number: Value<'c, 'a>,
+    ) -> Vec<Value<'c, 'a>> {
+        for operation in &self.after {
+            mapping.copy(rewriter, *operation);
+        }
+        let (outer, location) = (self.outer, self.outer.operation().loc());
+        let mut ends = vec![Arithmetic { rewriter, location }.add(number, outer.step())];
+        ends.extend(outer.yielded().into_iter().map(|value| mapping.get(value)));
+        ends
+    }
+}
+
+/// Whether the number of a loop has at most 64 bits.
+fn is_counted(of: For<'_, '_>) -> bool {
+    let width = IntegerType::try_from(of.number().r#type()).map(|r#type| r#type.width());
+    width.is_ok_and(|width| width <= 64)
 }
 
 /// Makes one loop of a loop and the only one in its body. `None`, and nothing is done, if it is not of this form, or the
@@ -217,78 +376,26 @@ pub fn flatten<'c: 'a, 'a>(
     outer: For<'c, 'a>,
 ) -> Option<For<'c, 'a>> {
     let nest = Nest::of(outer)?;
-    let (inner, before) = (nest.inner, &nest.before);
-    let is_counted = |of: For<'c, 'a>| {
-        let width = IntegerType::try_from(of.number().r#type()).map(|r#type| r#type.width());
-        width.is_ok_and(|width| width <= 64)
-    };
+    let inner = nest.inner;
     if !is_counted(outer) || !is_counted(inner) {
         return None;
     }
     let location = outer.operation().loc();
-    let bounds = [inner.lower(), inner.upper(), inner.step()];
-    let computing = computing(outer, before, &bounds)?;
-    let always = nest.always;
-    let is_same = bounds.iter().all(|bound| outer.is_outside(*bound));
+    let computing = computing(outer, &nest.before, &nest.bounds())?;
 
     // How many iterations there are.
     rewriter.set_before(outer.operation());
-    let of_outer = [outer.lower(), outer.upper(), outer.step()];
     let wide: Type = IntegerType::new(rewriter.context(), 64).into();
     let mut arithmetic = Arithmetic { rewriter, location };
     let (zero, one) = (arithmetic.constant(wide, 0), arithmetic.constant(wide, 1));
-    let at_least_one = |arithmetic: &mut Arithmetic<'_, 'c, 'a>, bounds| {
-        let counted = count(arithmetic, bounds, inner.is_unsigned());
-        if always {
-            return counted;
-        }
-        let is_none = arithmetic.is_equal(counted, zero);
-        arithmetic.select(is_none, one, counted)
-    };
-    let all = match is_same {
-        true => {
-            let outer_count = count(&mut arithmetic, of_outer, outer.is_unsigned());
-            let inner_count = at_least_one(&mut arithmetic, bounds);
-            arithmetic.multiply(outer_count, inner_count)
-        }
-        false => {
-            let attributes = match outer.operation().attr("unsignedCmp") {
-                Some(attribute) => vec![("unsignedCmp", attribute)],
-                None => Vec::new(),
-            };
-            let adding = For::build(rewriter, location, of_outer, &[zero], &attributes);
-            rewriter.set_to_end(adding.body());
-            let mut mapping = Mapping::new();
-            mapping.map(outer.number(), adding.number());
-            for operation in &computing {
-                mapping.copy(rewriter, *operation);
-            }
-            let mut arithmetic = Arithmetic { rewriter, location };
-            let counted = at_least_one(&mut arithmetic, bounds.map(|bound| mapping.get(bound)));
-            let sum = arithmetic.add(adding.carried()[0], counted);
-            yield_values(rewriter, location, &[sum]);
-            rewriter.set_before(outer.operation());
-            adding.results()[0]
-        }
-    };
+    let all = nest.all_iterations(rewriter, &computing, [zero, one]);
 
     // The loop. Carried are how many iterations of the inner loop are left, the numbers of both, what both carry, and what
     // is handed on.
     let mut arithmetic = Arithmetic { rewriter, location };
-    let mut initial = vec![zero, outer.lower()];
-    initial.extend(outer.initial());
-    let of_inner = initial.len();
-    let begun: Vec<Value> = std::iter::once(inner.lower())
-        .chain(inner.initial())
-        .chain(nest.handed_on.iter().copied())
-        .collect();
-    for value in &begun {
-        // The first iteration sets them.
-        initial.push(match outer.is_outside(*value) {
-            true => *value,
-            false => arithmetic.poison(value.r#type()),
-        });
-    }
+    let begun = nest.begun();
+    let initial = nest.initial(&mut arithmetic, zero, &begun);
+    let of_inner = initial.len() - begun.len();
     let mut attributes = outer.operation().attrs();
     attributes.retain(|(name, _)| *name != ASKS && *name != "unsignedCmp");
     let fused = For::build(rewriter, location, [zero, all, one], &initial, &attributes);
@@ -308,15 +415,8 @@ pub fn flatten<'c: 'a, 'a>(
         is_first,
         &types,
         |rewriter| {
-            let mut mapping = Mapping::iteration(outer, number, of_outer);
-            for operation in before {
-                mapping.copy(rewriter, *operation);
-            }
-            let bounds = bounds.map(|bound| mapping.get(bound));
-            let mut arithmetic = Arithmetic { rewriter, location };
-            let mut begins = vec![at_least_one(&mut arithmetic, bounds)];
-            begins.extend(begun.iter().map(|value| mapping.get(*value)));
-            begins
+            let mapping = Mapping::iteration(outer, number, of_outer);
+            nest.begin(rewriter, mapping, &begun, [zero, one])
         },
         |_| known,
     );
@@ -334,23 +434,7 @@ pub fn flatten<'c: 'a, 'a>(
     for (from, to) in inner.carried().into_iter().zip(of_inner) {
         mapping.map(from, *to);
     }
-    let next: Vec<Value> = match always {
-        true => mapping.copy_body(rewriter, inner),
-        false => {
-            let mut arithmetic = Arithmetic { rewriter, location };
-            let is_run = arithmetic.is_below(inner_number, upper, inner.is_unsigned());
-            let types: Vec<Type> = of_inner.iter().map(|value| value.r#type()).collect();
-            let body = If::build(
-                rewriter,
-                location,
-                is_run,
-                &types,
-                |rewriter| mapping.copy_body(rewriter, inner),
-                |_| of_inner.to_vec(),
-            );
-            body.results()
-        }
-    };
+    let next = nest.iterate(rewriter, &mut mapping, [inner_number, upper], of_inner);
     let mut arithmetic = Arithmetic { rewriter, location };
     let next_number = arithmetic.add(inner_number, step);
     let left = arithmetic.subtract(left, one);
@@ -368,14 +452,7 @@ pub fn flatten<'c: 'a, 'a>(
         location,
         is_last,
         &types,
-        |rewriter| {
-            for operation in &nest.after {
-                mapping.copy(rewriter, *operation);
-            }
-            let mut ends = vec![Arithmetic { rewriter, location }.add(number, outer.step())];
-            ends.extend(outer.yielded().into_iter().map(|value| mapping.get(value)));
-            ends
-        },
+        |rewriter| nest.end(rewriter, mapping, number),
         |_| stays,
     );
     let mut yielded = vec![left];

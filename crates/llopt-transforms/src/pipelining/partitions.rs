@@ -39,19 +39,19 @@
 //! Loops with factors that come by pointers (a warp alone is too few for these), and those in which the place of a
 //! block depends on what is loaded or on tensors.
 
+mod consumers;
+
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
-use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
 use llopt_dialects::ttg::{
     LocalAllocOp, LocalDeallocOp, MemDescIndexOp, WarpReturnOp, WarpSpecializeOp,
     WarpSpecializePartitionsOp, WarpYieldOp,
 };
 use llopt_dialects::ttng::{
-    ArriveBarrierOp, AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp,
-    WaitBarrierOp,
+    AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp,
 };
-use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt, Walk, attr};
+use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{
@@ -59,11 +59,10 @@ use melior::ir::{
 };
 
 use super::loads::{BulkLoad, Load, Reads, Source};
-use super::rewrite::{Running, complete_behind, each, keep_running, view_of};
+use super::rewrite::{Running, each, view_of};
 use super::ring;
 use super::slice::ancestor;
 use crate::loops::builder::Arithmetic;
-use crate::loops::carried;
 use crate::loops::clone::Mapping;
 use crate::loops::view::For;
 
@@ -360,7 +359,7 @@ fn buffer_of<'c: 'a, 'a>(load: &Load<'c, 'a>) -> Option<LocalAllocOp<'c, 'a>> {
 }
 
 /// What both sides see: a ring for each load, and barriers for each group.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Channels<'c, 'a> {
     rings: Vec<Value<'c, 'a>>,
     full: Vec<Value<'c, 'a>>,
@@ -368,6 +367,54 @@ struct Channels<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Channels<'c, 'a> {
+    /// Makes the rings of a division for consumers of so many warps, and begins their barriers.
+    fn build(
+        rewriter: &mut Rewriter<'c, 'a>,
+        division: &Division<'c, 'a>,
+        warps: u32,
+        location: Location<'c>,
+    ) -> Option<Self> {
+        let ring_of = |rewriter: &mut Rewriter<'c, 'a>, of: &MemDescParts<'c>, at: Location<'c>| {
+            let ring = LocalAllocOp::build(at, ring::of_slots(of, division.slots), None, None);
+            rewriter.insert(ring).result_value(0)
+        };
+        let mut channels = Channels::default();
+        for load in &division.loads {
+            let ring = ring_of(rewriter, &load.slot, load.operation().loc())?;
+            channels.rings.push(ring);
+        }
+        for group in &division.groups {
+            for (barriers, arrivals) in [(&mut channels.full, 1), (&mut channels.empty, warps)] {
+                let ring = ring_of(rewriter, &group.barrier, location)?;
+                barriers.push(ring);
+                for barrier in each(rewriter, location, &group.barrier, division.slots, ring) {
+                    rewriter.insert(InitBarrierOp::build(location, barrier, i64::from(arrivals)));
+                }
+            }
+        }
+        Some(channels)
+    }
+
+    /// Ends the barriers, and gives all memory back.
+    fn give_back(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        division: &Division<'c, 'a>,
+        location: Location<'c>,
+    ) {
+        for (group, of) in division.groups.iter().enumerate() {
+            for ring in [self.empty[group], self.full[group]] {
+                for barrier in each(rewriter, location, &of.barrier, division.slots, ring) {
+                    rewriter.insert(InvalBarrierOp::build(location, barrier));
+                }
+                rewriter.insert(LocalDeallocOp::build(location, ring));
+            }
+        }
+        for &ring in &self.rings {
+            rewriter.insert(LocalDeallocOp::build(location, ring));
+        }
+    }
+
     fn all(&self) -> Vec<Value<'c, 'a>> {
         [&self.rings[..], &self.full, &self.empty].concat()
     }
@@ -428,29 +475,8 @@ pub(super) fn divide<'c: 'a, 'a>(
     let location = root.operation().loc();
 
     // Before and behind all loops.
-    let ring_of = |rewriter: &mut Rewriter<'c, 'a>, of: &MemDescParts<'c>, at: Location<'c>| {
-        let ring = LocalAllocOp::build(at, ring::of_slots(of, division.slots), None, None);
-        rewriter.insert(ring).result_value(0)
-    };
     rewriter.set_before(root.operation());
-    let mut channels = Channels {
-        rings: Vec::new(),
-        full: Vec::new(),
-        empty: Vec::new(),
-    };
-    for load in &division.loads {
-        let ring = ring_of(rewriter, &load.slot, load.operation().loc())?;
-        channels.rings.push(ring);
-    }
-    for group in &division.groups {
-        for (barriers, arrivals) in [(&mut channels.full, 1), (&mut channels.empty, warps)] {
-            let ring = ring_of(rewriter, &group.barrier, location)?;
-            barriers.push(ring);
-            for barrier in each(rewriter, location, &group.barrier, division.slots, ring) {
-                rewriter.insert(InitBarrierOp::build(location, barrier, i64::from(arrivals)));
-            }
-        }
-    }
+    let channels = Channels::build(rewriter, division, warps, location)?;
 
     // The operation, with the loops in its default region.
     let is_constant = |value: &Value<'c, 'a>| {
@@ -489,17 +515,7 @@ pub(super) fn divide<'c: 'a, 'a>(
         vec![default, partitions],
     ));
     rewriter.set_after(operation);
-    for (group, of) in division.groups.iter().enumerate() {
-        for ring in [channels.empty[group], channels.full[group]] {
-            for barrier in each(rewriter, location, &of.barrier, division.slots, ring) {
-                rewriter.insert(InvalBarrierOp::build(location, barrier));
-            }
-            rewriter.insert(LocalDeallocOp::build(location, ring));
-        }
-    }
-    for &ring in &channels.rings {
-        rewriter.insert(LocalDeallocOp::build(location, ring));
-    }
+    channels.give_back(rewriter, division, location);
     let body = operation.region_ref(0).and_then(RegionExt::entry)?;
     rewriter.set_to_end(body);
     let end = rewriter.insert(WarpYieldOp::build(location, &results));
@@ -538,7 +554,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     producer.rewriter.set_to_end(block);
     producer.rewriter.insert(WarpReturnOp::build(location));
 
-    consume(rewriter, division, &channels, warps)
+    consumers::consume(rewriter, division, &channels, warps)
 }
 
 /// The code of the producer while it is put in.
@@ -660,119 +676,4 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
         ));
         Some(())
     }
-}
-
-/// Has the loops read what the producer brings; answers the innermost.
-fn consume<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    division: &Division<'c, 'a>,
-    channels: &Channels<'c, 'a>,
-    warps: u32,
-) -> Option<For<'c, 'a>> {
-    let slots = division.slots;
-    let root = *division.nest.first()?;
-    let location = root.operation().loc();
-    rewriter.set_before(root.operation());
-    let number: Type = IntegerType::new(rewriter.context(), 32).into();
-    let zero = Arithmetic { rewriter, location }.constant(number, 0);
-    let inner = *division.nest.last()?;
-    let inner = carried::add(rewriter, inner, &[zero; 2], |rewriter, _, arguments| {
-        next(rewriter, location, [arguments[0], arguments[1]], slots).to_vec()
-    });
-    let mut below = inner;
-    for &outer in division.nest.iter().rev().skip(1) {
-        let of_below = below.results();
-        let results = of_below[of_below.len() - 2..].to_vec();
-        let outer = carried::add(rewriter, outer, &[zero; 2], |_, _, _| results);
-        let arguments = outer.carried();
-        let mut initial = below.initial();
-        let own = initial.len() - 2;
-        initial[own..].copy_from_slice(&arguments[arguments.len() - 2..]);
-        below.set_initial(&initial);
-        below = outer;
-    }
-    below.operation().remove_attr(ASKS);
-    let of = inner;
-    let arguments = of.carried();
-    let (index, phase) = (
-        arguments[arguments.len() - 2],
-        arguments[arguments.len() - 1],
-    );
-
-    let give_back = |rewriter: &mut Rewriter<'c, 'a>,
-                     group: usize,
-                     index: Value<'c, 'a>,
-                     condition: Option<Value<'c, 'a>>| {
-        let of = &division.groups[group].barrier;
-        let barrier = slot(rewriter, location, of, channels.empty[group], index)?;
-        let arrive = ArriveBarrierOp::build(location, barrier, i64::from(warps), condition);
-        let arrive = rewriter.insert(arrive);
-        arrive.set_attr(ARRIVES_BY_WARP, attr::unit(arrive.ctx()));
-        Some(())
-    };
-    // The slot before one.
-    let before = |rewriter: &mut Rewriter<'c, 'a>, index: Value<'c, 'a>| {
-        let mut arithmetic = Arithmetic { rewriter, location };
-        let one = arithmetic.constant(number, 1);
-        let last = arithmetic.constant(number, slots as i64 - 1);
-        let is_first = arithmetic.is_below(index, one, false);
-        let lower = arithmetic.subtract(index, one);
-        arithmetic.select(is_first, last, lower)
-    };
-    let late: Vec<usize> = (0..division.groups.len())
-        .filter(|&group| division.groups[group].last.is_none())
-        .collect();
-
-    // Waits, and slots given back where all have read.
-    for (number, group) in division.groups.iter().enumerate() {
-        rewriter.set_before(group.first);
-        let at = group.first.loc();
-        let full = slot(rewriter, at, &group.barrier, channels.full[number], index)?;
-        rewriter.insert(WaitBarrierOp::build(at, full, phase, None, &[]));
-        if let Some(last) = group.last {
-            rewriter.set_after(last);
-            give_back(rewriter, number, index, None)?;
-        }
-    }
-    // Behind the loop nothing is left running.
-    let behind = complete_behind(rewriter, of, &division.running)?;
-    if !late.is_empty() {
-        rewriter.set_after(behind.unwrap_or(of.operation()));
-        let results = of.results();
-        let last = before(rewriter, results[results.len() - 2]);
-        let mut arithmetic = Arithmetic { rewriter, location };
-        let any = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
-        for &group in &late {
-            give_back(rewriter, group, last, Some(any))?;
-        }
-    }
-    // In it the product of the iteration before is waited for.
-    for (load, bulk) in division.loads.iter().zip(&division.copies) {
-        let buffer = buffer_of(load)?;
-        rewriter.set_before(buffer.operation());
-        let ring = channels.rings[division
-            .loads
-            .iter()
-            .position(|own| std::ptr::eq(own, load))?];
-        let view = slot(rewriter, buffer.operation().loc(), &load.slot, ring, index)?;
-        bulk.copy.operation().erase();
-        bulk.expect.operation().erase();
-        bulk.wait.operation().erase();
-        for operation in bulk.barrier {
-            operation.erase();
-        }
-        buffer.result().replace_all_uses(view);
-        buffer.operation().erase();
-    }
-    let wait = keep_running(rewriter, of, &division.running)?;
-    if let Some(wait) = wait.filter(|_| !late.is_empty()) {
-        rewriter.set_after(wait);
-        let last = before(rewriter, index);
-        let mut arithmetic = Arithmetic { rewriter, location };
-        let any = arithmetic.is_below(of.lower(), of.number(), of.is_unsigned());
-        for &group in &late {
-            give_back(rewriter, group, last, Some(any))?;
-        }
-    }
-    Some(of)
 }

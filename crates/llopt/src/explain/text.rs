@@ -176,98 +176,17 @@ impl fmt::Display for Explained {
                 row("access", &shared(access))?;
             }
             Kind::GlobalLoad(width) | Kind::GlobalStore(width) => row("access", &global(width))?,
-            Kind::Reduction(Reduction {
-                in_thread,
-                values,
-                lane_steps,
-                shuffles,
-                warp_instructions,
-                partial_results,
-                blocks,
-                shared_bytes,
-            }) => {
+            Kind::Reduction(reduction) => {
                 ends(&mut row, self)?;
-                row(
-                    "thread",
-                    &format!("{} in registers", counted(*in_thread, "combination")),
-                )?;
-                let steps = counted(*lane_steps, "step");
-                row(
-                    "warp",
-                    &format!(
-                        "{steps} between lanes of {}, {}",
-                        counted(*values, "value"),
-                        if *warp_instructions > 0 {
-                            counted(*warp_instructions, "instruction") + " of the whole warp"
-                        } else {
-                            counted(*shuffles, "shuffle")
-                        }
-                    ),
-                )?;
-                row(
-                    "block",
-                    &if *partial_results > 1 {
-                        let others = match blocks {
-                            1 => String::new(),
-                            _ => format!(" of each of {blocks} blocks"),
-                        };
-                        format!(
-                            "{partial_results} partial results of each element through {shared_bytes} bytes of \
-                             shared memory{others}"
-                        )
-                    } else {
-                        "nothing: each warp has all of the axis".to_owned()
-                    },
-                )?;
+                reduction_rows(&mut row, reduction)?;
             }
-            Kind::Scan(Scan {
-                run,
-                lanes,
-                warps,
-                chunks,
-                shared_bytes,
-            }) => {
+            Kind::Scan(scan) => {
                 ends(&mut row, self)?;
-                row("thread", &format!("runs of {}", counted(*run, "element")))?;
-                row(
-                    "warp",
-                    &format!(
-                        "{} between {}",
-                        counted(lanes.trailing_zeros(), "step"),
-                        counted(*lanes, "lane")
-                    ),
-                )?;
-                row(
-                    "block",
-                    &if *warps > 1 {
-                        format!(
-                            "totals of {warps} warps through {shared_bytes} bytes of shared memory"
-                        )
-                    } else {
-                        "nothing: each warp has all of the axis".to_owned()
-                    },
-                )?;
-                if *chunks > 1 {
-                    row("again", &format!("{chunks} times along the axis"))?;
-                }
+                scan_rows(&mut row, scan)?;
             }
-            Kind::Gather(Gather {
-                chosen,
-                rejected,
-                candidates,
-                shared_bytes,
-            }) => {
+            Kind::Gather(gather) => {
                 ends(&mut row, self)?;
-                let mut text = priced(chosen);
-                if *shared_bytes > 0 {
-                    let _ = write!(text, ", {shared_bytes} bytes of shared memory");
-                } else {
-                    let _ = write!(text, ", one of {} each", counted(*candidates, "register"));
-                }
-                row("plan", &text)?;
-                for other in rejected {
-                    row("not", &priced(other))?;
-                }
+                gather_rows(&mut row, gather)?;
             }
             Kind::Product(product) => {
                 ends(&mut row, self)?;
@@ -276,6 +195,112 @@ impl fmt::Display for Explained {
         }
         Ok(())
     }
+}
+
+/// The rows of a reduction: what threads, warps and the block do.
+fn reduction_rows(
+    row: &mut impl FnMut(&str, &str) -> fmt::Result,
+    reduction: &Reduction,
+) -> fmt::Result {
+    let Reduction {
+        in_thread,
+        values,
+        lane_steps,
+        shuffles,
+        warp_instructions,
+        partial_results,
+        blocks,
+        shared_bytes,
+    } = reduction;
+
+    row(
+        "thread",
+        &format!("{} in registers", counted(*in_thread, "combination")),
+    )?;
+    let steps = counted(*lane_steps, "step");
+    row(
+        "warp",
+        &format!(
+            "{steps} between lanes of {}, {}",
+            counted(*values, "value"),
+            if *warp_instructions > 0 {
+                counted(*warp_instructions, "instruction") + " of the whole warp"
+            } else {
+                counted(*shuffles, "shuffle")
+            }
+        ),
+    )?;
+    row(
+        "block",
+        &if *partial_results > 1 {
+            let others = match blocks {
+                1 => String::new(),
+                _ => format!(" of each of {blocks} blocks"),
+            };
+            format!(
+                "{partial_results} partial results of each element through {shared_bytes} bytes of \
+                             shared memory{others}"
+            )
+        } else {
+            "nothing: each warp has all of the axis".to_owned()
+        },
+    )?;
+    Ok(())
+}
+
+/// The rows of a scan: what threads, warps and the block do.
+fn scan_rows(row: &mut impl FnMut(&str, &str) -> fmt::Result, scan: &Scan) -> fmt::Result {
+    let Scan {
+        run,
+        lanes,
+        warps,
+        chunks,
+        shared_bytes,
+    } = scan;
+
+    row("thread", &format!("runs of {}", counted(*run, "element")))?;
+    row(
+        "warp",
+        &format!(
+            "{} between {}",
+            counted(lanes.trailing_zeros(), "step"),
+            counted(*lanes, "lane")
+        ),
+    )?;
+    row(
+        "block",
+        &if *warps > 1 {
+            format!("totals of {warps} warps through {shared_bytes} bytes of shared memory")
+        } else {
+            "nothing: each warp has all of the axis".to_owned()
+        },
+    )?;
+    if *chunks > 1 {
+        row("again", &format!("{chunks} times along the axis"))?;
+    }
+    Ok(())
+}
+
+/// The rows of a gather: the way that is taken, and the others.
+fn gather_rows(row: &mut impl FnMut(&str, &str) -> fmt::Result, gather: &Gather) -> fmt::Result {
+    let Gather {
+        chosen,
+        rejected,
+        candidates,
+        shared_bytes,
+    } = gather;
+
+    let mut text = priced(chosen);
+    if *shared_bytes > 0 {
+        let _ = write!(text, ", {shared_bytes} bytes of shared memory");
+    } else {
+        let _ = write!(text, ", one of {} each", counted(*candidates, "register"));
+    }
+    row("plan", &text)?;
+    for other in rejected {
+        row("not", &priced(other))?;
+    }
+    Ok(())
 }
 
 /// The rows that say where values come from and who wants them.

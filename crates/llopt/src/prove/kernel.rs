@@ -111,6 +111,32 @@ struct Maker {
     results: Vec<(String, Tensor)>,
 }
 
+/// The names of an op's operands, and their types.
+#[derive(Default)]
+struct Operands {
+    names: Vec<String>,
+    types: Vec<String>,
+}
+
+impl Operands {
+    fn push(&mut self, name: String, r#type: String) {
+        self.names.push(name);
+        self.types.push(r#type);
+    }
+}
+
+/// Whether a product adds to this operand: as the kernel knows it, or else it does.
+fn is_true_or_unknown(value: Value<'_, '_>) -> bool {
+    let known = arith::ConstantOp::defining(value);
+    known.is_none_or(|constant| {
+        constant
+            .operation()
+            .attr("value")
+            .and_then(AttributeExt::as_bits)
+            != Some(0)
+    })
+}
+
 impl Maker {
     fn new(op: OperationRef<'_, '_>, target: Target) -> Result<Self, String> {
         let mut module = op;
@@ -175,78 +201,13 @@ impl Maker {
             let buffer = self.store(Some(store.src()), store.dst())?;
             return self.read_back(&buffer, store.dst());
         }
-        let axis_extent = tt::GatherOp::of(op).and_then(|gather| {
-            let shape = RankedTensor::of(gather.src().r#type())?.shape();
-            extents(&shape)
-                .get(usize::try_from(gather.axis()).ok()?)
-                .copied()
-        });
-        let token = ttg::LocalLoadOp::of(op)
-            .and_then(|load| load.token())
-            .or_else(|| amdg::LocalLoadPackedTransposedOp::of(op).and_then(|load| load.token()));
-        let product = Product::of(op).transpose()?;
         let group_product = ttng::WarpGroupDotOp::of(op);
-        let mut operands = Vec::new();
-        let mut types = Vec::new();
-        for (i, value) in op.operand_values().enumerate() {
-            let of_product = product.as_ref().and_then(|product| product.fill(i));
-            if MemDesc::of(value.r#type()).is_some() {
-                let (buffer, text) = self.views(value, Some(of_product.unwrap_or(Fill::Tags)))?;
-                operands.push(buffer);
-                types.push(text);
-                continue;
-            }
-            // Whether the product adds: as the kernel knows it, or else it does.
-            if group_product.and_then(|dot| dot.use_c()) == Some(value) {
-                let known = arith::ConstantOp::defining(value);
-                let adds = known.is_none_or(|constant| {
-                    constant
-                        .operation()
-                        .attr("value")
-                        .and_then(AttributeExt::as_bits)
-                        != Some(0)
-                });
-                operands.push(self.make(&format!("arith.constant {adds}")));
-                types.push("i1".to_owned());
-                continue;
-            }
-            // A token says that a copy has ended; here the buffer was stored to.
-            if Some(value) == token {
-                continue;
-            }
-            let mut tensor = Tensor::of(value.r#type())?;
-            if is_fold {
-                tensor.element = Element::integer(tensor.element.bits);
-            }
-            let fill = match (is_fold, axis_extent) {
-                (true, _) => Fill::Random,
-                (false, Some(extent)) if i == 1 => Fill::Indices(extent),
-                _ => of_product.unwrap_or(Fill::Tags),
-            };
-            operands.push(self.load(&tensor, fill));
-            types.push(tensor.text());
-        }
+        let operands = self.operands(op, is_fold)?;
         if group_product.is_some() {
             // What threads have stored the unit reads by another way.
             self.line("ttng.fence_async_shared {bCluster = false}");
         }
-        let mut results = Vec::new();
-        for of in op.result_types() {
-            let mut tensor = if RankedTensor::of(of).is_some() {
-                Tensor::of(of)?
-            } else {
-                // A scalar, which every thread has.
-                Tensor {
-                    shape: Vec::new(),
-                    element: Element::of(of)?,
-                    encoding: String::new(),
-                }
-            };
-            if is_fold {
-                tensor.element = Element::integer(tensor.element.bits);
-            }
-            results.push((self.name(), tensor));
-        }
+        let mut results = self.results_of(op, is_fold)?;
         let attributes: Vec<String> = op
             .attrs()
             .into_iter()
@@ -271,9 +232,9 @@ impl Maker {
             "{} = \"{}\"({}) <{{{}}}>{region} : ({}) -> ({})",
             names.join(", "),
             op.name_str(),
-            operands.join(", "),
+            operands.names.join(", "),
             attributes.join(", "),
-            types.join(", "),
+            operands.types.join(", "),
             shown.join(", ")
         );
         self.line(&line);
@@ -287,6 +248,77 @@ impl Maker {
         }
         self.results = results;
         Ok(())
+    }
+
+    /// The operands of the op: tensors that are loaded, and buffers.
+    fn operands(&mut self, op: OperationRef<'_, '_>, is_fold: bool) -> Result<Operands, String> {
+        let axis_extent = tt::GatherOp::of(op).and_then(|gather| {
+            let shape = RankedTensor::of(gather.src().r#type())?.shape();
+            extents(&shape)
+                .get(usize::try_from(gather.axis()).ok()?)
+                .copied()
+        });
+        let token = ttg::LocalLoadOp::of(op)
+            .and_then(|load| load.token())
+            .or_else(|| amdg::LocalLoadPackedTransposedOp::of(op).and_then(|load| load.token()));
+        let product = Product::of(op).transpose()?;
+        let group_product = ttng::WarpGroupDotOp::of(op);
+        let mut operands = Operands::default();
+        for (i, value) in op.operand_values().enumerate() {
+            let of_product = product.as_ref().and_then(|product| product.fill(i));
+            if MemDesc::of(value.r#type()).is_some() {
+                let (buffer, text) = self.views(value, Some(of_product.unwrap_or(Fill::Tags)))?;
+                operands.push(buffer, text);
+                continue;
+            }
+            if group_product.and_then(|dot| dot.use_c()) == Some(value) {
+                let adds = is_true_or_unknown(value);
+                let adds = self.make(&format!("arith.constant {adds}"));
+                operands.push(adds, "i1".to_owned());
+                continue;
+            }
+            // A token says that a copy has ended; here the buffer was stored to.
+            if Some(value) == token {
+                continue;
+            }
+            let mut tensor = Tensor::of(value.r#type())?;
+            if is_fold {
+                tensor.element = Element::integer(tensor.element.bits);
+            }
+            let fill = match (is_fold, axis_extent) {
+                (true, _) => Fill::Random,
+                (false, Some(extent)) if i == 1 => Fill::Indices(extent),
+                _ => of_product.unwrap_or(Fill::Tags),
+            };
+            operands.push(self.load(&tensor, fill), tensor.text());
+        }
+        Ok(operands)
+    }
+
+    /// A name for each result of the op, and its tensor; a scalar has no shape.
+    fn results_of(
+        &mut self,
+        op: OperationRef<'_, '_>,
+        is_fold: bool,
+    ) -> Result<Vec<(String, Tensor)>, String> {
+        let mut results = Vec::new();
+        for of in op.result_types() {
+            let mut tensor = if RankedTensor::of(of).is_some() {
+                Tensor::of(of)?
+            } else {
+                // A scalar, which every thread has.
+                Tensor {
+                    shape: Vec::new(),
+                    element: Element::of(of)?,
+                    encoding: String::new(),
+                }
+            };
+            if is_fold {
+                tensor.element = Element::integer(tensor.element.bits);
+            }
+            results.push((self.name(), tensor));
+        }
+        Ok(results)
     }
 
     /// A buffer to which `source` is stored, by the op's own store.

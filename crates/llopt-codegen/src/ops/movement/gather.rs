@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use llopt_dialects::tt;
 use llopt_layout::plan::Scope;
 use llopt_plan::conversion::moved_bits;
+use llopt_plan::element::Element;
 use llopt_plan::gather::{Frame, GatherPlan, SharedGather, WarpGather};
 use llopt_plan::priced::Priced;
 use llopt_plan::tensor::{TensorType, ValueType};
@@ -263,6 +264,90 @@ fn checked<'ctx>(
         .collect()
 }
 
+/// How elements are read from shared memory.
+struct Reading<'p, 'ctx> {
+    plan: &'p SharedGather,
+    base: V<'ctx>,
+    element: Element,
+    /// What the thread adds to the place of an element.
+    thread: V<'ctx>,
+    /// What each bit of the index adds to the place.
+    place_of_index: Vec<u32>,
+    /// What each bit of the index adds to the round.
+    round_of_index: Vec<u32>,
+    /// The bits of the round that the index decides.
+    split_by_index: u32,
+}
+
+impl<'p, 'ctx> Reading<'p, 'ctx> {
+    fn new(
+        lowering: &FunctionLowering<'_, 'ctx>,
+        plan: &'p SharedGather,
+        frame: &Frame<'_>,
+        base: V<'ctx>,
+        element: Element,
+    ) -> Self {
+        let places =
+            |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.place(*basis)).collect() };
+        let (low, bits) = frame.axis();
+        let axis: Vec<u32> = (0..bits).map(|bit| 1 << (low + bit)).collect();
+        let (wanted_threads, wanted_blocks) = (frame.wanted_by_threads(), frame.wanted_by_blocks());
+        let round_of_index: Vec<u32> = axis.iter().map(|basis| plan.round(*basis)).collect();
+        Self {
+            plan,
+            base,
+            element,
+            thread: lowering.linear(&places(&wanted_threads), &places(&wanted_blocks)),
+            place_of_index: places(&axis),
+            split_by_index: round_of_index.iter().fold(0, |all, basis| all | basis),
+            round_of_index,
+        }
+    }
+
+    /// The element at an index in the line of `element`, as of a round: what was there `before`, if its round is another.
+    fn read(
+        &self,
+        lowering: &FunctionLowering<'_, 'ctx>,
+        round: u32,
+        element: u32,
+        index: V<'ctx>,
+        before: Option<V<'ctx>>,
+    ) -> V<'ctx> {
+        let e = lowering.e;
+        let memory = storage::element_type(e, self.element);
+        let at = e.xor(self.thread, e.i32(i64::from(self.plan.place(element))));
+        let at = e.xor(at, linear_in(e, index, &self.place_of_index));
+        let loaded = e.load(
+            memory,
+            e.gep(memory, self.base, at),
+            moved_bits(self.element) / 8,
+        );
+        let Some(before) = before else {
+            return loaded;
+        };
+        let of_index = linear_in(e, index, &self.round_of_index);
+        let now = e.i32(i64::from(round & self.split_by_index));
+        let is_now = e.icmp(inkwell::IntPredicate::EQ, of_index, now);
+        e.select(is_now, loaded, before)
+    }
+}
+
+/// For each register of the result the load that brings its index: those that are loaded together are wanted together.
+fn loads_of(
+    lowering: &FunctionLowering<'_, '_>,
+    op: tt::GatherOp<'_, '_>,
+    registers: usize,
+) -> Vec<usize> {
+    let mut load_of = vec![0; registers];
+    let groups = emit_late::groups(lowering, op.indices(), Emitted::Anew)
+        .into_iter()
+        .enumerate();
+    for (load, register) in groups.flat_map(|(i, group)| group.into_iter().map(move |r| (i, r))) {
+        load_of[register] = load;
+    }
+    load_of
+}
+
 /// One element for each of the registers `distinct` of the result, through shared memory.
 fn gather_through_memory<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
@@ -274,19 +359,8 @@ fn gather_through_memory<'ctx>(
 ) -> Lowered<Vec<V<'ctx>>> {
     let e = lowering.e;
     let base = scratch::base(lowering, op.operation())?;
-    let memory = storage::element_type(e, from.element);
-    let bytes = moved_bits(from.element) / 8;
-    let places =
-        |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.place(*basis)).collect() };
-    let rounds =
-        |bases: &[u32]| -> Vec<u32> { bases.iter().map(|basis| plan.round(*basis)).collect() };
-    let (low, bits) = frame.axis();
-    let axis: Vec<u32> = (0..bits).map(|bit| 1 << (low + bit)).collect();
-    let (wanted_threads, wanted_blocks) = (frame.wanted_by_threads(), frame.wanted_by_blocks());
-    let thread = lowering.linear(&places(&wanted_threads), &places(&wanted_blocks));
-    let (place_of_index, round_of_index) = (places(&axis), rounds(&axis));
-    let split_by_index = round_of_index.iter().fold(0, |all, basis| all | basis);
-    let extent = Some(1 << bits);
+    let reading = Reading::new(lowering, plan, frame, base, from.element);
+    let extent = Some(1 << frame.axis().1);
     // Element numbers with coordinate 0: rounds that the axis decides come from the index.
     let element_of = |register: usize| frame.embed(to.element_in(register));
     let is_late = lowering.late.is_awaited(op.operation());
@@ -301,17 +375,10 @@ fn gather_through_memory<'ctx>(
     let aside = is_late
         .then(|| aside::place(lowering, result(op.operation(), 0)))
         .flatten();
-    // Indices that are loaded together are wanted together.
-    let mut load_of = vec![0; to.registers()];
-    if is_late {
-        let groups = emit_late::groups(lowering, op.indices(), Emitted::Anew)
-            .into_iter()
-            .enumerate();
-        for (load, register) in groups.flat_map(|(i, group)| group.into_iter().map(move |r| (i, r)))
-        {
-            load_of[register] = load;
-        }
-    }
+    let load_of = match is_late {
+        true => loads_of(lowering, op, to.registers()),
+        false => vec![0; to.registers()],
+    };
     let mut gathered: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
     for round in 0..1u32 << plan.rounds.len() {
         // Within a warp no barrier of the block has seen to what was read here last.
@@ -321,23 +388,11 @@ fn gather_through_memory<'ctx>(
         let groups = stored_together(plan, from, round);
         match &early {
             Some((values, _)) => store_round(lowering, plan, from, values, base, round, &groups),
-            None => {
-                let copied = emit_late::copy_threads(lowering);
-                for groups in groups.chunks((TOGETHER >> plan.vector_bits).max(1)) {
-                    let mut part = vec![false; from.registers()];
-                    for register in groups.iter().flat_map(|group| &group.registers) {
-                        part[*register] = true;
-                    }
-                    let values =
-                        emit_late::registers(lowering, op.src(), Emitted::Anew, &mut part)?;
-                    store_round(lowering, plan, from, &values, base, round, groups);
-                }
-                emit_late::end_copy(lowering, copied);
-            }
+            None => store_late_round(lowering, op, plan, from, base, round, &groups)?,
         }
         cluster::wait(lowering, plan.scope);
         let mut read: Vec<usize> = (0..distinct.len())
-            .filter(|i| plan.round(element_of(distinct[*i])) == round & !split_by_index)
+            .filter(|i| plan.round(element_of(distinct[*i])) == round & !reading.split_by_index)
             .collect();
         read.sort_by_key(|i| load_of[distinct[*i]]);
         let copied = if is_late {
@@ -364,23 +419,13 @@ fn gather_through_memory<'ctx>(
                 }
             };
             for (register, index) in wanted {
-                let at = e.xor(thread, e.i32(i64::from(plan.place(element_of(register)))));
-                let at = e.xor(at, linear_in(e, index, &place_of_index));
-                let loaded = e.load(memory, e.gep(memory, base, at), bytes);
-                let value = match gathered[register] {
-                    None => loaded,
-                    Some(before) => {
-                        let of_index = linear_in(e, index, &round_of_index);
-                        let now = e.i32(i64::from(round & split_by_index));
-                        let is_now = e.icmp(inkwell::IntPredicate::EQ, of_index, now);
-                        e.select(is_now, loaded, before)
-                    }
-                };
+                let element = element_of(register);
+                let value = reading.read(lowering, round, element, index, gathered[register]);
                 gathered[register] = Some(value);
             }
             // After the last of the rounds that the axis divides.
             if let Some(aside) = aside
-                && round & split_by_index == split_by_index
+                && round & reading.split_by_index == reading.split_by_index
             {
                 for register in read.iter().map(|i| distinct[*i]) {
                     if let Some(value) = gathered[register] {
@@ -403,6 +448,29 @@ fn gather_through_memory<'ctx>(
             None => poison,
         })
         .collect())
+}
+
+/// Stores the elements of a round of a source that is emitted here, a few at a time.
+fn store_late_round<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: tt::GatherOp<'_, '_>,
+    plan: &SharedGather,
+    from: &TensorType,
+    base: V<'ctx>,
+    round: u32,
+    groups: &[Together],
+) -> Lowered {
+    let copied = emit_late::copy_threads(lowering);
+    for groups in groups.chunks((TOGETHER >> plan.vector_bits).max(1)) {
+        let mut part = vec![false; from.registers()];
+        for register in groups.iter().flat_map(|group| &group.registers) {
+            part[*register] = true;
+        }
+        let values = emit_late::registers(lowering, op.src(), Emitted::Anew, &mut part)?;
+        store_round(lowering, plan, from, &values, base, round, groups);
+    }
+    emit_late::end_copy(lowering, copied);
+    Ok(())
 }
 
 /// Stores the elements of a round, each by one of the threads that hold it.

@@ -3,7 +3,7 @@
 use llopt_dialects::tt;
 use llopt_plan::element::Element;
 use llopt_plan::reduction::operand_bytes;
-use llopt_plan::scan::ScanPlan;
+use llopt_plan::scan::{Line, ScanPlan};
 use melior::ir::{OperationRef, RegionRef};
 
 use crate::llvm::emitter::{Emitter, V};
@@ -63,47 +63,8 @@ pub(crate) fn scan<'ctx>(
             )
         })?;
 
-    lowering.record(operation, || {
-        Choice::Scan(decision::Scan {
-            run: plan
-                .lines
-                .first()
-                .and_then(|line| line.chunks.first())
-                .map_or(0, |run| run.len() as u32),
-            lanes: 1 << plan.lane_bits.len(),
-            warps: 1 << plan.warp_bits.len(),
-            chunks: plan.chunks,
-            shared_bytes: elements
-                .iter()
-                .map(|element| operand_bytes(plan.scratch_elements(), *element))
-                .sum(),
-        })
-    });
-
-    // Runs.
-    let at = |register: usize| -> Tuple<'ctx> {
-        operands.iter().map(|operand| operand[register]).collect()
-    };
-    let mut scanned: Vec<Vec<Vec<Tuple<'ctx>>>> = Vec::with_capacity(plan.lines.len());
-    for line in &plan.lines {
-        let mut chunks = Vec::with_capacity(line.chunks.len());
-        for run in &line.chunks {
-            let mut values: Vec<Tuple<'ctx>> = Vec::with_capacity(run.len());
-            for register in run {
-                let own = at(*register);
-                let value = match values.last() {
-                    Some(before) => {
-                        combination::combine(lowering, operation, region, before, &own)?
-                    }
-                    None => own,
-                };
-                values.push(value);
-            }
-            chunks.push(values);
-        }
-        scanned.push(chunks);
-    }
-
+    lowering.record(operation, || Choice::Scan(chosen(&plan, &elements)));
+    let scanned = scan_runs(lowering, operation, region, &plan, &operands)?;
     let totals: Vec<Vec<Tuple<'ctx>>> = scanned
         .iter()
         .map(|chunks| {
@@ -124,39 +85,18 @@ pub(crate) fn scan<'ctx>(
     let mut results: Vec<Vec<Option<V<'ctx>>>> =
         vec![vec![None; tensor.registers()]; elements.len()];
     for (number, line) in plan.lines.iter().enumerate() {
-        let mut chunk_prefix: Option<Tuple<'ctx>> = None;
-        for (chunk, run) in line.chunks.iter().enumerate() {
-            let mut before = chunk_prefix
-                .clone()
-                .map(|values| Prefix { values, when: None });
-            for list in [&before_warp, &before_lane].into_iter().flatten() {
-                before = Some(join_prefixes(
-                    lowering,
-                    operation,
-                    region,
-                    before,
-                    &list[number][chunk],
-                )?);
-            }
-            for (register, value) in run.iter().zip(&scanned[number][chunk]) {
-                let value = match &before {
-                    None => value.clone(),
-                    Some(before) => after_prefix(lowering, operation, region, before, value)?,
-                };
-                for (column, value) in results.iter_mut().zip(value) {
-                    column[*register] = Some(value);
-                }
-            }
-            if chunk + 1 < line.chunks.len() {
-                let total = &chunk_totals[number][chunk];
-                chunk_prefix = Some(match chunk_prefix {
-                    Some(before) => {
-                        combination::combine(lowering, operation, region, &before, total)?
-                    }
-                    None => total.clone(),
-                });
-            }
-        }
+        let prefixes: Vec<&[Prefix<'ctx>]> = [&before_warp, &before_lane]
+            .into_iter()
+            .flatten()
+            .map(|list| &list[number][..])
+            .collect();
+        let line = ScannedLine {
+            line,
+            values: &scanned[number],
+            totals: &chunk_totals[number],
+            prefixes,
+        };
+        finish_line(lowering, operation, region, &line, &mut results)?;
     }
     for (i, column) in results.into_iter().enumerate() {
         let of = lowering.type_of(result(operation, i))?;
@@ -167,6 +107,103 @@ pub(crate) fn scan<'ctx>(
             .collect();
         let registers = of.spread(&distinct);
         lowering.bind_result_at(operation, i, registers);
+    }
+    Ok(())
+}
+
+/// What is reported of a plan.
+fn chosen(plan: &ScanPlan, elements: &[Element]) -> decision::Scan {
+    decision::Scan {
+        run: plan
+            .lines
+            .first()
+            .and_then(|line| line.chunks.first())
+            .map_or(0, |run| run.len() as u32),
+        lanes: 1 << plan.lane_bits.len(),
+        warps: 1 << plan.warp_bits.len(),
+        chunks: plan.chunks,
+        shared_bytes: elements
+            .iter()
+            .map(|element| operand_bytes(plan.scratch_elements(), *element))
+            .sum(),
+    }
+}
+
+/// Each run by itself: what each of its elements is, for each line and chunk.
+fn scan_runs<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    plan: &ScanPlan,
+    operands: &[Registers<'ctx>],
+) -> Lowered<Vec<Vec<Vec<Tuple<'ctx>>>>> {
+    let at = |register: usize| -> Tuple<'ctx> {
+        operands.iter().map(|operand| operand[register]).collect()
+    };
+    let mut scanned = Vec::with_capacity(plan.lines.len());
+    for line in &plan.lines {
+        let mut chunks = Vec::with_capacity(line.chunks.len());
+        for run in &line.chunks {
+            let mut values: Vec<Tuple<'ctx>> = Vec::with_capacity(run.len());
+            for register in run {
+                let own = at(*register);
+                let value = match values.last() {
+                    Some(before) => combination::combine(lowering, op, region, before, &own)?,
+                    None => own,
+                };
+                values.push(value);
+            }
+            chunks.push(values);
+        }
+        scanned.push(chunks);
+    }
+    Ok(scanned)
+}
+
+/// A line, and what is known of it.
+struct ScannedLine<'l, 'ctx> {
+    line: &'l Line,
+    /// Each run by itself, for each chunk.
+    values: &'l [Vec<Tuple<'ctx>>],
+    /// What each chunk amounts to.
+    totals: &'l [Tuple<'ctx>],
+    /// What lies before each run in its chunk: in warps before, then in lanes before.
+    prefixes: Vec<&'l [Prefix<'ctx>]>,
+}
+
+/// The results of a line: each run after what lies before it.
+fn finish_line<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    scanned: &ScannedLine<'_, 'ctx>,
+    results: &mut [Vec<Option<V<'ctx>>>],
+) -> Lowered {
+    let chunks = &scanned.line.chunks;
+    let mut chunk_prefix: Option<Tuple<'ctx>> = None;
+    for (chunk, run) in chunks.iter().enumerate() {
+        let mut before = chunk_prefix
+            .clone()
+            .map(|values| Prefix { values, when: None });
+        for list in &scanned.prefixes {
+            before = Some(join_prefixes(lowering, op, region, before, &list[chunk])?);
+        }
+        for (register, value) in run.iter().zip(&scanned.values[chunk]) {
+            let value = match &before {
+                None => value.clone(),
+                Some(before) => after_prefix(lowering, op, region, before, value)?,
+            };
+            for (column, value) in results.iter_mut().zip(value) {
+                column[*register] = Some(value);
+            }
+        }
+        if chunk + 1 < chunks.len() {
+            let total = &scanned.totals[chunk];
+            chunk_prefix = Some(match chunk_prefix {
+                Some(before) => combination::combine(lowering, op, region, &before, total)?,
+                None => total.clone(),
+            });
+        }
     }
     Ok(())
 }
@@ -378,21 +415,10 @@ fn scan_warps<'ctx>(
         if plan.lane_bits.is_empty() || plan.chunks == 1 {
             return Ok((ends, None));
         }
-        // The total of a chunk is what the last lane ends with.
-        let lane = lane(lowering);
-        let from = e.or(
-            e.and(lane, e.i32(i64::from(!lane_mask as i32))),
-            e.i32(i64::from(last)),
-        );
-        let all = ends
-            .iter()
-            .map(|line| {
-                line.iter()
-                    .map(|total| fetch(e, lowering.hooks(), elements, total, from))
-                    .collect()
-            })
-            .collect();
-        return Ok((all, None));
+        return Ok((
+            totals_of_lanes(lowering, elements, lane_mask, last, &ends),
+            None,
+        ));
     }
     let bases = scratch::of_operands(lowering, op, elements, plan.scratch_elements())?;
     // Totals lie at (place, chunk, warp), the warp in the lowest bits.
@@ -431,20 +457,7 @@ fn scan_warps<'ctx>(
     let (write, after) = (e.new_block(function), e.new_block(function));
     e.branch_if(acts, write, after);
     e.enter(write);
-    for (line, totals) in plan.lines.iter().zip(&ends) {
-        for (chunk, total) in totals.iter().enumerate() {
-            let constant = line.rest << shift | (chunk as u32) << warp_count_bits;
-            let index = e.xor(own_place, e.i32(i64::from(constant)));
-            for ((base, value), element) in bases.iter().zip(total).zip(elements) {
-                let memory = storage::element_type(e, *element);
-                e.store(
-                    storage::to_memory(e, *element, *value),
-                    e.gep(memory, *base, index),
-                    element.memory_bits() / 8,
-                );
-            }
-        }
-    }
+    store_totals(lowering, plan, elements, &bases, own_place, &ends);
     e.branch(after);
     e.enter(after);
     lowering.barrier();
@@ -467,36 +480,101 @@ fn scan_warps<'ctx>(
                 .zip(elements)
                 .map(|(base, element)| storage::load_consecutive(e, *element, *base, first, count))
                 .collect();
-            let mut running: Option<Tuple<'ctx>> = None;
-            let mut before: Option<Tuple<'ctx>> = None;
-            for number in &order {
-                if let Some(so_far) = &running {
-                    let is_own = e.icmp(inkwell::IntPredicate::EQ, warp, e.i32(*number as i64));
-                    before = Some(match before {
-                        None => so_far.clone(),
-                        Some(known) => known
-                            .into_iter()
-                            .zip(so_far)
-                            .map(|(known, so_far)| e.select(is_own, *so_far, known))
-                            .collect(),
-                    });
-                }
-                let total: Tuple<'ctx> = columns.iter().map(|column| column[*number]).collect();
-                running = Some(match running {
-                    None => total,
-                    Some(so_far) => combination::combine(lowering, op, region, &so_far, &total)?,
-                });
-            }
+            let (total, before) = scan_consecutive(lowering, op, region, &columns, &order, warp)?;
             let first_warp = if reverse { count as i64 - 1 } else { 0 };
             let when = e.icmp(inkwell::IntPredicate::NE, warp, e.i32(first_warp));
             line_prefixes.push(Prefix {
-                values: before.unwrap_or_default(),
+                values: before,
                 when: Some(when),
             });
-            line_totals.push(running.unwrap_or_default());
+            line_totals.push(total);
         }
         totals.push(line_totals);
         prefixes.push(line_prefixes);
     }
     Ok((totals, Some(prefixes)))
+}
+
+/// What chunks amount to whose axis lies in one warp: what the last lane ends with.
+fn totals_of_lanes<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    elements: &[Element],
+    lane_mask: u32,
+    last: u32,
+    ends: &[Vec<Tuple<'ctx>>],
+) -> Vec<Vec<Tuple<'ctx>>> {
+    let e = lowering.e;
+    let lane = lane(lowering);
+    let from = e.or(
+        e.and(lane, e.i32(i64::from(!lane_mask as i32))),
+        e.i32(i64::from(last)),
+    );
+    ends.iter()
+        .map(|line| {
+            line.iter()
+                .map(|total| fetch(e, lowering.hooks(), elements, total, from))
+                .collect()
+        })
+        .collect()
+}
+
+/// Stores what the lines of a warp end with. `place` is where the totals of the thread's warp lie, for the first line and chunk.
+fn store_totals<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    plan: &ScanPlan,
+    elements: &[Element],
+    bases: &[V<'ctx>],
+    place: V<'ctx>,
+    ends: &[Vec<Tuple<'ctx>>],
+) {
+    let e = lowering.e;
+    let warp_count_bits = plan.warp_bits.len() as u32;
+    let shift = warp_count_bits + plan.chunks.trailing_zeros();
+    for (line, totals) in plan.lines.iter().zip(ends) {
+        for (chunk, total) in totals.iter().enumerate() {
+            let constant = line.rest << shift | (chunk as u32) << warp_count_bits;
+            let index = e.xor(place, e.i32(i64::from(constant)));
+            for ((base, value), element) in bases.iter().zip(total).zip(elements) {
+                let memory = storage::element_type(e, *element);
+                e.store(
+                    storage::to_memory(e, *element, *value),
+                    e.gep(memory, *base, index),
+                    element.memory_bits() / 8,
+                );
+            }
+        }
+    }
+}
+
+/// The total of the warps, taken in an order, and of those before this `warp`. A column has one value for each warp.
+fn scan_consecutive<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: OperationRef<'_, '_>,
+    region: RegionRef<'_, '_>,
+    columns: &[Vec<V<'ctx>>],
+    order: &[usize],
+    warp: V<'ctx>,
+) -> Lowered<(Tuple<'ctx>, Tuple<'ctx>)> {
+    let e = lowering.e;
+    let mut running: Option<Tuple<'ctx>> = None;
+    let mut before: Option<Tuple<'ctx>> = None;
+    for number in order {
+        if let Some(so_far) = &running {
+            let is_own = e.icmp(inkwell::IntPredicate::EQ, warp, e.i32(*number as i64));
+            before = Some(match before {
+                None => so_far.clone(),
+                Some(known) => known
+                    .into_iter()
+                    .zip(so_far)
+                    .map(|(known, so_far)| e.select(is_own, *so_far, known))
+                    .collect(),
+            });
+        }
+        let total: Tuple<'ctx> = columns.iter().map(|column| column[*number]).collect();
+        running = Some(match running {
+            None => total,
+            Some(so_far) => combination::combine(lowering, op, region, &so_far, &total)?,
+        });
+    }
+    Ok((running.unwrap_or_default(), before.unwrap_or_default()))
 }

@@ -107,114 +107,125 @@ fn real(name: &str) -> Option<(&str, Real)> {
 
 /// The value of a vector instruction.
 fn value(e: &mut Emitter<'_>, name: &str, s: &[Slot]) -> Option<Slot> {
-    let int = |name: &str| {
-        Some(match name {
-            "v_and_b32" => (IntOp::And, false),
-            "v_or_b32" => (IntOp::Or, false),
-            "v_xor_b32" => (IntOp::Xor, false),
-            "v_add_u32" | "v_add_nc_u32" => (IntOp::Add, false),
-            "v_sub_u32" | "v_sub_nc_u32" => (IntOp::Sub, false),
-            "v_subrev_u32" | "v_subrev_nc_u32" => (IntOp::Sub, true),
-            "v_mul_lo_u32" => (IntOp::Mul, false),
-            "v_mul_hi_u32" => (IntOp::MulHiU, false),
-            "v_mul_hi_i32" => (IntOp::MulHiS, false),
-            "v_min_u32" => (IntOp::UMin, false),
-            "v_max_u32" => (IntOp::UMax, false),
-            "v_min_i32" => (IntOp::SMin, false),
-            "v_max_i32" => (IntOp::SMax, false),
-            "v_lshlrev_b32" => (IntOp::Shl, true),
-            "v_lshrrev_b32" => (IntOp::LShr, true),
-            "v_ashrrev_i32" => (IntOp::AShr, true),
-            _ => return None,
-        })
-    };
     match s {
-        [a] => {
-            let f = match name {
-                "v_mov_b32" => row::COPY,
-                "v_not_b32" => row1!(|a| !a & 0xffff_ffff),
-                "v_bfrev_b32" => row1!(|a| u64::from((a as u32).reverse_bits())),
-                "v_cvt_f32_i32" => row1!(|a| row::of_f32(a as u32 as i32 as f32)),
-                "v_cvt_f32_u32" => row1!(|a| row::of_f32(a as u32 as f32)),
-                "v_cvt_i32_f32" => row1!(|a| u64::from(row::f32_of(a) as i32 as u32)),
-                "v_cvt_u32_f32" => row1!(|a| u64::from(row::f32_of(a) as u32)),
-                "v_cvt_f16_f32" => row::real_convert(Real::F32, Real::F16),
-                "v_cvt_f32_f16" => row::real_convert(Real::F16, Real::F32),
-                _ => {
-                    let (op, real) = real(name)?;
-                    let function = match op {
-                        "v_exp" => RealFunction::Exp2,
-                        "v_log" => RealFunction::Log2,
-                        "v_rcp" => RealFunction::Reciprocal,
-                        "v_rsq" => RealFunction::Rsqrt,
-                        "v_sqrt" => RealFunction::Sqrt,
-                        "v_sin" => RealFunction::SinTurns,
-                        "v_cos" => RealFunction::CosTurns,
-                        "v_floor" => RealFunction::Floor,
-                        "v_ceil" => RealFunction::Ceil,
-                        "v_trunc" => RealFunction::Trunc,
-                        "v_rndne" => RealFunction::RoundEven,
-                        "v_fract" => RealFunction::Fraction,
-                        _ => return None,
-                    };
-                    row::real_function(function, real)
-                }
-            };
-            Some(e.map1(f, *a))
-        }
-        [a, b] => {
-            if let Some((op, reversed)) = int(name) {
-                let (mut a, mut b) = if reversed { (*b, *a) } else { (*a, *b) };
-                if matches!(op, IntOp::Shl | IntOp::LShr | IntOp::AShr) {
-                    b = e.truncate(b, 5);
-                }
-                a = e.truncate(a, 32);
-                return Some(e.int_binary(op, 32, a, b));
-            }
-            if matches!(name, "v_cvt_pkrtz_f16_f32" | "v_cvt_pk_rtz_f16_f32") {
-                let f = row2!(|a, b| {
-                    let half = |x| F16.encode(Real::F32.decode(x), Rounding::Zero, false);
-                    half(a) | half(b) << 16
-                });
-                return Some(e.map2(f, *a, *b));
-            }
-            let (op, real) = real(name)?;
-            let (op, reversed) = match op {
-                "v_add" => (RealOp::Add, false),
-                "v_sub" => (RealOp::Sub, false),
-                "v_subrev" => (RealOp::Sub, true),
-                "v_mul" => (RealOp::Mul, false),
-                "v_min" => (RealOp::MinNum, false),
-                "v_max" => (RealOp::MaxNum, false),
-                _ => return None,
-            };
-            let (a, b) = if reversed { (*b, *a) } else { (*a, *b) };
-            Some(e.map2(row::real_binary(op, real), a, b))
-        }
-        [a, b, c] => {
-            let f = match name {
-                "v_perm_b32" => PERM,
-                "v_and_or_b32" => row3!(|a, b, c| a & b | c),
-                "v_or3_b32" => row3!(|a, b, c| a | b | c),
-                "v_xor3_b32" => row3!(|a, b, c| a ^ b ^ c),
-                "v_add3_u32" => row3!(|a, b, c| (a + b + c) & 0xffff_ffff),
-                "v_lshl_or_b32" => row3!(|a, s, c| a << (s & 31) & 0xffff_ffff | c),
-                "v_lshl_add_u32" => row3!(|a, s, c| ((a << (s & 31)) + c) & 0xffff_ffff),
-                "v_add_lshl_u32" => {
-                    row3!(|a, b, s| ((a + b) & 0xffff_ffff) << (s & 31) & 0xffff_ffff)
-                }
-                "v_bfi_b32" => row3!(|m, a, b| m & a | !m & b & 0xffff_ffff),
-                "v_alignbit_b32" => row3!(|a, b, s| (a << 32 | b) >> (s & 31) & 0xffff_ffff),
-                _ => {
-                    let (op, real) = real(name)?;
-                    if op != "v_fma" {
-                        return None;
-                    }
-                    row::real_fma(real)
-                }
-            };
-            Some(e.map3(f, *a, *b, *c))
-        }
+        [a] => unary(e, name, *a),
+        [a, b] => binary(e, name, *a, *b),
+        [a, b, c] => ternary(e, name, *a, *b, *c),
         _ => None,
     }
+}
+
+/// The operation of an instruction on two integers, and whether its operands stand in reverse.
+fn integer(name: &str) -> Option<(IntOp, bool)> {
+    Some(match name {
+        "v_and_b32" => (IntOp::And, false),
+        "v_or_b32" => (IntOp::Or, false),
+        "v_xor_b32" => (IntOp::Xor, false),
+        "v_add_u32" | "v_add_nc_u32" => (IntOp::Add, false),
+        "v_sub_u32" | "v_sub_nc_u32" => (IntOp::Sub, false),
+        "v_subrev_u32" | "v_subrev_nc_u32" => (IntOp::Sub, true),
+        "v_mul_lo_u32" => (IntOp::Mul, false),
+        "v_mul_hi_u32" => (IntOp::MulHiU, false),
+        "v_mul_hi_i32" => (IntOp::MulHiS, false),
+        "v_min_u32" => (IntOp::UMin, false),
+        "v_max_u32" => (IntOp::UMax, false),
+        "v_min_i32" => (IntOp::SMin, false),
+        "v_max_i32" => (IntOp::SMax, false),
+        "v_lshlrev_b32" => (IntOp::Shl, true),
+        "v_lshrrev_b32" => (IntOp::LShr, true),
+        "v_ashrrev_i32" => (IntOp::AShr, true),
+        _ => return None,
+    })
+}
+
+/// The value of an instruction on one operand.
+fn unary(e: &mut Emitter<'_>, name: &str, a: Slot) -> Option<Slot> {
+    let f = match name {
+        "v_mov_b32" => row::COPY,
+        "v_not_b32" => row1!(|a| !a & 0xffff_ffff),
+        "v_bfrev_b32" => row1!(|a| u64::from((a as u32).reverse_bits())),
+        "v_cvt_f32_i32" => row1!(|a| row::of_f32(a as u32 as i32 as f32)),
+        "v_cvt_f32_u32" => row1!(|a| row::of_f32(a as u32 as f32)),
+        "v_cvt_i32_f32" => row1!(|a| u64::from(row::f32_of(a) as i32 as u32)),
+        "v_cvt_u32_f32" => row1!(|a| u64::from(row::f32_of(a) as u32)),
+        "v_cvt_f16_f32" => row::real_convert(Real::F32, Real::F16),
+        "v_cvt_f32_f16" => row::real_convert(Real::F16, Real::F32),
+        _ => {
+            let (op, real) = real(name)?;
+            let function = match op {
+                "v_exp" => RealFunction::Exp2,
+                "v_log" => RealFunction::Log2,
+                "v_rcp" => RealFunction::Reciprocal,
+                "v_rsq" => RealFunction::Rsqrt,
+                "v_sqrt" => RealFunction::Sqrt,
+                "v_sin" => RealFunction::SinTurns,
+                "v_cos" => RealFunction::CosTurns,
+                "v_floor" => RealFunction::Floor,
+                "v_ceil" => RealFunction::Ceil,
+                "v_trunc" => RealFunction::Trunc,
+                "v_rndne" => RealFunction::RoundEven,
+                "v_fract" => RealFunction::Fraction,
+                _ => return None,
+            };
+            row::real_function(function, real)
+        }
+    };
+    Some(e.map1(f, a))
+}
+
+/// The value of an instruction on two operands.
+fn binary(e: &mut Emitter<'_>, name: &str, a: Slot, b: Slot) -> Option<Slot> {
+    if let Some((op, reversed)) = integer(name) {
+        let (mut a, mut b) = if reversed { (b, a) } else { (a, b) };
+        if matches!(op, IntOp::Shl | IntOp::LShr | IntOp::AShr) {
+            b = e.truncate(b, 5);
+        }
+        a = e.truncate(a, 32);
+        return Some(e.int_binary(op, 32, a, b));
+    }
+    if matches!(name, "v_cvt_pkrtz_f16_f32" | "v_cvt_pk_rtz_f16_f32") {
+        let f = row2!(|a, b| {
+            let half = |x| F16.encode(Real::F32.decode(x), Rounding::Zero, false);
+            half(a) | half(b) << 16
+        });
+        return Some(e.map2(f, a, b));
+    }
+    let (op, real) = real(name)?;
+    let (op, reversed) = match op {
+        "v_add" => (RealOp::Add, false),
+        "v_sub" => (RealOp::Sub, false),
+        "v_subrev" => (RealOp::Sub, true),
+        "v_mul" => (RealOp::Mul, false),
+        "v_min" => (RealOp::MinNum, false),
+        "v_max" => (RealOp::MaxNum, false),
+        _ => return None,
+    };
+    let (a, b) = if reversed { (b, a) } else { (a, b) };
+    Some(e.map2(row::real_binary(op, real), a, b))
+}
+
+/// The value of an instruction on three operands.
+fn ternary(e: &mut Emitter<'_>, name: &str, a: Slot, b: Slot, c: Slot) -> Option<Slot> {
+    let f = match name {
+        "v_perm_b32" => PERM,
+        "v_and_or_b32" => row3!(|a, b, c| a & b | c),
+        "v_or3_b32" => row3!(|a, b, c| a | b | c),
+        "v_xor3_b32" => row3!(|a, b, c| a ^ b ^ c),
+        "v_add3_u32" => row3!(|a, b, c| (a + b + c) & 0xffff_ffff),
+        "v_lshl_or_b32" => row3!(|a, s, c| a << (s & 31) & 0xffff_ffff | c),
+        "v_lshl_add_u32" => row3!(|a, s, c| ((a << (s & 31)) + c) & 0xffff_ffff),
+        "v_add_lshl_u32" => {
+            row3!(|a, b, s| ((a + b) & 0xffff_ffff) << (s & 31) & 0xffff_ffff)
+        }
+        "v_bfi_b32" => row3!(|m, a, b| m & a | !m & b & 0xffff_ffff),
+        "v_alignbit_b32" => row3!(|a, b, s| (a << 32 | b) >> (s & 31) & 0xffff_ffff),
+        _ => {
+            let (op, real) = real(name)?;
+            if op != "v_fma" {
+                return None;
+            }
+            row::real_fma(real)
+        }
+    };
+    Some(e.map3(f, a, b, c))
 }

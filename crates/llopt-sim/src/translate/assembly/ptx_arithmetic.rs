@@ -144,6 +144,7 @@ fn real(t: &mut Translator<'_, '_>, i: &Instruction, flags: &Flags<'_>, ty: Type
     t.write(target, packed, ty.register_bits())
 }
 
+/// Arithmetic on integers; `false` where the instruction is none of it.
 fn integer(
     t: &mut Translator<'_, '_>,
     i: &Instruction,
@@ -170,24 +171,7 @@ fn integer(
         _ => None,
     };
     if let Some(op) = simple.filter(|_| flags.form.is_empty() && !flags.carry_out) {
-        let [_, a, b] = &i.operands[..] else {
-            return Err(error());
-        };
-        let (a, b) = (t.read_typed(a, ty)?, t.read_typed(b, ty)?);
-        let op = match op {
-            IntOp::Add if flags.sat => IntOp::SAddSat,
-            IntOp::Sub if flags.sat => IntOp::SSubSat,
-            other => other,
-        };
-        let result = if ty.packed {
-            let (x, y) = (t.e.unpack(a, bits, 2), t.e.unpack(b, bits, 2));
-            let low = t.e.int_binary(op, bits, x[0], y[0]);
-            let high = t.e.int_binary(op, bits, x[1], y[1]);
-            t.e.pack(&[low, high], bits)
-        } else {
-            t.e.int_binary(op, bits, a, b)
-        };
-        t.write(target, result, ty.register_bits())?;
+        simple_binary(t, i, op, flags.sat, ty)?;
         return Ok(true);
     }
     if ty.packed {
@@ -200,60 +184,12 @@ fn integer(
             extended(t, i, flags, ty)?;
         }
         "mul" | "mad" => multiply(t, i, flags, ty)?,
-        "mul24" | "mad24" if flags.form == ["lo"] => {
-            let operands = sources(t, i, ty)?;
-            let f = if signed {
-                row2!(|a, b| (row::sext(a, 24) * row::sext(b, 24)) as u64 & 0xffff_ffff)
-            } else {
-                row2!(|a, b| ((a & 0xff_ffff) * (b & 0xff_ffff)) & 0xffff_ffff)
-            };
-            let mut result = t.e.map2(f, operands[0], operands[1]);
-            if op == "mad24" {
-                result =
-                    t.e.int_binary(IntOp::Add, 32, result, *operands.get(2).ok_or_else(error)?);
-            }
-            t.write(target, result, 32)?;
-        }
+        "mul24" | "mad24" if flags.form == ["lo"] => multiply_24(t, i, op == "mad24", ty)?,
         "not" | "neg" | "abs" | "cnot" | "popc" | "clz" | "brev" | "bfind" => {
             unary(t, i, flags, ty)?
         }
-        "shl" | "shr" => {
-            let [_, a, b] = &i.operands[..] else {
-                return Err(error());
-            };
-            // The amount is a 32-bit number, clamped to the width.
-            let (a, amount) = (t.read(a, bits)?, t.read(b, 32)?);
-            let op = match (op, signed) {
-                ("shl", _) => IntOp::Shl,
-                (_, true) => IntOp::AShr,
-                (_, false) => IntOp::LShr,
-            };
-            let result = t.e.int_binary(op, bits, a, amount);
-            t.write(target, result, bits)?;
-        }
-        "shf" => {
-            let (&[direction, wrap], [_, low, high, amount]) = (&flags.form[..], &i.operands[..])
-            else {
-                return Err(error());
-            };
-            let (low, high, mut amount) =
-                (t.read(low, 32)?, t.read(high, 32)?, t.read(amount, 32)?);
-            if wrap == "clamp" {
-                // A shift by the full width takes the other word, which the wrapping form does not do.
-                let thirty_two = t.e.constant(32);
-                amount = t.e.int_binary(IntOp::UMin, 32, amount, thirty_two);
-                let f = if direction == "l" {
-                    row3!(|low, high, s| ((high << 32 | low) << s >> 32) & 0xffff_ffff)
-                } else {
-                    row3!(|low, high, s| ((high << 32 | low) >> s) & 0xffff_ffff)
-                };
-                let result = t.e.map3(f, low, high, amount);
-                t.write(target, result, 32)?;
-            } else {
-                let result = funnel_shift(t.e, direction == "l", 32, high, low, amount);
-                t.write(target, result, 32)?;
-            }
-        }
+        "shl" | "shr" => shift(t, i, op == "shl", ty)?,
+        "shf" => funnel(t, i, &flags.form)?,
         "lop3" => {
             let [_, a, b, c, table] = &i.operands[..] else {
                 return Err(error());
@@ -265,81 +201,9 @@ fn integer(
             let result = lookup3(t, a, b, c, *table as u32);
             t.write(target, result, 32)?;
         }
-        "bfe" => {
-            let operands = sources_mixed(t, i, &[bits, 32, 32])?;
-            let width = t.e.constant(u64::from(bits));
-            // Position and length in one row: a function takes three.
-            let shift = t.e.constant(8);
-            let low = t.e.truncate(operands[1], 8);
-            let length = t.e.truncate(operands[2], 8);
-            let field = t.e.map3(row::INSERT_BITS, low, length, shift);
-            let f = if signed {
-                row3!(|a, field, width| {
-                    let (at, length) = (field & 255, field >> 8);
-                    if length == 0 {
-                        return_zero()
-                    } else {
-                        let wide = row::sext(a, width as u32);
-                        let moved = wide >> at.min(63);
-                        let end = (at + length).min(width);
-                        if end <= at {
-                            ((wide >> 63) as u64) & mask(width as u32)
-                        } else {
-                            row::sext(moved as u64, (end - at) as u32) as u64 & mask(width as u32)
-                        }
-                    }
-                })
-            } else {
-                row3!(|a, field, _width| {
-                    let (at, length) = (field & 255, field >> 8);
-                    if at > 63 {
-                        0
-                    } else {
-                        a >> at & mask(length as u32)
-                    }
-                })
-            };
-            let result = t.e.map3(f, operands[0], field, width);
-            t.write(target, result, bits)?;
-        }
-        "bfi" => {
-            let operands = sources_mixed(t, i, &[bits, bits, 32, 32])?;
-            let shift = t.e.constant(8);
-            let at = t.e.truncate(operands[2], 8);
-            let length = t.e.truncate(operands[3], 8);
-            let field = t.e.map3(row::INSERT_BITS, at, length, shift);
-            let f = row3!(|a, b, field| {
-                let (at, length) = (field & 255, field >> 8);
-                if at > 63 {
-                    b
-                } else {
-                    let taken = mask(length as u32) << at;
-                    b & !taken | a << at & taken
-                }
-            });
-            let result = t.e.map3(f, operands[0], operands[1], field);
-            let result = t.e.truncate(result, bits);
-            t.write(target, result, bits)?;
-        }
-        "sad" => {
-            let operands = sources(t, i, ty)?;
-            let [a, b, c] = operands[..] else {
-                return Err(error());
-            };
-            let (mut x, mut y) = (a, b);
-            if signed {
-                x = t.e.sign_extend(a, bits);
-                y = t.e.sign_extend(b, bits);
-            }
-            let difference = if signed {
-                t.e.map2(row2!(|a, b| (a as i64).abs_diff(b as i64)), x, y)
-            } else {
-                t.e.map2(row2!(|a, b| a.abs_diff(b)), x, y)
-            };
-            let sum = t.e.int_binary(IntOp::Add, 64, difference, c);
-            let result = t.e.truncate(sum, bits);
-            t.write(target, result, bits)?;
-        }
+        "bfe" => extract_field(t, i, ty)?,
+        "bfi" => insert_field(t, i, bits)?,
+        "sad" => absolute_difference(t, i, ty)?,
         "dp4a" => {
             let types: Vec<Type> = i.opcode[1..]
                 .iter()
@@ -356,6 +220,183 @@ fn integer(
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// The first operand.
+fn target(i: &Instruction) -> Decoded<&Operand> {
+    i.operands.first().ok_or_else(|| unknown(i))
+}
+
+/// An operation on two integers, or on two pairs of them.
+fn simple_binary(
+    t: &mut Translator<'_, '_>,
+    i: &Instruction,
+    op: IntOp,
+    sat: bool,
+    ty: Type,
+) -> Decoded<()> {
+    let [target, a, b] = &i.operands[..] else {
+        return Err(unknown(i));
+    };
+    let (a, b) = (t.read_typed(a, ty)?, t.read_typed(b, ty)?);
+    let op = match op {
+        IntOp::Add if sat => IntOp::SAddSat,
+        IntOp::Sub if sat => IntOp::SSubSat,
+        other => other,
+    };
+    let bits = ty.bits;
+    let result = if ty.packed {
+        let (x, y) = (t.e.unpack(a, bits, 2), t.e.unpack(b, bits, 2));
+        let low = t.e.int_binary(op, bits, x[0], y[0]);
+        let high = t.e.int_binary(op, bits, x[1], y[1]);
+        t.e.pack(&[low, high], bits)
+    } else {
+        t.e.int_binary(op, bits, a, b)
+    };
+    t.write(target, result, ty.register_bits())
+}
+
+/// The lower word of a product of integers of 24 bits, to which `mad24` adds.
+fn multiply_24(t: &mut Translator<'_, '_>, i: &Instruction, adds: bool, ty: Type) -> Decoded<()> {
+    let target = target(i)?;
+    let operands = sources(t, i, ty)?;
+    let f = if ty.is_signed() {
+        row2!(|a, b| (row::sext(a, 24) * row::sext(b, 24)) as u64 & 0xffff_ffff)
+    } else {
+        row2!(|a, b| ((a & 0xff_ffff) * (b & 0xff_ffff)) & 0xffff_ffff)
+    };
+    let mut result = t.e.map2(f, operands[0], operands[1]);
+    if adds {
+        result = t.e.int_binary(
+            IntOp::Add,
+            32,
+            result,
+            *operands.get(2).ok_or_else(|| unknown(i))?,
+        );
+    }
+    t.write(target, result, 32)
+}
+
+/// A shift, whose amount is a 32-bit number, clamped to the width.
+fn shift(t: &mut Translator<'_, '_>, i: &Instruction, left: bool, ty: Type) -> Decoded<()> {
+    let [target, a, b] = &i.operands[..] else {
+        return Err(unknown(i));
+    };
+    let (a, amount) = (t.read(a, ty.bits)?, t.read(b, 32)?);
+    let op = match (left, ty.is_signed()) {
+        (true, _) => IntOp::Shl,
+        (false, true) => IntOp::AShr,
+        (false, false) => IntOp::LShr,
+    };
+    let result = t.e.int_binary(op, ty.bits, a, amount);
+    t.write(target, result, ty.bits)
+}
+
+/// A shift of two words, of which one is kept.
+fn funnel(t: &mut Translator<'_, '_>, i: &Instruction, form: &[&str]) -> Decoded<()> {
+    let (&[direction, wrap], [target, low, high, amount]) = (form, &i.operands[..]) else {
+        return Err(unknown(i));
+    };
+    let (low, high, mut amount) = (t.read(low, 32)?, t.read(high, 32)?, t.read(amount, 32)?);
+    if wrap == "clamp" {
+        // A shift by the full width takes the other word, which the wrapping form does not do.
+        let thirty_two = t.e.constant(32);
+        amount = t.e.int_binary(IntOp::UMin, 32, amount, thirty_two);
+        let f = if direction == "l" {
+            row3!(|low, high, s| ((high << 32 | low) << s >> 32) & 0xffff_ffff)
+        } else {
+            row3!(|low, high, s| ((high << 32 | low) >> s) & 0xffff_ffff)
+        };
+        let result = t.e.map3(f, low, high, amount);
+        t.write(target, result, 32)
+    } else {
+        let result = funnel_shift(t.e, direction == "l", 32, high, low, amount);
+        t.write(target, result, 32)
+    }
+}
+
+/// The bits of a field.
+fn extract_field(t: &mut Translator<'_, '_>, i: &Instruction, ty: Type) -> Decoded<()> {
+    let (target, bits) = (target(i)?, ty.bits);
+    let operands = sources_mixed(t, i, &[bits, 32, 32])?;
+    let width = t.e.constant(u64::from(bits));
+    // Position and length in one row: a function takes three.
+    let shift = t.e.constant(8);
+    let low = t.e.truncate(operands[1], 8);
+    let length = t.e.truncate(operands[2], 8);
+    let field = t.e.map3(row::INSERT_BITS, low, length, shift);
+    let f = if ty.is_signed() {
+        row3!(|a, field, width| {
+            let (at, length) = (field & 255, field >> 8);
+            if length == 0 {
+                return_zero()
+            } else {
+                let wide = row::sext(a, width as u32);
+                let moved = wide >> at.min(63);
+                let end = (at + length).min(width);
+                if end <= at {
+                    ((wide >> 63) as u64) & mask(width as u32)
+                } else {
+                    row::sext(moved as u64, (end - at) as u32) as u64 & mask(width as u32)
+                }
+            }
+        })
+    } else {
+        row3!(|a, field, _width| {
+            let (at, length) = (field & 255, field >> 8);
+            if at > 63 {
+                0
+            } else {
+                a >> at & mask(length as u32)
+            }
+        })
+    };
+    let result = t.e.map3(f, operands[0], field, width);
+    t.write(target, result, bits)
+}
+
+/// A number with other bits in a field.
+fn insert_field(t: &mut Translator<'_, '_>, i: &Instruction, bits: u32) -> Decoded<()> {
+    let target = target(i)?;
+    let operands = sources_mixed(t, i, &[bits, bits, 32, 32])?;
+    let shift = t.e.constant(8);
+    let at = t.e.truncate(operands[2], 8);
+    let length = t.e.truncate(operands[3], 8);
+    let field = t.e.map3(row::INSERT_BITS, at, length, shift);
+    let f = row3!(|a, b, field| {
+        let (at, length) = (field & 255, field >> 8);
+        if at > 63 {
+            b
+        } else {
+            let taken = mask(length as u32) << at;
+            b & !taken | a << at & taken
+        }
+    });
+    let result = t.e.map3(f, operands[0], operands[1], field);
+    let result = t.e.truncate(result, bits);
+    t.write(target, result, bits)
+}
+
+/// The distance of two numbers, added to a third.
+fn absolute_difference(t: &mut Translator<'_, '_>, i: &Instruction, ty: Type) -> Decoded<()> {
+    let (target, bits, signed) = (target(i)?, ty.bits, ty.is_signed());
+    let operands = sources(t, i, ty)?;
+    let [a, b, c] = operands[..] else {
+        return Err(unknown(i));
+    };
+    let (mut x, mut y) = (a, b);
+    if signed {
+        x = t.e.sign_extend(a, bits);
+        y = t.e.sign_extend(b, bits);
+    }
+    let difference = if signed {
+        t.e.map2(row2!(|a, b| (a as i64).abs_diff(b as i64)), x, y)
+    } else {
+        t.e.map2(row2!(|a, b| a.abs_diff(b)), x, y)
+    };
+    let sum = t.e.int_binary(IntOp::Add, 64, difference, c);
+    let result = t.e.truncate(sum, bits);
+    t.write(target, result, bits)
 }
 
 /// A field of length zero.
@@ -578,6 +619,7 @@ fn comparison(name: &str, signed: bool) -> Option<(Option<IntPredicate>, Option<
     })
 }
 
+/// Selections and comparisons.
 fn compare_or_select(
     t: &mut Translator<'_, '_>,
     i: &Instruction,
@@ -599,91 +641,100 @@ fn compare_or_select(
             let result = t.e.select(p, a, b);
             t.write(d, result, ty.register_bits())
         }
-        ("slct", [ty, by]) => {
-            let (ty, by) = (
-                Type::parse(ty).ok_or_else(error)?,
-                Type::parse(by).ok_or_else(error)?,
-            );
-            let [d, a, b, c] = &i.operands[..] else {
-                return Err(error());
-            };
-            let (a, b, c) = (
-                t.read_typed(a, ty)?,
-                t.read_typed(b, ty)?,
-                t.read_typed(c, by)?,
-            );
-            let at_least_zero = match by.kind {
-                Kind::Signed => t.e.map1(row1!(|c| u64::from(row::sext(c, 32) >= 0)), c),
-                Kind::Float => t.e.map1(row1!(|c| u64::from(row::f32_of(c) >= 0.0)), c),
-                _ => return Err(error()),
-            };
-            let result = t.e.select(at_least_zero, a, b);
-            t.write(d, result, ty.register_bits())
-        }
-        ("setp" | "set", [name, rest @ ..]) => {
-            // setp.cmp[.bool].type; set.cmp[.bool].dtype.stype
-            let into_register = i.opcode[0] == "set";
-            let (boolean, types) = match rest {
-                [b @ ("and" | "or" | "xor"), types @ ..] => (Some(*b), types),
-                types => (None, types),
-            };
-            let (result_type, ty) = match (into_register, types) {
-                (false, [ty]) => (None, Type::parse(ty).ok_or_else(error)?),
-                (true, [d, ty]) => (
-                    Some(Type::parse(d).ok_or_else(error)?),
-                    Type::parse(ty).ok_or_else(error)?,
-                ),
-                _ => return Err(error()),
-            };
-            if ty.packed {
-                return Err(error());
-            }
-            let [target, a, b, more @ ..] = &i.operands[..] else {
-                return Err(error());
-            };
-            let (a, b) = (t.read_typed(a, ty)?, t.read_typed(b, ty)?);
-            let (int, float) = comparison(name, ty.is_signed()).ok_or_else(error)?;
-            let f = match ty.real(false) {
-                Some(real) => row::real_compare(float.ok_or_else(error)?, real),
-                None => row::int_compare(int.ok_or_else(error)?, ty.bits).ok_or_else(error)?,
-            };
-            let holds = t.e.map2(f, a, b);
-            let combine = |t: &mut Translator<'_, '_>, holds: Slot| -> Decoded<Slot> {
-                let (Some(boolean), [c]) = (boolean, more) else {
-                    return if boolean.is_none() && more.is_empty() {
-                        Ok(holds)
-                    } else {
-                        Err(unknown(i))
-                    };
-                };
-                let c = t.read(c, 1)?;
-                let f = match boolean {
-                    "and" => row::AND,
-                    "or" => row::OR,
-                    _ => row::XOR,
-                };
-                Ok(t.e.map2(f, holds, c))
-            };
-            let result = combine(t, holds)?;
-            if let Some(ty) = result_type {
-                let value = match ty.real(false) {
-                    Some(Real::F32) => t.e.map1(row1!(|p| p * 0x3f80_0000), result),
-                    None if ty.bits == 32 => t.e.map1(row1!(|p| p * 0xffff_ffff), result),
-                    _ => return Err(error()),
-                };
-                return t.write(target, value, 32);
-            }
-            if let Operand::Pair(p, q) = target {
-                let one = t.e.constant(1);
-                let fails = t.e.map2(row::XOR, holds, one);
-                let other = combine(t, fails)?;
-                t.write(p, result, 1)?;
-                return t.write(q, other, 1);
-            }
-            t.write(target, result, 1)
-        }
+        ("slct", [ty, by]) => select_by_sign(t, i, ty, by),
+        ("setp" | "set", [name, rest @ ..]) => compare(t, i, name, rest),
         _ => Err(error()),
     }
+}
+
+/// One of two values, by the sign of a third.
+fn select_by_sign(t: &mut Translator<'_, '_>, i: &Instruction, ty: &str, by: &str) -> Decoded<()> {
+    let error = || unknown(i);
+    let (ty, by) = (
+        Type::parse(ty).ok_or_else(error)?,
+        Type::parse(by).ok_or_else(error)?,
+    );
+    let [d, a, b, c] = &i.operands[..] else {
+        return Err(error());
+    };
+    let (a, b, c) = (
+        t.read_typed(a, ty)?,
+        t.read_typed(b, ty)?,
+        t.read_typed(c, by)?,
+    );
+    let at_least_zero = match by.kind {
+        Kind::Signed => t.e.map1(row1!(|c| u64::from(row::sext(c, 32) >= 0)), c),
+        Kind::Float => t.e.map1(row1!(|c| u64::from(row::f32_of(c) >= 0.0)), c),
+        _ => return Err(error()),
+    };
+    let result = t.e.select(at_least_zero, a, b);
+    t.write(d, result, ty.register_bits())
+}
+
+/// A comparison, whose answer `set` writes as a number and `setp` as a predicate, or as one and its opposite. Another
+/// predicate may be joined to it.
+fn compare(t: &mut Translator<'_, '_>, i: &Instruction, name: &str, rest: &[&str]) -> Decoded<()> {
+    let error = || unknown(i);
+    // setp.cmp[.bool].type; set.cmp[.bool].dtype.stype
+    let into_register = i.opcode[0] == "set";
+    let (boolean, types) = match rest {
+        [b @ ("and" | "or" | "xor"), types @ ..] => (Some(*b), types),
+        types => (None, types),
+    };
+    let (result_type, ty) = match (into_register, types) {
+        (false, [ty]) => (None, Type::parse(ty).ok_or_else(error)?),
+        (true, [d, ty]) => (
+            Some(Type::parse(d).ok_or_else(error)?),
+            Type::parse(ty).ok_or_else(error)?,
+        ),
+        _ => return Err(error()),
+    };
+    if ty.packed {
+        return Err(error());
+    }
+    let [target, a, b, more @ ..] = &i.operands[..] else {
+        return Err(error());
+    };
+    let (a, b) = (t.read_typed(a, ty)?, t.read_typed(b, ty)?);
+    let (int, float) = comparison(name, ty.is_signed()).ok_or_else(error)?;
+    let f = match ty.real(false) {
+        Some(real) => row::real_compare(float.ok_or_else(error)?, real),
+        None => row::int_compare(int.ok_or_else(error)?, ty.bits).ok_or_else(error)?,
+    };
+    let holds = t.e.map2(f, a, b);
+    let combine = |t: &mut Translator<'_, '_>, holds: Slot| -> Decoded<Slot> {
+        let (Some(boolean), [c]) = (boolean, more) else {
+            return if boolean.is_none() && more.is_empty() {
+                Ok(holds)
+            } else {
+                Err(unknown(i))
+            };
+        };
+        let c = t.read(c, 1)?;
+        let f = match boolean {
+            "and" => row::AND,
+            "or" => row::OR,
+            _ => row::XOR,
+        };
+        Ok(t.e.map2(f, holds, c))
+    };
+    let result = combine(t, holds)?;
+    if let Some(ty) = result_type {
+        let value = match ty.real(false) {
+            Some(Real::F32) => t.e.map1(row1!(|p| p * 0x3f80_0000), result),
+            None if ty.bits == 32 => t.e.map1(row1!(|p| p * 0xffff_ffff), result),
+            _ => return Err(error()),
+        };
+        return t.write(target, value, 32);
+    }
+    if let Operand::Pair(p, q) = target {
+        let one = t.e.constant(1);
+        let fails = t.e.map2(row::XOR, holds, one);
+        let other = combine(t, fails)?;
+        t.write(p, result, 1)?;
+        return t.write(q, other, 1);
+    }
+    t.write(target, result, 1)
 }
 
 fn test_property(t: &mut Translator<'_, '_>, i: &Instruction, flags: &Flags<'_>) -> Decoded<()> {

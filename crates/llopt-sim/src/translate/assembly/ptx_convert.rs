@@ -98,153 +98,74 @@ fn small_format(name: &str) -> Option<Format> {
     }
 }
 
+/// How a conversion rounds and what it does with numbers that do not fit.
+#[derive(Clone, Copy, Default)]
+struct Manner {
+    /// The direction, and whether the result is integral.
+    mode: Option<(Rounding, bool)>,
+    ftz: bool,
+    sat: bool,
+    satfinite: bool,
+    relu: bool,
+}
+
+impl Manner {
+    /// The manner that the modifiers before the types name.
+    fn of(flags: &[&str]) -> Option<Self> {
+        let mut manner = Self::default();
+        for flag in flags {
+            match *flag {
+                "ftz" => manner.ftz = true,
+                "sat" => manner.sat = true,
+                "satfinite" => manner.satfinite = true,
+                "relu" => manner.relu = true,
+                other => manner.mode = Some((rounding(other)?, other.ends_with('i'))),
+            }
+        }
+        Some(manner)
+    }
+}
+
+/// `cvt`.
 fn convert(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Decoded<()> {
     let error = || unknown(i);
     let [flags @ .., to, from] = modifiers else {
         return Err(error());
     };
-    let mut mode = None;
-    let (mut ftz, mut sat, mut satfinite, mut relu) = (false, false, false, false);
-    for flag in flags {
-        match *flag {
-            "ftz" => ftz = true,
-            "sat" => sat = true,
-            "satfinite" => satfinite = true,
-            "relu" => relu = true,
-            other => mode = Some((rounding(other).ok_or_else(error)?, other.ends_with('i'))),
-        }
-    }
+    let manner = Manner::of(flags).ok_or_else(error)?;
     if *to == "tf32" {
-        let [d, a] = &i.operands[..] else {
-            return Err(error());
-        };
-        let a = t.read(a, 32)?;
-        let f: Row1 = match mode {
-            Some((Rounding::NearestAway, _)) => ROUND_TF32,
-            Some((Rounding::NearestEven, _)) => {
-                row1!(|a| crate::numbers::float::TF32.nearest(Real::F32.decode(a)) << 13)
-            }
-            Some((Rounding::Zero, _)) => row1!(|a| a & 0xffff_e000),
-            _ => return Err(error()),
-        };
-        let result = t.e.map1(f, a);
-        return t.write(d, result, 32);
+        return to_tf32(t, i, manner);
     }
     if let Some(format) = small_format(to) {
-        // Two values to a pair of bytes; the first operand is the upper one.
-        let pair = match (*from, &i.operands[..]) {
-            ("f32", [_, high, low]) => (t.read(high, 32)?, t.read(low, 32)?, Real::F32),
-            ("f16x2" | "bf16x2", [_, both]) => {
-                let both = t.read(both, 32)?;
-                let halves = t.e.unpack(both, 16, 2);
-                (
-                    halves[1],
-                    halves[0],
-                    if *from == "f16x2" {
-                        Real::F16
-                    } else {
-                        Real::BF16
-                    },
-                )
-            }
-            _ => return Err(error()),
-        };
-        let f = narrow(pair.2, format, Rounding::NearestEven, true).ok_or_else(error)?;
-        let (mut high, mut low) = (pair.0, pair.1);
-        if relu {
-            high = rectify(t.e, pair.2, high);
-            low = rectify(t.e, pair.2, low);
-        }
-        let (high, low) = (t.e.map1(f, high), t.e.map1(f, low));
-        let packed = t.e.pack(&[low, high], 8);
-        return t.write(&i.operands[0], packed, 16);
+        return to_small(t, i, format, from, manner.relu);
     }
     if let Some(format) = small_format(from) {
-        let [d, a] = &i.operands[..] else {
-            return Err(error());
-        };
-        let a = t.read(a, 16)?;
-        let bytes = t.e.unpack(a, 8, 2);
-        let f: Row1 = match (format, *to) {
-            (E4M3, "f16x2") => row1!(|a| F16.nearest(E4M3.decode(a))),
-            (E5M2, "f16x2") => row1!(|a| F16.nearest(E5M2.decode(a))),
-            (E4M3, "bf16x2") => row1!(|a| BF16.nearest(E4M3.decode(a))),
-            (E5M2, "bf16x2") => row1!(|a| BF16.nearest(E5M2.decode(a))),
-            _ => return Err(error()),
-        };
-        let mut halves: Vec<Slot> = bytes.into_iter().map(|b| t.e.map1(f, b)).collect();
-        if relu {
-            halves = halves
-                .into_iter()
-                .map(|h| rectify(t.e, Real::F16, h))
-                .collect();
-        }
-        let packed = t.e.pack(&halves, 16);
-        return t.write(d, packed, 32);
+        return from_small(t, i, format, to, manner.relu);
     }
     let (to, from) = (
         Type::parse(to).ok_or_else(error)?,
         Type::parse(from).ok_or_else(error)?,
     );
     if to.packed {
-        let ([d, high, low], Some(real), 32) = (&i.operands[..], to.real(false), from.bits) else {
-            return Err(error());
-        };
-        let format = if real == Real::F16 { F16 } else { BF16 };
-        let direction = mode.map_or(Rounding::NearestEven, |m| m.0);
-        let source = if ftz { Real::F32Flush } else { Real::F32 };
-        let f = narrow(source, format, direction, satfinite).ok_or_else(error)?;
-        let mut halves = Vec::new();
-        for operand in [low, high] {
-            let value = t.read(operand, 32)?;
-            let value = t.e.map1(f, value);
-            halves.push(if relu {
-                rectify(t.e, real, value)
-            } else {
-                value
-            });
-        }
-        let packed = t.e.pack(&halves, 16);
-        return t.write(d, packed, 32);
+        return to_pair(t, i, to, from, manner);
     }
     let [d, a] = &i.operands[..] else {
         return Err(error());
     };
     let a = t.read_typed(a, from)?;
-    let (real_to, real_from) = (to.real(ftz), from.real(ftz));
+    let (real_to, real_from) = (to.real(manner.ftz), from.real(manner.ftz));
     let result = match (real_from, real_to) {
-        (None, None) => {
-            // Integer to integer, clamped with `.sat`.
-            let wide = if from.is_signed() {
-                t.e.sign_extend(a, from.bits)
-            } else {
-                a
-            };
-            if sat {
-                let (low, high) = if to.is_signed() {
-                    (-(1i64 << (to.bits - 1)), (1i64 << (to.bits - 1)) - 1)
-                } else {
-                    (0, mask(to.bits).min(i64::MAX as u64) as i64)
-                };
-                let (low, high) = (t.e.constant(low as u64), t.e.constant(high as u64));
-                let op = |t: &mut Translator<'_, '_>, op, x, y| t.e.int_binary(op, 64, x, y);
-                let clamped = op(t, row::IntOp::SMax, wide, low);
-                let clamped = op(t, row::IntOp::SMin, clamped, high);
-                t.e.truncate(clamped, to.bits)
-            } else {
-                t.e.truncate(wide, to.bits)
-            }
-        }
+        (None, None) => between_integers(t, a, from, to, manner.sat),
         (Some(real), None) => {
             if to.bits > 64 || to.kind == Kind::Predicate {
                 return Err(error());
             }
             let signed = to.is_signed();
-            let direction = mode.map_or(Rounding::Zero, |m| m.0);
+            let direction = manner.mode.map_or(Rounding::Zero, |m| m.0);
             to_integer(t.e, real, signed, to.bits, direction, a)
         }
         (None, Some(real)) => {
-            if mode.is_some_and(|m| m.0 != Rounding::NearestEven) {
+            if manner.mode.is_some_and(|m| m.0 != Rounding::NearestEven) {
                 return Err(error());
             }
             let wide = if from.is_signed() {
@@ -255,67 +176,231 @@ fn convert(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> D
             t.e.map1(row::int_to_real(from.is_signed(), real), wide)
         }
         (Some(source), Some(target)) => {
-            let to_integral = mode.is_some_and(|m| m.1);
-            let mut value = a;
-            if source == Real::F64 && target == Real::F32Flush {
-                // What is tiny among singles is flushed before it is rounded.
-                let flush = row1!(|a| {
-                    let x = f64::from_bits(a);
-                    if x.abs() < f64::from(f32::MIN_POSITIVE) {
-                        0f64.copysign(x).to_bits()
-                    } else {
-                        a
-                    }
-                });
-                value = t.e.map1(flush, value);
-            }
-            if to_integral {
-                let function = match mode.map(|m| m.0) {
-                    Some(Rounding::Zero) => row::RealFunction::Trunc,
-                    Some(Rounding::Up) => row::RealFunction::Ceil,
-                    Some(Rounding::Down) => row::RealFunction::Floor,
-                    _ => row::RealFunction::RoundEven,
-                };
-                value = t.e.map1(row::real_function(function, source), value);
-            }
-            let widens = target.bits() >= source.bits()
-                && !(source == Real::F16 && target == Real::BF16)
-                && !(source == Real::BF16 && target == Real::F16);
-            let converted = if widens {
-                if source == target {
-                    value
-                } else {
-                    t.e.map1(row::real_convert(source, target), value)
-                }
-            } else {
-                let format = match target {
-                    Real::F16 => F16,
-                    Real::BF16 => BF16,
-                    _ => F32,
-                };
-                let direction = mode.filter(|m| !m.1).map_or(Rounding::NearestEven, |m| m.0);
-                let f = narrow(source, format, direction, satfinite).ok_or_else(error)?;
-                let narrowed = t.e.map1(f, value);
-                if source == Real::F64 && target.bits() == 32 {
-                    let unordered = row::real_compare(RealPredicate::LLVMRealUNO, source);
-                    let is_nan = t.e.map2(unordered, value, value);
-                    let kept = t.e.map1(row::real_convert(source, Real::F32), value);
-                    t.e.select(is_nan, kept, narrowed)
-                } else {
-                    narrowed
-                }
-            };
-            let converted = if sat {
-                clamp_to_unit(t.e, target, converted)
-            } else {
-                converted
-            };
-            if relu {
-                rectify(t.e, target, converted)
-            } else {
-                converted
-            }
+            between_reals(t, a, source, target, manner).ok_or_else(error)?
         }
     };
     t.write_extended(d, result, to)
+}
+
+/// A single as TF32.
+fn to_tf32(t: &mut Translator<'_, '_>, i: &Instruction, manner: Manner) -> Decoded<()> {
+    let error = || unknown(i);
+    let [d, a] = &i.operands[..] else {
+        return Err(error());
+    };
+    let a = t.read(a, 32)?;
+    let f: Row1 = match manner.mode {
+        Some((Rounding::NearestAway, _)) => ROUND_TF32,
+        Some((Rounding::NearestEven, _)) => {
+            row1!(|a| crate::numbers::float::TF32.nearest(Real::F32.decode(a)) << 13)
+        }
+        Some((Rounding::Zero, _)) => row1!(|a| a & 0xffff_e000),
+        _ => return Err(error()),
+    };
+    let result = t.e.map1(f, a);
+    t.write(d, result, 32)
+}
+
+/// Two numbers as a pair of bytes.
+fn to_small(
+    t: &mut Translator<'_, '_>,
+    i: &Instruction,
+    format: Format,
+    from: &str,
+    relu: bool,
+) -> Decoded<()> {
+    let error = || unknown(i);
+    // Two values to a pair of bytes; the first operand is the upper one.
+    let pair = match (from, &i.operands[..]) {
+        ("f32", [_, high, low]) => (t.read(high, 32)?, t.read(low, 32)?, Real::F32),
+        ("f16x2" | "bf16x2", [_, both]) => {
+            let both = t.read(both, 32)?;
+            let halves = t.e.unpack(both, 16, 2);
+            (
+                halves[1],
+                halves[0],
+                if from == "f16x2" {
+                    Real::F16
+                } else {
+                    Real::BF16
+                },
+            )
+        }
+        _ => return Err(error()),
+    };
+    let f = narrow(pair.2, format, Rounding::NearestEven, true).ok_or_else(error)?;
+    let (mut high, mut low) = (pair.0, pair.1);
+    if relu {
+        high = rectify(t.e, pair.2, high);
+        low = rectify(t.e, pair.2, low);
+    }
+    let (high, low) = (t.e.map1(f, high), t.e.map1(f, low));
+    let packed = t.e.pack(&[low, high], 8);
+    t.write(&i.operands[0], packed, 16)
+}
+
+/// A pair of bytes as two halves.
+fn from_small(
+    t: &mut Translator<'_, '_>,
+    i: &Instruction,
+    format: Format,
+    to: &str,
+    relu: bool,
+) -> Decoded<()> {
+    let error = || unknown(i);
+    let [d, a] = &i.operands[..] else {
+        return Err(error());
+    };
+    let a = t.read(a, 16)?;
+    let bytes = t.e.unpack(a, 8, 2);
+    let f: Row1 = match (format, to) {
+        (E4M3, "f16x2") => row1!(|a| F16.nearest(E4M3.decode(a))),
+        (E5M2, "f16x2") => row1!(|a| F16.nearest(E5M2.decode(a))),
+        (E4M3, "bf16x2") => row1!(|a| BF16.nearest(E4M3.decode(a))),
+        (E5M2, "bf16x2") => row1!(|a| BF16.nearest(E5M2.decode(a))),
+        _ => return Err(error()),
+    };
+    let mut halves: Vec<Slot> = bytes.into_iter().map(|b| t.e.map1(f, b)).collect();
+    if relu {
+        halves = halves
+            .into_iter()
+            .map(|h| rectify(t.e, Real::F16, h))
+            .collect();
+    }
+    let packed = t.e.pack(&halves, 16);
+    t.write(d, packed, 32)
+}
+
+/// Two singles as a pair of halves.
+fn to_pair(
+    t: &mut Translator<'_, '_>,
+    i: &Instruction,
+    to: Type,
+    from: Type,
+    manner: Manner,
+) -> Decoded<()> {
+    let error = || unknown(i);
+    let ([d, high, low], Some(real), 32) = (&i.operands[..], to.real(false), from.bits) else {
+        return Err(error());
+    };
+    let format = if real == Real::F16 { F16 } else { BF16 };
+    let direction = manner.mode.map_or(Rounding::NearestEven, |m| m.0);
+    let source = if manner.ftz {
+        Real::F32Flush
+    } else {
+        Real::F32
+    };
+    let f = narrow(source, format, direction, manner.satfinite).ok_or_else(error)?;
+    let mut halves = Vec::new();
+    for operand in [low, high] {
+        let value = t.read(operand, 32)?;
+        let value = t.e.map1(f, value);
+        halves.push(if manner.relu {
+            rectify(t.e, real, value)
+        } else {
+            value
+        });
+    }
+    let packed = t.e.pack(&halves, 16);
+    t.write(d, packed, 32)
+}
+
+/// An integer as another one, clamped with `.sat`.
+fn between_integers(t: &mut Translator<'_, '_>, a: Slot, from: Type, to: Type, sat: bool) -> Slot {
+    let wide = if from.is_signed() {
+        t.e.sign_extend(a, from.bits)
+    } else {
+        a
+    };
+    if sat {
+        let (low, high) = if to.is_signed() {
+            (-(1i64 << (to.bits - 1)), (1i64 << (to.bits - 1)) - 1)
+        } else {
+            (0, mask(to.bits).min(i64::MAX as u64) as i64)
+        };
+        let (low, high) = (t.e.constant(low as u64), t.e.constant(high as u64));
+        let op = |t: &mut Translator<'_, '_>, op, x, y| t.e.int_binary(op, 64, x, y);
+        let clamped = op(t, row::IntOp::SMax, wide, low);
+        let clamped = op(t, row::IntOp::SMin, clamped, high);
+        t.e.truncate(clamped, to.bits)
+    } else {
+        t.e.truncate(wide, to.bits)
+    }
+}
+
+/// A floating-point number as another one.
+fn between_reals(
+    t: &mut Translator<'_, '_>,
+    a: Slot,
+    source: Real,
+    target: Real,
+    manner: Manner,
+) -> Option<Slot> {
+    let Manner {
+        mode,
+        sat,
+        satfinite,
+        relu,
+        ..
+    } = manner;
+    let to_integral = mode.is_some_and(|m| m.1);
+    let mut value = a;
+    if source == Real::F64 && target == Real::F32Flush {
+        // What is tiny among singles is flushed before it is rounded.
+        let flush = row1!(|a| {
+            let x = f64::from_bits(a);
+            if x.abs() < f64::from(f32::MIN_POSITIVE) {
+                0f64.copysign(x).to_bits()
+            } else {
+                a
+            }
+        });
+        value = t.e.map1(flush, value);
+    }
+    if to_integral {
+        let function = match mode.map(|m| m.0) {
+            Some(Rounding::Zero) => row::RealFunction::Trunc,
+            Some(Rounding::Up) => row::RealFunction::Ceil,
+            Some(Rounding::Down) => row::RealFunction::Floor,
+            _ => row::RealFunction::RoundEven,
+        };
+        value = t.e.map1(row::real_function(function, source), value);
+    }
+    let widens = target.bits() >= source.bits()
+        && !(source == Real::F16 && target == Real::BF16)
+        && !(source == Real::BF16 && target == Real::F16);
+    let converted = if widens {
+        if source == target {
+            value
+        } else {
+            t.e.map1(row::real_convert(source, target), value)
+        }
+    } else {
+        let format = match target {
+            Real::F16 => F16,
+            Real::BF16 => BF16,
+            _ => F32,
+        };
+        let direction = mode.filter(|m| !m.1).map_or(Rounding::NearestEven, |m| m.0);
+        let f = narrow(source, format, direction, satfinite)?;
+        let narrowed = t.e.map1(f, value);
+        if source == Real::F64 && target.bits() == 32 {
+            let unordered = row::real_compare(RealPredicate::LLVMRealUNO, source);
+            let is_nan = t.e.map2(unordered, value, value);
+            let kept = t.e.map1(row::real_convert(source, Real::F32), value);
+            t.e.select(is_nan, kept, narrowed)
+        } else {
+            narrowed
+        }
+    };
+    let converted = if sat {
+        clamp_to_unit(t.e, target, converted)
+    } else {
+        converted
+    };
+    Some(if relu {
+        rectify(t.e, target, converted)
+    } else {
+        converted
+    })
 }

@@ -3,7 +3,7 @@
 use crate::error::{Decoded, Unknown};
 use crate::machine::bytecode::{Async, Collective, Op, SharedOperand, Slot};
 use crate::machine::row;
-use crate::units::matrix::{Deal, Element, Field, Fragment, Matrix};
+use crate::units::matrix::{Deal, Element, Fragment, Matrix};
 
 use super::matrix::element;
 use super::ptx_operands::{Translator, unknown};
@@ -52,25 +52,23 @@ fn columns(shape: &str, a: Element) -> Option<(usize, usize)> {
     (known && k * a.bits() as usize == 256).then_some((n, k))
 }
 
-fn product(
-    t: &mut Translator<'_, '_>,
-    i: &Instruction,
-    shape: &str,
-    types: &[&str],
-) -> Decoded<()> {
+/// The types of the elements of the result, A and B.
+fn elements(types: &[&str]) -> Option<(Element, Element, Element)> {
     let types: Vec<&str> = types
         .iter()
         .copied()
         .filter(|m| *m != "satfinite")
         .collect();
-    let saturate = i.opcode.iter().any(|m| m == "satfinite");
     let [d, a, b] = types[..] else {
-        return Err(unknown(i));
+        return None;
     };
-    let known = || Some((element(d)?, element(a)?, element(b)?));
-    let (c_element, a_element, b_element) = known().ok_or_else(|| unknown(i))?;
-    let fits = matches!(
-        (c_element, a_element, b_element),
+    Some((element(d)?, element(a)?, element(b)?))
+}
+
+/// Whether there is an instruction for elements of these types.
+fn is_known(c: Element, a: Element, b: Element) -> bool {
+    matches!(
+        (c, a, b),
         (Element::F32 | Element::F16, Element::F16, Element::F16)
             | (Element::F32, Element::BF16, Element::BF16)
             | (Element::F32, Element::TF32, Element::TF32)
@@ -84,13 +82,76 @@ fn product(
                 Element::Signed(8) | Element::Unsigned(8),
                 Element::Signed(8) | Element::Unsigned(8),
             )
-    );
-    let (n, k) = columns(shape, a_element)
-        .filter(|_| fits)
-        .ok_or_else(|| unknown(i))?;
-    let [out, in_a, in_b, scale_d, more @ ..] = &i.operands[..] else {
-        return Err(unknown(i));
-    };
+    )
+}
+
+/// The operands that are numbers in the instruction.
+struct Immediates {
+    scale_a: i128,
+    scale_b: i128,
+    transposed_a: bool,
+    transposed_b: bool,
+}
+
+impl Immediates {
+    /// Those of a product whose A lies in registers or in shared memory; `None` where others are known.
+    fn of(operands: &[Operand], a: Element, c: Element, in_registers: bool) -> Option<Self> {
+        let numbers: Vec<i128> = operands
+            .iter()
+            .map(|operand| match operand {
+                Operand::Int(value) => Some(*value),
+                _ => None,
+            })
+            .collect::<Option<_>>()?;
+        let halves = a.bits() == 16;
+        let integers = c == Element::Signed(32);
+        let (scale_a, scale_b, transposed_a, transposed_b) = match (&numbers[..], in_registers) {
+            ([], _) if integers => (1, 1, 0, 0),
+            ([a, b], _) if !halves && !integers => (*a, *b, 0, 0),
+            ([a, b, of_b], true) if halves => (*a, *b, 0, *of_b),
+            ([a, b, of_a, of_b], false) if halves => (*a, *b, *of_a, *of_b),
+            _ => return None,
+        };
+        Some(Self {
+            scale_a,
+            scale_b,
+            transposed_a: transposed_a != 0,
+            transposed_b: transposed_b != 0,
+        })
+    }
+}
+
+/// A register times a scale, which is one or minus one.
+fn scaled(t: &mut Translator<'_, '_>, slot: Slot, of: Element, scale: i128) -> Slot {
+    if scale != -1 {
+        return slot;
+    }
+    // Every format that can be negated keeps its sign in the highest bit.
+    let per = 32 / of.bits();
+    let signs = (0..per).fold(0u64, |all, i| all | 1 << (of.bits() * (i + 1) - 1));
+    let signs = t.e.constant(signs);
+    t.e.map2(row::XOR, slot, signs)
+}
+
+/// Reads an operand from shared memory into `count` registers.
+fn fetch(t: &mut Translator<'_, '_>, operand: SharedOperand, count: usize) -> Vec<Slot> {
+    let registers = t.e.slots(count);
+    let zero = t.e.constant(0);
+    for &register in &registers {
+        t.e.copy(register, zero);
+    }
+    let fields = Fragment::packed(operand.element, operand.deal, &registers, 32).fields;
+    push(t, Async::FetchOperand(SharedOperand { fields, ..operand }));
+    registers
+}
+
+/// The registers of a result of `n` columns.
+fn registers_of_result<'i>(
+    i: &Instruction,
+    out: &'i Operand,
+    n: usize,
+    c_element: Element,
+) -> Decoded<&'i [Operand]> {
     let Operand::Vector(out) = out else {
         return Err(unknown(i));
     };
@@ -102,28 +163,16 @@ fn product(
             i.opcode.join(".")
         )));
     }
-    let in_registers = matches!(in_a, Operand::Vector(_));
-    let immediates: Vec<i128> = more
-        .iter()
-        .map(|operand| match operand {
-            Operand::Int(value) => Ok(*value),
-            _ => Err(unknown(i)),
-        })
-        .collect::<Decoded<_>>()?;
-    let halves = a_element.bits() == 16;
-    let integers = c_element == Element::Signed(32);
-    let (scale_a, scale_b, transposed_a, transposed_b) = match (&immediates[..], in_registers) {
-        ([], _) if integers => (1, 1, 0, 0),
-        ([a, b], _) if !halves && !integers => (*a, *b, 0, 0),
-        ([a, b, of_b], true) if halves => (*a, *b, 0, *of_b),
-        ([a, b, of_a, of_b], false) if halves => (*a, *b, *of_a, *of_b),
-        _ => return Err(unknown(i)),
-    };
+    Ok(out)
+}
 
-    let site = t.e.site();
-    push(t, Async::ProductBegin(site));
-    // The accumulator, or zeros.
-    let predicate = match scale_d {
+/// A zero, and the registers of the accumulator, or zeros where it is not wanted.
+fn accumulator(
+    t: &mut Translator<'_, '_>,
+    out: &[Operand],
+    wanted: &Operand,
+) -> Decoded<(Slot, Vec<Slot>)> {
+    let predicate = match wanted {
         Operand::Int(value) => t.e.constant(u64::from(*value != 0)),
         other => t.read(other, 1)?,
     };
@@ -133,47 +182,36 @@ fn product(
         let value = t.read(register, 32)?;
         accumulator.push(t.e.select(predicate, value, zero));
     }
-    let sign = |t: &mut Translator<'_, '_>, slot: Slot, of: Element, scale: i128| {
-        if scale != -1 {
-            return slot;
-        }
-        // Every format that can be negated keeps its sign in the highest bit.
-        let per = 32 / of.bits();
-        let signs = (0..per).fold(0u64, |all, i| all | 1 << (of.bits() * (i + 1) - 1));
-        let signs = t.e.constant(signs);
-        t.e.map2(row::XOR, slot, signs)
+    Ok((zero, accumulator))
+}
+
+/// `wgmma.mma_async`.
+fn product(
+    t: &mut Translator<'_, '_>,
+    i: &Instruction,
+    shape: &str,
+    types: &[&str],
+) -> Decoded<()> {
+    let saturate = i.opcode.iter().any(|m| m == "satfinite");
+    let (c_element, a_element, b_element) = elements(types).ok_or_else(|| unknown(i))?;
+    let (n, k) = columns(shape, a_element)
+        .filter(|_| is_known(c_element, a_element, b_element))
+        .ok_or_else(|| unknown(i))?;
+    let [out, in_a, in_b, scale_d, more @ ..] = &i.operands[..] else {
+        return Err(unknown(i));
     };
-    let fetch = |t: &mut Translator<'_, '_>,
-                 operand: &Operand,
-                 of: Element,
-                 outer: usize,
-                 deal: Deal,
-                 count: usize,
-                 transposed: bool,
-                 of_warp_group: bool|
-     -> Decoded<Vec<Slot>> {
-        let descriptor = t.read(operand, 64)?;
-        let registers = t.e.slots(count);
-        let zero = t.e.constant(0);
-        for &register in &registers {
-            t.e.copy(register, zero);
-        }
-        let fields: Vec<Field> = Fragment::packed(of, deal, &registers, 32).fields;
-        push(
-            t,
-            Async::FetchOperand(SharedOperand {
-                descriptor,
-                outer,
-                element: of,
-                deal,
-                fields,
-                k_contiguous: !transposed,
-                of_warp_group,
-                site,
-            }),
-        );
-        Ok(registers)
-    };
+    let out = registers_of_result(i, out, n, c_element)?;
+    let in_registers = matches!(in_a, Operand::Vector(_));
+    let Immediates {
+        scale_a,
+        scale_b,
+        transposed_a,
+        transposed_b,
+    } = Immediates::of(more, a_element, c_element, in_registers).ok_or_else(|| unknown(i))?;
+
+    let site = t.e.site();
+    push(t, Async::ProductBegin(site));
+    let (zero, accumulator) = accumulator(t, out, scale_d)?;
     let per = (32 / a_element.bits()) as usize;
     let deal_a = Deal::MmaA16 { per };
     let registers_a = match in_a {
@@ -182,37 +220,41 @@ fn product(
             .map(|register| t.read(register, 32))
             .collect::<Decoded<_>>()?,
         Operand::Vector(_) => return Err(unknown(i)),
-        descriptor => fetch(
-            t,
-            descriptor,
-            a_element,
-            16,
-            deal_a,
-            4,
-            transposed_a != 0,
-            true,
-        )?,
+        descriptor => {
+            let a = SharedOperand {
+                descriptor: t.read(descriptor, 64)?,
+                outer: 16,
+                element: a_element,
+                deal: deal_a,
+                fields: Vec::new(),
+                k_contiguous: !transposed_a,
+                of_warp_group: true,
+                site,
+            };
+            fetch(t, a, 4)
+        }
     };
     // B belongs to no lane: columns are dealt out one after the other.
     let deal_b = Deal::Columns { depth: k };
     let count = n.div_ceil(32) * k / per;
-    let registers_b = fetch(
-        t,
-        in_b,
-        b_element,
-        n,
-        deal_b,
-        count,
-        transposed_b != 0,
-        false,
-    )?;
+    let b = SharedOperand {
+        descriptor: t.read(in_b, 64)?,
+        outer: n,
+        element: b_element,
+        deal: deal_b,
+        fields: Vec::new(),
+        k_contiguous: !transposed_b,
+        of_warp_group: false,
+        site,
+    };
+    let registers_b = fetch(t, b, count);
     let registers_a: Vec<Slot> = registers_a
         .into_iter()
-        .map(|slot| sign(t, slot, a_element, scale_a))
+        .map(|slot| scaled(t, slot, a_element, scale_a))
         .collect();
     let registers_b: Vec<Slot> = registers_b
         .into_iter()
-        .map(|slot| sign(t, slot, b_element, scale_b))
+        .map(|slot| scaled(t, slot, b_element, scale_b))
         .collect();
     let result = t.e.slots(accumulator.len());
     for &slot in &result {

@@ -72,36 +72,8 @@ impl<'m> Body<'_, '_, 'm> {
                     .collect()
             }
             O::LLVMICmp => self.int_compare(inst)?,
-            O::LLVMFCmp => {
-                let real = self.real(inst.operand(0).ty())?;
-                let (a, b) = (self.value(inst.operand(0))?, self.value(inst.operand(1))?);
-                let f = row::real_compare(inst.real_predicate(), real);
-                a.iter()
-                    .zip(b)
-                    .map(|(&a, b)| self.emitter.map2(f, a, b))
-                    .collect()
-            }
-            O::LLVMSelect => {
-                let condition = self.value(inst.operand(0))?;
-                let (a, b) = (self.value(inst.operand(1))?, self.value(inst.operand(2))?);
-                let per_condition = if condition.len() == 1 {
-                    a.len()
-                } else {
-                    a.len() / condition.len()
-                };
-                a.iter()
-                    .zip(b)
-                    .enumerate()
-                    .map(|(i, (&a, b))| {
-                        let c = condition[i / per_condition.max(1)];
-                        if a == b {
-                            a
-                        } else {
-                            self.emitter.select(c, a, b)
-                        }
-                    })
-                    .collect()
-            }
+            O::LLVMFCmp => self.real_compare(inst)?,
+            O::LLVMSelect => self.select(inst)?,
             O::LLVMTrunc
             | O::LLVMZExt
             | O::LLVMSExt
@@ -133,21 +105,7 @@ impl<'m> Body<'_, '_, 'm> {
             }
             O::LLVMExtractElement => self.extract_element(inst)?,
             O::LLVMInsertElement => self.insert_element(inst)?,
-            O::LLVMShuffleVector => {
-                let mut both = self.value(inst.operand(0))?;
-                let elements = inst.operand(0).ty().count() as usize;
-                let per_element = both.len() / elements.max(1);
-                both.extend(self.value(inst.operand(1))?);
-                let zero = self.emitter.constant(0);
-                let mut picked = Vec::new();
-                for source in inst.shuffle_mask() {
-                    for piece in 0..per_element {
-                        picked
-                            .push(source.map_or(zero, |s| both[s as usize * per_element + piece]));
-                    }
-                }
-                picked
-            }
+            O::LLVMShuffleVector => self.shuffle_vector(inst)?,
             O::LLVMLoad => self.load(inst)?,
             O::LLVMStore => {
                 self.store(inst)?;
@@ -161,46 +119,9 @@ impl<'m> Body<'_, '_, 'm> {
             }
             O::LLVMAlloca => self.alloca(inst)?,
             O::LLVMCall => self.call(inst)?,
-            O::LLVMBr => {
-                let targets = inst.successors();
-                let terminator = if let [target] = targets[..] {
-                    Terminator::Jump(self.edge(block, target))
-                } else {
-                    let condition = self.scalar(inst.operand(0))?;
-                    Terminator::Branch {
-                        condition,
-                        then: self.edge(block, targets[0]),
-                        otherwise: self.edge(block, targets[1]),
-                    }
-                };
-                self.emitter.terminate(terminator);
-                return Ok(());
-            }
-            O::LLVMSwitch => {
-                let value = self.scalar(inst.operand(0))?;
-                let targets = inst.successors();
-                let default = self.edge(block, targets[0]);
-                let mut cases = Vec::new();
-                for (i, &target) in targets.iter().enumerate().skip(1) {
-                    let case = self.decoder.constant_scalar(inst.switch_case(i as u32))?;
-                    cases.push((case, self.edge(block, target)));
-                }
-                self.emitter.terminate(Terminator::Switch {
-                    value,
-                    cases,
-                    default,
-                });
-                return Ok(());
-            }
-            O::LLVMRet => {
-                let result = if inst.num_operands() == 0 {
-                    Vec::new()
-                } else {
-                    self.value(inst.operand(0))?
-                };
-                self.emitter.terminate(Terminator::Return(result));
-                return Ok(());
-            }
+            O::LLVMBr => return self.branch(block, inst),
+            O::LLVMSwitch => return self.switch(block, inst),
+            O::LLVMRet => return self.end_function(inst),
             O::LLVMUnreachable => {
                 let site = self.emitter.site();
                 self.emitter.terminate(Terminator::Unreachable(site));
@@ -209,6 +130,102 @@ impl<'m> Body<'_, '_, 'm> {
             _ => return Err(Unknown::new("the instruction")),
         };
         self.values.insert(inst, slots);
+        Ok(())
+    }
+
+    /// A comparison of floating-point numbers.
+    fn real_compare(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {
+        let real = self.real(inst.operand(0).ty())?;
+        let (a, b) = (self.value(inst.operand(0))?, self.value(inst.operand(1))?);
+        let f = row::real_compare(inst.real_predicate(), real);
+        Ok(a.iter()
+            .zip(b)
+            .map(|(&a, b)| self.emitter.map2(f, a, b))
+            .collect())
+    }
+
+    /// A selection by one condition, or by one for each element.
+    fn select(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {
+        let condition = self.value(inst.operand(0))?;
+        let (a, b) = (self.value(inst.operand(1))?, self.value(inst.operand(2))?);
+        let per_condition = if condition.len() == 1 {
+            a.len()
+        } else {
+            a.len() / condition.len()
+        };
+        Ok(a.iter()
+            .zip(b)
+            .enumerate()
+            .map(|(i, (&a, b))| {
+                let c = condition[i / per_condition.max(1)];
+                if a == b {
+                    a
+                } else {
+                    self.emitter.select(c, a, b)
+                }
+            })
+            .collect())
+    }
+
+    /// Elements of two vectors.
+    fn shuffle_vector(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {
+        let mut both = self.value(inst.operand(0))?;
+        let elements = inst.operand(0).ty().count() as usize;
+        let per_element = both.len() / elements.max(1);
+        both.extend(self.value(inst.operand(1))?);
+        let zero = self.emitter.constant(0);
+        let mut picked = Vec::new();
+        for source in inst.shuffle_mask() {
+            for piece in 0..per_element {
+                picked.push(source.map_or(zero, |s| both[s as usize * per_element + piece]));
+            }
+        }
+        Ok(picked)
+    }
+
+    /// A jump, or a branch.
+    fn branch(&mut self, block: Block<'m>, inst: Value<'m>) -> Decoded<()> {
+        let targets = inst.successors();
+        let terminator = if let [target] = targets[..] {
+            Terminator::Jump(self.edge(block, target))
+        } else {
+            let condition = self.scalar(inst.operand(0))?;
+            Terminator::Branch {
+                condition,
+                then: self.edge(block, targets[0]),
+                otherwise: self.edge(block, targets[1]),
+            }
+        };
+        self.emitter.terminate(terminator);
+        Ok(())
+    }
+
+    /// A branch to one of many blocks.
+    fn switch(&mut self, block: Block<'m>, inst: Value<'m>) -> Decoded<()> {
+        let value = self.scalar(inst.operand(0))?;
+        let targets = inst.successors();
+        let default = self.edge(block, targets[0]);
+        let mut cases = Vec::new();
+        for (i, &target) in targets.iter().enumerate().skip(1) {
+            let case = self.decoder.constant_scalar(inst.switch_case(i as u32))?;
+            cases.push((case, self.edge(block, target)));
+        }
+        self.emitter.terminate(Terminator::Switch {
+            value,
+            cases,
+            default,
+        });
+        Ok(())
+    }
+
+    /// The end of the function.
+    fn end_function(&mut self, inst: Value<'m>) -> Decoded<()> {
+        let result = if inst.num_operands() == 0 {
+            Vec::new()
+        } else {
+            self.value(inst.operand(0))?
+        };
+        self.emitter.terminate(Terminator::Return(result));
         Ok(())
     }
 

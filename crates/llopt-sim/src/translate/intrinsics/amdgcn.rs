@@ -1,5 +1,6 @@
-//! AMD's intrinsics: identifiers, barriers and waits, operations between lanes, buffer memory, arithmetic.
-//! Conversions are in [`super::amdgcn_convert`], matrices in [`super::amdgcn_matrix`].
+//! AMD's intrinsics: identifiers, barriers and waits, operations between lanes, arithmetic.
+//! Memory is in [`super::amdgcn_memory`], conversions are in [`super::amdgcn_convert`], matrices in
+//! [`super::amdgcn_matrix`].
 //! (LLVM: "User guide for AMDGPU"; AMD's ISA manuals.)
 //!
 //! Waits on counters cost an instruction and do nothing: the machine completes memory operations in order. Hardware
@@ -7,17 +8,15 @@
 //! accurately.
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{
-    Address, Async, Atomic, AtomicOp, Barrier, Collective, Op, Part, Slot, Space, Special,
-    Terminator, TransposeLoad, Vote,
-};
-use crate::machine::row::{self, IntOp, Real, RealFunction, RealOp, mask, row1, row2, row3};
+use crate::machine::bytecode::{Async, Barrier, Collective, Op, Slot, Special, Terminator, Vote};
+use crate::machine::row::{self, Real, RealFunction, RealOp, mask, row1, row2, row3};
 use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::translate::emit::Emitter;
 use crate::units::collective::{is_dpp_control, is_swizzle_pattern};
 
 use super::{
-    Invocation, amdgcn_convert, amdgcn_matrix, amdgcn_trigonometry, generic, without_types,
+    Invocation, amdgcn_convert, amdgcn_matrix, amdgcn_memory, amdgcn_trigonometry, generic,
+    without_types,
 };
 
 /// Translates `llvm.amdgcn.<name>`.
@@ -42,7 +41,7 @@ pub(super) fn translate(
     if let Some(slots) = between_lanes(e, base, call)? {
         return Ok(slots);
     }
-    if let Some(slots) = memory(e, base, call)? {
+    if let Some(slots) = amdgcn_memory::translate(e, base, call)? {
         return Ok(slots);
     }
     arithmetic(e, base, call)
@@ -165,55 +164,14 @@ fn scheduling(
     Ok(Some(Vec::new()))
 }
 
+/// Exchanges between the lanes of a wave.
 fn between_lanes(
     e: &mut Emitter<'_>,
     base: &str,
     call: &Invocation<'_>,
 ) -> Decoded<Option<Vec<Slot>>> {
-    /// A collective made for each leaf of the operand at `index`.
-    fn each(
-        e: &mut Emitter<'_>,
-        call: &Invocation<'_>,
-        index: usize,
-        mut make: impl FnMut(Slot, usize, Slot) -> Collective,
-    ) -> Decoded<Option<Vec<Slot>>> {
-        let mut results = Vec::new();
-        for (leaf, &value) in call.argument(index)?.slots.iter().enumerate() {
-            let dst = e.slot();
-            let what = make(value, leaf, dst);
-            e.collective(what, None);
-            results.push(dst);
-        }
-        Ok(Some(results))
-    }
     match base {
-        "update.dpp" | "mov.dpp" => {
-            let first = usize::from(base == "update.dpp");
-            let control = call.constant(first + 1)? as u32;
-            if !is_dpp_control(control) {
-                return Err(Unknown::new(format!("the DPP control {control:#x}")));
-            }
-            let (row_mask, bank_mask) = (
-                call.constant(first + 2)? as u32,
-                call.constant(first + 3)? as u32,
-            );
-            let bound_control = call.constant(first + 4)? != 0;
-            let zero = e.constant(0);
-            let old: Vec<Slot> = if first == 1 {
-                call.argument(0)?.slots.clone()
-            } else {
-                vec![zero; call.argument(0)?.slots.len()]
-            };
-            each(e, call, first, |value, leaf, dst| Collective::Dpp {
-                dst,
-                old: old[leaf],
-                value,
-                control,
-                row_mask,
-                bank_mask,
-                bound_control,
-            })
-        }
+        "update.dpp" | "mov.dpp" => data_parallel(e, usize::from(base == "update.dpp"), call),
         "mov.dpp8" => {
             let selector = call.constant(1)? as u32;
             each(e, call, 0, |value, _, dst| Collective::Dpp8 {
@@ -292,21 +250,85 @@ fn between_lanes(
             value,
         }),
         "permlane16.swap" | "permlane32.swap" => {
-            let (a, b) = (call.scalar(0)?, call.scalar(1)?);
-            let (first, second) = (e.slot(), e.slot());
-            let rows = if base == "permlane16.swap" { 16 } else { 32 };
-            e.collective(
-                Collective::SwapLanes {
-                    first,
-                    second,
-                    a,
-                    b,
-                    rows,
-                },
-                None,
-            );
-            Ok(Some(vec![first, second]))
+            swap_lanes(e, if base == "permlane16.swap" { 16 } else { 32 }, call)
         }
+        "strict.wwm" | "wwm" | "softwqm" | "wqm" | "strict.wqm" | "set.inactive" => {
+            Ok(Some(call.argument(0)?.slots.clone()))
+        }
+        _ => votes(e, base, call),
+    }
+}
+
+/// Exchanges every other group of `rows` lanes of two values.
+fn swap_lanes(e: &mut Emitter<'_>, rows: u32, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
+    let (a, b) = (call.scalar(0)?, call.scalar(1)?);
+    let (first, second) = (e.slot(), e.slot());
+
+    e.collective(
+        Collective::SwapLanes {
+            first,
+            second,
+            a,
+            b,
+            rows,
+        },
+        None,
+    );
+    Ok(Some(vec![first, second]))
+}
+
+/// A collective made for each leaf of the operand at `index`.
+fn each(
+    e: &mut Emitter<'_>,
+    call: &Invocation<'_>,
+    index: usize,
+    mut make: impl FnMut(Slot, usize, Slot) -> Collective,
+) -> Decoded<Option<Vec<Slot>>> {
+    let mut results = Vec::new();
+    for (leaf, &value) in call.argument(index)?.slots.iter().enumerate() {
+        let dst = e.slot();
+        let what = make(value, leaf, dst);
+        e.collective(what, None);
+        results.push(dst);
+    }
+    Ok(Some(results))
+}
+
+/// `update.dpp` and `mov.dpp`, whose value is the operand `first`: lanes read others of their row.
+fn data_parallel(
+    e: &mut Emitter<'_>,
+    first: usize,
+    call: &Invocation<'_>,
+) -> Decoded<Option<Vec<Slot>>> {
+    let control = call.constant(first + 1)? as u32;
+    if !is_dpp_control(control) {
+        return Err(Unknown::new(format!("the DPP control {control:#x}")));
+    }
+    let (row_mask, bank_mask) = (
+        call.constant(first + 2)? as u32,
+        call.constant(first + 3)? as u32,
+    );
+    let bound_control = call.constant(first + 4)? != 0;
+    let zero = e.constant(0);
+    let old: Vec<Slot> = if first == 1 {
+        call.argument(0)?.slots.clone()
+    } else {
+        vec![zero; call.argument(0)?.slots.len()]
+    };
+    each(e, call, first, |value, leaf, dst| Collective::Dpp {
+        dst,
+        old: old[leaf],
+        value,
+        control,
+        row_mask,
+        bank_mask,
+        bound_control,
+    })
+}
+
+/// What the lanes of a wave know of each other's predicates.
+fn votes(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
+    match base {
         "ballot" => {
             let predicate = call.scalar(0)?;
             let dst = e.slot();
@@ -350,251 +372,7 @@ fn between_lanes(
             };
             Ok(Some(vec![e.map3(f, bits, base_count, lane)]))
         }
-        "strict.wwm" | "wwm" | "softwqm" | "wqm" | "strict.wqm" | "set.inactive" => {
-            Ok(Some(call.argument(0)?.slots.clone()))
-        }
         _ => Ok(None),
-    }
-}
-
-/// Two slots of a buffer resource.
-fn resource(call: &Invocation<'_>, index: usize) -> Decoded<(Slot, Slot)> {
-    match call.argument(index)?.slots[..] {
-        [low, high] => Ok((low, high)),
-        _ => Err(call.unknown()),
-    }
-}
-
-fn memory(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
-    if base == "make.buffer.rsrc" {
-        let (pointer, stride, records, flags) = (
-            call.scalar(0)?,
-            call.scalar(1)?,
-            call.scalar(2)?,
-            call.scalar(3)?,
-        );
-        let low = e.map2(
-            row2!(|p, stride| p & mask(48) | (stride & 0x3fff) << 48),
-            pointer,
-            stride,
-        );
-        let high = e.map2(
-            row2!(|records, flags| records.min(0xffff_ffff) | flags << 32),
-            records,
-            flags,
-        );
-        return Ok(Some(vec![low, high]));
-    }
-    if let Some(rest) = base.strip_prefix("raw.ptr.buffer.") {
-        return buffer(e, rest, call);
-    }
-    if base == "global.load.lds" {
-        // Each lane's data goes to the wave's base plus the lane's place.
-        let (from, to) = (call.scalar(0)?, call.scalar(1)?);
-        let (size, offset) = (call.constant(2)? as u32, call.constant(3)? as i64);
-        let address = Address::Flat { base: from, offset };
-        copy_to_shared(e, Space::Global, address, to, size, offset as u64);
-        return Ok(Some(Vec::new()));
-    }
-    let transposed = match base {
-        "ds.read.tr16.b64" => Some((Space::Shared, 16, 8)),
-        "ds.read.tr8.b64" | "ds.load.tr8.b64" => Some((Space::Shared, 8, 8)),
-        "ds.read.tr4.b64" | "ds.load.tr4.b64" => Some((Space::Shared, 4, 8)),
-        _ => None,
-    };
-    if let Some((space, element_bits, bytes)) = transposed {
-        let address = call.scalar(0)?;
-        let parts: Vec<(Slot, u32)> = call
-            .result
-            .iter()
-            .map(|leaf| (e.slot(), leaf.bits))
-            .collect();
-        let slots = parts.iter().map(|p| p.0).collect();
-        let site = e.site();
-        e.push(Op::TransposeLoad(Box::new(TransposeLoad {
-            space,
-            address,
-            element_bits,
-            bytes,
-            parts,
-            site,
-        })));
-        return Ok(Some(slots));
-    }
-    Ok(None)
-}
-
-/// Loads `size` bytes per lane; they are in shared memory when the wave has waited for the load, at `to + offset + lane * size`.
-fn copy_to_shared(
-    e: &mut Emitter<'_>,
-    space: Space,
-    address: Address,
-    to: Slot,
-    size: u32,
-    offset: u64,
-) {
-    let words: Vec<Slot> = e.slots(size.div_ceil(4) as usize);
-    let parts: Vec<Part> = words
-        .iter()
-        .enumerate()
-        .map(|(i, &slot)| Part {
-            slot,
-            offset: 4 * i as u32,
-            bytes: (size - 4 * i as u32).min(4),
-        })
-        .collect();
-    let align = size.min(4);
-    e.access(false, space, address, parts.clone(), align, false);
-    let wave = e.slot();
-    e.collective(
-        Collective::ReadFirstLane {
-            dst: wave,
-            value: to,
-        },
-        None,
-    );
-    let lane = e.special(Special::Lane);
-    // Elements smaller than a word still take a word each.
-    let stride = e.constant(u64::from(size.max(4)));
-    let base = e.map3(row::SCALE_ADD, wave, lane, stride);
-    let fixed = e.constant(offset);
-    let address = e.map2(row::ADD64, base, fixed);
-    let site = e.site();
-    e.push(Op::Async(Box::new(Async::StoreLater {
-        address,
-        words,
-        size,
-        site,
-    })));
-    // Each load is a group of its own for who waits on the counter of loads.
-    e.push(Op::Async(Box::new(Async::Commit)));
-}
-
-fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
-    if rest == "load" {
-        let (low, high) = resource(call, 0)?;
-        let address = Address::Buffer {
-            low,
-            high,
-            offset: call.scalar(1)?,
-            scalar_offset: call.scalar(2)?,
-        };
-        let slots = e.slots(call.result.len());
-        let parts: Vec<Part> = call
-            .result
-            .iter()
-            .zip(&slots)
-            .map(|(leaf, &slot)| Part {
-                slot,
-                offset: leaf.offset as u32,
-                bytes: leaf.bits.div_ceil(8),
-            })
-            .collect();
-        let align = buffer_alignment(&parts);
-        e.access(false, Space::Global, address, parts, align, false);
-        return Ok(Some(slots));
-    }
-    if rest == "store" {
-        let (low, high) = resource(call, 1)?;
-        let address = Address::Buffer {
-            low,
-            high,
-            offset: call.scalar(2)?,
-            scalar_offset: call.scalar(3)?,
-        };
-        let data = call.argument(0)?;
-        let parts: Vec<Part> = data
-            .leaves
-            .iter()
-            .zip(&data.slots)
-            .map(|(leaf, &slot)| Part {
-                slot,
-                offset: leaf.offset as u32,
-                bytes: leaf.bits.div_ceil(8),
-            })
-            .collect();
-        let align = buffer_alignment(&parts);
-        e.access(true, Space::Global, address, parts, align, false);
-        return Ok(Some(Vec::new()));
-    }
-    if rest == "load.lds" {
-        let (low, high) = resource(call, 0)?;
-        let to = call.scalar(1)?;
-        let size = call.constant(2)? as u32;
-        let fixed = call.constant(5)?;
-        let offset = e.constant(fixed);
-        let offset = {
-            let variable = call.scalar(3)?;
-            e.int_binary(IntOp::Add, 32, variable, offset)
-        };
-        let address = Address::Buffer {
-            low,
-            high,
-            offset,
-            scalar_offset: call.scalar(4)?,
-        };
-        copy_to_shared(e, Space::Global, address, to, size, fixed);
-        return Ok(Some(Vec::new()));
-    }
-    let Some(op) = rest.strip_prefix("atomic.") else {
-        return Ok(None);
-    };
-    let real = call.argument(0)?.leaves.first().and_then(|l| l.real);
-    let exchange = op == "cmpswap";
-    let op = match (op, real) {
-        ("swap", _) => AtomicOp::Exchange,
-        ("cmpswap", _) => AtomicOp::CompareExchange,
-        ("add", _) => AtomicOp::Add,
-        ("sub", _) => AtomicOp::Sub,
-        ("smin", _) => AtomicOp::SMin,
-        ("smax", _) => AtomicOp::SMax,
-        ("umin", _) => AtomicOp::UMin,
-        ("umax", _) => AtomicOp::UMax,
-        ("and", _) => AtomicOp::And,
-        ("or", _) => AtomicOp::Or,
-        ("xor", _) => AtomicOp::Xor,
-        ("inc", _) => AtomicOp::IncrementWrap,
-        ("dec", _) => AtomicOp::DecrementWrap,
-        ("fadd", Some(real)) if call.argument(0)?.slots.len() > 1 => AtomicOp::FAddTogether(real),
-        ("fadd", Some(real)) => AtomicOp::FAdd(real),
-        ("fmin", Some(real)) => AtomicOp::FMin(real),
-        ("fmax", Some(real)) => AtomicOp::FMax(real),
-        _ => return Err(call.unknown()),
-    };
-    let at = if exchange { 2 } else { 1 };
-    let (low, high) = resource(call, at)?;
-    let value = call.argument(0)?.slots.clone();
-    let compare = if exchange {
-        call.argument(1)?.slots.clone()
-    } else {
-        Vec::new()
-    };
-    let old = e.slots(value.len());
-    e.atomic(Atomic {
-        op,
-        address: Address::Buffer {
-            low,
-            high,
-            offset: call.scalar(at + 1)?,
-            scalar_offset: call.scalar(at + 2)?,
-        },
-        space: Space::Global,
-        bits: call.bits(0)?,
-        old: old.clone(),
-        value,
-        compare,
-        site: 0,
-    });
-    Ok(Some(old))
-}
-
-/// Buffer accesses are aligned to their size, at most a word.
-fn buffer_alignment(parts: &[Part]) -> u32 {
-    let bytes: u32 = parts.iter().map(|p| p.bytes).sum();
-    if bytes.is_multiple_of(4) {
-        4
-    } else {
-        bytes.clamp(1, 2)
     }
 }
 
@@ -612,6 +390,21 @@ pub(crate) const PERM: row::Row3 = row3!(|a, b, selector| {
     })
 });
 
+/// `v_ffbh_i32`: how many bits from the highest on are like the sign; all ones where all are.
+const FIRST_UNLIKE_SIGN: row::Row1 = row1!(|a| {
+    let x = if a >> 31 & 1 == 1 {
+        !a & 0xffff_ffff
+    } else {
+        a
+    };
+    if x == 0 {
+        0xffff_ffff
+    } else {
+        u64::from((x as u32).leading_zeros())
+    }
+});
+
+/// Arithmetic on one or a few numbers.
 fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let leaf = call
         .argument(0)
@@ -677,35 +470,13 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
         ),
         ("sffbh", _) => {
             let a = call.scalar(0)?;
-            let f = row1!(|a| {
-                let x = if a >> 31 & 1 == 1 {
-                    !a & 0xffff_ffff
-                } else {
-                    a
-                };
-                if x == 0 {
-                    0xffff_ffff
-                } else {
-                    u64::from((x as u32).leading_zeros())
-                }
-            });
-            Ok(vec![e.map1(f, a)])
+            Ok(vec![e.map1(FIRST_UNLIKE_SIGN, a)])
         }
         ("sdot4" | "udot4", _) if call.constant(3).is_ok_and(|clamp| clamp == 0) => {
             let signed = base == "sdot4";
             ternary(e, super::dot4(signed, signed))
         }
-        ("fmed3", Some(real)) => {
-            let (min, max) = (
-                row::real_binary(RealOp::MinNum, real),
-                row::real_binary(RealOp::MaxNum, real),
-            );
-            let (a, b, c) = (call.scalar(0)?, call.scalar(1)?, call.scalar(2)?);
-            let low = e.map2(min, a, b);
-            let high = e.map2(max, a, b);
-            let middle = e.map2(min, high, c);
-            Ok(vec![e.map2(max, low, middle)])
-        }
+        ("fmed3", Some(real)) => median(e, real, call),
         ("fma.legacy", _) => ternary(e, row::real_fma(Real::F32)),
         ("fmul.legacy", _) => binary(e, row::real_binary(RealOp::Mul, Real::F32)),
         ("fdot2" | "fdot2.f32.bf16" | "fdot2.bf16.bf16" | "fdot2.f16.f16", _) => dot2(e, call),
@@ -725,6 +496,19 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
         ("groupstaticsize", _) => Ok(vec![e.special(Special::TotalSharedBytes)]),
         _ => Err(call.unknown()),
     }
+}
+
+/// The middle one of three numbers.
+fn median(e: &mut Emitter<'_>, real: Real, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let (min, max) = (
+        row::real_binary(RealOp::MinNum, real),
+        row::real_binary(RealOp::MaxNum, real),
+    );
+    let (a, b, c) = (call.scalar(0)?, call.scalar(1)?, call.scalar(2)?);
+    let low = e.map2(min, a, b);
+    let high = e.map2(max, a, b);
+    let middle = e.map2(min, high, c);
+    Ok(vec![e.map2(max, low, middle)])
 }
 
 /// Sum of two products and an accumulator, rounded once.

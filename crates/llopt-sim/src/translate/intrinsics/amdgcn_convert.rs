@@ -103,64 +103,13 @@ pub(super) fn translate(
             "pk",
             to @ ("fp8" | "bf8"),
             "f32" | "f16" | "bf16",
-        ] => {
-            // (old pair of words, value or values, scale, upper word).
-            let format = format(e, to).ok_or_else(error)?;
-            let values: Vec<usize> = (1..call.arguments.len() - 2).collect();
-            let scale = call.arguments.len() - 2;
-            if call.constant(scale)? != ONE {
-                return Err(Unknown::new(format!(
-                    "a scale other than one in @{}",
-                    call.name
-                )));
-            }
-            let real = call
-                .argument(1)?
-                .leaves
-                .first()
-                .and_then(|l| l.real)
-                .ok_or_else(error)?;
-            let mut slots = Vec::new();
-            for index in values {
-                slots.extend(&call.argument(index)?.slots);
-            }
-            let pair = encode_pair(e, format, &slots, real).ok_or_else(error)?;
-            let mut words = call.argument(0)?.slots.clone();
-            let which = usize::from(call.constant(scale + 1)? != 0);
-            *words.get_mut(which).ok_or_else(error)? = pair;
-            words
-        }
+        ] => to_scaled(e, to, call)?,
         [
             "scalef32",
             "pk",
             "f32" | "f16" | "bf16",
             from @ ("fp8" | "bf8" | "fp4"),
-        ] => {
-            // Which half of the word has the pair, or which byte.
-            let which = call.constant(2)? as u32;
-            let (format, bits, shift) = match from {
-                "fp4" => (E2M1, 4, 8 * (which & 3)),
-                _ => (format(e, from).ok_or_else(error)?, 8, 16 * (which & 1)),
-            };
-            let real = call.result.first().and_then(|l| l.real).ok_or_else(error)?;
-            let (source, scale) = (call.scalar(0)?, call.scalar(1)?);
-            let factor = e.map1(
-                row1!(|s| match s >> 23 & 0xff {
-                    // A scale of all ones stands for no number.
-                    0xff => f64::NAN.to_bits(),
-                    exponent => 2f64.powi(exponent as i32 - 127).to_bits(),
-                }),
-                scale,
-            );
-            let mut result = Vec::new();
-            for i in 0..2 {
-                let code = e.extract(source, shift + bits * i, bits);
-                let value = e.map1(decoder(format).ok_or_else(error)?, code);
-                let scaled = e.map2(row::real_binary(row::RealOp::Mul, Real::F64), value, factor);
-                result.push(e.map1(row::real_convert(Real::F64, real), scaled));
-            }
-            result
-        }
+        ] => from_scaled(e, from, call)?,
         ["pknorm", ..] | ["pk", "u16" | "i16" | "u8", ..] => return Err(error()),
         ["pk", "bf16", "f32"] => {
             let f = row1!(|a| BF16.nearest(Real::F32.decode(a)));
@@ -169,6 +118,65 @@ pub(super) fn translate(
         }
         _ => return Err(error()),
     }))
+}
+
+/// A pair of bytes in one half of a word. The operands are the old pair of words, the value or values, the scale, and
+/// whether it is the upper word.
+fn to_scaled(e: &mut Emitter<'_>, to: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let error = || call.unknown();
+    let format = format(e, to).ok_or_else(error)?;
+    let values: Vec<usize> = (1..call.arguments.len() - 2).collect();
+    let scale = call.arguments.len() - 2;
+    if call.constant(scale)? != ONE {
+        return Err(Unknown::new(format!(
+            "a scale other than one in @{}",
+            call.name
+        )));
+    }
+    let real = call
+        .argument(1)?
+        .leaves
+        .first()
+        .and_then(|l| l.real)
+        .ok_or_else(error)?;
+    let mut slots = Vec::new();
+    for index in values {
+        slots.extend(&call.argument(index)?.slots);
+    }
+    let pair = encode_pair(e, format, &slots, real).ok_or_else(error)?;
+    let mut words = call.argument(0)?.slots.clone();
+    let which = usize::from(call.constant(scale + 1)? != 0);
+    *words.get_mut(which).ok_or_else(error)? = pair;
+    Ok(words)
+}
+
+/// Two numbers of which a word has the codes, times a scale.
+fn from_scaled(e: &mut Emitter<'_>, from: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let error = || call.unknown();
+    // Which half of the word has the pair, or which byte.
+    let which = call.constant(2)? as u32;
+    let (format, bits, shift) = match from {
+        "fp4" => (E2M1, 4, 8 * (which & 3)),
+        _ => (format(e, from).ok_or_else(error)?, 8, 16 * (which & 1)),
+    };
+    let real = call.result.first().and_then(|l| l.real).ok_or_else(error)?;
+    let (source, scale) = (call.scalar(0)?, call.scalar(1)?);
+    let factor = e.map1(
+        row1!(|s| match s >> 23 & 0xff {
+            // A scale of all ones stands for no number.
+            0xff => f64::NAN.to_bits(),
+            exponent => 2f64.powi(exponent as i32 - 127).to_bits(),
+        }),
+        scale,
+    );
+    let mut result = Vec::new();
+    for i in 0..2 {
+        let code = e.extract(source, shift + bits * i, bits);
+        let value = e.map1(decoder(format).ok_or_else(error)?, code);
+        let scaled = e.map2(row::real_binary(row::RealOp::Mul, Real::F64), value, factor);
+        result.push(e.map1(row::real_convert(Real::F64, real), scaled));
+    }
+    Ok(result)
 }
 
 /// Two values as two bytes, the first lower.

@@ -31,15 +31,60 @@ pub(super) fn translate(
         let f = row::real_function(function, real(e, call)?);
         return elementwise(call, |e, _, x| Ok(e.map1(f, x[0])), e);
     }
+    if let Some(results) = integers(e, base, call)? {
+        return Ok(results);
+    }
+    if let Some(results) = reals(e, base, call)? {
+        return Ok(results);
+    }
     match base {
-        "fma" | "fmuladd" => {
-            let f = row::real_fma(real(e, call)?);
-            elementwise(call, |e, _, x| Ok(e.map3(f, x[0], x[1], x[2])), e)
+        _ if base.starts_with("vector.reduce.") => {
+            vector_reduce(e, &base["vector.reduce.".len()..], call)
         }
-        "fabs" => {
-            let f = row::real_abs(real(e, call)?);
-            elementwise(call, |e, _, x| Ok(e.map1(f, x[0])), e)
+        "memcpy" | "memmove" | "memcpy.inline" | "memset" | "memset.inline" => {
+            memory_block(e, base, call)
         }
+        "trap" | "ubsantrap" => {
+            let site = e.site();
+            e.push(Op::Trap(site));
+            Ok(Vec::new())
+        }
+        "assume"
+        | "lifetime.start"
+        | "lifetime.end"
+        | "donothing"
+        | "debugtrap"
+        | "prefetch"
+        | "sideeffect"
+        | "experimental.noalias.scope.decl"
+        | "dbg.value"
+        | "dbg.declare"
+        | "dbg.label"
+        | "invariant.end"
+        | "var.annotation" => Ok(Vec::new()),
+        "expect"
+        | "expect.with.probability"
+        | "launder.invariant.group"
+        | "strip.invariant.group"
+        | "ssa.copy"
+        | "annotation"
+        | "arithmetic.fence" => Ok(call.argument(0)?.slots.clone()),
+        "ptrmask" => {
+            let (pointer, bits) = (call.scalar(0)?, call.scalar(1)?);
+            Ok(vec![e.map2(row::AND, pointer, bits)])
+        }
+        "readcyclecounter" | "readsteadycounter" => {
+            Ok(vec![e.special(crate::machine::bytecode::Special::Clock)])
+        }
+        "is.constant" => Ok(vec![e.constant(0)]),
+        "objectsize" => Ok(vec![e.constant(u64::MAX)]),
+        _ => Err(call.unknown()),
+    }
+}
+
+/// Operations on the bits of integers.
+fn integers(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
+    let results = match base {
         "abs" => elementwise(
             call,
             |e, bits, x| {
@@ -95,64 +140,50 @@ pub(super) fn translate(
         | "ssub.with.overflow" | "umul.with.overflow" | "smul.with.overflow" => {
             with_overflow(e, base, call)
         }
-        "ucmp" | "scmp" => {
-            let bits = call.bits(0)?;
-            let signed = base == "scmp";
-            let result = call.result.first().map_or(32, |l| l.bits);
-            elementwise(
-                call,
-                |e, _, x| {
-                    let (mut a, mut b) = (x[0], x[1]);
-                    if signed {
-                        let bias = e.constant(1 << (bits - 1));
-                        a = e.map2(row::XOR, a, bias);
-                        b = e.map2(row::XOR, b, bias);
-                    }
-                    let order = e.map2(
-                        row2!(|a, b| (i64::from(a > b) - i64::from(a < b)) as u64),
-                        a,
-                        b,
-                    );
-                    Ok(e.truncate(order, result))
-                },
-                e,
-            )
+        "ucmp" | "scmp" => three_way(e, base == "scmp", call),
+        _ => return Ok(None),
+    };
+    results.map(Some)
+}
+
+/// Minus one, zero or one, as the first is below, equal or above.
+fn three_way(e: &mut Emitter<'_>, signed: bool, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
+    let bits = call.bits(0)?;
+    let result = call.result.first().map_or(32, |l| l.bits);
+    elementwise(
+        call,
+        |e, _, x| {
+            let (mut a, mut b) = (x[0], x[1]);
+            if signed {
+                let bias = e.constant(1 << (bits - 1));
+                a = e.map2(row::XOR, a, bias);
+                b = e.map2(row::XOR, b, bias);
+            }
+            let order = e.map2(
+                row2!(|a, b| (i64::from(a > b) - i64::from(a < b)) as u64),
+                a,
+                b,
+            );
+            Ok(e.truncate(order, result))
+        },
+        e,
+    )
+}
+
+/// Operations on floating-point numbers.
+fn reals(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
+    let results = match base {
+        "fma" | "fmuladd" => {
+            let f = row::real_fma(real(e, call)?);
+            elementwise(call, |e, _, x| Ok(e.map3(f, x[0], x[1], x[2])), e)
         }
-        "fptosi.sat" | "fptoui.sat" => {
-            let signed = base == "fptosi.sat";
-            let real = real(e, call)?;
-            elementwise(
-                call,
-                |e, bits, x| {
-                    let max = e.constant(mask(bits - u32::from(signed)));
-                    let low = e.constant(mask(bits));
-                    Ok(e.map3(
-                        row::real_to_int(real, signed, Rounding::Zero),
-                        x[0],
-                        max,
-                        low,
-                    ))
-                },
-                e,
-            )
+        "fabs" => {
+            let f = row::real_abs(real(e, call)?);
+            elementwise(call, |e, _, x| Ok(e.map1(f, x[0])), e)
         }
-        "lrint" | "llrint" => {
-            let real = real(e, call)?;
-            elementwise(
-                call,
-                |e, bits, x| {
-                    let max = e.constant(mask(bits - 1));
-                    let low = e.constant(mask(bits));
-                    Ok(e.map3(
-                        row::real_to_int(real, true, Rounding::NearestEven),
-                        x[0],
-                        max,
-                        low,
-                    ))
-                },
-                e,
-            )
-        }
+        "fptosi.sat" => to_integer(e, true, Rounding::Zero, call),
+        "fptoui.sat" => to_integer(e, false, Rounding::Zero, call),
+        "lrint" | "llrint" => to_integer(e, true, Rounding::NearestEven, call),
         "is.fpclass" => {
             let real = real(e, call)?;
             let tests = e.constant(call.constant(1)?);
@@ -191,48 +222,28 @@ pub(super) fn translate(
             };
             elementwise(call, |e, _, x| Ok(e.map2(f, x[0], x[1])), e)
         }
-        _ if base.starts_with("vector.reduce.") => {
-            vector_reduce(e, &base["vector.reduce.".len()..], call)
-        }
-        "memcpy" | "memmove" | "memcpy.inline" | "memset" | "memset.inline" => {
-            memory_block(e, base, call)
-        }
-        "trap" | "ubsantrap" => {
-            let site = e.site();
-            e.push(Op::Trap(site));
-            Ok(Vec::new())
-        }
-        "assume"
-        | "lifetime.start"
-        | "lifetime.end"
-        | "donothing"
-        | "debugtrap"
-        | "prefetch"
-        | "sideeffect"
-        | "experimental.noalias.scope.decl"
-        | "dbg.value"
-        | "dbg.declare"
-        | "dbg.label"
-        | "invariant.end"
-        | "var.annotation" => Ok(Vec::new()),
-        "expect"
-        | "expect.with.probability"
-        | "launder.invariant.group"
-        | "strip.invariant.group"
-        | "ssa.copy"
-        | "annotation"
-        | "arithmetic.fence" => Ok(call.argument(0)?.slots.clone()),
-        "ptrmask" => {
-            let (pointer, bits) = (call.scalar(0)?, call.scalar(1)?);
-            Ok(vec![e.map2(row::AND, pointer, bits)])
-        }
-        "readcyclecounter" | "readsteadycounter" => {
-            Ok(vec![e.special(crate::machine::bytecode::Special::Clock)])
-        }
-        "is.constant" => Ok(vec![e.constant(0)]),
-        "objectsize" => Ok(vec![e.constant(u64::MAX)]),
-        _ => Err(call.unknown()),
-    }
+        _ => return Ok(None),
+    };
+    results.map(Some)
+}
+
+/// An integer, at most the largest and at least the smallest.
+fn to_integer(
+    e: &mut Emitter<'_>,
+    signed: bool,
+    rounding: Rounding,
+    call: &Invocation<'_>,
+) -> Decoded<Vec<Slot>> {
+    let real = real(e, call)?;
+    elementwise(
+        call,
+        |e, bits, x| {
+            let max = e.constant(mask(bits - u32::from(signed)));
+            let low = e.constant(mask(bits));
+            Ok(e.map3(row::real_to_int(real, signed, rounding), x[0], max, low))
+        },
+        e,
+    )
 }
 
 fn int_operation(base: &str) -> Option<IntOp> {

@@ -265,29 +265,7 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
             e.push(Op::Barrier(Box::new(Barrier::Arrive { id, threads }), site));
         }
         "barrier0.popc" | "barrier0.and" | "barrier0.or" => {
-            let predicate = call.scalar(0)?;
-            let predicate = e.map1(row1!(|a| u64::from(a != 0)), predicate);
-            let dst = e.slot();
-            let reduce = Some(BarrierVote {
-                vote: if name.ends_with("or") {
-                    Vote::Any
-                } else {
-                    Vote::All
-                },
-                predicate,
-                dst,
-                count: name.ends_with("popc"),
-            });
-            let site = e.site();
-            e.push(Op::Barrier(
-                Box::new(Barrier::Sync {
-                    id: zero,
-                    threads: None,
-                    reduce,
-                }),
-                site,
-            ));
-            return Ok(Some(vec![dst]));
+            return barrier_vote(e, zero, name, call).map(|slot| Some(vec![slot]));
         }
         "barrier.cluster.arrive"
         | "barrier.cluster.arrive.aligned"
@@ -340,24 +318,54 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
         | "isspacep.shared.cluster"
         | "isspacep.local"
         | "isspacep.global"
-        | "isspacep.const" => {
-            use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
-            let address = call.scalar(0)?;
-            let (bit, f) = match name {
-                "isspacep.shared" | "isspacep.shared.cluster" => {
-                    (SHARED_WINDOW, row2!(|a, bit| u64::from(a & bit != 0)))
-                }
-                "isspacep.local" => (LOCAL_WINDOW, row2!(|a, bit| u64::from(a & bit != 0))),
-                "isspacep.const" => (0, row2!(|_a, _bit| 0)),
-                _ => (
-                    SHARED_WINDOW | LOCAL_WINDOW,
-                    row2!(|a, bit| u64::from(a & bit == 0)),
-                ),
-            };
-            let bit = e.constant(bit);
-            return Ok(Some(vec![e.map2(f, address, bit)]));
-        }
+        | "isspacep.const" => return is_in_space(e, name, call).map(|slot| Some(vec![slot])),
         _ => return Ok(None),
     }
     Ok(Some(Vec::new()))
+}
+
+/// Whether a generic address lies in a space.
+fn is_in_space(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<Slot> {
+    use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
+    let address = call.scalar(0)?;
+    let (bit, f) = match name {
+        "isspacep.shared" | "isspacep.shared.cluster" => {
+            (SHARED_WINDOW, row2!(|a, bit| u64::from(a & bit != 0)))
+        }
+        "isspacep.local" => (LOCAL_WINDOW, row2!(|a, bit| u64::from(a & bit != 0))),
+        "isspacep.const" => (0, row2!(|_a, _bit| 0)),
+        _ => (
+            SHARED_WINDOW | LOCAL_WINDOW,
+            row2!(|a, bit| u64::from(a & bit == 0)),
+        ),
+    };
+    let bit = e.constant(bit);
+    Ok(e.map2(f, address, bit))
+}
+
+/// A barrier that reduces a predicate over its threads.
+fn barrier_vote(e: &mut Emitter<'_>, id: Slot, name: &str, call: &Invocation<'_>) -> Decoded<Slot> {
+    let predicate = call.scalar(0)?;
+    let predicate = e.map1(row1!(|a| u64::from(a != 0)), predicate);
+    let dst = e.slot();
+    let reduce = Some(BarrierVote {
+        vote: if name.ends_with("or") {
+            Vote::Any
+        } else {
+            Vote::All
+        },
+        predicate,
+        dst,
+        count: name.ends_with("popc"),
+    });
+    let site = e.site();
+    e.push(Op::Barrier(
+        Box::new(Barrier::Sync {
+            id,
+            threads: None,
+            reduce,
+        }),
+        site,
+    ));
+    Ok(dst)
 }

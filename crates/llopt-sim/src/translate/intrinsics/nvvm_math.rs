@@ -475,6 +475,7 @@ pub(crate) fn to_integer(
     e.select(is_nan, top, result)
 }
 
+/// Conversions between types of numbers.
 fn conversions(
     e: &mut Emitter<'_>,
     name: &str,
@@ -486,18 +487,7 @@ fn conversions(
         .iter()
         .find_map(|m| rounding(m))
         .unwrap_or(Rounding::NearestEven);
-    // Floating point to integers: f2i, f2ui, d2ll, …
-    let to_int = match parts[0] {
-        "f2i" => Some((Real::F32, true, 32)),
-        "f2ui" => Some((Real::F32, false, 32)),
-        "f2ll" => Some((Real::F32, true, 64)),
-        "f2ull" => Some((Real::F32, false, 64)),
-        "d2i" => Some((Real::F64, true, 32)),
-        "d2ui" => Some((Real::F64, false, 32)),
-        "d2ll" => Some((Real::F64, true, 64)),
-        "d2ull" => Some((Real::F64, false, 64)),
-        _ => None,
-    };
+    let to_int = from_real_name(parts[0]);
     if let Some((real, signed, bits)) =
         to_int.filter(|_| parts.len() > 1 && rounding(parts[1]).is_some())
     {
@@ -505,43 +495,13 @@ fn conversions(
         let a = call.scalar(0)?;
         return Ok(Some(vec![to_integer(e, real, signed, bits, mode, a)]));
     }
-    let from_int = match parts[0] {
-        "i2f" => Some((true, 32, Real::F32)),
-        "ui2f" => Some((false, 32, Real::F32)),
-        "ll2f" => Some((true, 64, Real::F32)),
-        "ull2f" => Some((false, 64, Real::F32)),
-        "i2d" => Some((true, 32, Real::F64)),
-        "ui2d" => Some((false, 32, Real::F64)),
-        "ll2d" => Some((true, 64, Real::F64)),
-        "ull2d" => Some((false, 64, Real::F64)),
-        _ => None,
-    };
+    let from_int = from_integer_name(parts[0]);
     if let Some((signed, bits, real)) = from_int.filter(|_| mode == Rounding::NearestEven) {
         let a = call.scalar(0)?;
         let wide = if signed { e.sign_extend(a, bits) } else { a };
         return Ok(Some(vec![e.map1(row::int_to_real(signed, real), wide)]));
     }
-    let narrow: Option<Row1> = match (parts[0], mode) {
-        ("d2f", Rounding::NearestEven) => Some(row::real_convert(Real::F64, Real::F32)),
-        ("d2f", Rounding::Zero) => Some(row1!(|a| F32.encode(
-            f64::from_bits(a),
-            Rounding::Zero,
-            false
-        ))),
-        ("d2f", Rounding::Up) => Some(row1!(|a| F32.encode(
-            f64::from_bits(a),
-            Rounding::Up,
-            false
-        ))),
-        ("d2f", Rounding::Down) => Some(row1!(|a| F32.encode(
-            f64::from_bits(a),
-            Rounding::Down,
-            false
-        ))),
-        ("f2h", Rounding::NearestEven) => Some(row::real_convert(Real::F32, Real::F16)),
-        ("f2tf32", Rounding::NearestAway) => Some(ROUND_TF32),
-        _ => None,
-    };
+    let narrow = narrow_row(parts[0], mode);
     if let Some(f) = narrow {
         let a = call.scalar(0)?;
         return Ok(Some(vec![e.map1(f, a)]));
@@ -568,6 +528,70 @@ fn conversions(
         }
         return Ok(Some(results));
     }
+    pairs_of_bytes(e, name, call)
+}
+
+/// What turns floating-point numbers into integers: the type, whether the integer is signed, and its bits.
+fn from_real_name(name: &str) -> Option<(Real, bool, u32)> {
+    match name {
+        "f2i" => Some((Real::F32, true, 32)),
+        "f2ui" => Some((Real::F32, false, 32)),
+        "f2ll" => Some((Real::F32, true, 64)),
+        "f2ull" => Some((Real::F32, false, 64)),
+        "d2i" => Some((Real::F64, true, 32)),
+        "d2ui" => Some((Real::F64, false, 32)),
+        "d2ll" => Some((Real::F64, true, 64)),
+        "d2ull" => Some((Real::F64, false, 64)),
+        _ => None,
+    }
+}
+
+/// What turns integers into floating-point numbers: whether the integer is signed, its bits, and the type.
+fn from_integer_name(name: &str) -> Option<(bool, u32, Real)> {
+    match name {
+        "i2f" => Some((true, 32, Real::F32)),
+        "ui2f" => Some((false, 32, Real::F32)),
+        "ll2f" => Some((true, 64, Real::F32)),
+        "ull2f" => Some((false, 64, Real::F32)),
+        "i2d" => Some((true, 32, Real::F64)),
+        "ui2d" => Some((false, 32, Real::F64)),
+        "ll2d" => Some((true, 64, Real::F64)),
+        "ull2d" => Some((false, 64, Real::F64)),
+        _ => None,
+    }
+}
+
+/// What turns a floating-point number into one of a narrower type.
+fn narrow_row(name: &str, mode: Rounding) -> Option<Row1> {
+    match (name, mode) {
+        ("d2f", Rounding::NearestEven) => Some(row::real_convert(Real::F64, Real::F32)),
+        ("d2f", Rounding::Zero) => Some(row1!(|a| F32.encode(
+            f64::from_bits(a),
+            Rounding::Zero,
+            false
+        ))),
+        ("d2f", Rounding::Up) => Some(row1!(|a| F32.encode(
+            f64::from_bits(a),
+            Rounding::Up,
+            false
+        ))),
+        ("d2f", Rounding::Down) => Some(row1!(|a| F32.encode(
+            f64::from_bits(a),
+            Rounding::Down,
+            false
+        ))),
+        ("f2h", Rounding::NearestEven) => Some(row::real_convert(Real::F32, Real::F16)),
+        ("f2tf32", Rounding::NearestAway) => Some(ROUND_TF32),
+        _ => None,
+    }
+}
+
+/// Conversions to and from pairs of floats of eight bits.
+fn pairs_of_bytes(
+    e: &mut Emitter<'_>,
+    name: &str,
+    call: &Invocation<'_>,
+) -> Decoded<Option<Vec<Slot>>> {
     Ok(Some(match name {
         "ff.to.e4m3x2.rn" | "ff.to.e5m2x2.rn" => {
             let (high, low) = (call.scalar(0)?, call.scalar(1)?);

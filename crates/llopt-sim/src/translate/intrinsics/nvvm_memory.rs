@@ -32,30 +32,49 @@ pub(super) fn translate(
         return matrix(e, rest, call).map(Some);
     }
     let name = name.strip_suffix(".shared").unwrap_or(name);
-    let push = |e: &mut Emitter<'_>, what: Async| e.push(Op::Async(Box::new(what)));
     let copy = name
         .strip_prefix("cp.async.ca.shared.global.")
         .or_else(|| name.strip_prefix("cp.async.cg.shared.global."));
     if let Some(size) = copy {
-        let size: u32 = size
-            .trim_end_matches(".s")
-            .parse()
-            .map_err(|_| call.unknown())?;
-        let valid = if call.arguments.len() > 2 {
-            Some(call.scalar(2)?)
-        } else {
-            None
-        };
-        let what = Async::Copy {
-            shared: call.scalar(0)?,
-            global: call.scalar(1)?,
-            size,
-            valid,
-            site: e.site(),
-        };
-        push(e, what);
+        copy_later(e, size, call)?;
         return Ok(Some(Vec::new()));
     }
+    wait_or_count(e, name, call)
+}
+
+/// An operation of the asynchronous work.
+fn push(e: &mut Emitter<'_>, what: Async) {
+    e.push(Op::Async(Box::new(what)));
+}
+
+/// A copy of `size` bytes from global to shared memory.
+fn copy_later(e: &mut Emitter<'_>, size: &str, call: &Invocation<'_>) -> Decoded<()> {
+    let size: u32 = size
+        .trim_end_matches(".s")
+        .parse()
+        .map_err(|_| call.unknown())?;
+    let valid = if call.arguments.len() > 2 {
+        Some(call.scalar(2)?)
+    } else {
+        None
+    };
+    let what = Async::Copy {
+        shared: call.scalar(0)?,
+        global: call.scalar(1)?,
+        size,
+        valid,
+        site: e.site(),
+    };
+    push(e, what);
+    Ok(())
+}
+
+/// Groups of copies, and the barriers in memory that count arrivals.
+fn wait_or_count(
+    e: &mut Emitter<'_>,
+    name: &str,
+    call: &Invocation<'_>,
+) -> Decoded<Option<Vec<Slot>>> {
     match name {
         "cp.async.commit.group" => push(e, Async::Commit),
         "cp.async.wait.group" => push(e, Async::Wait(call.constant(0)? as u32)),

@@ -1,0 +1,189 @@
+//! The consumers of a division: the kernel's own loops, which read what the producer brings.
+
+use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
+use llopt_dialects::ttng::{ArriveBarrierOp, WaitBarrierOp};
+use llopt_mlir::ir::{OperationExt, ValueExt, attr};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Location, Type, Value};
+
+use super::super::rewrite::{complete_behind, keep_running};
+use super::{ASKS, Channels, Division, buffer_of, next, slot};
+use crate::loops::builder::Arithmetic;
+use crate::loops::carried;
+use crate::loops::view::For;
+
+/// Carries the number of a slot and its phase around all loops, which are made anew; answers the innermost.
+fn count_slots<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    division: &Division<'c, 'a>,
+    location: Location<'c>,
+) -> Option<For<'c, 'a>> {
+    let slots = division.slots;
+    let number: Type = IntegerType::new(rewriter.context(), 32).into();
+    let zero = Arithmetic { rewriter, location }.constant(number, 0);
+    let inner = *division.nest.last()?;
+    let inner = carried::add(rewriter, inner, &[zero; 2], |rewriter, _, arguments| {
+        next(rewriter, location, [arguments[0], arguments[1]], slots).to_vec()
+    });
+    let mut below = inner;
+    for &outer in division.nest.iter().rev().skip(1) {
+        let of_below = below.results();
+        let results = of_below[of_below.len() - 2..].to_vec();
+        let outer = carried::add(rewriter, outer, &[zero; 2], |_, _, _| results);
+        let arguments = outer.carried();
+        let mut initial = below.initial();
+        let own = initial.len() - 2;
+        initial[own..].copy_from_slice(&arguments[arguments.len() - 2..]);
+        below.set_initial(&initial);
+        below = outer;
+    }
+    below.operation().remove_attr(ASKS);
+    Some(inner)
+}
+
+/// The slot before one.
+fn slot_before<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    index: Value<'c, 'a>,
+    slots: usize,
+) -> Value<'c, 'a> {
+    let number: Type = IntegerType::new(rewriter.context(), 32).into();
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let one = arithmetic.constant(number, 1);
+    let last = arithmetic.constant(number, slots as i64 - 1);
+    let is_first = arithmetic.is_below(index, one, false);
+    let lower = arithmetic.subtract(index, one);
+    arithmetic.select(is_first, last, lower)
+}
+
+/// What it takes to give slots back.
+struct Giving<'d, 'c, 'a> {
+    division: &'d Division<'c, 'a>,
+    channels: &'d Channels<'c, 'a>,
+    warps: u32,
+    location: Location<'c>,
+}
+
+impl<'c: 'a, 'a> Giving<'_, 'c, 'a> {
+    /// Each warp arrives at the barrier of a slot that it has read.
+    fn give_back(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        group: usize,
+        index: Value<'c, 'a>,
+        condition: Option<Value<'c, 'a>>,
+    ) -> Option<()> {
+        let of = &self.division.groups[group].barrier;
+        let barrier = slot(
+            rewriter,
+            self.location,
+            of,
+            self.channels.empty[group],
+            index,
+        )?;
+        let arrive =
+            ArriveBarrierOp::build(self.location, barrier, i64::from(self.warps), condition);
+        let arrive = rewriter.insert(arrive);
+        arrive.set_attr(ARRIVES_BY_WARP, attr::unit(arrive.ctx()));
+        Some(())
+    }
+}
+
+/// Has what read the buffers of the loads read the slots, and takes the copies out.
+fn read_rings<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    division: &Division<'c, 'a>,
+    channels: &Channels<'c, 'a>,
+    index: Value<'c, 'a>,
+) -> Option<()> {
+    for (load, bulk) in division.loads.iter().zip(&division.copies) {
+        let buffer = buffer_of(load)?;
+        rewriter.set_before(buffer.operation());
+        let ring = channels.rings[division
+            .loads
+            .iter()
+            .position(|own| std::ptr::eq(own, load))?];
+        let view = slot(rewriter, buffer.operation().loc(), &load.slot, ring, index)?;
+        bulk.copy.operation().erase();
+        bulk.expect.operation().erase();
+        bulk.wait.operation().erase();
+        for operation in bulk.barrier {
+            operation.erase();
+        }
+        buffer.result().replace_all_uses(view);
+        buffer.operation().erase();
+    }
+    Some(())
+}
+
+/// Has the loops read what the producer brings; answers the innermost.
+pub(super) fn consume<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    division: &Division<'c, 'a>,
+    channels: &Channels<'c, 'a>,
+    warps: u32,
+) -> Option<For<'c, 'a>> {
+    let root = *division.nest.first()?;
+    let location = root.operation().loc();
+    rewriter.set_before(root.operation());
+    let of = count_slots(rewriter, division, location)?;
+    let arguments = of.carried();
+    let (index, phase) = (
+        arguments[arguments.len() - 2],
+        arguments[arguments.len() - 1],
+    );
+
+    let giving = Giving {
+        division,
+        channels,
+        warps,
+        location,
+    };
+    let late: Vec<usize> = (0..division.groups.len())
+        .filter(|&group| division.groups[group].last.is_none())
+        .collect();
+
+    // Waits, and slots given back where all have read.
+    for (number, group) in division.groups.iter().enumerate() {
+        rewriter.set_before(group.first);
+        let at = group.first.loc();
+        let full = slot(rewriter, at, &group.barrier, channels.full[number], index)?;
+        rewriter.insert(WaitBarrierOp::build(at, full, phase, None, &[]));
+        if let Some(last) = group.last {
+            rewriter.set_after(last);
+            giving.give_back(rewriter, number, index, None)?;
+        }
+    }
+    // Behind the loop nothing is left running.
+    let behind = complete_behind(rewriter, of, &division.running)?;
+    if !late.is_empty() {
+        rewriter.set_after(behind.unwrap_or(of.operation()));
+        let results = of.results();
+        let last = slot_before(
+            rewriter,
+            location,
+            results[results.len() - 2],
+            division.slots,
+        );
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let any = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
+        for &group in &late {
+            giving.give_back(rewriter, group, last, Some(any))?;
+        }
+    }
+    read_rings(rewriter, division, channels, index)?;
+    // In it the product of the iteration before is waited for.
+    let wait = keep_running(rewriter, of, &division.running)?;
+    if let Some(wait) = wait.filter(|_| !late.is_empty()) {
+        rewriter.set_after(wait);
+        let last = slot_before(rewriter, location, index, division.slots);
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let any = arithmetic.is_below(of.lower(), of.number(), of.is_unsigned());
+        for &group in &late {
+            giving.give_back(rewriter, group, last, Some(any))?;
+        }
+    }
+    Some(of)
+}
