@@ -49,6 +49,28 @@ tt.func @stays(%p: !tt.ptr<f16>, %ma: !ttg.memdesc<64x64xf16, #shared, #smem, mu
   %6 = tt.dot %0, %1, %c : tensor<64x64xf16, #a> * tensor<64x64xf16, #b> -> tensor<64x64xf32, #sums>
   tt.return %6, %3, %5 : tensor<64x64xf32, #sums>, tensor<64x64xf16, #l>, tensor<64x64xf16, #l>
 }
+
+// A loop that only reads has the effects of a load, but needs more than its operands, and stays.
+// CHECK-LABEL: @loop
+// CHECK: ttg.local_load
+// CHECK: scf.for
+// CHECK: tt.dot
+tt.func @loop(%p: !tt.ptr<f16>, %ma: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %mb: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %c: tensor<64x64xf32, #sums>, %at: tensor<64x64xi32, #l>, %n: i32) -> (tensor<64x64xf32, #sums>, tensor<64x64xf16, #l>) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %0 = ttg.local_load %ma : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #b>
+  %start = arith.constant dense<0.0> : tensor<64x64xf16, #l>
+  %2 = scf.for %i = %zero to %n step %one iter_args(%sum = %start) -> (tensor<64x64xf16, #l>) : i32 {
+    %3 = amdg.buffer_load %p[%at] : tensor<64x64xf16, #l>
+    %4 = ttg.convert_layout %0 : tensor<64x64xf16, #a> -> tensor<64x64xf16, #l>
+    %5 = arith.addf %3, %4 : tensor<64x64xf16, #l>
+    %6 = arith.addf %sum, %5 : tensor<64x64xf16, #l>
+    scf.yield %6 : tensor<64x64xf16, #l>
+  }
+  %7 = tt.dot %0, %1, %c : tensor<64x64xf16, #a> * tensor<64x64xf16, #b> -> tensor<64x64xf32, #sums>
+  tt.return %7, %2 : tensor<64x64xf32, #sums>, tensor<64x64xf16, #l>
+}
 }
 
 // -----

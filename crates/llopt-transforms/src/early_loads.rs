@@ -99,7 +99,8 @@ fn ends(operation: OperationRef<'_, '_>) -> bool {
     disturbs(operation) || is_product(operation)
 }
 
-/// Whether an operation reads a tensor from global memory, and does nothing else.
+/// Whether an operation reads a tensor from global memory, and does nothing else. A loop that reads has effects like a load,
+/// but takes more values than its operands.
 fn is_load(operation: OperationRef<'_, '_>) -> bool {
     let reads_global = operation.effects().is_some_and(|effects| {
         let mut effects = effects.iter();
@@ -110,7 +111,8 @@ fn is_load(operation: OperationRef<'_, '_>) -> bool {
                     && resource.is_some_and(|resource| std::ptr::eq(resource, &GLOBAL_MEMORY))
             })
     });
-    reads_global && operation.result_types().any(TypeExt::is_tensor)
+    let is_plain = operation.region_refs().next().is_none();
+    is_plain && reads_global && operation.result_types().any(TypeExt::is_tensor)
 }
 
 /// A load and what it needs that is computed behind `first`, each behind what it needs itself; `None` if not all of it
