@@ -28,6 +28,9 @@ struct Prefix<'ctx> {
     when: Option<V<'ctx>>,
 }
 
+/// Lines of chunks, each with its total, and the same with what lies before it, if something does.
+type Scanned<'ctx> = (Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>);
+
 /// `tt.scan`.
 pub(crate) fn scan<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
@@ -260,10 +263,6 @@ fn join_prefixes<'ctx>(
 }
 
 /// The totals of runs scanned over the lanes: what each lane ends with, and what lies before it.
-#[allow(
-    clippy::type_complexity,
-    reason = "lines of chunks of tuples, and the same of prefixes"
-)]
 fn scan_lanes<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -272,7 +271,7 @@ fn scan_lanes<'ctx>(
     elements: &[Element],
     reverse: bool,
     totals: Vec<Vec<Tuple<'ctx>>>,
-) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
+) -> Lowered<Scanned<'ctx>> {
     if plan.lane_bits.is_empty() {
         return Ok((totals, None));
     }
@@ -394,10 +393,6 @@ pub(crate) fn lane<'ctx>(lowering: &FunctionLowering<'_, 'ctx>) -> V<'ctx> {
 }
 
 /// The totals of warps: of each chunk as a whole, and of the warps before this one.
-#[allow(
-    clippy::type_complexity,
-    reason = "lines of chunks of tuples, and the same of prefixes"
-)]
 fn scan_warps<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -406,7 +401,7 @@ fn scan_warps<'ctx>(
     elements: &[Element],
     reverse: bool,
     ends: Vec<Vec<Tuple<'ctx>>>,
-) -> Lowered<(Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>)> {
+) -> Lowered<Scanned<'ctx>> {
     let e = lowering.e;
     let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
     let lane_mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
