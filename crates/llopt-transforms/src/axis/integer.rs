@@ -336,11 +336,25 @@ fn binary_dim(op: Binary, x: &AxisFacts, y: &AxisFacts, dim: usize, width: u32) 
                 both_constant.max(constancy),
             )
         }
-        // Within runs in which both are contiguous (and, if both are aligned, do not wrap), one of
-        // them stays the smaller.
-        Binary::MinSigned | Binary::MinUnsigned | Binary::MaxSigned | Binary::MaxUnsigned => {
-            x.meet_dim(y, dim, Pow2::MAX)
+        // Within runs in which both are contiguous and do not wrap, one of them stays the smaller.
+        Binary::MinSigned | Binary::MaxSigned => x.meet_dim(y, dim, Pow2::MAX),
+        Binary::MinUnsigned | Binary::MaxUnsigned => {
+            let contiguity = a.contiguity.min(b.contiguity);
+            let contiguity = contiguity
+                .min(run_of_unsigned(x, dim, contiguity))
+                .min(run_of_unsigned(y, dim, contiguity));
+            known(contiguity, common(contiguity), both_constant)
         }
+    }
+}
+
+/// The part of a contiguous run of `x` within which it does not pass from the largest unsigned
+/// number to zero. A run of non-negative numbers has no place to, nor has an aligned one.
+fn run_of_unsigned(x: &AxisFacts, dim: usize, run: Pow2) -> Pow2 {
+    if x.non_negative {
+        run
+    } else {
+        run.min(x.divisibility_at(dim, run))
     }
 }
 
@@ -656,6 +670,17 @@ mod tests {
         assert_eq!(of(Binary::Or, &uniform(64), &range), (64, 64, 1));
         assert_eq!(of(Binary::Xor, &range, &uniform(16)), (16, 16, 1));
         assert_eq!(of(Binary::Xor, &range, &all(1)), (1, 1, 1));
+    }
+
+    #[test]
+    fn unsigned_order_is_lost_where_a_run_passes_zero() {
+        let range = make_range(12, 128);
+        // -2, -1, 0, 1, ...: contiguous, but the third is the smaller and the first two are not.
+        let passes_zero = binary(Binary::Sub, &make_range(0, 128), &all(2), 32);
+        assert_eq!(of(Binary::MinSigned, &range, &passes_zero).0, 128);
+        assert_eq!(of(Binary::MinUnsigned, &range, &passes_zero), (2, 2, 1));
+        assert_eq!(of(Binary::MaxUnsigned, &range, &passes_zero), (2, 2, 1));
+        assert_eq!(of(Binary::MinUnsigned, &range, &make_range(0, 128)).0, 128);
     }
 
     #[test]
