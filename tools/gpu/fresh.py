@@ -2,7 +2,7 @@
 """Conversions and gathers that are drawn anew for each judgement, by llopt and by Triton 3.6, timed on a GPU.
 
     python3 tools/gpu/fresh.py pack FOLDER --seed N [--cases 400] [--llopt PATH]   # where llopt and Triton are
-    python3 FOLDER/launcher/plan_times.py FOLDER --json times.json --seconds 500   # where the GPU is
+    python3 FOLDER/launcher/plan_times.py FOLDER --json times.json --seconds 500 --only-many   # where the GPU is
     python3 tools/gpu/fresh.py report times.json
 
 A sample that prices were fitted to says nothing of other cases, so each run takes a seed that nobody has used. Nine of

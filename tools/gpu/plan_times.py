@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the kernels that `plans.py pack` made: the plans of each case in turns, on the GPU of this machine.
 
-    python3 plan_times.py FOLDER [--json FILE] [--seconds 200]
+    python3 plan_times.py FOLDER [--json FILE] [--seconds 200] [--only-many]
 
 Needed: Python, NumPy, the CUDA driver. The chosen plan counts as the cheapest if its time is within TOLERANCE of the
 fastest plan's, each the median of ROUNDS rounds in turns; SPREAD is what one plan's rounds differ by among
@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,6 +34,9 @@ BLOCKS = {"times": 4, "alone": 1}
 MULTIPROCESSORS = 16
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32}
 ELEMENTS = 1 << 16
+# Cases whose kernels the driver assembles side by side before the first of them is timed: assembling takes longer than
+# timing, and must not run beside it.
+GROUP = 32
 
 
 class Clock:
@@ -58,7 +62,24 @@ def element_of(case):
     return case["case"][2] if case["of"] == "conversion" else case["case"][0]
 
 
-def measure(driver, clock, packed, case):
+def loaded(driver, pool, packed, cases):
+    """For each case its kernels by plan, or what the driver said of one of them."""
+    import cuda_driver
+
+    def load(images):
+        try:
+            return {plan: cuda_driver.Kernel(driver, *image) for plan, image in images.items()}
+        except cuda_driver.CudaError as error:
+            return error
+
+    def images(case):
+        files = case["kernels"].items()
+        return {plan: (packed.read(f"{stem}.ptx"), json.loads(packed.read(f"{stem}.json"))) for plan, stem in files}
+
+    return pool.map(load, [images(case) for case in cases])
+
+
+def measure(driver, clock, kernels, case, blocks):
     """The times of each plan, registers, and whether all plans leave the same."""
     import cuda_driver
 
@@ -70,11 +91,9 @@ def measure(driver, clock, packed, case):
         source = rng.integers(limits.min, limits.max, elements, dtype=of, endpoint=True)
     else:
         source = rng.standard_normal(elements).astype(of)
-    kernels, results = {}, {}
+    results = {}
     source = cuda_driver.Buffer(driver, source)
-    for plan, stem in case["kernels"].items():
-        kernel = cuda_driver.Kernel(driver, packed.read(f"{stem}.ptx"), json.loads(packed.read(f"{stem}.json")))
-        kernels[plan] = kernel
+    for plan, kernel in kernels.items():
         output = cuda_driver.Buffer(driver, np.zeros(elements, of))
         kernel.launch((1,), [source.address, output.address, ctypes.c_int32(3)])
         driver.synchronize()
@@ -87,15 +106,13 @@ def measure(driver, clock, packed, case):
     first = next(iter(results.values()))
     # Cycles would need the clock: nanoseconds of a repetition on one multiprocessor, all its blocks together.
     report = {
-        name: in_turns(clock, kernels, driver.attribute(MULTIPROCESSORS) * blocks, values, none, repetitions)
-        for name, blocks in BLOCKS.items()
+        name: in_turns(clock, kernels, driver.attribute(MULTIPROCESSORS) * each, values, none, repetitions)
+        for name, each in blocks.items()
     }
     report |= {
         "registers": {plan: kernel.registers() for plan, kernel in kernels.items()},
         "agree": all((other == first).all() for other in results.values()) if case["same"] else None,
     }
-    for kernel in kernels.values():
-        kernel.unload()
     for buffer in (source, output):
         buffer.free()
     return report
@@ -181,19 +198,29 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="write every time here")
     parser.add_argument("--seconds", type=float, default=200, help="stop after so many")
+    parser.add_argument("--only-many", action="store_true", help="not with one block on a multiprocessor")
     arguments = parser.parse_args()
     driver = cuda_driver.Driver()
     clock = Clock(driver)
     cases = json.loads((arguments.folder / "cases.json").read_text())
+    blocks = {"times": BLOCKS["times"]} if arguments.only_many else BLOCKS
     end = time.monotonic() + arguments.seconds
-    with zipfile.ZipFile(arguments.folder / "kernels.zip") as packed:
-        for case in cases:
+    pool = ThreadPoolExecutor(initializer=driver.call, initargs=("cuCtxSetCurrent", driver.context))
+    with zipfile.ZipFile(arguments.folder / "kernels.zip") as packed, pool:
+        for begin in range(0, len(cases), GROUP):
+            group = cases[begin : begin + GROUP]
             if time.monotonic() > end:
                 break
-            try:
-                case.update(measure(driver, clock, packed, case))
-            except cuda_driver.CudaError as error:
-                case["error"] = str(error)
+            for case, kernels in zip(group, list(loaded(driver, pool, packed, group))):
+                if isinstance(kernels, cuda_driver.CudaError):
+                    case["error"] = str(kernels)
+                    continue
+                try:
+                    case.update(measure(driver, clock, kernels, case, blocks))
+                except cuda_driver.CudaError as error:
+                    case["error"] = str(error)
+                for kernel in kernels.values():
+                    kernel.unload()
     run = {"device": driver.name, "driver": driver.version, "cases": cases}
     if arguments.json:
         arguments.json.write_text(json.dumps(run))

@@ -80,6 +80,8 @@ pub struct Usage {
     pub memory: u64,
     /// Milliseconds of processor time, of all its threads.
     pub time: u64,
+    /// Whether its first thread waits for something other than a processor.
+    pub waits: bool,
 }
 
 /// What another process has used until now; nothing where the system does not say.
@@ -383,7 +385,8 @@ mod platform {
 
     pub(super) fn usage(process: u32) -> super::Usage {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        // The name in parentheses may have anything in it. Behind it, user and system time are words 12 and 13.
+        // The name in parentheses may have anything in it. Behind it, the state is the first word, and user and system
+        // time are words 12 and 13.
         let words = stat.rsplit(')').next().unwrap_or_default();
         let ticks: u64 = words
             .split_whitespace()
@@ -396,6 +399,7 @@ mod platform {
         super::Usage {
             memory: resident(format!("/proc/{process}/statm").as_ref()),
             time: ticks * 1000 / u64::try_from(each).unwrap_or(100).max(1),
+            waits: words.split_whitespace().next() == Some("S"),
         }
     }
 

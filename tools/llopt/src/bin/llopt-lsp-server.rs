@@ -96,15 +96,15 @@ fn budget() -> Budget {
 /// without a pause or a word.
 fn watch(child: u32, session: &Mutex<Session>, gone: &AtomicBool) {
     let budget = budget();
-    let (mut heard, mut begun, mut before) = (0, 0, 0);
+    let (mut heard, mut begun) = (0, 0);
     while !gone.load(Ordering::Acquire) {
         thread::sleep(INTERVAL);
         let used = isolation::usage(child);
         let mut session = locked(session);
-        if heard != session.heard || before == used.time {
+        // A child that computes but gets no processor makes no pause.
+        if heard != session.heard || used.waits {
             (heard, begun) = (session.heard, used.time);
         }
-        before = used.time;
         let excess = if used.memory > budget.memory << 20 {
             format!("needs more than {} MiB of memory", budget.memory)
         } else if used.time > begun + budget.time {
