@@ -257,3 +257,9 @@ impl<'c: 'a, 'a> If<'c, 'a> {
         branch
     }
 }
+
+/// Whether an operation is a loop, counted or not.
+pub fn is_loop(operation: OperationRef<'_, '_>) -> bool {
+    use llopt_dialects::scf::{ForOp, WhileOp};
+    ForOp::of(operation).is_some() || WhileOp::of(operation).is_some()
+}

@@ -59,8 +59,9 @@ use melior::ir::{
 };
 
 use super::loads::{BulkLoad, Load, Reads, Source};
-use super::rewrite::{Running, each, view_of};
+use super::rewrite::{each, view_of};
 use super::ring;
+use super::running::Running;
 use super::slice::ancestor;
 use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;

@@ -7,7 +7,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Type, Value};
 
-use super::super::rewrite::{complete_behind, keep_running};
+use super::super::running::{complete_behind, keep_running};
 use super::{ASKS, Channels, Division, buffer_of, next, slot};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;

@@ -1,0 +1,92 @@
+//! What became of the loops with products.
+
+use llopt_mlir::ir::{LocationExt, OperationExt};
+use melior::ir::OperationRef;
+
+use super::graph::Scheduled;
+
+/// What became of a loop with products.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopAccount {
+    /// `file:line:col` of the loop.
+    pub location: String,
+    /// What became of it, or why it was left alone.
+    pub outcome: Result<Pipelined, String>,
+    /// Loads that stay where they were: where each is, and why.
+    pub left: Vec<(String, String)>,
+    /// Why no warp of its own issues the copies, where the program asks for one.
+    pub undivided: Option<String>,
+}
+
+/// How a loop is pipelined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipelined {
+    /// The stages.
+    pub stages: u32,
+    /// The stages that were asked for.
+    pub wanted: u32,
+    /// The stages in which latencies are hidden.
+    pub needed: u32,
+    /// Cycles from one iteration to the next, if nothing else were in the way.
+    pub interval: u32,
+    /// Cycles that no schedule is below, and why.
+    pub bound: u32,
+    /// The pipe that is busy for so long; `None` if it is latencies around a circle.
+    pub limit: Option<String>,
+    /// Buffers of each ring.
+    pub slots: u32,
+    /// Bytes of all rings.
+    pub bytes: u64,
+    /// Loads that are copies beside the program.
+    pub copies: u32,
+    /// Loads that go through registers.
+    pub through_registers: u32,
+    /// Products that run on into the next iteration.
+    pub running: u32,
+    /// Whether the first of two products in a chain runs an iteration ahead of the second, or why it does not; `None` if
+    /// there are no such products.
+    pub ahead: Option<Result<(), String>>,
+    /// The warps that issue the copies, if they do nothing else.
+    pub producer: Option<Producer>,
+}
+
+impl Pipelined {
+    /// What the schedule of a loop says of it, before anything is done.
+    pub(super) fn of(scheduled: &Scheduled, wanted: u32) -> Self {
+        let schedule = &scheduled.schedule;
+        Self {
+            stages: 1,
+            wanted,
+            needed: scheduled.stages,
+            interval: schedule.interval,
+            bound: schedule.bound.interval,
+            limit: schedule.bound.pipe.map(|pipe| pipe.to_string()),
+            slots: 0,
+            bytes: 0,
+            copies: 0,
+            through_registers: 0,
+            running: 0,
+            ahead: None,
+            producer: None,
+        }
+    }
+}
+
+/// Warps that issue the copies of a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Producer {
+    /// How many.
+    pub warps: u32,
+    /// The loops that they execute, with those around the one with the products.
+    pub loops: u32,
+    /// Registers that each of their threads keeps, if the others get the rest.
+    pub registers: Option<u32>,
+}
+
+/// `file:line:col` of an operation.
+pub(super) fn place(operation: OperationRef<'_, '_>) -> String {
+    match operation.loc().file_position() {
+        Some((file, line, column)) => format!("{file}:{line}:{column}"),
+        None => String::new(),
+    }
+}

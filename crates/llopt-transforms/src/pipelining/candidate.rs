@@ -1,0 +1,215 @@
+//! A loop with the loads of it that can come earlier, and its pipeline in stages.
+
+use std::collections::HashMap;
+
+use llopt_dialects::tables::types::{Pointer, element_or_self};
+use llopt_mlir::ir::OperationExt;
+use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::plans::Plans;
+use melior::ir::{OperationRef, ValueLike};
+
+use super::account::{LoopAccount, Pipelined, place};
+use super::design::Design;
+use super::graph::Scheduled;
+use super::loads::{self, Load};
+use super::rewrite::rewrite;
+use super::running::{Running, running};
+use super::slice::Slice;
+use super::stores::{may_meet, parameter, stored_to};
+use super::{depth, ring};
+use crate::allocation::FunctionBuffers;
+use crate::axis::AxisAnalysis;
+use crate::loops::unroll::STAGES;
+use crate::loops::view::For;
+
+/// Registers of a thread beside what a loop carries.
+const REGISTERS_BESIDE: u32 = 64;
+
+/// A loop with products, and what can come earlier in it.
+pub(super) struct Candidate<'c, 'a> {
+    pub(super) of: For<'c, 'a>,
+    /// The loads; one at least.
+    pub(super) loads: Vec<Load<'c, 'a>>,
+    /// Products that can run on into the next iteration.
+    pub(super) running: Vec<Running<'c, 'a>>,
+    /// The kernel's warps.
+    pub(super) warps: u32,
+}
+
+impl<'c: 'a, 'a> Candidate<'c, 'a> {
+    /// Chooses the loads of a loop; the account learns why others stay where they are.
+    ///
+    /// # Errors
+    /// Why none can come earlier.
+    pub(super) fn of(
+        of: For<'c, 'a>,
+        warps: u32,
+        facts: &AxisAnalysis,
+        plans: &Plans,
+        account: &mut LoopAccount,
+    ) -> Result<Self, String> {
+        const NONE: &str = "no load of it can come earlier";
+        let products = loads::products(of);
+        if products.is_empty() {
+            return Err("its products are in branches".to_owned());
+        }
+        let stored = stored_to(of);
+        let mut chosen: Vec<Load> = Vec::new();
+        for operation in loads::of_products(of, &products) {
+            let load = Load::of(of, operation, facts, plans).and_then(|load| {
+                Slice::of(of, load.needs(), &[])?;
+                match &stored {
+                    Err(reason) => Err(reason.clone()),
+                    Ok(roots) if may_meet(parameter(load.address()), roots) => {
+                        Err("the loop may store to what it loads from".to_owned())
+                    }
+                    Ok(_) => Ok(load),
+                }
+            });
+            match load {
+                Ok(load) => chosen.push(load),
+                Err(reason) => account.left.push((place(operation), reason)),
+            }
+        }
+        if chosen.is_empty() {
+            return Err(NONE.to_owned());
+        }
+        let passing = chosen.iter().map(|load| load.registers(facts, plans));
+        let passing: u32 = passing.sum();
+        if passing > 0 && !fit_beside(of, passing, warps, plans) {
+            // What is loaded while a product is running would be put into local memory at once, and wait to come in there.
+            let others: Vec<Load>;
+            (chosen, others) = chosen.into_iter().partition(Load::is_copied);
+            let reason = "its registers do not fit beside those of the products";
+            let others = others
+                .iter()
+                .map(|load| (place(load.operation()), reason.to_owned()));
+            account.left.extend(others);
+            if chosen.is_empty() {
+                return Err(NONE.to_owned());
+            }
+        }
+        Ok(Self {
+            running: running(of, &chosen, &products),
+            of,
+            loads: chosen,
+            warps,
+        })
+    }
+
+    /// Bytes that a slot of all rings takes.
+    pub(super) fn bytes_of_a_slot(&self) -> u64 {
+        self.loads.iter().map(|load| load.bytes).sum()
+    }
+
+    /// Bytes of shared memory that are in use during a loop, this one or one around it, beside what rings take the
+    /// place of.
+    pub(super) fn other_bytes(&self, during: For<'c, 'a>, plans: &Plans) -> Result<u64, String> {
+        let replaced: Vec<OperationRef> = self.loads.iter().flat_map(Load::replaced).collect();
+        others(during, &replaced, plans)
+    }
+
+    /// Registers of a thread that the loop takes: for tensors that are carried and the results of products beside them,
+    /// and for what else it needs.
+    pub(super) fn registers(&self, plans: &Plans) -> u32 {
+        let products = loads::products(self.of);
+        let results = products.iter().flat_map(|product| product.result_values());
+        let results = results.filter(|result| !self.of.yielded().contains(result));
+        let live: u32 = self
+            .of
+            .carried()
+            .into_iter()
+            .chain(results)
+            .map(|value| loads::registers(value, &self.loads, plans))
+            .sum();
+        live + REGISTERS_BESIDE
+    }
+
+    /// Pipelines the loop in stages, as many as are wanted if they fit.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn in_stages(
+        self,
+        wanted: u32,
+        scheduled: &Scheduled,
+        plans: &Plans,
+    ) -> Result<Pipelined, String> {
+        let (of, target) = (self.of, plans.target());
+        let per_slot = self.bytes_of_a_slot();
+        let others = self.other_bytes(of, plans)?;
+        let room = u64::from(target.shared_memory_limit()).saturating_sub(others);
+        let threads = self.warps * target.warp_size();
+        let wanted_registers = self.registers(plans);
+        let registers = wanted_registers.min(target.plain_registers_of_each(threads));
+        let rings = depth::Rings {
+            asked: wanted,
+            needed: scheduled.stages,
+            fit: room / per_slot.max(1),
+            runs_on: !self.running.is_empty(),
+            copies: self.loads.iter().any(Load::is_copied),
+            by_memory: scheduled.is_bound_by_memory(),
+            warps: self.warps,
+            spills: wanted_registers > registers,
+        };
+        let resident =
+            |slots| target.resident_blocks(threads, registers, others + slots * per_slot);
+        let Some(depth) = rings.depth(resident) else {
+            return Err(format!(
+                "two stages take {} bytes of shared memory, of which {room} are free",
+                per_slot * (1 + u64::from(!self.running.is_empty()))
+            ));
+        };
+        let design = Design {
+            of,
+            loads: self.loads,
+            running: self.running,
+            stages: depth.stages as usize,
+            early: depth.early,
+        };
+        let slots = design.slots() as u32;
+        let copies = design.loads.iter().filter(|load| load.is_copied());
+        let copies = copies.count() as u32;
+        let pipelined = Pipelined {
+            stages: depth.stages,
+            slots,
+            bytes: per_slot * u64::from(slots),
+            copies,
+            through_registers: design.loads.len() as u32 - copies,
+            running: design.running.len() as u32,
+            ..Pipelined::of(scheduled, wanted)
+        };
+        let mut rewriter = Rewriter::new(of.operation().ctx());
+        let new = rewrite(&mut rewriter, design);
+        let new = new.ok_or("a value would be used before it is there")?;
+        new.operation().remove_attr(STAGES);
+        Ok(pipelined)
+    }
+}
+
+/// Whether a thread has so many registers beside what a loop carries, pointers not counted.
+fn fit_beside(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
+    let target = plans.target();
+    let kept = of.carried().into_iter();
+    let kept = kept.filter(|value| Pointer::of(element_or_self(value.r#type())).is_none());
+    let kept: u32 = kept.map(|value| ring::words(value, plans)).sum();
+    kept + registers <= target.registers_of_each(warps * target.warp_size())
+}
+
+/// Bytes of shared memory that are in use during a loop beside what rings take the place of.
+fn others(
+    of: For<'_, '_>,
+    replaced: &[OperationRef<'_, '_>],
+    plans: &Plans,
+) -> Result<u64, String> {
+    let mut function = of.operation();
+    while let Some(parent) = function
+        .parent_op()
+        .filter(|parent| parent.parent_op().is_some())
+    {
+        function = parent;
+    }
+    let buffers = FunctionBuffers::of(function, plans, &HashMap::new());
+    let buffers = buffers.map_err(|complaint| complaint.to_string())?;
+    Ok(buffers.bytes_during(of.operation(), replaced))
+}

@@ -1,0 +1,234 @@
+//! Whether a warp of its own issues the copies of a loop, and with how many buffers.
+
+use llopt_mlir::ir::OperationExt;
+use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::plans::Plans;
+use llopt_target::{Feature, Target};
+use melior::ir::OperationRef;
+
+use super::account::{Pipelined, Producer};
+use super::candidate::Candidate;
+use super::graph::Scheduled;
+use super::loads::Load;
+use super::stores::{may_meet, parameter, stored_to};
+use super::{ahead, partitions, price};
+use crate::loops::view::{For, is_loop};
+
+/// Bytes of shared memory that are left free for barriers and for what is handed to partitions.
+const HANDED_OVER: u64 = 1024;
+/// Registers of a thread beside sums, scores and weights where a product is ahead: addresses, and rows of maxima and sums.
+const AHEAD_BESIDE: u32 = 24;
+/// Registers that each thread of a producer keeps.
+const PRODUCER_REGISTERS: u32 = 24;
+
+/// Loops that ask for partitions.
+pub(super) struct Request<'c, 'a> {
+    /// The loops from the outermost one to that with the products.
+    pub(super) nest: Vec<For<'c, 'a>>,
+    /// Buffers for each load, if they fit.
+    pub(super) wanted: u32,
+    /// Whether the program asks for partitions. Otherwise there are some where they pay.
+    pub(super) is_asked: bool,
+}
+
+impl<'c: 'a, 'a> Request<'c, 'a> {
+    /// Whether a block goes through tiles itself; then it is alone on its multiprocessor.
+    fn is_persistent(&self) -> bool {
+        self.nest.len() > 1
+    }
+}
+
+/// What a block with a producer takes.
+struct Block {
+    /// Its threads.
+    threads: u32,
+    /// Registers that each thread gets if all get as many.
+    each: u32,
+    /// Registers that a thread of the producer keeps, if the others get the rest.
+    kept: Option<u32>,
+    /// Bytes of shared memory beside the rings.
+    others: u64,
+    /// Buffers of each ring, and the fewest that do.
+    slots: u64,
+    least: u64,
+}
+
+impl Block {
+    fn of(
+        candidate: &Candidate<'_, '_>,
+        is_persistent: bool,
+        wanted: u32,
+        scheduled: &Scheduled,
+        others: u64,
+        plans: &Plans,
+    ) -> Self {
+        let target = plans.target();
+        let per_slot = candidate.bytes_of_a_slot();
+        let room = u64::from(target.shared_memory_limit()).saturating_sub(others);
+        let fit = room / per_slot.max(1);
+        let least = fit.min(u64::from(wanted.max(2)));
+        let registers = candidate.registers(plans);
+        // A quarter of the register file is dealt out to every fourth warp.
+        let warps = candidate.warps + partitions::PRODUCER_WARPS;
+        let whole = warps.next_multiple_of(4);
+        let each = target.registers_per_block() / (whole * target.warp_size());
+        let gives = registers > each;
+        let threads = if gives { whole } else { warps } * target.warp_size();
+        // Buffers that hide more of the latency than the program asks for cost nothing if as many blocks are resident.
+        let resident = |slots: u64| match is_persistent {
+            true => 1,
+            false => {
+                target.resident_blocks(threads, each.min(registers), others + slots * per_slot)
+            }
+        };
+        let most = fit.min(u64::from(scheduled.stages)).max(least);
+        let mut enough = (least..=most).rev();
+        let slots = enough.find(|&slots| resident(slots) == resident(least));
+        Self {
+            threads,
+            each,
+            kept: gives.then_some(PRODUCER_REGISTERS),
+            others,
+            slots: slots.unwrap_or(least),
+            least,
+        }
+    }
+}
+
+/// Has a warp of its own issue the copies of a loop.
+///
+/// # Errors
+/// Why none can.
+pub(super) fn divide<'c: 'a, 'a>(
+    candidate: &Candidate<'c, 'a>,
+    request: Request<'c, 'a>,
+    scheduled: &Scheduled,
+    plans: &Plans,
+) -> Result<Pipelined, String> {
+    let target = plans.target();
+    if !target.has(Feature::TransactionBarrier) || !target.has(Feature::BulkTensorCopy) {
+        return Err(format!("{target} has no copies that arrive at barriers"));
+    }
+    let Some(&root) = request.nest.first() else {
+        return Err("there is no loop".to_owned());
+    };
+    // The copies of later iterations run beside all of the loops.
+    let roots = stored_to(root)?;
+    let meets = |load: &Load<'c, 'a>| may_meet(parameter(load.address()), &roots);
+    if candidate.loads.iter().any(meets) {
+        return Err("a loop around it may store to what it loads from".to_owned());
+    }
+    let others = candidate.other_bytes(root, plans)? + HANDED_OVER;
+    let (is_persistent, wanted) = (request.is_persistent(), request.wanted);
+    let block = Block::of(candidate, is_persistent, wanted, scheduled, others, plans);
+    let chain = chain(candidate, plans);
+    if !request.is_asked {
+        if is_repeated(root) {
+            return Err("it is in another loop".to_owned());
+        }
+        // The copies of the next tile run beside what is made of this one's sum.
+        if !is_persistent {
+            let chain = chain.as_ref().map_err(Clone::clone)?;
+            pays(candidate, chain, &block, scheduled, plans)?;
+        }
+    }
+    // What is ahead waits for its own products.
+    let running = match chain {
+        Ok(_) => Vec::new(),
+        Err(_) => {
+            let running = candidate.running.iter().copied();
+            running.filter(|running| !running.computes_factor).collect()
+        }
+    };
+    let loops = request.nest.len() as u32;
+    let loads = candidate.loads.clone();
+    let division = partitions::Division::of(request.nest, loads, running, block.slots)?;
+    let pipelined = Pipelined {
+        stages: division.slots(),
+        slots: division.slots(),
+        bytes: candidate.bytes_of_a_slot() * u64::from(division.slots()),
+        copies: division.loads().len() as u32,
+        running: division.running().len() as u32,
+        producer: Some(Producer {
+            warps: partitions::PRODUCER_WARPS,
+            loops,
+            registers: block.kept,
+        }),
+        ..Pipelined::of(scheduled, wanted)
+    };
+    let mut rewriter = Rewriter::new(root.operation().ctx());
+    let registers = block.kept.map(u32::cast_signed);
+    let inner = partitions::divide(&mut rewriter, &division, candidate.warps, registers);
+    let inner = inner.ok_or("a value would be used before it is there")?;
+    let is_chain = ahead::Chain::of(inner).is_ok();
+    let ahead = chain.and_then(|chain| chain.overlap(&mut rewriter, inner, plans).map(|_| ()));
+    Ok(Pipelined {
+        ahead: is_chain.then_some(ahead),
+        ..pipelined
+    })
+}
+
+/// Whether an iteration of a chain takes less time with a producer than without.
+///
+/// # Errors
+/// What it takes.
+fn pays<'c: 'a, 'a>(
+    candidate: &Candidate<'c, 'a>,
+    chain: &ahead::Chain<'c, 'a>,
+    block: &Block,
+    scheduled: &Scheduled,
+    plans: &Plans,
+) -> Result<(), String> {
+    let target = plans.target();
+    let registers = chain.registers(plans) + AHEAD_BESIDE;
+    let whole = price::Block {
+        threads: candidate.warps * target.warp_size(),
+        registers: registers - chain.weights(plans),
+        strands: 1,
+    };
+    let divided = price::Block {
+        threads: block.threads,
+        registers: registers.min(block.each),
+        strands: chain.strands(plans),
+    };
+    let iteration = price::Iteration {
+        shared: block.others - HANDED_OVER + block.least * candidate.bytes_of_a_slot(),
+        matrix: scheduled.matrix,
+        threads: scheduled.threads,
+    };
+    iteration.pays(&whole, &divided, target)
+}
+
+/// The products of a loop of which one may run an iteration ahead, if each thread has the registers for it.
+///
+/// # Errors
+/// Why none may.
+fn chain<'c: 'a, 'a>(
+    candidate: &Candidate<'c, 'a>,
+    plans: &Plans,
+) -> Result<ahead::Chain<'c, 'a>, String> {
+    let target: Target = plans.target();
+    let share = target.plain_registers_of_each(candidate.warps * target.warp_size());
+    let chain = ahead::Chain::of(candidate.of)?;
+    let registers = chain.registers(plans) + AHEAD_BESIDE;
+    if registers > share {
+        return Err(format!(
+            "it takes about {registers} registers, of which a thread has {share}"
+        ));
+    }
+    let bringing: Vec<OperationRef> = candidate.loads.iter().flat_map(Load::bringing).collect();
+    chain.late(candidate.of, &bringing, plans)?;
+    Ok(chain)
+}
+
+/// Whether a loop is in another one.
+fn is_repeated(of: For<'_, '_>) -> bool {
+    let mut operation = of.operation();
+    while let Some(parent) = operation.parent_op() {
+        if is_loop(parent) {
+            return true;
+        }
+        operation = parent;
+    }
+    false
+}

@@ -1,0 +1,144 @@
+//! The order and the stages of a pipelined body whose copies, waits and reads are in it.
+//!
+//! From the first to the last place: loads of registers; waits, and reads of what they waited for; copies that come before
+//! products; products, and all else; and what is left of what is ahead. Waits and reads have a place of their own where
+//! something else can begin while the first product waits for what is read: copies, or the product of the iteration before.
+
+use llopt_dialects::ttg::{AsyncWaitOp, LocalStoreOp};
+use llopt_mlir::ir::OperationExt;
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, Value};
+
+use super::design::Design;
+use super::guard::guard;
+use super::slice::Slice;
+use super::waits::{self, Event};
+use crate::loops::pipeline::{End, Staged, pipeline};
+use crate::loops::view::For;
+use crate::products::is_product;
+
+/// What a body consists of beside what was in it.
+pub(super) struct Parts<'c, 'a> {
+    /// Operations of the first stage that have effects.
+    pub(super) ahead: Vec<OperationRef<'c, 'a>>,
+    /// Those of them that come before everything else.
+    pub(super) first: Vec<OperationRef<'c, 'a>>,
+    /// What brings tensors from slots to registers.
+    pub(super) reads: Vec<OperationRef<'c, 'a>>,
+    /// Commits of copies and waits for them.
+    pub(super) events: Vec<(OperationRef<'c, 'a>, Event)>,
+}
+
+impl<'c: 'a, 'a> Parts<'c, 'a> {
+    /// Orders the body of a loop and pipelines it; copies are in so many groups.
+    pub(super) fn pipeline(
+        self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        design: &Design<'c, 'a>,
+        groups: usize,
+    ) -> Option<For<'c, 'a>> {
+        let order = self.order(rewriter, design)?;
+        let left = waits::left(&self.events_in(&order)?, design.stages, groups);
+        self.wait_for(|group| left[group]);
+        let pipelined = pipeline(
+            rewriter,
+            design.of,
+            &order,
+            design.stages,
+            End::Guarded,
+            guard,
+        );
+        if pipelined.is_err() {
+            // One iteration after the other, it waits for all.
+            self.wait_for(|_| 0);
+        }
+        pipelined.ok()
+    }
+
+    /// The operations of the body in order, with their stages. What is ahead comes with all that it needs.
+    fn order(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        design: &Design<'c, 'a>,
+    ) -> Option<Vec<Staged<'c, 'a>>> {
+        let (of, last) = (design.of, design.stages - 1);
+        let users = [&self.ahead[..], &self.first[..]].concat();
+        let mut slice = Slice::of(of, operands_of(&users), &users).ok()?;
+        slice.split(of, rewriter, &users);
+        let before = Slice::of(of, operands_of(&self.first), &users).ok()?;
+        // What stores registers comes behind the products in any case: it waits for loads.
+        let copies: Vec<OperationRef> = self
+            .ahead
+            .iter()
+            .copied()
+            .filter(|operation| design.early && LocalStoreOp::of(*operation).is_none())
+            .collect();
+        let copied = Slice::of(of, operands_of(&copies), &users).ok()?;
+        let all = of.operations();
+        let product = all.iter().copied().find(|operation| is_product(*operation));
+        let computes_factor = design.running.iter().any(|running| running.computes_factor);
+        let reads_first = design.early || computes_factor;
+        let is_read = |operation: &OperationRef<'c, 'a>| {
+            let is_before = || product.is_some_and(|product| operation.is_before(product));
+            reads_first && self.reads.contains(operation) && is_before()
+        };
+        let is_wait = |operation: &OperationRef<'c, 'a>| {
+            let mut waits = self
+                .events
+                .iter()
+                .filter(|(_, event)| matches!(event, Event::Wait(_)));
+            reads_first && waits.any(|(wait, _)| wait == operation)
+        };
+        let place = |operation: &OperationRef<'c, 'a>| {
+            let is_in = |own: &[OperationRef<'c, 'a>], slice: &Slice<'c, 'a>| {
+                own.contains(operation) || slice.operations.contains(operation)
+            };
+            match () {
+                () if is_in(&self.first, &before) => (0, 0),
+                () if is_wait(operation) => (1, last),
+                () if is_in(&copies, &copied) => (3, 0),
+                () if is_in(&self.ahead, &slice) => (5, 0),
+                () if is_read(operation) => (2, last),
+                () => (4, last),
+            }
+        };
+        let mut placed: Vec<(usize, Staged)> = all
+            .into_iter()
+            .map(|operation| {
+                let (at, stage) = place(&operation);
+                (at, Staged { operation, stage })
+            })
+            .collect();
+        placed.sort_by_key(|(at, _)| *at);
+        Some(placed.into_iter().map(|(_, staged)| staged).collect())
+    }
+
+    /// Commits and waits as they come in a body, with their stages.
+    fn events_in(&self, order: &[Staged<'c, 'a>]) -> Option<Vec<(Event, usize)>> {
+        let mut found: Vec<(usize, Event)> = Vec::new();
+        for (operation, event) in &self.events {
+            let mut all = order.iter();
+            let at = all.position(|staged| staged.operation == *operation)?;
+            found.push((at, *event));
+        }
+        found.sort_by_key(|(at, _)| *at);
+        let staged = |(at, event): (usize, Event)| (event, order[at].stage);
+        Some(found.into_iter().map(staged).collect())
+    }
+
+    /// Has each wait leave so many groups of copies.
+    fn wait_for(&self, counts: impl Fn(usize) -> usize) {
+        for (operation, event) in &self.events {
+            if let (Event::Wait(group), Some(wait)) = (event, AsyncWaitOp::of(*operation)) {
+                wait.set_num(counts(*group) as i64);
+            }
+        }
+    }
+}
+
+/// All that operations take.
+fn operands_of<'c: 'a, 'a>(operations: &[OperationRef<'c, 'a>]) -> Vec<Value<'c, 'a>> {
+    let all = operations.iter();
+    all.flat_map(|operation| operation.operand_values())
+        .collect()
+}

@@ -1,0 +1,222 @@
+//! Products that run on into the next iteration, and the waits for them.
+
+use llopt_dialects::tables::types::MemDesc;
+use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
+use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use super::loads::{Load, Reads};
+use super::slice::{ancestor, maker};
+use crate::loops::view::For;
+
+/// A product that runs on into the next iteration.
+#[derive(Clone, Copy)]
+pub(super) struct Running<'c, 'a> {
+    pub(super) product: WarpGroupDotOp<'c, 'a>,
+    /// Which of the carried values its result becomes.
+    pub(super) index: usize,
+    /// The product of the next iteration that it runs beside, and behind which it is waited for; `None` if that is
+    /// itself, which adds to the same sum.
+    pub(super) beside: Option<WarpGroupDotOp<'c, 'a>>,
+    /// Whether its first factor is computed in registers from what the loop loads: then it is waited for when that has
+    /// been read for the next iteration, before it is computed with.
+    pub(super) computes_factor: bool,
+}
+
+/// Products that need not be complete before the next iteration, as far as what they read stays as it is meanwhile:
+/// it is in rings or comes from outside, or is in registers.
+///
+/// - Where all products of a loop add to sums that nobody looks at in the loop, each runs beside its successor.
+/// - The only product of a loop whose first factor is computed in registers runs beside what comes before that in the next
+///   iteration: the wait for copies, and the reads of what they brought.
+/// - Otherwise the result may be wanted later in the next iteration than another product is waited for (the sum of
+///   attention, which is scaled when the scores are known). It runs beside that one.
+pub(super) fn running<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    loads: &[Load<'c, 'a>],
+    products: &[OperationRef<'c, 'a>],
+) -> Vec<Running<'c, 'a>> {
+    let (carried, yielded) = (of.carried(), of.yielded());
+    let stays = |value: Value<'c, 'a>| {
+        if MemDesc::of(value.r#type()).is_none() {
+            return false;
+        }
+        let mut root = value;
+        while let Some(view) = root
+            .defining_op()
+            .filter(|op| op.is_memory_effect_free() && LocalAllocOp::of(*op).is_none())
+        {
+            match view.operand_value(0) {
+                Some(source) => root = source,
+                None => return false,
+            }
+        }
+        of.is_outside(root)
+            || loads.iter().any(|load| match &load.reads {
+                Reads::InMemory(allocations) => {
+                    allocations.iter().any(|alloc| alloc.result() == root)
+                }
+                Reads::InRegisters(..) => false,
+            })
+    };
+    // Which carried value a result becomes, if that is all that becomes of it.
+    let becomes = |product: WarpGroupDotOp<'c, 'a>| {
+        let index = yielded.iter().position(|value| *value == product.d())?;
+        product.d().has_one_use().then_some(index)
+    };
+    let groups = products.iter().copied().map(WarpGroupDotOp::of);
+    let Some(all) = groups.collect::<Option<Vec<WarpGroupDotOp>>>() else {
+        return Vec::new();
+    };
+    let alone = all.iter().map(|&product| {
+        let index = becomes(product)?;
+        let is_sum = carried[index] == product.c() && product.c().has_one_use();
+        let reads = stays(product.a()) && stays(product.b());
+        (is_sum && reads).then_some(Running {
+            product,
+            index,
+            beside: None,
+            computes_factor: false,
+        })
+    });
+    if let Some(alone) = alone.collect::<Option<Vec<Running>>>() {
+        return alone;
+    }
+    if let [product] = all[..] {
+        let read =
+            |load: &Load<'c, 'a>| matches!(load.reads, Reads::InRegisters(..)) && load.is_copied();
+        let is_computed = MemDesc::of(product.a().r#type()).is_none() && loads.iter().any(read);
+        let index = becomes(product).filter(|index| {
+            carried[*index] == product.c() && product.c().has_one_use() && is_computed
+        });
+        if let Some(index) = index.filter(|_| stays(product.b())) {
+            return vec![Running {
+                product,
+                index,
+                beside: None,
+                computes_factor: true,
+            }];
+        }
+    }
+    let Some(&last) = all.last() else {
+        return Vec::new();
+    };
+    let beside = || {
+        let index = becomes(last)?;
+        let in_registers = MemDesc::of(last.a().r#type()).is_none();
+        let wanted = carried[index]
+            .users()
+            .filter_map(|user| ancestor(of, user))
+            .reduce(|one, other| if other.is_before(one) { other } else { one })?;
+        let others = all.iter().rev().skip(1);
+        let beside = others
+            .copied()
+            .find(|other| other.operation().is_before(wanted))?;
+        let is_read = beside
+            .operation()
+            .operand_values()
+            .any(|value| value == carried[index]);
+        let reads = (in_registers || stays(last.a())) && stays(last.b());
+        (reads && !is_read).then_some(Running {
+            product: last,
+            index,
+            beside: Some(beside),
+            computes_factor: false,
+        })
+    };
+    beside().into_iter().collect()
+}
+
+/// Waits behind a loop for the products that run on; answers the last wait.
+pub(super) fn complete_behind<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    running: &[Running<'c, 'a>],
+) -> Option<Option<OperationRef<'c, 'a>>> {
+    let location = of.operation().loc();
+    let mut last = None;
+    rewriter.set_after(of.operation());
+    for running in running {
+        let sum = of.results()[running.index];
+        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
+        let complete = rewriter.insert(complete);
+        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
+        last = Some(complete);
+    }
+    Some(last)
+}
+
+/// Lets products run on, and waits in the next iteration for them; answers the wait behind which those of the
+/// iteration before are complete.
+pub(super) fn keep_running<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    running: &[Running<'c, 'a>],
+) -> Option<Option<OperationRef<'c, 'a>>> {
+    let location = of.operation().loc();
+    let mut behind = None;
+    for running in running {
+        running.product.set_is_async(true);
+        let sum = of.carried()[running.index];
+        match running.beside {
+            Some(beside) => rewriter.set_after(beside.operation()),
+            None if running.computes_factor => {
+                rewriter.set_before(first_computed(of, running.product))
+            }
+            None => continue,
+        }
+        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
+        let complete = rewriter.insert(complete);
+        sum.replace_uses_except(complete.result_value(0)?, &[complete]);
+        behind = Some(complete);
+    }
+    let alone: Vec<WarpGroupDotOp> = running
+        .iter()
+        .filter(|running| running.beside.is_none() && !running.computes_factor)
+        .map(|running| running.product)
+        .collect();
+    if let Some(last) = alone.last() {
+        let mut inputs: Vec<Value> = alone.iter().map(|product| product.d()).collect();
+        for product in &alone {
+            inputs.extend([product.a(), product.b()]);
+        }
+        let types: Vec<_> = inputs.iter().map(|input| input.r#type()).collect();
+        let at = last.operation();
+        rewriter.set_after(at);
+        let count = alone.len() as i64;
+        let wait = WarpGroupDotWaitOp::build(at.loc(), &types, &inputs, count);
+        let wait = rewriter.insert(wait);
+        for (index, product) in alone.iter().enumerate() {
+            let complete = wait.result_value(index)?;
+            product.d().replace_uses_except(complete, &[wait]);
+        }
+        behind = Some(wait);
+    }
+    Some(behind)
+}
+
+/// The first operation of a body that computes the first factor of a product from what is read for it, or the product.
+fn first_computed<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    product: WarpGroupDotOp<'c, 'a>,
+) -> OperationRef<'c, 'a> {
+    let mut first = product.operation();
+    let mut open = vec![product.a()];
+    let mut seen = Vec::new();
+    while let Some(value) = open.pop() {
+        let Some(operation) = maker(of, value).filter(|op| LocalLoadOp::of(*op).is_none()) else {
+            continue;
+        };
+        if seen.contains(&operation) {
+            continue;
+        }
+        seen.push(operation);
+        if operation.is_before(first) {
+            first = operation;
+        }
+        open.extend(operation.operand_values());
+    }
+    first
+}

@@ -1,0 +1,104 @@
+//! What a loop stores to: loads of what it may write cannot come earlier.
+//!
+//! Kernels reach memory by their parameters, of which no two are taken to overlap. So stores and loads are told apart by
+//! the parameters that their addresses were computed from.
+
+use llopt_dialects::meaning::facts::{OpFacts, Step, Synchronization};
+use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
+use llopt_dialects::tables::types::{Pointer, TensorDesc, element_or_self};
+use llopt_dialects::tt::FuncOp;
+use llopt_dialects::ttng::{ReinterpretTensorDescOp, TensormapCreateOp};
+use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use melior::ir::{Value, ValueLike};
+
+use crate::loops::view::For;
+
+/// Whether what comes from one parameter may be what comes from others: the same, or one that is not known.
+pub(super) fn may_meet<'c: 'a, 'a>(
+    loaded: Option<Value<'c, 'a>>,
+    stored: &[Option<Value<'c, 'a>>],
+) -> bool {
+    let is_apart = |of: &Option<Value<'c, 'a>>| of.is_some() && loaded.is_some() && *of != loaded;
+    !stored.iter().all(is_apart)
+}
+
+/// What a loop stores to: parameters, and `None` for what is not known.
+///
+/// # Errors
+/// An operation that may store anywhere.
+pub(super) fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<'c, 'a>>>, String> {
+    let mut roots = Vec::new();
+    let mut unknown = None;
+    of.operation().for_each_op(Walk::PreOrder, |operation| {
+        let has_regions = operation.region_refs().len() > 0;
+        let facts = OpFacts::of(operation);
+        // The copies that it waits for say themselves where they go.
+        if facts
+            .asynchronous
+            .is_some_and(|asynchronous| asynchronous.step == Step::Waits)
+        {
+            return;
+        }
+        let Some(effects) = operation.effects() else {
+            // A fence orders accesses, and makes none.
+            let orders = facts.synchronization != Synchronization::None;
+            if !has_regions && !orders {
+                unknown = Some(operation.name_str());
+            }
+            return;
+        };
+        for effect in effects {
+            if effect.kind != EffectKind::Write {
+                continue;
+            }
+            match effect.resource {
+                Some(resource) if !std::ptr::eq(resource, &GLOBAL_MEMORY) => {}
+                Some(_) => roots.push(effect.value.and_then(parameter)),
+                None => unknown = Some(operation.name_str()),
+            }
+        }
+    });
+    match unknown {
+        Some(name) => Err(format!("{name} may store to what it loads from")),
+        None => Ok(roots),
+    }
+}
+
+/// The address of the tensor that an object in memory describes, if it is written once.
+fn described<'c: 'a, 'a>(object: ReinterpretTensorDescOp<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let mut makers = object.raw_desc().users().filter_map(TensormapCreateOp::of);
+    let maker = makers.next()?;
+    makers.next().is_none().then(|| maker.global_address())
+}
+
+/// The parameter that an address was computed from, if it was computed from one.
+pub(super) fn parameter<'c: 'a, 'a>(address: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let is_address = |value: &Value<'c, 'a>| {
+        let r#type = value.r#type();
+        Pointer::of(element_or_self(r#type)).is_some() || TensorDesc::of(r#type).is_some()
+    };
+    let mut value = address;
+    loop {
+        if let Some((block, index)) = value.argument_of() {
+            let owner = melior::ir::BlockLike::parent_operation(&block)?;
+            match For::of(owner) {
+                Some(of) => value = of.initial()[index.checked_sub(1)?],
+                None => return FuncOp::of(owner).map(|_| value),
+            }
+            continue;
+        }
+        let operation = value.defining_op()?;
+        if let Some(object) = ReinterpretTensorDescOp::of(operation) {
+            value = described(object)?;
+            continue;
+        }
+        let mut sources = operation.operand_values().filter(is_address);
+        let source = sources.next()?;
+        let is_computed = operation.is_memory_effect_free() && operation.region_refs().len() == 0;
+        if !is_computed || sources.next().is_some() {
+            return None;
+        }
+        value = source;
+    }
+}
