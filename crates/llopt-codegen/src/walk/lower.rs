@@ -105,33 +105,12 @@ pub fn lower<'ctx>(
     back_end(target).mark_module(context, &e.module);
 
     let root = source.as_operation();
-    let number = |name: &str, default: i64| {
-        u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0)
-    };
-    let num_warps = number(module::NUM_WARPS, 4).max(1);
-    let launched_warps = number(module::TOTAL_NUM_WARPS, i64::from(num_warps)).max(num_warps);
+    let number = |name: &str, default: i64| number(root, name, default);
     let asked_registers = integer_attribute(root, module::START_REGISTERS)
         .and_then(|limit| u32::try_from(limit).ok());
-    let program = Program {
-        hooks,
-        facts,
-        plans,
-        num_warps,
-        launched_warps,
-        num_ctas: number(module::NUM_CTAS, 1).max(1),
-        threads_per_warp: number(module::THREADS_PER_WARP, i64::from(target.warp_size())).max(1),
-        // A limit of the user's own is for all warps alike.
-        divided_registers: match options.max_registers {
-            Some(_) => None,
-            None => asked_registers,
-        },
-        orders_global_memory: is_ordered_by_all_barriers(root),
-        check_indices: options.check_indices,
-        mark_buffers: options.mark_buffers,
-        journal: Journal::new(options.keep_decisions),
-    };
+    let program = program(root, hooks, facts, plans, options, asked_registers);
     let launch = Launch {
-        threads: launched_warps * program.threads_per_warp,
+        threads: program.launched_warps * program.threads_per_warp,
         blocks_per_cluster: program.num_ctas,
         max_registers: options.max_registers.or(asked_registers),
         waves_per_eu: options.waves_per_eu,
@@ -156,44 +135,19 @@ pub fn lower<'ctx>(
     for function in &functions {
         declared.push(declare(&e, types, *function, hooks, launch)?);
     }
-    let mut kernel = None;
-    let mut tensor_descriptors = Vec::new();
-    for (function, declaration) in functions.iter().zip(&declared) {
-        if declaration.is_kernel {
-            if let Some(other) = &kernel {
-                let message = format!(
-                    "the module has two kernels, '{other}' and '{}'",
-                    function.sym_name()
-                );
-                return Err(CodegenError::Invalid {
-                    location: describe(function.operation().location()),
-                    message,
-                });
-            }
-            kernel = Some(symbol::of_kernel(function.sym_name()));
-            tensor_descriptors.extend(
-                declaration
-                    .descriptors
-                    .iter()
-                    .map(|(_, fields)| fields.clone()),
-            );
-        }
+    let all: Vec<_> = functions.iter().copied().zip(&declared).collect();
+    let (name, tensor_descriptors) = kernel(root, &all)?;
+    for (function, declaration) in all {
         define(
             &e,
             &program,
             types,
-            *function,
+            function,
             declaration,
             memory,
             lines.as_mut(),
         )?;
     }
-    let Some(name) = kernel else {
-        return Err(CodegenError::Invalid {
-            location: describe(root.location()),
-            message: "the module has no public function".to_owned(),
-        });
-    };
     if let Some(lines) = &lines {
         lines.finish();
     }
@@ -206,7 +160,7 @@ pub fn lower<'ctx>(
     let metadata = Metadata {
         name,
         shared,
-        num_warps: launched_warps,
+        num_warps: program.launched_warps,
         num_ctas: program.num_ctas,
         warp_size: program.threads_per_warp,
         global_scratch_size: number(module::GLOBAL_SCRATCH_SIZE, 0),
@@ -222,6 +176,72 @@ pub fn lower<'ctx>(
         libraries: Vec::new(),
         decisions: program.journal.into_decisions(),
     })
+}
+
+/// A number that a module has as an attribute.
+fn number(root: OperationRef<'_, '_>, name: &str, default: i64) -> u32 {
+    u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0)
+}
+
+/// What all functions of a module share. Its kernel asks for so many registers for each thread.
+fn program<'p>(
+    root: OperationRef<'_, '_>,
+    hooks: &'p dyn Hooks,
+    facts: &'p ValueFacts,
+    plans: &'p Plans,
+    options: &CodegenOptions,
+    asked_registers: Option<u32>,
+) -> Program<'p> {
+    let warp_size = i64::from(plans.target().warp_size());
+    let num_warps = number(root, module::NUM_WARPS, 4).max(1);
+    let launched_warps = number(root, module::TOTAL_NUM_WARPS, i64::from(num_warps));
+    Program {
+        hooks,
+        facts,
+        plans,
+        num_warps,
+        launched_warps: launched_warps.max(num_warps),
+        num_ctas: number(root, module::NUM_CTAS, 1).max(1),
+        threads_per_warp: number(root, module::THREADS_PER_WARP, warp_size).max(1),
+        // A limit of the user's own is for all warps alike.
+        divided_registers: match options.max_registers {
+            Some(_) => None,
+            None => asked_registers,
+        },
+        orders_global_memory: is_ordered_by_all_barriers(root),
+        check_indices: options.check_indices,
+        mark_buffers: options.mark_buffers,
+        journal: Journal::new(options.keep_decisions),
+    }
+}
+
+/// The symbol of the one kernel of a module, and its descriptor objects.
+fn kernel(
+    root: OperationRef<'_, '_>,
+    functions: &[(tt::FuncOp<'_, '_>, &Declaration<'_>)],
+) -> Lowered<(String, Vec<DescriptorFields>)> {
+    let invalid = |at: OperationRef<'_, '_>, message: String| CodegenError::Invalid {
+        location: describe(at.location()),
+        message,
+    };
+    let mut kernels = functions
+        .iter()
+        .filter(|(_, declaration)| declaration.is_kernel);
+    let Some((kernel, declaration)) = kernels.next() else {
+        let message = "the module has no public function";
+        return Err(invalid(root, message.to_owned()));
+    };
+    let name = symbol::of_kernel(kernel.sym_name());
+    if let Some((other, _)) = kernels.next() {
+        let other_name = other.sym_name();
+        let message = format!("the module has two kernels, '{name}' and '{other_name}'");
+        return Err(invalid(other.operation(), message));
+    }
+    let descriptors = declaration.descriptors.iter();
+    Ok((
+        name,
+        descriptors.map(|(_, fields)| fields.clone()).collect(),
+    ))
 }
 
 /// How much memory a program has.
@@ -309,18 +329,18 @@ fn declare<'ctx>(
     let results: Vec<ValueType> = (0..signature.result_count())
         .map(|i| resolve(signature.result(i)))
         .collect::<Lowered<_>>()?;
-    let flat = |types: &[ValueType]| -> Vec<BasicTypeEnum<'ctx>> {
+    let of_values = |types: &[ValueType]| -> Vec<BasicTypeEnum<'ctx>> {
         types
             .iter()
             .flat_map(|of| std::iter::repeat_n(of.element().llvm(e.context), of.registers()))
             .collect()
     };
-    let mut inputs = flat(&parameters);
+    let mut inputs = of_values(&parameters);
     if !is_kernel {
         inputs.push(e.ptr(space::SHARED));
     }
     inputs.extend([e.ptr(space::GLOBAL), e.ptr(space::GLOBAL)]);
-    let outputs = flat(&results);
+    let outputs = of_values(&results);
     let output = match outputs.as_slice() {
         [] => None,
         [single] => Some(*single),
@@ -351,28 +371,8 @@ fn declare<'ctx>(
     llvm.add_attribute(AttributeLoc::Function, attribute("convergent"));
     let mut descriptors = Vec::new();
     if is_kernel {
-        for index in 0..signature.input_count() {
-            let of = signature.input(index).ok();
-            if let Some(descriptor) = of.and_then(TensorDesc::of) {
-                let fields = DescriptorFields::of(descriptor)
-                    .map_err(|why| invalid(format!("parameter {index} is a descriptor: {why}")))?;
-                descriptors.push((index as u32, fields));
-            }
-        }
-        if !descriptors.is_empty() {
-            let bulk = hooks
-                .bulk()
-                .filter(|_| hooks.target().has(Feature::BulkTensorCopy));
-            let bulk = bulk.ok_or_else(|| CodegenError::MissingFeature {
-                location: describe(op.location()),
-                op: tt::FuncOp::NAME.to_owned(),
-                feature: Feature::BulkTensorCopy,
-                target: hooks.target(),
-            })?;
-            for (index, _) in &descriptors {
-                bulk.mark_descriptor(e, llvm, *index);
-            }
-        }
+        descriptors = descriptor_parameters(op, signature)?;
+        mark_descriptors(e, op, hooks, llvm, &descriptors)?;
         hooks.mark_kernel(e, llvm, launch);
     } else if stays_apart(op) {
         llvm.add_attribute(AttributeLoc::Function, attribute("noinline"));
@@ -383,6 +383,51 @@ fn declare<'ctx>(
         is_kernel,
         descriptors,
     })
+}
+
+/// The parameters of a kernel that are descriptor objects, and the fields of each.
+fn descriptor_parameters(
+    kernel: OperationRef<'_, '_>,
+    signature: FunctionType<'_>,
+) -> Lowered<Vec<(u32, DescriptorFields)>> {
+    let mut found = Vec::new();
+    for index in 0..signature.input_count() {
+        let of = signature.input(index).ok();
+        if let Some(descriptor) = of.and_then(TensorDesc::of) {
+            let fields = DescriptorFields::of(descriptor).map_err(|why| CodegenError::Invalid {
+                location: describe(kernel.location()),
+                message: format!("parameter {index} is a descriptor: {why}"),
+            })?;
+            found.push((index as u32, fields));
+        }
+    }
+    Ok(found)
+}
+
+/// Marks the descriptor objects of a kernel for its target, which must know some.
+fn mark_descriptors<'ctx>(
+    e: &Emitter<'ctx>,
+    kernel: OperationRef<'_, '_>,
+    hooks: &dyn Hooks,
+    llvm: FunctionValue<'ctx>,
+    descriptors: &[(u32, DescriptorFields)],
+) -> Lowered {
+    if descriptors.is_empty() {
+        return Ok(());
+    }
+    let bulk = hooks
+        .bulk()
+        .filter(|_| hooks.target().has(Feature::BulkTensorCopy));
+    let bulk = bulk.ok_or_else(|| CodegenError::MissingFeature {
+        location: describe(kernel.location()),
+        op: tt::FuncOp::NAME.to_owned(),
+        feature: Feature::BulkTensorCopy,
+        target: hooks.target(),
+    })?;
+    for (index, _) in descriptors {
+        bulk.mark_descriptor(e, llvm, *index);
+    }
+    Ok(())
 }
 
 /// Whether the author wants calls of a function to stay calls.

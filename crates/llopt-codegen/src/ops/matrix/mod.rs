@@ -6,3 +6,5 @@ mod multiply_add;
 mod otherwise;
 pub(crate) mod scaled;
 pub(crate) mod warp_group;
+mod warp_group_fragments;
+mod warp_group_operands;

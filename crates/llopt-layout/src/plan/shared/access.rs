@@ -110,21 +110,7 @@ impl SharedAccess {
         kind: Option<InstructionKind>,
         machine: &Machine<'_>,
     ) -> Result<SharedAccess, PlanError> {
-        if !element_bits.is_power_of_two() || !(8..=128).contains(&element_bits) {
-            return Err(PlanError::ElementBits { bits: element_bits });
-        }
-        let lanes_log2 = layout.in_dim_size_log2(Dim::LANE);
-        if lanes_log2 > machine.lanes_log2 {
-            let machine_log2 = machine.lanes_log2;
-            return Err(PlanError::TooManyLanes {
-                lanes_log2,
-                machine_log2,
-            });
-        }
-        if !memory.has_in_dim(Dim::OFFSET) {
-            let (side, dim) = (Side::Input, Dim::OFFSET);
-            return Err(LayoutError::MissingDim { side, dim }.into());
-        }
+        check_access(layout, memory, element_bits, machine)?;
         let others = memory
             .in_dims()
             .iter()
@@ -167,21 +153,7 @@ impl SharedAccess {
         let mut best: Option<((f32, u32), Assignment)> = None;
         for instruction in options(&end, element_bits, machine, kind) {
             let units: Vectors = (0..instruction.chunk.len()).map(|bit| 1 << bit).collect();
-            let aligned = |v: u32| v & low_mask(instruction.chunk.len() as u32) == 0;
-            let in_chunk = |lane: u8| instruction.chunk.iter().position(|&b| b == Bit::Lane(lane));
-            let lanes_fit = (0u8..)
-                .zip(&end.lanes)
-                .all(|(i, &(v, other))| match in_chunk(i) {
-                    Some(j) => (v, other) == (1 << j, 0),
-                    None => aligned(v),
-                });
-            if !lanes_fit
-                || !end
-                    .warps
-                    .iter()
-                    .chain(&end.blocks)
-                    .all(|&(v, _)| aligned(v))
-            {
+            if !is_aligned(&end, &instruction) {
                 continue;
             }
             let value = |j: usize, v: u32| v >> j & 1 == 1;
@@ -212,6 +184,44 @@ impl SharedAccess {
         };
         sum(&self.repeats, repeat) ^ sum(&self.registers, slot)
     }
+}
+
+/// What an access by [`SharedAccess::for_memory`] requires.
+fn check_access(
+    layout: &LinearLayout,
+    memory: &LinearLayout,
+    element_bits: u32,
+    machine: &Machine<'_>,
+) -> Result<(), PlanError> {
+    if !element_bits.is_power_of_two() || !(8..=128).contains(&element_bits) {
+        return Err(PlanError::ElementBits { bits: element_bits });
+    }
+    let lanes_log2 = layout.in_dim_size_log2(Dim::LANE);
+    if lanes_log2 > machine.lanes_log2 {
+        let machine_log2 = machine.lanes_log2;
+        return Err(PlanError::TooManyLanes {
+            lanes_log2,
+            machine_log2,
+        });
+    }
+    if !memory.has_in_dim(Dim::OFFSET) {
+        let (side, dim) = (Side::Input, Dim::OFFSET);
+        return Err(LayoutError::MissingDim { side, dim }.into());
+    }
+    Ok(())
+}
+
+/// Whether what lanes, warps and blocks add to places leaves chunks of an instruction whole; lanes that an instruction itself
+/// counts within its chunk add what it says.
+fn is_aligned(end: &End, instruction: &Instruction) -> bool {
+    let aligned = |v: u32| v & low_mask(instruction.chunk.len() as u32) == 0;
+    let in_chunk = |lane: u8| instruction.chunk.iter().position(|&b| b == Bit::Lane(lane));
+    let mut lanes = (0u8..).zip(&end.lanes);
+    let mut others = end.warps.iter().chain(&end.blocks);
+    lanes.all(|(i, &(v, other))| match in_chunk(i) {
+        Some(j) => (v, other) == (1 << j, 0),
+        None => aligned(v),
+    }) && others.all(|&(v, _)| aligned(v))
 }
 
 /// A memory layout by coordinates, offset bit 0 first, and the way back.

@@ -163,8 +163,7 @@ impl Problem<'_> {
             rest.add(forms.project(v, vectors));
         }
 
-        let word_bits = (self.machine.banks.bank_bytes_log2 + 3)
-            .saturating_sub(self.element_bits.trailing_zeros()) as usize;
+        let word_bits = self.word_bits();
         let mut filler = Vectors::new();
         for &v in rest
             .basis()
@@ -188,45 +187,12 @@ impl Problem<'_> {
             &spans.1,
         )?;
 
-        // The words that one phase of each side touches, as far as the forms do not tell them
-        // apart.
-        let touched = |end: &End, instruction: &Instruction, own: &Assignment| {
-            let mut touched = Subspace::span(&vectors[..instruction.chunk.len()]);
-            for &v in vectors.iter().take(word_bits).chain(&filler) {
-                touched.add(v);
-            }
-            for vector in phase_vectors(end, instruction, own) {
-                touched.add(vector);
-            }
-            touched.intersection(&rest)
-        };
-        let a = touched(&self.store, store, &store_registers);
-        let b = touched(&self.load, load, &load_registers);
-        let bits = self.coordinates.dimension() as usize;
-        let banks = &self.machine.banks;
-        let row_bits = (banks.banks_log2 + banks.bank_bytes_log2 + 3)
-            .saturating_sub(self.element_bits.trailing_zeros());
-        let wanted = bits.saturating_sub(row_bits as usize);
-        let mut segments = Subspace::common_complement(&a, &b, &rest);
-        if (segments.dimension() as usize) < wanted {
-            // Conflicts on the side that touches more words, none on the other one if possible.
-            let small = if a.dimension() < b.dimension() {
-                &a
-            } else {
-                &b
-            };
-            for avoided in [small.sum(&segments), segments] {
-                let mut avoided = avoided;
-                for &v in &rest.basis() {
-                    if (segments.dimension() as usize) < wanted && avoided.add(v) {
-                        segments.add(v);
-                    }
-                }
-            }
-        }
-        let segment_list: Vectors = segments.basis().iter().copied().take(wanted).collect();
-
-        let mut used = Subspace::span(&segment_list);
+        let sides = [
+            (&self.store, store, &store_registers),
+            (&self.load, load, &load_registers),
+        ];
+        let segments = self.segments(sides, vectors, &filler, &rest);
+        let mut used = Subspace::span(&segments);
         for &v in &filler {
             used.add(v);
         }
@@ -236,7 +202,7 @@ impl Problem<'_> {
                 offsets.add(v);
             }
         }
-        for &v in &segment_list {
+        for &v in &segments {
             offsets.add(v);
         }
         let mut others = Dims::EMPTY;
@@ -267,6 +233,60 @@ impl Problem<'_> {
             self.machine,
         );
         Some(candidate)
+    }
+
+    /// Offset bits within a word of a bank.
+    fn word_bits(&self) -> usize {
+        let bank_bits = self.machine.banks.bank_bytes_log2 + 3;
+        bank_bits.saturating_sub(self.element_bits.trailing_zeros()) as usize
+    }
+
+    /// The vectors of the offset bits above a row of banks: what one phase of neither side varies, as far as there is such,
+    /// since words that differ in these alone are in one bank.
+    ///
+    /// Requires: `rest` is the space that all forms map to zero.
+    fn segments(
+        &self,
+        sides: [(&End, &Instruction, &Assignment); 2],
+        vectors: &Chunk,
+        filler: &Vectors,
+        rest: &Subspace,
+    ) -> Vectors {
+        // The words that one phase of each side touches, as far as the forms do not tell them
+        // apart.
+        let [a, b] = sides.map(|(end, instruction, own)| {
+            let mut touched = Subspace::span(&vectors[..instruction.chunk.len()]);
+            for &v in vectors.iter().take(self.word_bits()).chain(filler) {
+                touched.add(v);
+            }
+            for vector in phase_vectors(end, instruction, own) {
+                touched.add(vector);
+            }
+            touched.intersection(rest)
+        });
+        let bits = self.coordinates.dimension() as usize;
+        let banks = &self.machine.banks;
+        let row_bits = (banks.banks_log2 + banks.bank_bytes_log2 + 3)
+            .saturating_sub(self.element_bits.trailing_zeros());
+        let wanted = bits.saturating_sub(row_bits as usize);
+        let mut segments = Subspace::common_complement(&a, &b, rest);
+        if (segments.dimension() as usize) < wanted {
+            // Conflicts on the side that touches more words, none on the other one if possible.
+            let small = if a.dimension() < b.dimension() {
+                &a
+            } else {
+                &b
+            };
+            for avoided in [small.sum(&segments), segments] {
+                let mut avoided = avoided;
+                for &v in &rest.basis() {
+                    if (segments.dimension() as usize) < wanted && avoided.add(v) {
+                        segments.add(v);
+                    }
+                }
+            }
+        }
+        segments.basis().iter().copied().take(wanted).collect()
     }
 
     /// The vectors of the chunk that suit both instructions, those of the store as given, and those of the load within
