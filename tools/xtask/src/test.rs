@@ -4,10 +4,18 @@
 //! Everything is built once, in one profile and with one choice of features, so that the
 //! compiler under test in the lit tests is made of the same objects as the unit tests.
 
+use std::env;
+
 use anyhow::{Result, bail};
 
 use crate::tally::Tally;
 use crate::{device, lit, process, setup, simulate, workspace};
+
+/// The environment variable that says where property tests begin to draw.
+const SEED: &str = "PROPTEST_RNG_SEED";
+/// Where they begin if it is not set: a change gets the same answer wherever it is tested. Others are drawn with another
+/// number, or by `cargo test`, which takes a new one each time.
+const SAME_SEED: &str = "2026";
 
 /// Which tests to run.
 #[derive(clap::Args)]
@@ -37,6 +45,7 @@ pub fn run(options: &Options) -> Result<()> {
             process::run_watched(
                 workspace::cargo()
                     .args(["test", "--locked", "--workspace", "--no-fail-fast"])
+                    .env(SEED, env::var_os(SEED).unwrap_or_else(|| SAME_SEED.into()))
                     .envs(device::variables()?),
                 |line| tally.add_cargo_line(line),
             )
