@@ -80,7 +80,7 @@ pub struct Usage {
     pub memory: u64,
     /// Milliseconds of processor time, of all its threads.
     pub time: u64,
-    /// Whether its first thread waits for something other than a processor.
+    /// Whether all its threads wait for something other than a processor.
     pub waits: bool,
 }
 
@@ -385,10 +385,8 @@ mod platform {
 
     pub(super) fn usage(process: u32) -> super::Usage {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        // The name in parentheses may have anything in it. Behind it, the state is the first word, and user and system
-        // time are words 12 and 13.
-        let words = stat.rsplit(')').next().unwrap_or_default();
-        let ticks: u64 = words
+        // User and system time are words 12 and 13 behind the name.
+        let ticks: u64 = behind_name(&stat)
             .split_whitespace()
             .skip(11)
             .take(2)
@@ -399,8 +397,25 @@ mod platform {
         super::Usage {
             memory: resident(format!("/proc/{process}/statm").as_ref()),
             time: ticks * 1000 / u64::try_from(each).unwrap_or(100).max(1),
-            waits: words.split_whitespace().next() == Some("S"),
+            waits: all_wait(process),
         }
+    }
+
+    /// What stands in a line of `/proc/PID/stat` behind the name, which is in parentheses and may have anything in it.
+    fn behind_name(stat: &str) -> &str {
+        stat.rsplit(')').next().unwrap_or_default()
+    }
+
+    /// Whether each thread of a process sleeps until something happens.
+    fn all_wait(process: u32) -> bool {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+            return true;
+        };
+        let mut stats = threads.flatten().filter_map(|thread| {
+            // A thread that is gone meanwhile computes nothing.
+            std::fs::read_to_string(thread.path().join("stat")).ok()
+        });
+        stats.all(|stat| behind_name(&stat).trim_start().starts_with('S'))
     }
 
     /// Bytes of memory that a process has for itself alone.
@@ -461,6 +476,8 @@ mod platform {
             }
             assert!(usage(own).time >= before + 50);
             assert!(usage(own).memory > 0);
+            // Whoever asks computes.
+            assert!(!usage(own).waits);
         }
     }
 }

@@ -96,15 +96,17 @@ fn budget() -> Budget {
 /// without a pause or a word.
 fn watch(child: u32, session: &Mutex<Session>, gone: &AtomicBool) {
     let budget = budget();
-    let (mut heard, mut begun) = (0, 0);
+    let (mut heard, mut begun, mut before) = (0, 0, 0);
     while !gone.load(Ordering::Acquire) {
         thread::sleep(INTERVAL);
         let used = isolation::usage(child);
         let mut session = locked(session);
-        // A child that computes but gets no processor makes no pause.
-        if heard != session.heard || used.waits {
+        // A child that computes but gets no processor makes no pause, nor does one in which a thread wakes another.
+        let pauses = used.waits && before == used.time;
+        if heard != session.heard || pauses {
             (heard, begun) = (session.heard, used.time);
         }
+        before = used.time;
         let excess = if used.memory > budget.memory << 20 {
             format!("needs more than {} MiB of memory", budget.memory)
         } else if used.time > begun + budget.time {

@@ -30,7 +30,7 @@ pub(super) struct Sources<'ctx> {
 
 /// Where one operand is.
 enum Source<'ctx> {
-    Memory(View<'ctx>),
+    Memory(Box<View<'ctx>>),
     Registers(Rc<TensorType>, Vec<V<'ctx>>),
 }
 
@@ -44,7 +44,9 @@ impl<'ctx> Sources<'ctx> {
             ValueType::Tensor(tensor) => {
                 Source::Registers(tensor, lowering.registers(op.a()).to_vec())
             }
-            ValueType::Scalar(_) => Source::Memory(local::view(lowering, op.operation(), op.a())?),
+            ValueType::Scalar(_) => {
+                Source::Memory(Box::new(local::view(lowering, op.operation(), op.a())?))
+            }
         };
         Ok(Self { first, second })
     }
