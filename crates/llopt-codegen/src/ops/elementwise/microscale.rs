@@ -14,7 +14,7 @@ use llopt_dialects::{amdg, tt};
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::tensor::TensorType;
 use llopt_plan::upcast::scales_of;
-use melior::ir::OperationRef;
+use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::ops::elementwise::{casts, fp4};
@@ -128,15 +128,7 @@ pub(crate) fn scaled_upcast_fp4(
     if axis >= to.shape.len() {
         return Err(lowering.invalid(operation, "it has no such axis"));
     }
-    let scale = lowering.tensor_of(operation, op.scale())?;
-    let scales = placed(
-        lowering,
-        operation,
-        &scale,
-        &lowering.registers(op.scale()),
-        &to,
-    )?;
-    let factors = factors(lowering, operation, &scale, &scales)?;
+    let [scales, factors] = scales_and_factors(lowering, operation, op.scale(), &to)?;
     let bytes = lowering.registers(op.input());
     if let Some(values) = fp4::scaled(
         lowering.e,
@@ -163,15 +155,7 @@ pub(crate) fn scaled_upcast_fp8(
     let from = lowering.tensor_of(operation, op.input())?.element;
     let to = lowering.tensor_of(operation, op.output())?;
     let values = lowering.registers(op.input());
-    let scale = lowering.tensor_of(operation, op.scale())?;
-    let scales = placed(
-        lowering,
-        operation,
-        &scale,
-        &lowering.registers(op.scale()),
-        &to,
-    )?;
-    let factors = factors(lowering, operation, &scale, &scales)?;
+    let [scales, factors] = scales_and_factors(lowering, operation, op.scale(), &to)?;
     if let Some(values) = fp8_scaled(
         lowering.e,
         lowering.hooks(),
@@ -194,22 +178,22 @@ pub(crate) fn scaled_upcast_fp8(
     bind_scaled(lowering, operation, &to, values, factors)
 }
 
-/// Scales that are floats, in the registers of the result.
-fn placed<'ctx>(
+/// Scales that are floats, in the registers of the result: as they are, and as `f32`.
+fn scales_and_factors<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
-    scale: &TensorType,
-    values: &Registers<'ctx>,
+    scale: Value<'_, '_>,
     to: &TensorType,
-) -> Lowered<Registers<'ctx>> {
-    let places = scale.rename_to(to, |element| element).ok_or_else(|| {
+) -> Lowered<[Registers<'ctx>; 2]> {
+    let (of, values) = (lowering.tensor_of(op, scale)?, lowering.registers(scale));
+    let places = of.rename_to(to, |element| element).ok_or_else(|| {
         let reason = "a scale is in another thread than its element";
         lowering.unsupported(op, Some(reason.to_owned()))
     })?;
-    Ok(places
-        .into_iter()
-        .map(|register| values[register as usize])
-        .collect())
+    let placed = places.into_iter().map(|register| values[register as usize]);
+    let scales: Registers<'ctx> = placed.collect();
+    let factors = factors(lowering, op, of.element, &scales)?;
+    Ok([scales, factors])
 }
 
 /// Scales that are floats, as `f32`.
@@ -219,10 +203,10 @@ fn placed<'ctx>(
 fn factors<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
-    scale: &TensorType,
+    element: Element,
     placed: &Registers<'ctx>,
 ) -> Lowered<Registers<'ctx>> {
-    if scale.element == Element::Bf16 {
+    if element == Element::Bf16 {
         let i32 = lowering.e.int(32).into();
         return Ok(lowering.map(std::slice::from_ref(placed), |e, v| {
             let bits = e.zext(e.bitcast(v[0], e.int(16).into()), i32);
@@ -230,7 +214,7 @@ fn factors<'ctx>(
         }));
     }
     let rounding = Rounding::NearestEven;
-    casts::convert(lowering, op, scale.element, Element::F32, rounding, placed)
+    casts::convert(lowering, op, element, Element::F32, rounding, placed)
 }
 
 /// Floats of eight bits times their scales, by an instruction that does both for two, if these have the same scale.

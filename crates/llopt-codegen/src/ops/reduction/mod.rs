@@ -2,6 +2,7 @@
 
 pub(crate) mod combination;
 pub(crate) mod histogram;
+mod operands;
 pub(crate) mod partial_results;
 pub(crate) mod reduce;
 pub(crate) mod scan;

@@ -7,7 +7,6 @@
 //! | partial results | a trip through shared memory ([`super::partial_results`]) |
 
 use llopt_dialects::tt;
-use llopt_plan::element::Element;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::reduction::warp::WarpReduction;
 use llopt_plan::reduction::{ReductionPlan, operand_bytes};
@@ -18,8 +17,8 @@ use melior::ir::operation::OperationLike;
 use crate::llvm::emitter::V;
 use crate::ops::memory::cluster;
 use crate::ops::reduction::combination::{self, Tuple};
+use crate::ops::reduction::operands::Operands;
 use crate::ops::reduction::{partial_results, warp};
-use crate::values::registers::Registers;
 use crate::walk::decision::{self, Choice};
 use crate::walk::function::{FunctionLowering, Lowered, result};
 
@@ -29,20 +28,12 @@ pub(crate) fn reduce<'ctx>(
     op: tt::ReduceOp<'_, '_>,
 ) -> Lowered {
     let operation = op.operation();
-    let sources = op.srcs();
-    let Some(first) = sources.first() else {
-        return Err(lowering.invalid(operation, "it has no operand"));
-    };
-    let tensor = lowering.tensor_of(operation, *first)?;
+    let Operands {
+        tensor,
+        elements,
+        registers: operands,
+    } = Operands::of(lowering, operation, &op.srcs())?;
     let axis = usize::try_from(op.axis()).unwrap_or(0);
-    let elements: Vec<Element> = sources
-        .iter()
-        .map(|value| Ok(lowering.type_of(*value)?.element()))
-        .collect::<Lowered<_>>()?;
-    let operands: Vec<Registers<'ctx>> = sources
-        .iter()
-        .map(|value| lowering.registers(*value))
-        .collect();
     let region = op.combine_op();
     let plan = lowering.program.plans.reduction(&tensor, axis);
     let announced = cluster::announce(lowering, operation, &plan.exchanges)?;

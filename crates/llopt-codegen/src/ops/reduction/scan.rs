@@ -9,6 +9,7 @@ use melior::ir::{OperationRef, RegionRef};
 use crate::llvm::emitter::{Emitter, V};
 use crate::ops::memory::scratch;
 use crate::ops::reduction::combination;
+use crate::ops::reduction::operands::Operands;
 use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
 use crate::values::registers::Registers;
@@ -37,21 +38,13 @@ pub(crate) fn scan<'ctx>(
     op: tt::ScanOp<'_, '_>,
 ) -> Lowered {
     let operation = op.operation();
-    let sources = op.srcs();
-    let Some(first) = sources.first() else {
-        return Err(lowering.invalid(operation, "it has no operand"));
-    };
-    let tensor = lowering.tensor_of(operation, *first)?;
+    let Operands {
+        tensor,
+        elements,
+        registers: operands,
+    } = Operands::of(lowering, operation, &op.srcs())?;
     let axis = usize::try_from(op.axis()).unwrap_or(0);
     let reverse = op.reverse();
-    let elements: Vec<Element> = sources
-        .iter()
-        .map(|value| Ok(lowering.type_of(*value)?.element()))
-        .collect::<Lowered<_>>()?;
-    let operands: Vec<Registers<'ctx>> = sources
-        .iter()
-        .map(|value| lowering.registers(*value))
-        .collect();
     let region = op.combine_op();
     let plan = lowering
         .program
