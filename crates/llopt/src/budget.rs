@@ -28,7 +28,8 @@ impl Default for Budget {
         Self {
             values: 4096,
             code: 1 << 18,
-            memory: 1024,
+            // With the pages of the program itself, which do not count, it is below 1 GiB.
+            memory: 896,
             // An excess is answered within ten seconds, the start of the process and the report included.
             time: 9_000,
         }

@@ -28,7 +28,7 @@ pub struct Bounds {
     )]
     max_code: Option<u64>,
 
-    /// Memory for a compilation, in MiB [default: 1024]
+    /// Memory for a compilation, in MiB [default: 896]
     #[arg(
         long,
         value_name = "MIB",

@@ -238,6 +238,32 @@ fn constant_vectors_are_numbers_with_their_first_element_lowest() {
 }
 
 #[test]
+fn constants_are_taken_from_vectors_and_put_into_them() {
+    // LLVM folds none of these without a data layout.
+    let bytes = "<4 x i8> bitcast (<1 x i32> splat (i32 67305985) to <4 x i8>)";
+    let taken = format!("extractelement ({bytes}, i32 2)");
+    let put = format!("insertelement ({bytes}, i8 7, i32 1)");
+    let turned =
+        format!("shufflevector ({bytes}, <4 x i8> poison, <4 x i32> <i32 3, i32 2, i32 1, i32 0>)");
+    let body = format!(
+        "%e = xor i8 {taken}, 0
+  %w = zext i8 %e to i32
+  %p = add i32 %w, bitcast (<4 x i8> {put} to i32)
+  %t = add i32 %p, bitcast (<4 x i8> {turned} to i32)
+  %y = add i32 %x, %t"
+    );
+    let input = noise(32, 11);
+    let output = lanes("cuda:90", &body, &input);
+    let number = 3 + 0x0403_0701 + 0x0102_0304;
+    assert!(
+        input
+            .iter()
+            .zip(output)
+            .all(|(&x, y)| y == x.wrapping_add(number))
+    );
+}
+
+#[test]
 fn stores_to_constants_are_found() {
     let ir = lanewise(
         "cuda:90",

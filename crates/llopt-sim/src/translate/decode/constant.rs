@@ -58,20 +58,8 @@ impl<'m> Decoder<'m> {
                 .get(&value)
                 .map(|&address| vec![address])
                 .ok_or_else(|| Unknown::new(format!("global @{}", value.name()))),
-            ValueKind::LLVMConstantExprValueKind
-                if ty.kind() == TypeKind::LLVMVectorTypeKind
-                    && value.const_opcode() == Opcode::LLVMBitCast =>
-            {
-                let whole = self.packed(value.operand(0))?;
-                let width = self
-                    .types
-                    .scalar_bits(Types::element(ty))
-                    .filter(|width| width * ty.count() <= 64)
-                    .ok_or_else(|| Unknown::new(format!("the constant {}", value.print())))?;
-                let leaves = 0..ty.count();
-                Ok(leaves
-                    .map(|leaf| whole >> (leaf * width) & mask(width))
-                    .collect())
+            ValueKind::LLVMConstantExprValueKind if ty.kind() == TypeKind::LLVMVectorTypeKind => {
+                self.vector_expression(value)
             }
             ValueKind::LLVMConstantExprValueKind => self.expression(value).map(|bits| vec![bits]),
             ValueKind::LLVMFunctionValueKind => {
@@ -114,6 +102,43 @@ impl<'m> Decoder<'m> {
             .collect())
     }
 
+    /// The elements of an expression that is a vector.
+    fn vector_expression(&self, value: Value<'m>) -> Decoded<Vec<u64>> {
+        let unknown = || Unknown::new(format!("the constant {}", value.print()));
+        let ty = value.ty();
+        match value.const_opcode() {
+            Opcode::LLVMBitCast => {
+                let whole = self.packed(value.operand(0))?;
+                let width = self
+                    .types
+                    .scalar_bits(Types::element(ty))
+                    .filter(|width| width * ty.count() <= 64)
+                    .ok_or_else(unknown)?;
+                let leaves = 0..ty.count();
+                Ok(leaves
+                    .map(|leaf| whole >> (leaf * width) & mask(width))
+                    .collect())
+            }
+            Opcode::LLVMInsertElement => {
+                let mut elements = self.constant(value.operand(0))?;
+                let index = self.constant_scalar(value.operand(2))? as usize;
+                *elements.get_mut(index).ok_or_else(unknown)? =
+                    self.constant_scalar(value.operand(1))?;
+                Ok(elements)
+            }
+            Opcode::LLVMShuffleVector => {
+                let mut elements = self.constant(value.operand(0))?;
+                elements.extend(self.constant(value.operand(1))?);
+                let picked = value.shuffle_mask().into_iter().map(|place| match place {
+                    Some(place) => elements.get(place as usize).copied().ok_or_else(unknown),
+                    None => Ok(0),
+                });
+                picked.collect()
+            }
+            _ => Err(unknown()),
+        }
+    }
+
     fn expression(&self, value: Value<'m>) -> Decoded<u64> {
         let operand = |i| self.constant_scalar(value.operand(i));
         let ty = value.ty();
@@ -149,6 +174,11 @@ impl<'m> Decoder<'m> {
             | Opcode::LLVMIntToPtr
             | Opcode::LLVMTrunc => operand(0)?,
             Opcode::LLVMBitCast => self.packed(value.operand(0))?,
+            Opcode::LLVMExtractElement => {
+                let elements = self.constant(value.operand(0))?;
+                let element = elements.get(operand(1)? as usize).copied();
+                element.ok_or_else(|| Unknown::new(format!("the constant {}", value.print())))?
+            }
             Opcode::LLVMAdd => operand(0)?.wrapping_add(operand(1)?),
             Opcode::LLVMSub => operand(0)?.wrapping_sub(operand(1)?),
             Opcode::LLVMXor => operand(0)? ^ operand(1)?,
