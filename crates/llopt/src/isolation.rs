@@ -309,7 +309,7 @@ mod platform {
         if too_large {
             let colon = if place.is_empty() { "" } else { ": " };
             eprintln!(
-                "{place}{colon}error: the compilation needs more than {} MiB of memory, its budget{within} (max_memory)",
+                "{place}{colon}error: the compilation needs more than {} MiB of memory{within}, its budget (max_memory)",
                 budget.memory
             );
             return FAILURE;
