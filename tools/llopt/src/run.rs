@@ -43,8 +43,8 @@ pub struct Arguments {
     #[arg(long)]
     parameters: bool,
 
-    /// An argument by the name of its parameter, as often as there are parameters: NAME=@FILE.npy is a buffer (its
-    /// result is written as NAME.npy), NAME=2.5 a scalar, NAME=null a null pointer
+    /// An argument by the name of its parameter, as often as there are parameters: NAME=@FILE.npy is a buffer (with
+    /// --out-dir its result is written there as NAME.npy), NAME=2.5 a scalar, NAME=null a null pointer
     #[arg(
         long = "arg",
         value_name = "NAME=VALUE",
