@@ -24,7 +24,6 @@
 use llopt_dialects::arith::CmpIOp;
 use llopt_dialects::arith::CmpIPredicate;
 use llopt_dialects::llvm::AssumeOp;
-use llopt_dialects::scf::{ForOp, WhileOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::{PassRun, PassSpec};
@@ -35,7 +34,7 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 use super::builder::{Arithmetic, yield_values};
 use super::clone::Mapping;
 use super::induction::Numbers;
-use super::view::{For, If};
+use super::view::{For, If, is_loop};
 use crate::products::is_product;
 
 /// Whether the program asks for one loop.
@@ -76,7 +75,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
 fn inner_loop<'c: 'a, 'a>(outer: For<'c, 'a>) -> Option<For<'c, 'a>> {
     let mut loops = 0;
     outer.operation().for_each_op(Walk::PreOrder, |operation| {
-        loops += usize::from(ForOp::of(operation).is_some() || WhileOp::of(operation).is_some());
+        loops += usize::from(is_loop(operation));
     });
     let inner = outer.operations().into_iter().find_map(For::of);
     inner.filter(|_| loops == 2)
