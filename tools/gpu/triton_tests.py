@@ -13,7 +13,7 @@ run on the GPU that PyTorch sees.
 
 A test counts as one of a matrix product when a kernel that it compiles holds one, and is listed apart.
 Tests run in child processes, `--jobs` at a time, that are replaced when one dies or hangs. `--sample N` takes every Nth
-test of each test function, at least one. Printed are a line for each test function and every reason
+test of each test function, at least one; `--first K` takes others. Printed are a line for each test function and every reason
 of a failure with how often it occurred.
 """
 
@@ -214,12 +214,12 @@ def function_of(nodeid):
     return nodeid.partition("[")[0].rpartition("/")[2]
 
 
-def sampled(collected, step):
-    """Every `step`th test of each test function."""
+def sampled(collected, step, first):
+    """Every `step`th test of each test function, from number `first` on, at least one."""
     by_function = collections.defaultdict(list)
     for nodeid in collected:
         by_function[function_of(nodeid)].append(nodeid)
-    return [nodeid for tests in by_function.values() for nodeid in tests[::step]]
+    return [nodeid for tests in by_function.values() for nodeid in tests[first::step] or tests[:1]]
 
 
 def run_all(arguments, folder):
@@ -234,7 +234,7 @@ def run_all(arguments, folder):
     if arguments.failed:
         known = json.loads(arguments.failed.read_text())
         wanted = [t for t in wanted if known.get(t, {}).get("outcome") == "failed"]
-    wanted = sampled(wanted, arguments.sample)
+    wanted = sampled(wanted, arguments.sample, arguments.first)
     print(f"{len(collected)} tests, {len(wanted)} of them to run", flush=True)
     outcomes = {}
 
@@ -306,6 +306,7 @@ def main():
     parser.add_argument("--files", default="", help="regular expression on the file")
     parser.add_argument("--only", default="", help="regular expression on the test")
     parser.add_argument("--sample", type=int, default=1, metavar="N")
+    parser.add_argument("--first", type=int, default=0, metavar="K", help="where a sample begins, less than N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="tests at a time")
     parser.add_argument("--json", type=Path, help="write every outcome here")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)

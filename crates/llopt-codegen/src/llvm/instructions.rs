@@ -4,6 +4,18 @@ use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::values::{InstructionOpcode, InstructionValue};
 
+/// Whether some instruction of the module is of a kind.
+pub(crate) fn any<'ctx>(
+    module: &Module<'ctx>,
+    is_of_kind: impl Fn(InstructionValue<'ctx>) -> bool,
+) -> bool {
+    module.get_functions().any(|function| {
+        function
+            .get_basic_block_iter()
+            .any(|block| block.get_instructions().any(&is_of_kind))
+    })
+}
+
 /// Changes each instruction of a kind, in order.
 pub(crate) fn change_all<'ctx>(
     module: &Module<'ctx>,
