@@ -43,9 +43,10 @@ static INITIALIZE: Once = Once::new();
 /// Registers both back ends and sets the switches of LLVM that have no other handle, once per process:
 /// 32-bit shared pointers on NVIDIA (`-nvptx-short-ptr`), multiplication with widening fused into
 /// additions (`-nvptx-mad-wide-opt`); no unrolling of loops whose trip count is not known: the
-/// tile is the unit of parallelism, and copies of its body only cost instructions and registers; and no
-/// search of GVN for what each load may depend on. The stores of a kernel may alias all its pointers, so
-/// that it finds nothing that early CSE over memory SSA has not, and takes up to half of the optimiser's time.
+/// tile is the unit of parallelism, and copies of its body only cost instructions and registers; no
+/// search of GVN for what each load may depend on: the stores of a kernel may alias all its pointers, so
+/// that it finds nothing that early CSE over memory SSA has not, and takes up to half of the optimiser's time;
+/// and no pairs of the terms of one sum, which cost more moves into pairs than they save additions.
 pub fn initialize() {
     INITIALIZE.call_once(|| {
         Target::initialize_nvptx(&InitializationConfig::default());
@@ -56,6 +57,7 @@ pub fn initialize() {
             c"-nvptx-mad-wide-opt",
             c"-unroll-runtime=false",
             c"-enable-gvn-memdep=false",
+            c"-slp-vectorize-hor=false",
         ]
         .map(CStr::as_ptr);
         // SAFETY: the strings live for the program's time; LLVM copies what it keeps.
