@@ -16,21 +16,43 @@
 //! A transposition of registers or of a buffer is another name for what it transposes; the one of the sum happens once, on
 //! its way to where it is stored. That is done before tensors have layouts, so that nothing else has to know of it.
 //!
+//! # Neighbours of a column become rows of a thread
+//!
+//! Where the widened factor lies in memory row by row (its columns side by side), a thread that needs two neighbours of k and
+//! one row of the transposed factor would read single bytes. Which row of the product is which row of the tile is free,
+//! though: rows are given to the instruction in another order, such that those of which one thread has all lie side by
+//! side in memory. In the numbers of rows, with `h` for the two halves of 16 rows and `l` for the rest of a tile:
+//!
+//! ```text
+//!   in memory       w … w  l l l  t  h        column of the factor
+//!   in the product  t  w … w  h  l l l        row of the transposed product
+//! ```
+//!
+//! Threads then read words, which copies may bring to shared memory as they lie. The sum gets the old order when it is
+//! transposed back; both are other names for what registers have.
+//!
 //! Without enough rows for such an instruction warps multiply alone, from registers on either side, and the product
 //! stays as it is; so does one whose other factor would have to be stored for this.
 
 use llopt_dialects::arith;
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::tt::{DotOp, InputPrecision, LoadOp, TransOp};
+use llopt_dialects::tt::{DotOp, InputPrecision, LoadOp, ReshapeOp, TransOp};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk, attr};
 use llopt_target::Target;
 use llopt_target::matrix::{MatrixInstruction, instructions_for};
-use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
+use melior::ir::{BlockLike, Location, Operation, OperationRef, Value, ValueLike};
 
 use super::products::elements_of;
 use super::relation::element_bits;
 use super::slices::Summed;
+use crate::axis::AxisAnalysis;
 use crate::loops::view::BOUNDS;
+
+/// Rows of a tile that threads of one quad have one of, and how many of them a thread has ("Matrix fragments for
+/// wgmma.mma_async.m64nNk16", PTX ISA): rows `l` and `l + 8`.
+const ROWS: i64 = 8;
+/// Rows of the tile of a group of warps.
+const TILE: i64 = 64;
 
 /// Transposes the products of a function for which that is better.
 pub(super) fn transpose<'c: 'a, 'a>(function: OperationRef<'c, 'a>, target: Target) {
@@ -39,8 +61,13 @@ pub(super) fn transpose<'c: 'a, 'a>(function: OperationRef<'c, 'a>, target: Targ
         let summed = Summed::of(operation);
         products.extend(summed.filter(|summed| is_better(summed.dot, target)));
     });
+    if products.is_empty() {
+        return;
+    }
+    let facts = AxisAnalysis::of(function);
     for product in products {
-        turn(&product);
+        let neighbours = neighbours(product.dot.b(), &facts);
+        turn(&product, neighbours);
     }
 }
 
@@ -63,7 +90,9 @@ fn is_better(dot: DotOp<'_, '_>, target: Target) -> bool {
     let has_rows =
         |row: &MatrixInstruction| d.shape().iter().all(|extent| *extent >= i64::from(row.m));
     let mut rows = instructions_for(target, one, other, sum);
-    rows.any(|row| takes_one(row) && has_rows(row)) && is_widened(dot.b()) && is_loaded(dot.a())
+    rows.any(|row| takes_one(row) && has_rows(row))
+        && widened_load(dot.b()).is_some()
+        && is_loaded(dot.a())
 }
 
 /// Whether a factor is what a load of its block brings.
@@ -75,27 +104,123 @@ fn is_loaded(factor: Value<'_, '_>) -> bool {
     LoadOp::defining(value).is_some()
 }
 
-/// Whether a factor is computed from what is loaded with fewer bits for an element.
-fn is_widened(factor: Value<'_, '_>) -> bool {
+/// The largest of the loads that bring a factor with fewer bits for an element than it is multiplied with: what it is scaled
+/// by is smaller.
+fn widened_load<'c: 'a, 'a>(factor: Value<'c, 'a>) -> Option<LoadOp<'c, 'a>> {
     let bits = |value: Value| RankedTensor::of(value.r#type()).map_or(u32::MAX, element_bits);
-    let mut open = vec![factor];
-    let mut seen = Vec::new();
+    let elements = |load: &LoadOp| {
+        let tensor = RankedTensor::of(load.result().r#type());
+        tensor.map_or(0, |tensor| tensor.shape().iter().product())
+    };
+    let (mut open, mut seen, mut loads) = (vec![factor], Vec::new(), Vec::new());
     while let Some(maker) = open.pop().and_then(|value| value.defining_op()) {
         if seen.contains(&maker) || maker.region_refs().next().is_some() {
             continue;
         }
         seen.push(maker);
         match LoadOp::of(maker) {
-            Some(load) if bits(load.result()) < bits(factor) => return true,
-            Some(_) => {}
+            Some(load) => loads.push(load),
             None => open.extend(maker.operand_values()),
         }
     }
-    false
+    loads.retain(|load| bits(load.result()) < bits(factor));
+    loads.into_iter().max_by_key(elements)
 }
 
-/// Writes the transposed product in the place of one.
-fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>) -> Option<()> {
+/// Columns of a widened factor that a word of memory holds, of those of which a thread may have all rows: one, two or four.
+fn neighbours<'c: 'a, 'a>(factor: Value<'c, 'a>, facts: &AxisAnalysis) -> i64 {
+    let columns = |value: Value| {
+        let tensor = RankedTensor::of(value.r#type())?;
+        let &[_, columns] = &tensor.shape()[..] else {
+            return None;
+        };
+        Some((columns, element_bits(tensor)))
+    };
+    let of_load = widened_load(factor).and_then(|load| {
+        let (of_factor, (extent, bits)) = (columns(factor)?, columns(load.result())?);
+        let facts = facts.facts(load.ptr());
+        let [down, across] = [0, 1].map(|axis| facts.dims[axis].contiguity);
+        let in_word = i64::from(u32::BITS / bits);
+        // More of them would need more rows than a thread has of one tile, or of two.
+        let rows = if extent >= 2 * TILE { 4 } else { 2 };
+        let lies_so = extent == of_factor.0 && extent >= TILE && across > down;
+        lies_so.then(|| in_word.min(across.get() as i64).min(rows))
+    });
+    of_load.unwrap_or(1)
+}
+
+/// The order in which the rows of a matrix are given to an instruction.
+struct RowOrder<'c> {
+    location: Location<'c>,
+    rows: i64,
+    /// Rows that lie side by side and belong to one thread.
+    neighbours: i64,
+}
+
+impl<'c> RowOrder<'c> {
+    /// The number of a row in memory, most significant part first: groups of eight, eight, halves of sixteen; and how the
+    /// instruction has them.
+    fn parts(&self) -> ([i64; 4], [i32; 4]) {
+        let tiles = self.neighbours / 2;
+        let groups = self.rows / (ROWS * self.neighbours);
+        ([groups, ROWS, tiles, 2], [2, 0, 3, 1])
+    }
+
+    /// The ops that bring the rows of a matrix into this order, or, if `back`, into the one of memory again; `put` inserts them.
+    fn apply<'a>(
+        &self,
+        matrix: Value<'c, 'a>,
+        back: bool,
+        mut put: impl FnMut(Operation<'c>) -> Option<Value<'c, 'a>>,
+    ) -> Option<Value<'c, 'a>> {
+        if self.neighbours == 1 {
+            return Some(matrix);
+        }
+        let whole = RankedTensor::of(matrix.r#type())?;
+        let location = self.location;
+        let &[_, columns] = &whole.shape()[..] else {
+            return None;
+        };
+        let (parts, order) = self.parts();
+        let ordered = order.map(|part| parts[part as usize]);
+        let (from, to) = if back {
+            (ordered, parts)
+        } else {
+            (parts, ordered)
+        };
+        let inverse = |of: [i32; 4]| {
+            let mut inverse = [0; 4];
+            for (place, part) in of.into_iter().enumerate() {
+                inverse[part as usize] = place as i32;
+            }
+            inverse
+        };
+        let order = if back { inverse(order) } else { order };
+        let order: Vec<i32> = order.into_iter().chain([4]).collect();
+        let of_parts = |parts: [i64; 4]| {
+            let shape: Vec<i64> = parts.into_iter().chain([columns]).collect();
+            RankedTensor::get(&shape, whole.element(), None)
+        };
+        let apart = put(ReshapeOp::build(
+            location,
+            of_parts(from),
+            matrix,
+            false,
+            false,
+        ))?;
+        let apart = put(TransOp::build(location, of_parts(to), apart, &order))?;
+        put(ReshapeOp::build(
+            location,
+            whole.r#type(),
+            apart,
+            false,
+            false,
+        ))
+    }
+}
+
+/// Writes the transposed product in the place of one; so many `neighbours` of its rows belong to one thread.
+fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>, neighbours: i64) -> Option<()> {
     let Summed {
         dot,
         around,
@@ -112,8 +237,18 @@ fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>) -> Option<()> {
     let extents: Vec<i64> = sum.shape().into_iter().rev().collect();
     let turned = RankedTensor::get(&extents, sum.element(), None);
 
+    let order = RowOrder {
+        location,
+        rows: *extents.first()?,
+        neighbours,
+    };
+
     // Before the loop: what the sum begins with.
     let home = around.operation().parent_block()?;
+    let before = |made: Operation<'c>| {
+        let made = home.insert_operation_before(around.operation(), made);
+        made.result_value(0)
+    };
     let start = around.initial()[carried];
     let bits = arith::ConstantOp::defining(start)
         .and_then(|constant| constant.operation().attr("value"))
@@ -121,36 +256,44 @@ fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>) -> Option<()> {
     let begin = match bits {
         Some(bits) => {
             let same = attr::splat(turned, bits)?;
-            melior::dialect::arith::constant(operation.ctx(), same, location)
+            before(melior::dialect::arith::constant(
+                operation.ctx(),
+                same,
+                location,
+            ))
         }
-        None => transposed(start)?,
+        None => order.apply(before(transposed(start)?)?, false, before),
     };
-    let begin = home.insert_operation_before(around.operation(), begin);
 
     // In the loop: the factors change places.
     let body = operation.parent_block()?;
-    let [a, b] = [dot.b(), dot.a()].map(|factor| {
-        let factor = body.insert_operation_before(operation, transposed(factor)?);
-        factor.result_value(0)
-    });
+    let put = |made: Operation<'c>| {
+        let made = body.insert_operation_before(operation, made);
+        made.result_value(0)
+    };
+    let a = order.apply(put(transposed(dot.b())?)?, false, put)?;
+    let b = put(transposed(dot.a())?)?;
     let argument = around.carried()[carried];
     argument.set_type(turned);
     let (precision, imprecise) = (dot.input_precision(), dot.max_num_imprecise_acc());
-    let next = DotOp::build(location, a?, b?, argument, precision, imprecise);
-    let next = body.insert_operation_before(operation, next);
-    let number = BOUNDS + carried;
+    let next = put(DotOp::build(location, a, b, argument, precision, imprecise))?;
     around
         .operation()
-        .set_operand_value(number, begin.result_value(0)?);
-    around
-        .terminator()
-        .set_operand_value(carried, next.result_value(0)?);
+        .set_operand_value(BOUNDS + carried, begin?);
+    around.terminator().set_operand_value(carried, next);
 
     // After the loop: the sum as it was.
     let result = around.results()[carried];
     let users: Vec<_> = result.uses().collect();
     result.set_type(turned);
-    let whole = home.insert_operation_after(around.operation(), transposed(result)?);
+    let mut last = around.operation();
+    let after = |made: Operation<'c>| {
+        last = home.insert_operation_after(last, made);
+        last.result_value(0)
+    };
+    let ordered = order.apply(result, true, after)?;
+    let whole = TransOp::build(location, sum.r#type(), ordered, &[1, 0]);
+    let whole = home.insert_operation_after(ordered.defining_op()?, whole);
     for user in users {
         user.operation
             .set_operand_value(user.operand, whole.result_value(0)?);
