@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compares llopt's compile time with that of Triton 3.6's same stages, on this machine.
 
-    venv/bin/python tools/bench/compile_time.py [--corpus FOLDER] [--targets cuda:90,hip:gfx942]
+    venv/bin/python tools/bench/compile_time.py [--corpus FOLDER] [--targets cuda:90,hip:gfx942] [--form ttir]
 
 Run with a Python that has `triton==3.6.0`. What is counted: processor time from the text of a
 `.ttgir` to the text of the PTX or AMDGPU assembly. On Triton's side that is a new context, its
 parser and its stages `llir` and `ptx` (or `amdgcn`); on llopt's side a new context, parsing,
 lowering, LLVM's optimiser and its back end (the benchmark `compile_time` of the crate `llopt`,
 which cargo builds in release here). Neither side assembles, and neither starts a second thread.
+With `--form ttir` both begin before there are layouts, for four warps: Triton with its stage `ttgir`,
+llopt with layouts and pipelines of its own.
 Each kernel has one process on each side, which compiles it once to warm up and then `--runs` times;
 the least counts, because whatever else runs on the machine only adds. The summary is the geometric
 mean of the ratios. The exit status is 1 if it is above `--limit` for a target.
@@ -92,6 +94,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
     parser.add_argument("--targets", default="cuda:90,hip:gfx942")
+    parser.add_argument("--form", choices=("ttgir", "ttir"), default="ttgir")
     parser.add_argument("--only", default="", help="regular expression on the kernel's name")
     parser.add_argument("--sample", type=int, default=1, help="only every Nth kernel")
     parser.add_argument("--runs", type=int, default=5, help="measured compilations of each kernel")
@@ -105,13 +108,13 @@ def main():
 
     corpus.find_vendor_tools()
     kernels = corpus.load(arguments.corpus, arguments.targets.split(","), arguments.only)
-    kernels = kernels[:: arguments.sample]
+    kernels = [k for k in kernels if k.stage(arguments.form)][:: arguments.sample]
     benchmark = arguments.benchmark or build_benchmark()
     records, refused = [], []
 
     def measure(kernel):
-        path = Path(scratch) / f"{kernel.target.replace(':', '_')}.{kernel.name}.ttgir"
-        path.write_text(kernel.text)
+        path = Path(scratch) / f"{kernel.target.replace(':', '_')}.{kernel.name}.{arguments.form}"
+        path.write_text(kernel.stage(arguments.form))
         ours = time_llopt(benchmark, kernel, path, arguments.runs, arguments.timeout)
         # What llopt does not compile yet is not worth the time.
         if isinstance(ours, str):

@@ -1,4 +1,4 @@
-"""Triton 3.6's own later stages, run in this process on a `.ttgir` file, with their times.
+"""Triton 3.6's own stages, run in this process on a `.ttir` or a `.ttgir` file, with their times.
 
 Needs a Python with `triton==3.6.0`; no GPU.
 """
@@ -13,7 +13,7 @@ os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="triton-cache-
 
 import triton
 from triton._C.libtriton import ir
-from triton.backends.compiler import GPUTarget
+from triton.backends.compiler import GPUTarget, Language
 from triton.compiler import make_backend
 
 VERSION = triton.__version__
@@ -39,14 +39,14 @@ def gpu_target(name):
 
 
 def compile(path, target_name):
-    """From a file with layouts to PTX or AMDGPU assembly; raises what Triton raises."""
+    """From a file to PTX or AMDGPU assembly, by way of Triton's own layouts if it has none; raises what Triton raises."""
     target = gpu_target(target_name)
     backend = make_backend(target)
     with open(path) as file:
         warps = re.search(r'"ttg.num-warps" = (\d+)', file.read())
     options = backend.parse_options({"num_warps": int(warps[1])} if warps else {})
     stages = {}
-    backend.add_stages(stages, options, None)
+    backend.add_stages(stages, options, None if warps else Language.TRITON)
     metadata = {"hash": "0", "target": target, **options.__dict__}
     seconds = {}
     start = time.process_time()
@@ -56,7 +56,8 @@ def compile(path, target_name):
     module = ir.parse_mlir_module(str(path), context)
     module.context = context
     seconds["parse"] = time.process_time() - start
-    for stage in ("llir", "ptx" if target.backend == "cuda" else "amdgcn"):
+    first = () if warps else ("ttgir",)
+    for stage in (*first, "llir", "ptx" if target.backend == "cuda" else "amdgcn"):
         start = time.process_time()
         module = stages[stage](module, metadata)
         seconds[stage] = time.process_time() - start

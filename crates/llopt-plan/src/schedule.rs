@@ -244,10 +244,7 @@ impl Graph {
                 return starts.into_iter().collect();
             };
             let earliest = self.earliest(unit, interval, &starts);
-            let free = self
-                .gaps(unit, earliest, interval, &starts)
-                .into_iter()
-                .find(|start| self.in_the_way(unit, *start, interval, &starts).is_empty());
+            let free = self.first_free(unit, earliest, interval, &starts);
             // Where there is no place, one that it did not have before.
             let start = free.unwrap_or_else(|| match before[unit] {
                 Some(before) => earliest.max(before + 1),
@@ -284,18 +281,45 @@ impl Graph {
             .unwrap_or(0)
     }
 
-    /// Where a gap on the pipe of a unit may begin within an interval: at the earliest, and behind what is placed.
-    fn gaps(&self, unit: usize, earliest: u32, interval: u32, starts: &[Option<u32>]) -> Vec<u32> {
-        let mut gaps = vec![earliest];
-        for (other, start) in self.units.iter().zip(starts) {
-            if let Some(start) = start.filter(|_| other.pipe == self.units[unit].pipe) {
-                let end = (start + other.occupancy) % interval;
-                let after = (end + interval - earliest % interval) % interval;
-                gaps.push(earliest + after);
-            }
+    /// The first cycle from `earliest` on at which nothing that is placed keeps the pipe of a unit busy for as long as the
+    /// unit needs it.
+    ///
+    /// Requires: the unit is not placed, and of those that are no two have a pipe at the same time.
+    fn first_free(
+        &self,
+        unit: usize,
+        earliest: u32,
+        interval: u32,
+        starts: &[Option<u32>],
+    ) -> Option<u32> {
+        let own = &self.units[unit];
+        // From `earliest` on, within an interval.
+        let mut busy: Vec<(u32, u32)> = self
+            .units
+            .iter()
+            .zip(starts)
+            .filter(|(other, _)| other.pipe == own.pipe && other.occupancy > 0)
+            .filter_map(|(other, start)| {
+                let begin = ((*start)? % interval + interval - earliest % interval) % interval;
+                Some((begin, begin + other.occupancy))
+            })
+            .collect();
+        let (Some(&(first, _)), Some(&(_, last))) = (busy.iter().min(), busy.iter().max()) else {
+            return Some(earliest);
+        };
+        if own.occupancy == 0 {
+            return Some(earliest);
         }
-        gaps.sort_unstable();
-        gaps
+        // A gap begins where one ends, and the last one may end in the next interval.
+        busy.sort_unstable();
+        let begins = std::iter::once(last.saturating_sub(interval));
+        let begins = begins.chain(busy.iter().map(|(_, end)| *end));
+        let ends = busy.iter().map(|(begin, _)| *begin);
+        let ends = ends.chain(std::iter::once(first + interval));
+        let gap = begins
+            .zip(ends)
+            .find(|(begin, end)| begin + own.occupancy <= *end);
+        gap.map(|(begin, _)| earliest + begin % interval)
     }
 
     /// The units that keep the pipe of a unit busy when it would.
@@ -433,6 +457,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_free_cycle_is_found(lengths in prop::collection::vec((0..4u32, 0..5u32), 1..8), own in 0..6u32, earliest in 0..40u32) {
+            // Units one behind the other with gaps between, of an interval that ends with a gap.
+            let mut graph = Graph::default();
+            let (mut starts, mut end) = (Vec::new(), 7);
+            for (gap, length) in lengths {
+                graph.add(unit(Pipe::Shared, length, length));
+                starts.push(Some(end + gap));
+                end += gap + length;
+            }
+            let interval = end - 5;
+            let own = own.min(interval);
+            let new = graph.add(unit(Pipe::Shared, own, own));
+            starts.push(None);
+            let mut all = earliest..earliest + interval;
+            let expected = all.find(|start| graph.in_the_way(new, *start, interval, &starts).is_empty());
+            let found = graph.first_free(new, earliest, interval, &starts);
+            prop_assert_eq!(found, expected);
+        }
+
         #[test]
         fn schedules_are_right(graph in graphs()) {
             let schedule = graph.schedule();

@@ -33,6 +33,25 @@ pub struct TensorType {
     free_blocks: u32,
 }
 
+/// For each number the first one that a linear map makes the same of, by what the map makes of each bit.
+///
+/// A bit whose value is a sum of those of lower bits stands for these; what is left of a number without such bits is the
+/// least of all that are equal.
+fn first_of_equals(bases: &[u32]) -> Vec<u32> {
+    let mut span = Echelon::new();
+    let mut first = Vec::with_capacity(1 << bases.len());
+    first.push(0);
+    for (bit, basis) in bases.iter().enumerate() {
+        let name = 1 << bit;
+        let instead = span.insert(*basis).map_or(name, |kernel| kernel ^ name);
+        first.extend_from_within(..);
+        for number in &mut first[name as usize..] {
+            *number ^= instead;
+        }
+    }
+    first
+}
+
 /// One input dimension of distributed layouts, other than registers.
 pub const PLACES: [Dim; 3] = [Dim::LANE, Dim::WARP, Dim::BLOCK];
 
@@ -51,10 +70,7 @@ impl TensorType {
         let bits = |dim| layout.in_dim_size_log2(dim);
         let (register_bits, lane_bits, warp_bits) =
             (bits(Dim::REGISTER), bits(Dim::LANE), bits(Dim::WARP));
-        let mut first = HashMap::new();
-        let canonical = (0..1u32 << register_bits)
-            .map(|register| *first.entry(layout.apply_flat(register)).or_insert(register))
-            .collect();
+        let canonical = first_of_equals(&layout.flat_bases_of(Dim::REGISTER));
         let masks = layout.free_variable_masks();
         let free = |dim| {
             masks
@@ -185,15 +201,12 @@ impl TensorType {
         if inside == 0 {
             return None;
         }
-        let mut first = HashMap::new();
-        let of_run = (0..self.registers())
-            .map(|register| {
-                *first
-                    .entry(self.element_in(register) & !inside)
-                    .or_insert(register)
-            })
-            .collect();
-        (first.len() < self.registers()).then_some(of_run)
+        let bases = self.layout.flat_bases_of(Dim::REGISTER).into_iter();
+        let outside: Vec<u32> = bases.map(|basis| basis & !inside).collect();
+        let of_run = first_of_equals(&outside).into_iter();
+        let of_run: Vec<usize> = of_run.map(|register| register as usize).collect();
+        let repeats = |(register, first): (usize, &usize)| register != *first;
+        of_run.iter().enumerate().any(repeats).then_some(of_run)
     }
 
     /// The bits of the thread's number whose setting only repeats other threads' elements.
@@ -378,6 +391,20 @@ mod tests {
         assert_eq!(tensor.thread_bases(), [4, 8, 16]);
         assert_eq!(tensor.bits_of_dim(0), (2, 3));
         assert_eq!(tensor.bits_of_dim(1), (0, 2));
+    }
+
+    #[test]
+    fn equal_numbers_have_the_same_first_one() {
+        // The third bit is the sum of the first two, the fifth nothing.
+        let bases = [1, 2, 3, 8, 0];
+        let value = |number: u32| {
+            let bits = (0..5).filter(|bit| number >> bit & 1 == 1);
+            bits.fold(0, |sum, bit| sum ^ bases[bit])
+        };
+        for (number, first) in (0u32..).zip(first_of_equals(&bases)) {
+            let expected = (0..=number).find(|other| value(*other) == value(number));
+            assert_eq!(Some(first), expected);
+        }
     }
 
     #[test]
