@@ -1,8 +1,9 @@
 //! Generates the operation tables and wrappers from `dialects/*.td`.
 //!
-//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them, and one
-//! has the enumeration of encodings. Another file has
-//! what tile IR takes from MLIR's own dialects; `src/upstream.rs` includes it. All mistakes of the `.td` files are collected and printed together, each with the record it is in.
+//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. Two more hold the
+//! enumeration of encodings and the enumerations of ops by what they compute, and one holds what tile IR takes from
+//! MLIR's own dialects, which `src/upstream.rs` includes. All mistakes of the `.td` files are collected and printed
+//! together, each with its record.
 
 mod constraint;
 mod emit;
@@ -10,6 +11,7 @@ mod encodings;
 mod facts;
 mod format;
 mod lower;
+mod meanings;
 mod model;
 mod read;
 #[path = "../src/tables/type_set.rs"]
@@ -63,9 +65,13 @@ fn run() -> Result<(), String> {
         let file = out.join(format!("{}.rs", dialect.name));
         fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    let file = out.join("encodings.rs");
-    fs::write(&file, encodings::encodings(&model))
-        .map_err(|error| format!("{}: {error}", file.display()))?;
+    for (name, code) in [
+        ("encodings.rs", encodings::encodings(&model)),
+        ("meanings.rs", meanings::meanings(&model)),
+    ] {
+        let file = out.join(name);
+        fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
     let keeper = TableGenParser::new()
         .add_include_directory(&format!("{prefix}/include"))
         .add_include_directory(&path_text(&sources)?)

@@ -99,6 +99,48 @@ struct Case {
     bases: [Bases; 3],
 }
 
+/// A permutation of an index that is linear: units, mixed.
+fn mixed(random: &mut Random, bits: u32) -> Vec<u32> {
+    let mut vectors: Vec<u32> = (0..bits).map(|bit| 1 << bit).collect();
+    for _ in 0..2 * bits {
+        let (i, j) = (random.below(bits) as usize, random.below(bits) as usize);
+        if i != j {
+            vectors[i] ^= vectors[j];
+        }
+    }
+    vectors
+}
+
+/// Bases of registers, which have everything, whatever lanes and warps hold too, in any order and mixed.
+fn registers(random: &mut Random, shape: &[u32], held: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let mut registers: Vec<Vec<u32>> = Vec::new();
+    for (dim, extent) in shape.iter().enumerate() {
+        for bit in 0..extent.trailing_zeros() {
+            let mut vector = vec![0; 3];
+            vector[dim] = 1 << bit;
+            registers.push(vector);
+        }
+    }
+    registers.retain(|vector| !held.contains(vector) || random.below(4) == 0);
+    for i in (1..registers.len()).rev() {
+        registers.swap(i, random.below(i as u32 + 1) as usize);
+    }
+    for _ in 0..random.below(4) {
+        let (i, j) = (
+            random.below(registers.len() as u32) as usize,
+            random.below(registers.len() as u32) as usize,
+        );
+        if registers.len() > 1 && i != j {
+            let other = registers[j].clone();
+            registers[i]
+                .iter_mut()
+                .zip(other)
+                .for_each(|(x, y)| *x ^= y);
+        }
+    }
+    registers
+}
+
 /// Builds the three layouts as Triton's are built, then permutes rows, columns and k and mixes registers.
 fn case(random: &mut Random, by_lane: bool) -> Case {
     let log2 = [random.below(6), random.below(5), random.below(6)];
@@ -109,18 +151,7 @@ fn case(random: &mut Random, by_lane: bool) -> Case {
         vec![1 << batch, 1 << k, 1 << n],
         vec![1 << batch, 1 << m, 1 << n],
     ];
-    // A permutation of each index that is linear: units, mixed.
-    let mut mixed = |bits: u32| -> Vec<u32> {
-        let mut vectors: Vec<u32> = (0..bits).map(|bit| 1 << bit).collect();
-        for _ in 0..2 * bits {
-            let (i, j) = (random.below(bits) as usize, random.below(bits) as usize);
-            if i != j {
-                vectors[i] ^= vectors[j];
-            }
-        }
-        vectors
-    };
-    let (rows, columns, depths) = (mixed(m), mixed(n), mixed(k));
+    let (rows, columns, depths) = (mixed(random, m), mixed(random, n), mixed(random, k));
     let at = |of: &[u32], bit: u32| of.get(bit as usize).copied().unwrap_or(0);
     let mut bases: [Bases; 3] = Default::default();
     let mut lanes: [Vec<Vec<u32>>; 3] = Default::default();
@@ -168,37 +199,12 @@ fn case(random: &mut Random, by_lane: bool) -> Case {
         }
     }
     for matrix in 0..3 {
-        // Registers have everything, whatever others have too, in any order and mixed.
-        let mut registers: Vec<Vec<u32>> = Vec::new();
-        for dim in 0..3 {
-            for bit in 0..shapes[matrix][dim].trailing_zeros() {
-                let mut vector = vec![0; 3];
-                vector[dim] = 1 << bit;
-                registers.push(vector);
-            }
-        }
         let held: Vec<Vec<u32>> = lanes[matrix]
             .iter()
             .chain(&warps[matrix])
             .cloned()
             .collect();
-        registers.retain(|vector| !held.contains(vector) || random.below(4) == 0);
-        for i in (1..registers.len()).rev() {
-            registers.swap(i, random.below(i as u32 + 1) as usize);
-        }
-        for _ in 0..random.below(4) {
-            let (i, j) = (
-                random.below(registers.len() as u32) as usize,
-                random.below(registers.len() as u32) as usize,
-            );
-            if registers.len() > 1 && i != j {
-                let other = registers[j].clone();
-                registers[i]
-                    .iter_mut()
-                    .zip(other)
-                    .for_each(|(x, y)| *x ^= y);
-            }
-        }
+        let registers = registers(random, &shapes[matrix], &held);
         bases[matrix] = vec![
             (Dim::REGISTER, registers),
             (Dim::LANE, lanes[matrix].clone()),

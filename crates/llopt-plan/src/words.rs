@@ -54,7 +54,49 @@ impl Partwise {
             Op::SubF(_) => Some(Self::SubtractFloats),
             Op::ShLI(shift) => distance(shift).map(Self::ShiftLeft),
             Op::MaxUI(_) => Some(Self::LargerUnsigned),
-            _ => None,
+            // Stands twice because `combination.rs` lists all ops as well, and calls other ones by name.
+            Op::CmpF(_)
+            | Op::CmpI(_)
+            | Op::Select(_)
+            | Op::Constant(_)
+            | Op::Bitcast(_)
+            | Op::ExtF(_)
+            | Op::ExtSI(_)
+            | Op::ExtUI(_)
+            | Op::TruncF(_)
+            | Op::TruncI(_)
+            | Op::ScalingExtF(_)
+            | Op::ScalingTruncF(_)
+            | Op::SIToFP(_)
+            | Op::UIToFP(_)
+            | Op::FPToSI(_)
+            | Op::FPToUI(_)
+            | Op::IndexCast(_)
+            | Op::IndexCastUI(_)
+            | Op::AddUIExtended(_)
+            | Op::MulSIExtended(_)
+            | Op::MulUIExtended(_)
+            | Op::MinSI(_)
+            | Op::MaxSI(_)
+            | Op::MinUI(_)
+            | Op::MulI(_)
+            | Op::MaximumF(_)
+            | Op::MinimumF(_)
+            | Op::MaxNumF(_)
+            | Op::MinNumF(_)
+            | Op::DivF(_)
+            | Op::DivSI(_)
+            | Op::DivUI(_)
+            | Op::CeilDivSI(_)
+            | Op::CeilDivUI(_)
+            | Op::FloorDivSI(_)
+            | Op::RemF(_)
+            | Op::RemSI(_)
+            | Op::RemUI(_)
+            | Op::MulF(_)
+            | Op::NegF(_)
+            | Op::ShRSI(_)
+            | Op::ShRUI(_) => None,
         }
     }
 
@@ -101,7 +143,8 @@ pub fn goes_on_in_words<'c: 'a, 'a>(value: Value<'c, 'a>, of: Element, target: T
     takers.peek().is_some() && takers.all(|op| takes_words(op, of, target))
 }
 
-/// Whether the code of an operation takes such elements as words if they come as such.
+/// Whether the code of an operation takes such elements as words if they come as such. One that is not named takes
+/// them one by one, which is always right.
 fn takes_words(op: OperationRef<'_, '_>, of: Element, target: Target) -> bool {
     match Op::of(op) {
         Some(

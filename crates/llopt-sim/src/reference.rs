@@ -38,6 +38,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::meaning::kinds::{AssemblyOp, ControlOp};
 use llopt_dialects::tables::types::TensorDesc;
 use llopt_dialects::{Op, scf, tt, ttg};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
@@ -524,13 +525,29 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 Some(op) => self.specialize(op)?,
                 None => return Ok(None),
             },
-            Control::Computes => match tt::Op::of(op) {
-                Some(tt::Op::Reduce(_)) => self.reduce(op)?,
-                Some(tt::Op::Scan(_)) => self.scan(op)?,
+            Control::Computes => match Op::of(op).and_then(ControlOp::of) {
+                Some(ControlOp::TtReduce(reduce)) => self.reduce(reduce)?,
+                Some(ControlOp::TtScan(scan)) => self.scan(scan)?,
                 // The region is made of operations on single elements, which mean the same on all at once, unless
                 // it branches: then element by element.
-                Some(tt::Op::MapElementwise(map)) if map.pack() == 1 => self.map_elementwise(op)?,
-                _ => return Ok(None),
+                Some(ControlOp::TtMapElementwise(map)) if map.pack() == 1 => {
+                    self.map_elementwise(op)?
+                }
+                // Of several elements at once: not known. The others have a part in control flow, and the arms of
+                // that part.
+                Some(
+                    ControlOp::TtMapElementwise(_)
+                    | ControlOp::TtReturn(_)
+                    | ControlOp::TtCall(_)
+                    | ControlOp::TtMapElementwiseReturn(_)
+                    | ControlOp::TtReduceReturn(_)
+                    | ControlOp::TtScanReturn(_)
+                    | ControlOp::TtgWarpSpecialize(_)
+                    | ControlOp::TtgWarpSpecializePartitions(_)
+                    | ControlOp::TtgWarpYield(_)
+                    | ControlOp::TtgWarpReturn(_),
+                )
+                | None => return Ok(None),
             },
             Control::Function
             | Control::Return
@@ -631,15 +648,15 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         };
         let results = match meaning::room(typed) {
             Room::Nothing => Some(Vec::new()),
-            Room::Shape => self.shape_operation(typed)?,
+            Room::Made(what) => Some(vec![Value::Tensor(shape::made_of_nothing(op, what)?)]),
+            Room::Shape(op) => Some(self.shape_operation(op)?),
             Room::Elementwise => self.elementwise_operation(typed)?,
-            Room::Assembly => match tt::ElementwiseInlineAsmOp::of(op) {
-                Some(assembly) => Some(self.inline_assembly(assembly)?),
-                None => None,
-            },
-            Room::Product => self.product_operation(op)?,
-            Room::Memory => self.memory_operation(typed)?,
-            Room::Descriptor => self.descriptor_operation(op)?,
+            Room::Assembly(AssemblyOp::TtElementwiseInlineAsm(assembly)) => {
+                Some(self.inline_assembly(assembly)?)
+            }
+            Room::Product(op) => Some(vec![Value::Tensor(self.product_operation(op)?)]),
+            Room::Memory(op) => Some(self.memory_operation(op)?),
+            Room::Descriptor(op) => Some(self.descriptor_operation(op)?),
             Room::Control | Room::Unknown => None,
         };
         results.map_or_else(unknown, Ok)

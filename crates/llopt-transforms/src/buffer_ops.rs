@@ -23,10 +23,11 @@
 
 use std::collections::HashMap;
 
+use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::ttg::ConvertLayoutOp;
-use llopt_dialects::{Op, amdg, arith, tt};
+use llopt_dialects::{amdg, arith, tt};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt, Walk};
 use llopt_mlir::pass::PassSpec;
@@ -420,8 +421,8 @@ impl Range {
     ) -> Option<Self> {
         let mut operand = |index| Some(Self::of(operation.operand_value(index)?, known, depth));
         let up_to = |most: i128| Self { least: 0, most };
-        match Op::of(operation)? {
-            Op::Arith(op) => match op {
+        if let Some(op) = arith::Op::of(operation) {
+            return match op {
                 arith::Op::Constant(constant) => {
                     let value = constant.operation().attr("value")?;
                     let result = constant.operation().result_value(0)?;
@@ -449,18 +450,71 @@ impl Range {
                 }
                 arith::Op::ExtSI(_) => operand(0),
                 arith::Op::ExtUI(_) => operand(0).filter(|range| range.least >= 0),
-                _ => None,
-            },
-            Op::Tt(op) => match op {
-                tt::Op::MakeRange(range) => Some(Self {
-                    least: range.start().into(),
-                    most: i128::from(range.end()) - 1,
-                }),
-                tt::Op::Splat(_) | tt::Op::Broadcast(_) | tt::Op::ExpandDims(_) => operand(0),
-                tt::Op::GetProgramId(_) | tt::Op::GetNumPrograms(_) => Some(up_to(i32::MAX.into())),
-                _ => None,
-            },
-            _ => None,
+                arith::Op::OrI(_)
+                | arith::Op::XOrI(_)
+                | arith::Op::MinSI(_)
+                | arith::Op::MaxSI(_)
+                | arith::Op::MinUI(_)
+                | arith::Op::MaxUI(_)
+                | arith::Op::AddF(_)
+                | arith::Op::MaximumF(_)
+                | arith::Op::MinimumF(_)
+                | arith::Op::MaxNumF(_)
+                | arith::Op::MinNumF(_)
+                | arith::Op::DivF(_)
+                | arith::Op::CeilDivSI(_)
+                | arith::Op::CeilDivUI(_)
+                | arith::Op::FloorDivSI(_)
+                | arith::Op::RemF(_)
+                | arith::Op::SubF(_)
+                | arith::Op::MulF(_)
+                | arith::Op::NegF(_)
+                | arith::Op::SubI(_)
+                | arith::Op::ShLI(_)
+                | arith::Op::ShRSI(_)
+                | arith::Op::ShRUI(_)
+                | arith::Op::CmpF(_)
+                | arith::Op::CmpI(_)
+                | arith::Op::Select(_)
+                | arith::Op::Bitcast(_)
+                | arith::Op::ExtF(_)
+                | arith::Op::TruncF(_)
+                | arith::Op::TruncI(_)
+                | arith::Op::ScalingExtF(_)
+                | arith::Op::ScalingTruncF(_)
+                | arith::Op::SIToFP(_)
+                | arith::Op::UIToFP(_)
+                | arith::Op::FPToSI(_)
+                | arith::Op::FPToUI(_)
+                | arith::Op::IndexCast(_)
+                | arith::Op::IndexCastUI(_)
+                | arith::Op::AddUIExtended(_)
+                | arith::Op::MulSIExtended(_)
+                | arith::Op::MulUIExtended(_) => None,
+            };
+        }
+        match OpFacts::of(operation).integers {
+            Integers::Range => tt::MakeRangeOp::of(operation).map(|range| Self {
+                least: range.start().into(),
+                most: i128::from(range.end()) - 1,
+            }),
+            Integers::Same
+            | Integers::Splat
+            | Integers::Element
+            | Integers::Broadcast
+            | Integers::ExpandDims
+            | Integers::Transpose
+            | Integers::Reshape
+            | Integers::Split => operand(0),
+            Integers::Program => Some(up_to(i32::MAX.into())),
+            Integers::Unknown
+            | Integers::Bits
+            | Integers::Elementwise
+            | Integers::IfPure
+            | Integers::Read
+            | Integers::Join
+            | Integers::Concatenate
+            | Integers::Address => None,
         }
     }
 

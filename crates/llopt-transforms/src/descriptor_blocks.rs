@@ -299,7 +299,15 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
                     .map(|extent| (*extent != 1).then(|| *own.next()?.1).flatten())
                     .collect()
             }
-            _ => return None,
+            Transfer::Unknown
+            | Transfer::ExpandDims
+            | Transfer::Join
+            | Transfer::Split
+            | Transfer::Unpack
+            | Transfer::Reduce
+            | Transfer::Gather
+            | Transfer::Histogram
+            | Transfer::Product => return None,
         };
         Some(Self {
             tensor: other,

@@ -78,19 +78,19 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
             calls: HashMap::new(),
             order: Vec::new(),
         };
-        root.for_each_op(Walk::PreOrder, |operation| match Control::of(operation) {
-            Control::Call => {
-                if let Some(symbol) = callee(operation) {
-                    symbols.calls.entry(symbol).or_default().push(operation);
-                }
+        root.for_each_op(Walk::PreOrder, |operation| {
+            let control = Control::of(operation);
+            if control == Control::Call
+                && let Some(symbol) = callee(operation)
+            {
+                symbols.calls.entry(symbol).or_default().push(operation);
             }
-            Control::Function => {
-                if let Some(symbol) = symbol_name(operation) {
-                    symbols.functions.insert(symbol, operation);
-                    symbols.order.push(symbol);
-                }
+            if control == Control::Function
+                && let Some(symbol) = symbol_name(operation)
+            {
+                symbols.functions.insert(symbol, operation);
+                symbols.order.push(symbol);
             }
-            _ => {}
         });
         symbols
     }
@@ -223,15 +223,16 @@ pub(crate) fn step<'c: 'a, 'a>(
         }
         Control::Yield => {
             if let Some(parent) = operation.parent_op() {
-                match Control::of(parent) {
-                    Control::For => {
-                        if let [_, iterated @ ..] = &region_arguments(parent, 0)[..] {
-                            step.hand_on(0, &operands, iterated);
-                        }
-                        step.hand_on(0, &operands, &results(parent));
+                let of = Control::of(parent);
+                if of == Control::While {
+                    step.hand_on(0, &operands, &region_arguments(parent, 0));
+                } else {
+                    if of == Control::For
+                        && let [_, iterated @ ..] = &region_arguments(parent, 0)[..]
+                    {
+                        step.hand_on(0, &operands, iterated);
                     }
-                    Control::While => step.hand_on(0, &operands, &region_arguments(parent, 0)),
-                    _ => step.hand_on(0, &operands, &results(parent)),
+                    step.hand_on(0, &operands, &results(parent));
                 }
             }
         }

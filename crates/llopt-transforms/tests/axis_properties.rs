@@ -246,6 +246,7 @@ fn pair(values: &[Known], index: usize, other: usize) -> Option<(&Known, &Known)
 }
 
 /// Performs one step. `None` if it has no operands of the right kind or no defined result.
+#[expect(clippy::too_many_lines, reason = "one match over the kinds of steps")]
 fn perform(step: &Step, values: &[Known], width: u32) -> Option<Known> {
     let some = |index: usize| values.get(index % values.len().max(1));
     let with = |known: &Known, values: Vec<u64>, facts: AxisFacts| Known {

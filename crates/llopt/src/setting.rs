@@ -57,14 +57,14 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "check_indices",
-        help: "have the simulator look at indices of buffers and gathers; false by default",
+        help: "let the simulator check indices of buffers and gathers; false by default",
         expected: "true or false",
         set: |options, text| parse(text, &mut options.check_indices),
         get: |options| options.check_indices.to_string(),
     },
     Setting {
         name: "conversion_plan",
-        help: "how elements go from one layout to another; the cheapest way by default",
+        help: "how elements go from one layout to another; the cheapest plan by default",
         expected: "register, shuffle, shared or shared:STORE-LOAD (each vector, matrix, transposed or any), \
                    or nothing for the default",
         set: |options, text| optional_name(text, &mut options.conversion_plan),
@@ -86,14 +86,14 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "gather_plan",
-        help: "how elements are gathered; the cheapest way by default",
+        help: "how elements are gathered; the cheapest plan by default",
         expected: "thread, shuffle or shared, or nothing for the default",
         set: |options, text| optional_name(text, &mut options.gather_plan),
         get: |options| shown(options.gather_plan),
     },
     Setting {
         name: "keep",
-        help: "forms to hand out beside the one asked for, such as ttgir,llvm; none by default",
+        help: "further forms to return, such as ttgir,llvm; none by default",
         expected: "names of artefacts with commas between them",
         set: |options, text| {
             let names = text.split(',').filter(|name| !name.is_empty());
@@ -156,28 +156,28 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "max_code",
-        help: "values that all operations together may give to a thread; 262144 by default",
+        help: "maximum number of values of all operations together in a thread; 262144 by default",
         expected: "a number",
         set: |options, text| parse(text, &mut options.budget.code),
         get: |options| options.budget.code.to_string(),
     },
     Setting {
         name: "max_memory",
-        help: "MiB of memory for a compilation in a process of its own; 1024 by default",
+        help: "maximum memory of an isolated compilation, in MiB; 896 by default",
         expected: "a number",
         set: |options, text| parse(text, &mut options.budget.memory),
         get: |options| options.budget.memory.to_string(),
     },
     Setting {
         name: "max_time",
-        help: "milliseconds of processor time for a compilation; 9000 by default",
+        help: "maximum processor time of a compilation, in milliseconds; 9000 by default",
         expected: "a number",
         set: |options, text| parse(text, &mut options.budget.time),
         get: |options| options.budget.time.to_string(),
     },
     Setting {
         name: "max_values",
-        help: "values that one operation may give to a thread; 4096 by default",
+        help: "maximum number of values of one operation in a thread; 4096 by default",
         expected: "a number",
         set: |options, text| parse(text, &mut options.budget.values),
         get: |options| options.budget.values.to_string(),
@@ -191,14 +191,14 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "num_ctas",
-        help: "blocks for each cluster; the input's own, or 1, by default",
+        help: "blocks per cluster; by default that of the input, or 1",
         expected: "a positive number, or nothing for the default",
         set: |options, text| optional(text, &mut options.num_ctas),
         get: |options| shown(options.num_ctas),
     },
     Setting {
         name: "num_stages",
-        help: "stages of loops with products, of those that do not say it themselves; 3 for cuda, 2 for hip by default",
+        help: "pipeline stages of loops with products, unless a loop sets its own number; 3 for cuda, 2 for hip by default",
         expected: "a positive number",
         set: |options, text| {
             let mut stages = None;
@@ -210,7 +210,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "num_warps",
-        help: "warps for each block; the input's own, or 4, by default",
+        help: "warps per block; by default that of the input, or 4",
         expected: "a positive number, or nothing for the default",
         set: |options, text| optional(text, &mut options.num_warps),
         get: |options| shown(options.num_warps),
@@ -238,7 +238,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "reproducer_directory",
-        help: "where inputs that show a bug of llopt are written; the temporary directory by default",
+        help: "directory for inputs that show a bug in llopt; the temporary directory by default",
         expected: "a path, or nothing to write none",
         set: |options, text| path(text, &mut options.reproducer_directory),
         get: |options| shown_path(&options.reproducer_directory),
@@ -255,7 +255,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "verify_layouts",
-        help: "check layouts after each pass that changes some; false by default, true where llopt has debug assertions",
+        help: "check layouts after each pass that changes any; false by default, true where llopt has debug assertions",
         expected: "true or false",
         set: |options, text| parse(text, &mut options.verify_layouts),
         get: |options| options.verify_layouts.to_string(),

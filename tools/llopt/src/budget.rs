@@ -8,7 +8,7 @@ use llopt::{Budget, Options};
 /// The bounds, and whether somebody watches them from outside of the process.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Values that one operation may give to a thread [default: 4096]
+    /// Maximum number of values of one operation in a thread [default: 4096]
     #[arg(
         long,
         value_name = "N",
@@ -18,7 +18,7 @@ pub struct Bounds {
     )]
     max_values: Option<u64>,
 
-    /// Values that all operations together may give to a thread [default: 262144]
+    /// Maximum number of values of all operations together in a thread [default: 262144]
     #[arg(
         long,
         value_name = "N",
@@ -28,7 +28,7 @@ pub struct Bounds {
     )]
     max_code: Option<u64>,
 
-    /// Memory for a compilation, in MiB [default: 896]
+    /// Maximum memory of a compilation, in MiB [default: 896]
     #[arg(
         long,
         value_name = "MIB",
@@ -38,7 +38,7 @@ pub struct Bounds {
     )]
     max_memory: Option<u64>,
 
-    /// Processor time for a compilation, in milliseconds [default: 9000]
+    /// Maximum processor time of a compilation, in milliseconds [default: 9000]
     #[arg(
         long,
         value_name = "MS",
@@ -48,7 +48,7 @@ pub struct Bounds {
     )]
     max_time: Option<u64>,
 
-    /// Do everything in this process: a crash of LLVM or MLIR then ends it without a word
+    /// Do everything in this process; a crash of LLVM or MLIR then ends it without a diagnostic
     #[arg(
         long,
         global = true,

@@ -31,17 +31,17 @@ pub struct Arguments {
     )]
     target: Option<Target>,
 
-    /// Compile nothing; print the passes that a kernel goes through before code generation, with what
-    /// each requires and ensures; without a target those of all targets, as Markdown
+    /// Print the passes before code generation, with what each requires and ensures, and compile nothing;
+    /// without a target, print those of all targets as Markdown
     #[arg(long, conflicts_with = "input")]
     print_pipeline: bool,
 
-    /// What to make: ttir, ttgir, llvm, ptx, cubin, amdgcn or hsaco
+    /// Artefact to produce: ttir, ttgir, llvm, ptx, cubin, amdgcn or hsaco
     /// [default: the target's assembly]
     #[arg(long, value_name = "KIND")]
     emit: Option<ArtifactKind>,
 
-    /// Where to write it; `-` is standard output
+    /// Output file; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: Output,
 
@@ -57,16 +57,16 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     time_json: Option<Output>,
 
-    /// Warps for each block; must be the input's own if that has layouts
+    /// Warps per block; must match the input if it has layouts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
 
-    /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
-    /// as they are, 0 has as many as hide latencies [default: 3 for cuda, 2 for hip]
+    /// Pipeline stages of loops with products in kernels without layouts, unless a loop sets its own
+    /// number; 1 disables pipelining, 0 takes as many as hide latencies [default: 3 for cuda, 2 for hip]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_stages: Option<u32>,
 
-    /// Blocks for each cluster; must be the input's own if that has layouts
+    /// Blocks per cluster; must match the input if it has layouts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     num_ctas: Option<u32>,
 
@@ -100,7 +100,7 @@ pub struct Arguments {
     #[arg(long)]
     no_line_info: bool,
 
-    /// Check the layouts of all values after each pass that changes some
+    /// Check the layouts of all values after each pass that changes any
     #[arg(long)]
     verify_layouts: bool,
 

@@ -17,16 +17,16 @@ pub struct Kernel {
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
-    /// GPU whose code it is about, such as cuda:90 or hip:gfx942
+    /// GPU to generate code for, such as cuda:90 or hip:gfx942
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     target: Target,
 
-    /// Warps of a block, for input without layouts
+    /// Warps per block, for input without layouts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
 
-    /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
-    /// as they are, 0 has as many as hide latencies [default: 3 for cuda, 2 for hip]
+    /// Pipeline stages of loops with products in kernels without layouts, unless a loop sets its own
+    /// number; 1 disables pipelining, 0 takes as many as hide latencies [default: 3 for cuda, 2 for hip]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_stages: Option<u32>,
 

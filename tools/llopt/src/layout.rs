@@ -39,13 +39,13 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show a layout: its bases, which place holds an element, which element a place holds, its matrix
+    /// Show a layout: its bases, where each element is, what each place holds, its matrix
     #[command(after_help = FORMS)]
     Show(show::Arguments),
-    /// All ways to convert a tensor between two layouts, with counts and costs, cheapest first
+    /// All plans to convert a tensor between two layouts, with counts and costs, cheapest first
     #[command(after_help = FORMS)]
     Convert(convert::Arguments),
-    /// The layout of shared memory that is best for a conversion, with the conflicts that are left
+    /// The best shared-memory layout for a conversion, with the remaining conflicts
     #[command(after_help = FORMS)]
     Swizzle(swizzle::Arguments),
     /// The bank conflicts of loads and stores between registers and shared memory

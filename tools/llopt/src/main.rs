@@ -77,11 +77,11 @@ enum Command {
     Compile(Box<compile::Arguments>),
     /// Run a kernel on the simulated machine, with NumPy arrays as arguments
     Run(Box<run::Arguments>),
-    /// Tell what each layout conversion and access of shared memory costs, and why it is there
+    /// Explain what each layout conversion and shared-memory access costs, and why it is there
     Explain(explain::Arguments),
     /// Prove that every movement of data in a kernel is right
     Prove(prove::Arguments),
-    /// Show layouts and what it takes to convert between them
+    /// Show layouts, conversions between them, swizzles and bank conflicts
     Layout(layout::Arguments),
 }
 

@@ -6,12 +6,12 @@ use llopt::{ConversionRequest, GatherRequest, Options};
 /// The kinds of plans asked for.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Plans {
-    /// How elements go from one layout to another [default: the cheapest way]: register, shuffle,
+    /// How elements go from one layout to another [default: the cheapest plan]: register, shuffle,
     /// shared, or shared:STORE-LOAD, each one of vector, matrix, transposed, any
     #[arg(long, value_name = "PLAN")]
     conversion_plan: Option<ConversionRequest>,
 
-    /// How elements are gathered [default: the cheapest way]: thread, shuffle or shared
+    /// How elements are gathered [default: the cheapest plan]: thread, shuffle or shared
     #[arg(long, value_name = "PLAN")]
     gather_plan: Option<GatherRequest>,
 }

@@ -34,7 +34,7 @@ pub struct Arguments {
           required_unless_present = "parameters", hide_default_value = true)]
     target: Target,
 
-    /// Number of programs along x, y and z; for LLVM IR, of blocks
+    /// Number of programs along x, y and z; for LLVM IR, number of blocks
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = grid, default_value = "1",
           required_unless_present = "parameters", hide_default_value = true)]
     grid: [u32; 3],
@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long)]
     parameters: bool,
 
-    /// An argument by the name of its parameter, as often as there are parameters: NAME=@FILE.npy is a buffer (with
+    /// An argument by the name of its parameter; repeat the option for each parameter: NAME=@FILE.npy is a buffer (with
     /// --out-dir its result is written there as NAME.npy), NAME=2.5 a scalar, NAME=null a null pointer
     #[arg(
         long = "arg",
@@ -64,16 +64,16 @@ pub struct Arguments {
     )]
     args: Vec<String>,
 
-    /// Directory for the buffers as the kernel leaves them, each under its own name
+    /// Directory for the final contents of the buffers, each under its own name
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
 
-    /// Execute tile IR by the meaning of its operations on whole tensors, instead of compiling it
+    /// Interpret tile IR on whole tensors instead of compiling it
     #[arg(long, conflicts_with_all = ["report", "kernel", "library", "shared", "num_warps", "num_ctas"])]
     reference: bool,
 
-    /// With --reference: beside each buffer FILE.npy also write FILE.bound.npy, how far each element
-    /// may be from what compiled code computes (0: not at all)
+    /// With --reference: also write FILE.bound.npy beside each buffer FILE.npy: how far compiled code may
+    /// deviate in each element (0: not at all)
     #[arg(long, requires = "reference", requires = "out_dir")]
     bounds: bool,
 
@@ -81,16 +81,16 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     report: Option<Output>,
 
-    /// Warps of a block; tile IR says so itself
+    /// Warps per block; tile IR with layouts specifies them itself
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     num_warps: Option<u32>,
 
-    /// Blocks for each cluster; must be the input's own if that has layouts
+    /// Blocks per cluster; must match the input if it has layouts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     num_ctas: Option<u32>,
 
-    /// Stages of loops with products in kernels without layouts, of those that do not say it themselves; 1 leaves them
-    /// as they are, 0 has as many as hide latencies [default: 3 for cuda, 2 for hip]
+    /// Pipeline stages of loops with products in kernels without layouts, unless a loop sets its own
+    /// number; 1 disables pipelining, 0 takes as many as hide latencies [default: 3 for cuda, 2 for hip]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_stages: Option<u32>,
 
@@ -106,20 +106,20 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     library: Vec<PathBuf>,
 
-    /// Run what lowering makes of tile IR, before LLVM optimises it
+    /// Run the LLVM IR as lowered from tile IR, before LLVM optimises it
     #[arg(long)]
     no_optimize: bool,
 
-    /// Do not watch for races, uninitialised reads and misaligned accesses
+    /// Do not check for races, uninitialised reads and misaligned accesses
     #[arg(long)]
     no_sanitizer: bool,
 
-    /// Run the blocks in other orders too (the last first, and two that are mixed), and say whether the results depend on
-    /// the order
+    /// Also run the blocks in other orders (the last first, and two shuffled orders), and report whether
+    /// the results depend on the order
     #[arg(long, conflicts_with = "reference")]
     orders: bool,
 
-    /// Threads that run blocks; the result does not depend on it [default: all cores]
+    /// Threads that run blocks; without races the result does not depend on it [default: all cores]
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     jobs: Option<NonZeroUsize>,
 
@@ -208,19 +208,9 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     if arguments.reference {
         return run_reference(&arguments, Source::new(name, contents), values, &arrays);
     }
-    let kernel = if is_llvm {
-        Kernel {
-            ir: contents,
-            warps: arguments
-                .num_warps
-                .context("LLVM IR does not say how many warps a block has: give --num-warps")?,
-            shared: arguments.target.shared_memory_limit(),
-            global_scratch: 0,
-            blocks_per_cluster: 1,
-            tensor_descriptors: Vec::new(),
-        }
-    } else {
-        compile(&arguments, bounds, &name, contents)?
+    let kernel = match is_llvm {
+        true => as_it_is(&arguments, contents)?,
+        false => compile(&arguments, bounds, &name, contents)?,
     };
     isolation::lift_limits();
     let libraries: Vec<&Path> = arguments.library.iter().map(PathBuf::as_path).collect();
@@ -230,16 +220,30 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
         arguments.target,
         arguments.kernel.as_deref(),
     )?;
-
-    let mut values = values;
-    let (takes, given) = (machine.parameters().len(), values.len());
-    ensure!(
+    if is_llvm {
         // Those of tile IR are checked already.
-        !is_llvm || given == takes || given + 2 == takes,
-        "the kernel takes {takes} arguments, of which the last two may be left out if they are scratch \
-         pointers; {given} given"
-    );
-    if given + 2 == takes {
+        let (takes, given) = (machine.parameters().len(), values.len());
+        ensure!(
+            given == takes || given + 2 == takes,
+            "the kernel takes {takes} arguments, of which the last two may be left out if they are scratch \
+             pointers; {given} given"
+        );
+    }
+    let launch = launch(&arguments, &kernel, &machine, values)?;
+    execute(&arguments, &machine, launch, &arrays)
+}
+
+/// The launch of a kernel, with the scratch pointers that may be left out.
+///
+/// # Errors
+/// A tensor with a descriptor does not fit the kernel's, or there are too many blocks.
+fn launch(
+    arguments: &Arguments,
+    kernel: &Kernel,
+    machine: &Machine,
+    mut values: Vec<Argument>,
+) -> Result<Launch> {
+    if values.len() + 2 == machine.parameters().len() {
         let programs = arguments
             .grid
             .iter()
@@ -266,6 +270,19 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
         .context("the grid has more blocks than there are numbers for them")?;
     let mut launch = Launch::new(grid, threads, values);
     launch.dynamic_shared = arguments.shared.unwrap_or(kernel.shared).into();
+    Ok(launch)
+}
+
+/// Runs the blocks, writes what they leave, and says what the sanitizer found.
+///
+/// # Errors
+/// The run fails, the sanitizer found something, or a result cannot be written.
+fn execute(
+    arguments: &Arguments,
+    machine: &Machine,
+    mut launch: Launch,
+    arrays: &[Buffer],
+) -> Result<()> {
     let bar = progress_bar();
     let begin = Instant::now();
     let warned = AtomicBool::new(false);
@@ -311,7 +328,7 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     for line in &report.output {
         println!("{}", line.trim_end_matches('\n'));
     }
-    write_buffers(&arguments, &launch, &arrays)?;
+    write_buffers(arguments, &launch, arrays)?;
     if let Some(output) = &arguments.report {
         output.write_json(&report)?;
     }
@@ -329,7 +346,7 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     }
     // Where blocks race, whether the results show it is what there is to know.
     let compared = before.map_or(Ok(()), |before| {
-        compare_orders(&machine, &options, &before, &launch, &arrays)
+        compare_orders(machine, &options, &before, &launch, arrays)
     });
     if report.findings.is_empty() {
         return compared;
@@ -584,6 +601,21 @@ fn is_llvm(name: &str, contents: &[u8]) -> bool {
     by_name || contents.starts_with(b"BC\xc0\xde") || contents.starts_with(b"; ModuleID")
 }
 
+/// A kernel that is LLVM IR already.
+fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
+    Ok(Kernel {
+        ir,
+        warps: arguments
+            .num_warps
+            .context("LLVM IR does not say how many warps a block has: give --num-warps")?,
+        shared: arguments.target.shared_memory_limit(),
+        global_scratch: 0,
+        blocks_per_cluster: 1,
+        tensor_descriptors: Vec::new(),
+    })
+}
+
+/// The kernel that tile IR is compiled to.
 fn compile(
     arguments: &Arguments,
     bounds: crate::budget::Bounds,

@@ -3,5 +3,6 @@
 pub mod effects;
 pub mod facts;
 pub mod fold;
+pub mod kinds;
 pub mod resource;
 pub(crate) mod rewriting;

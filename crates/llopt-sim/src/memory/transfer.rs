@@ -145,6 +145,7 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Executes an operation of the asynchronous copies.
+    #[expect(clippy::too_many_lines, reason = "one match over the ops")]
     pub(crate) fn asynchronous(
         &mut self,
         warp: &mut Warp<W>,

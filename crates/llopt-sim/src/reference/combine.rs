@@ -12,11 +12,9 @@ use super::value::{Element, Tensor, Value};
 
 impl<'c, 'a> Program<'c, 'a, '_> {
     /// Combines slices along an axis in ascending order; the region works on whole slices at once.
-    pub(super) fn reduce(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+    pub(super) fn reduce(&mut self, reduce: tt::ReduceOp<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let op = reduce.operation();
         let at = |f: Failure| (f, op);
-        let Some(reduce) = tt::ReduceOp::of(op) else {
-            return Err(at(Failure::Unknown("the reduction".to_owned())));
-        };
         let mut sources: Vec<Tensor> = reduce
             .srcs()
             .into_iter()
@@ -51,11 +49,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }
     }
 
-    pub(super) fn scan(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+    pub(super) fn scan(&mut self, scan: tt::ScanOp<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
+        let op = scan.operation();
         let at = |f: Failure| (f, op);
-        let Some(scan) = tt::ScanOp::of(op) else {
-            return Err(at(Failure::Unknown("the scan".to_owned())));
-        };
         let mut sources: Vec<Tensor> = scan
             .srcs()
             .into_iter()

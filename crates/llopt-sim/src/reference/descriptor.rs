@@ -7,10 +7,11 @@
 
 use std::rc::Rc;
 
+use llopt_dialects::meaning::kinds::DescriptorOp;
 use llopt_dialects::tables::types::TensorDesc;
-use llopt_dialects::{tt, ttg, ttng};
+use llopt_dialects::{tt, ttng};
 use melior::ir::r#type::IntegerType;
-use melior::ir::{OperationRef, Type, Value as Handle, ValueLike};
+use melior::ir::{Type, Value as Handle, ValueLike};
 
 use crate::machine::bytecode::AtomicOp;
 use crate::machine::row::{Real, sext};
@@ -54,166 +55,158 @@ impl<'c, 'a> Program<'c, 'a, '_> {
     /// An operation on descriptors, tiles or barriers in memory.
     pub(super) fn descriptor_operation(
         &mut self,
-        op: OperationRef<'c, 'a>,
-    ) -> Interpreted<Option<Vec<Value>>> {
-        self.follow_barriers(op)?;
-        if let Some(results) = self.making_of_descriptor(op)? {
-            return Ok(Some(results));
-        }
-        if let Some(results) = self.block_access(op)? {
-            return Ok(Some(results));
-        }
-        if let Some(results) = self.block_copy(op)? {
-            return Ok(Some(results));
-        }
-        // What is left are barriers, which have been followed.
-        Ok(Some(Vec::new()))
-    }
-
-    /// Descriptors, tiles, and the memory that descriptors are made in.
-    fn making_of_descriptor(
-        &mut self,
-        op: OperationRef<'c, 'a>,
-    ) -> Interpreted<Option<Vec<Value>>> {
-        if let Some(op) = tt::MakeTensorDescOp::of(op) {
-            let base = self.tensor(op.base())?;
-            let Element::Pointer(bytes) = base.element else {
-                return unknown("a descriptor of something that is no pointer");
-            };
-            let strides = self.numbers(&op.strides())?;
-            let descriptor = Descriptor {
-                base: base.only()?,
-                shape: self.numbers(&op.shape())?,
-                strides: strides.into_iter().map(|s| s * i64::from(bytes)).collect(),
-                nan: op.padding() == tt::PaddingOption::Nan,
-            };
-            return Ok(Some(vec![Value::Descriptor(Rc::new(descriptor))]));
-        }
-        if let Some(op) = tt::MakeTensorPtrOp::of(op) {
-            let base = self.tensor(op.base())?;
-            let Element::Pointer(bytes) = base.element else {
-                return unknown("a tile of something that is no pointer");
-            };
-            let strides = self.numbers(&op.strides())?;
-            let whole = Descriptor {
-                base: base.only()?,
-                shape: self.numbers(&op.shape())?,
-                strides: strides.into_iter().map(|s| s * i64::from(bytes)).collect(),
-                nan: false,
-            };
-            let begin = self.numbers(&op.offsets())?;
-            return Ok(Some(vec![Value::Tile(Rc::new(whole), begin)]));
-        }
-        if let Some(op) = tt::AdvanceOp::of(op) {
-            let (whole, mut begin) = self.tile(op.ptr())?;
-            for (at, by) in begin.iter_mut().zip(self.numbers(&op.offsets())?) {
-                // Offsets have 32 bits.
-                *at = i64::from((*at as i32).wrapping_add(by as i32));
+        op: DescriptorOp<'c, 'a>,
+    ) -> Interpreted<Vec<Value>> {
+        match op {
+            DescriptorOp::TtMakeTensorDesc(op) => {
+                let whole = self.whole_tensor(op.base(), &op.shape(), &op.strides())?;
+                let nan = op.padding() == tt::PaddingOption::Nan;
+                let descriptor = Descriptor { nan, ..whole };
+                return Ok(vec![Value::Descriptor(Rc::new(descriptor))]);
             }
-            return Ok(Some(vec![Value::Tile(whole, begin)]));
-        }
-        if let Some(op) = ttg::GlobalScratchAllocOp::of(op) {
-            // Nobody looks at the address: what is made there is found by it.
-            self.scratch += op.nbytes().unsigned_abs().next_multiple_of(128);
-            let address = Tensor::scalar(Element::Pointer(1), self.scratch);
-            return Ok(Some(vec![Value::Tensor(address)]));
-        }
-        if let Some(op) = ttng::TensormapCreateOp::of(op) {
-            let reversed = |mut list: Vec<i64>| {
-                list.reverse();
-                list
-            };
-            let mut strides = reversed(self.numbers(&op.global_stride())?);
-            strides.push(match self.tensor(op.global_address())?.element {
-                Element::Pointer(bytes) => bytes.into(),
-                _ => return unknown("a descriptor of something that is no pointer"),
-            });
-            let descriptor = Descriptor {
-                base: self.tensor(op.global_address())?.only()?,
-                shape: reversed(self.numbers(&op.global_dim())?),
-                strides,
-                nan: op.fill_mode() != 0,
-            };
-            let at = self.tensor(op.desc_ptr())?.only()?;
-            self.descriptors.insert(at, Rc::new(descriptor));
-            return Ok(Some(Vec::new()));
-        }
-        if let Some(op) = ttng::ReinterpretTensorDescOp::of(op) {
-            let at = self.tensor(op.raw_desc())?.only()?;
-            return match self.descriptors.get(&at) {
-                Some(descriptor) => Ok(Some(vec![Value::Descriptor(descriptor.clone())])),
-                None => wrong("no descriptor has been made there"),
-            };
-        }
-        Ok(None)
-    }
-
-    /// Accesses to blocks that are in registers.
-    fn block_access(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
-        if let Some(op) = tt::DescriptorLoadOp::of(op) {
-            let places = self.block_at(&op.indices(), op.result())?;
-            return self
-                .load_block(op.desc(), &places, op.result())
-                .map(|tensor| Some(vec![Value::Tensor(tensor)]));
-        }
-        if let Some(op) = tt::DescriptorGatherOp::of(op) {
-            let places = self.rows(op.x_offsets(), op.y_offset(), op.result())?;
-            return self
-                .load_block(op.desc(), &places, op.result())
-                .map(|tensor| Some(vec![Value::Tensor(tensor)]));
-        }
-        if let Some(op) = tt::DescriptorStoreOp::of(op) {
-            let places = self.block_at(&op.indices(), op.src())?;
-            return self.store_block(op.desc(), &places, &self.tensor(op.src())?, None);
-        }
-        if let Some(op) = tt::DescriptorScatterOp::of(op) {
-            let places = self.rows(op.x_offsets(), op.y_offset(), op.src())?;
-            return self.store_block(op.desc(), &places, &self.tensor(op.src())?, None);
-        }
-        if let Some(op) = tt::DescriptorReduceOp::of(op) {
-            let places = self.block_at(&op.indices(), op.src())?;
-            let source = self.tensor(op.src())?;
-            return self.store_block(op.desc(), &places, &source, Some(op.kind()));
-        }
-        Ok(None)
-    }
-
-    /// Copies between blocks and shared memory.
-    fn block_copy(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
-        if let Some(op) = ttng::AsyncTMACopyGlobalToLocalOp::of(op) {
-            if self.tensor(op.pred())?.only()? & 1 == 1 {
-                let places = self.block_at(&op.coord(), op.result())?;
-                let tensor = self.load_block(op.desc(), &places, op.result())?;
-                let view = self.view(op.result())?;
-                self.write_view(&view, &tensor);
+            DescriptorOp::TtMakeTensorPtr(op) => {
+                let whole = self.whole_tensor(op.base(), &op.shape(), &op.strides())?;
+                let begin = self.numbers(&op.offsets())?;
+                return Ok(vec![Value::Tile(Rc::new(whole), begin)]);
             }
-            return Ok(Some(Vec::new()));
-        }
-        if let Some(op) = ttng::AsyncTMAGatherOp::of(op) {
-            if self.tensor(op.pred())?.only()? & 1 == 1 {
+            DescriptorOp::TtAdvance(op) => {
+                let (whole, mut begin) = self.tile(op.ptr())?;
+                for (at, by) in begin.iter_mut().zip(self.numbers(&op.offsets())?) {
+                    // Offsets have 32 bits.
+                    *at = i64::from((*at as i32).wrapping_add(by as i32));
+                }
+                return Ok(vec![Value::Tile(whole, begin)]);
+            }
+            DescriptorOp::TtgGlobalScratchAlloc(op) => {
+                // Nobody looks at the address: what is made there is found by it.
+                self.scratch += op.nbytes().unsigned_abs().next_multiple_of(128);
+                let address = Tensor::scalar(Element::Pointer(1), self.scratch);
+                return Ok(vec![Value::Tensor(address)]);
+            }
+            DescriptorOp::TtngTensormapCreate(op) => self.make_tensor_map(op)?,
+            DescriptorOp::TtngReinterpretTensorDesc(op) => {
+                let at = self.tensor(op.raw_desc())?.only()?;
+                return match self.descriptors.get(&at) {
+                    Some(descriptor) => Ok(vec![Value::Descriptor(descriptor.clone())]),
+                    None => wrong("no descriptor has been made there"),
+                };
+            }
+            DescriptorOp::TtDescriptorLoad(op) => {
+                let places = self.block_at(&op.indices(), op.result())?;
+                let block = self.load_block(op.desc(), &places, op.result())?;
+                return Ok(vec![Value::Tensor(block)]);
+            }
+            DescriptorOp::TtDescriptorGather(op) => {
                 let places = self.rows(op.x_offsets(), op.y_offset(), op.result())?;
-                let tensor = self.load_block(op.desc(), &places, op.result())?;
-                let view = self.view(op.result())?;
-                self.write_view(&view, &tensor);
+                let block = self.load_block(op.desc(), &places, op.result())?;
+                return Ok(vec![Value::Tensor(block)]);
             }
-            return Ok(Some(Vec::new()));
+            DescriptorOp::TtDescriptorStore(op) => {
+                let places = self.block_at(&op.indices(), op.src())?;
+                self.store_block(op.desc(), &places, &self.tensor(op.src())?, None)?;
+            }
+            DescriptorOp::TtDescriptorScatter(op) => {
+                let places = self.rows(op.x_offsets(), op.y_offset(), op.src())?;
+                self.store_block(op.desc(), &places, &self.tensor(op.src())?, None)?;
+            }
+            DescriptorOp::TtDescriptorReduce(op) => {
+                let places = self.block_at(&op.indices(), op.src())?;
+                let source = self.tensor(op.src())?;
+                self.store_block(op.desc(), &places, &source, Some(op.kind()))?;
+            }
+            DescriptorOp::TtngAsyncTMACopyGlobalToLocal(op) => {
+                if self.tensor(op.pred())?.only()? & 1 == 1 {
+                    self.arrived(op)?;
+                    let places = self.block_at(&op.coord(), op.result())?;
+                    self.copy_block(op.desc(), &places, op.result())?;
+                }
+            }
+            DescriptorOp::TtngAsyncTMAGather(op) => {
+                if self.tensor(op.pred())?.only()? & 1 == 1 {
+                    let places = self.rows(op.x_offsets(), op.y_offset(), op.result())?;
+                    self.copy_block(op.desc(), &places, op.result())?;
+                }
+            }
+            DescriptorOp::TtngAsyncTMACopyLocalToGlobal(op) => {
+                let places = self.block_at(&op.coord(), op.src())?;
+                let source = self.read_view(&self.view(op.src())?);
+                self.store_block(op.desc(), &places, &source, None)?;
+            }
+            DescriptorOp::TtngAsyncTMAScatter(op) => {
+                let places = self.rows(op.x_offsets(), op.y_offset(), op.src())?;
+                let source = self.read_view(&self.view(op.src())?);
+                self.store_block(op.desc(), &places, &source, None)?;
+            }
+            DescriptorOp::TtngAsyncTMAReduce(op) => {
+                let places = self.block_at(&op.coord(), op.src())?;
+                let source = self.read_view(&self.view(op.src())?);
+                self.store_block(op.desc(), &places, &source, Some(op.kind()))?;
+            }
+            DescriptorOp::TtngInitBarrier(op) => self.init_barrier(op)?,
+            DescriptorOp::TtngBarrierExpect(op) => self.expect_bytes(op)?,
+            DescriptorOp::TtngArriveBarrier(op) => self.arrive(op)?,
+            // Copies are complete at once, and groups of warps that wait are kept by `partitions`.
+            DescriptorOp::TtngInvalBarrier(_)
+            | DescriptorOp::TtngWaitBarrier(_)
+            | DescriptorOp::TtngAsyncCopyMbarrierArrive(_) => {}
         }
-        if let Some(op) = ttng::AsyncTMACopyLocalToGlobalOp::of(op) {
-            let places = self.block_at(&op.coord(), op.src())?;
-            let source = self.read_view(&self.view(op.src())?);
-            return self.store_block(op.desc(), &places, &source, None);
-        }
-        if let Some(op) = ttng::AsyncTMAScatterOp::of(op) {
-            let places = self.rows(op.x_offsets(), op.y_offset(), op.src())?;
-            let source = self.read_view(&self.view(op.src())?);
-            return self.store_block(op.desc(), &places, &source, None);
-        }
-        if let Some(op) = ttng::AsyncTMAReduceOp::of(op) {
-            let places = self.block_at(&op.coord(), op.src())?;
-            let source = self.read_view(&self.view(op.src())?);
-            return self.store_block(op.desc(), &places, &source, Some(op.kind()));
-        }
-        Ok(None)
+        Ok(Vec::new())
+    }
+
+    /// A tensor in global memory that is described as a whole; outside of it lie zeros.
+    fn whole_tensor(
+        &self,
+        base: Handle<'c, 'a>,
+        shape: &[Handle<'c, 'a>],
+        strides: &[Handle<'c, 'a>],
+    ) -> Interpreted<Descriptor> {
+        let base = self.tensor(base)?;
+        let Element::Pointer(bytes) = base.element else {
+            return unknown("a descriptor of something that is no pointer");
+        };
+        let strides = self.numbers(strides)?;
+        Ok(Descriptor {
+            base: base.only()?,
+            shape: self.numbers(shape)?,
+            strides: strides.into_iter().map(|s| s * i64::from(bytes)).collect(),
+            nan: false,
+        })
+    }
+
+    /// A descriptor in global memory, whose lists begin with the last dimension.
+    fn make_tensor_map(&mut self, op: ttng::TensormapCreateOp<'c, 'a>) -> Interpreted<()> {
+        let reversed = |mut list: Vec<i64>| {
+            list.reverse();
+            list
+        };
+        let base = self.tensor(op.global_address())?;
+        let Element::Pointer(bytes) = base.element else {
+            return unknown("a descriptor of something that is no pointer");
+        };
+        let mut strides = reversed(self.numbers(&op.global_stride())?);
+        strides.push(bytes.into());
+        let descriptor = Descriptor {
+            base: base.only()?,
+            shape: reversed(self.numbers(&op.global_dim())?),
+            strides,
+            nan: op.fill_mode() != 0,
+        };
+        let at = self.tensor(op.desc_ptr())?.only()?;
+        self.descriptors.insert(at, Rc::new(descriptor));
+        Ok(())
+    }
+
+    /// Copies a block to shared memory.
+    fn copy_block(
+        &mut self,
+        descriptor: Handle<'c, 'a>,
+        places: &Places,
+        to: Handle<'c, 'a>,
+    ) -> Interpreted<()> {
+        let tensor = self.load_block(descriptor, places, to)?;
+        let view = self.view(to)?;
+        self.write_view(&view, &tensor);
+        Ok(())
     }
 
     fn numbers(&self, handles: &[Handle<'c, 'a>]) -> Interpreted<Vec<i64>> {
@@ -306,12 +299,11 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         places: &Places,
         source: &Tensor,
         reduce: Option<tt::DescriptorReduceKind>,
-    ) -> Interpreted<Option<Vec<Value>>> {
+    ) -> Interpreted<()> {
         let operation = reduce
             .map(|kind| reduction(kind, source.element, is_signed(handle.r#type())))
             .transpose()?;
-        self.store_places(&*self.descriptor(handle)?, places, source, operation)?;
-        Ok(Some(Vec::new()))
+        self.store_places(&*self.descriptor(handle)?, places, source, operation)
     }
 
     fn store_places(

@@ -75,6 +75,7 @@ fn round_to(element: Element, value: f64, rounding: Rounding) -> Option<u64> {
 
 impl<'c, 'a> Program<'c, 'a, '_> {
     /// The result of an elementwise operation; `None` where it has none, or the function is not of its type.
+    #[expect(clippy::too_many_lines, reason = "one match over the functions")]
     pub(super) fn elementwise(
         &mut self,
         op: OperationRef<'c, 'a>,

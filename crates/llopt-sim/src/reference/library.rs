@@ -87,6 +87,7 @@ fn sin_pi(x: f64) -> f64 {
 }
 
 /// A function of real or integer variables by its name without prefix and suffix of the type.
+#[expect(clippy::too_many_lines, reason = "one match over the functions")]
 fn named(name: &str) -> Option<Function> {
     use Function as F;
     Some(match name {

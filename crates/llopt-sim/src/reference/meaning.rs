@@ -2,35 +2,50 @@
 //! to the interpreter, and its execution is an error that names it.
 
 use llopt_dialects::meaning::facts::{Meaning, OpFacts};
-use llopt_dialects::{Op, arith, cf, rocdl, scf};
+use llopt_dialects::meaning::kinds::{AssemblyOp, DescriptorOp, MemoryOp, ProductOp, ShapeOp};
+use llopt_dialects::{Op, arith, cf, rocdl, scf, ub};
 
 /// Where the meaning of an op is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Room<'c, 'a> {
     /// Regions, calls and the ends of blocks: the interpreter's own file, and [`super::partitions`].
     Control,
+    /// [`super::shape`]: a value that an op of MLIR's own dialects makes of nothing.
+    Made(Made),
     /// [`super::shape`]
-    Shape,
+    Shape(ShapeOp<'c, 'a>),
     /// [`super::elementwise`]
     Elementwise,
     /// [`super::assembly`]
-    Assembly,
+    Assembly(AssemblyOp<'c, 'a>),
     /// [`super::product`]
-    Product,
+    Product(ProductOp<'c, 'a>),
     /// [`super::memory`]
-    Memory,
+    Memory(MemoryOp<'c, 'a>),
     /// [`super::descriptor`]
-    Descriptor,
+    Descriptor(DescriptorOp<'c, 'a>),
     /// It does nothing that a program of whole tensors could see.
     Nothing,
     /// It is not known.
     Unknown,
 }
 
+/// What an op without operands makes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Made {
+    /// What an attribute says.
+    Constant,
+    /// Anything.
+    Poison,
+    /// The number of the thread.
+    Thread,
+}
+
 /// Where the meaning of an op is.
-pub(super) fn room(op: Op<'_, '_>) -> Room {
+pub(super) fn room<'c, 'a>(op: Op<'c, 'a>) -> Room<'c, 'a> {
     match op {
-        Op::Arith(arith::Op::Constant(_)) | Op::Ub(_) => Room::Shape,
+        Op::Arith(arith::Op::Constant(_)) => Room::Made(Made::Constant),
+        Op::Ub(ub::Op::Poison(_)) => Room::Made(Made::Poison),
         Op::Arith(_) | Op::Math(_) => Room::Elementwise,
         Op::Scf(op) => match op {
             scf::Op::For(_)
@@ -44,21 +59,22 @@ pub(super) fn room(op: Op<'_, '_>) -> Room {
             cf::Op::Branch(_) | cf::Op::CondBranch(_) => Room::Control,
             cf::Op::Switch(_) | cf::Op::Assert(_) => Room::Unknown,
         },
-        Op::Rocdl(rocdl::Op::ThreadIdX(_)) => Room::Shape,
+        Op::Rocdl(rocdl::Op::ThreadIdX(_)) => Room::Made(Made::Thread),
         Op::Gpu(_) | Op::Llvm(_) | Op::Rocdl(_) => Room::Nothing,
         Op::Builtin(_) => Room::Unknown,
         Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_) => {
-            match OpFacts::of(op.operation()).meaning {
-                Meaning::Unknown => Room::Unknown,
-                Meaning::Nothing => Room::Nothing,
-                Meaning::Control => Room::Control,
-                Meaning::Shape => Room::Shape,
-                Meaning::Elementwise(_) => Room::Elementwise,
-                Meaning::Assembly => Room::Assembly,
-                Meaning::Product => Room::Product,
-                Meaning::Memory => Room::Memory,
-                Meaning::Descriptor => Room::Descriptor,
-            }
+            let room = match OpFacts::of(op.operation()).meaning {
+                Meaning::Unknown => None,
+                Meaning::Nothing => Some(Room::Nothing),
+                Meaning::Control => Some(Room::Control),
+                Meaning::Shape => ShapeOp::of(op).map(Room::Shape),
+                Meaning::Elementwise(_) => Some(Room::Elementwise),
+                Meaning::Assembly => AssemblyOp::of(op).map(Room::Assembly),
+                Meaning::Product => ProductOp::of(op).map(Room::Product),
+                Meaning::Memory => MemoryOp::of(op).map(Room::Memory),
+                Meaning::Descriptor => DescriptorOp::of(op).map(Room::Descriptor),
+            };
+            room.unwrap_or(Room::Unknown)
         }
     }
 }

@@ -1,16 +1,17 @@
 //! Loads, stores and atomics of global memory; shared memory as arrays with views.
 
+use llopt_dialects::meaning::kinds::MemoryOp;
 use llopt_dialects::tables::types::Pointer;
-use llopt_dialects::{Op, amdg, tt, ttg};
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt};
-use melior::ir::{OperationRef, Value as Handle, ValueLike};
+use llopt_dialects::{tt, ttg};
+use llopt_mlir::ir::{OperationExt, TypeExt};
+use melior::ir::{Value as Handle, ValueLike};
 
 use crate::machine::bytecode::AtomicOp;
 use crate::memory::access::combine;
 
 use super::failure::{Interpreted, unknown, wrong};
 use super::program::Program;
-use super::shape::atomic_op;
+use super::shape::{atomic_op, integers};
 use super::value::{
     Array, Element, Entry, Tensor, Value, View, coordinates, count, element_of, shape_of, strides,
 };
@@ -21,118 +22,154 @@ fn is_tile(value: Handle<'_, '_>) -> bool {
 }
 
 impl<'c, 'a> Program<'c, 'a, '_> {
-    /// An operation on global or shared memory; `None` for any other.
-    pub(super) fn memory_operation(
+    /// An operation on global or shared memory.
+    #[expect(clippy::too_many_lines, reason = "one match over the ops")]
+    pub(super) fn memory_operation(&mut self, op: MemoryOp<'c, 'a>) -> Interpreted<Vec<Value>> {
+        Ok(match op {
+            MemoryOp::TtLoad(load) => vec![Value::Tensor(self.loaded(load)?)],
+            MemoryOp::TtStore(store) => {
+                self.store_pointers(store)?;
+                Vec::new()
+            }
+            MemoryOp::AmdgBufferLoad(load) => {
+                let element = element_of(load.operation())?;
+                let pointers = self.in_buffer(load.ptr(), load.offsets(), element)?;
+                let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
+                let loaded = self.load(&pointers, mask.as_ref(), other.as_ref(), element)?;
+                vec![Value::Tensor(loaded)]
+            }
+            MemoryOp::AmdgBufferStore(store) => {
+                let values = self.tensor(store.value())?;
+                let pointers = self.in_buffer(store.ptr(), store.offsets(), values.element)?;
+                let mask = self.optional(store.mask())?;
+                self.store(&pointers, &values, mask.as_ref())?;
+                Vec::new()
+            }
+            MemoryOp::TtAtomicRmw(atomic) => {
+                let (pointers, values) = (self.tensor(atomic.ptr())?, self.tensor(atomic.val())?);
+                let (what, mask) = (atomic.atomic_rmw_op(), self.optional(atomic.mask())?);
+                let before = self.update(what, &pointers, &values, mask.as_ref())?;
+                vec![Value::Tensor(before)]
+            }
+            MemoryOp::AmdgBufferAtomicRmw(atomic) => {
+                let values = self.tensor(atomic.value())?;
+                let pointers = self.in_buffer(atomic.ptr(), atomic.offsets(), values.element)?;
+                let (what, mask) = (atomic.atomic_rmw_op(), self.optional(atomic.mask())?);
+                let before = self.update(what, &pointers, &values, mask.as_ref())?;
+                vec![Value::Tensor(before)]
+            }
+            MemoryOp::TtAtomicCas(atomic) => {
+                let (compare, values) = (self.tensor(atomic.cmp())?, self.tensor(atomic.val())?);
+                let pointers = self.tensor(atomic.ptr())?;
+                let before = self.compare_and_swap(&pointers, &compare, &values)?;
+                vec![Value::Tensor(before)]
+            }
+            MemoryOp::AmdgBufferAtomicCas(atomic) => {
+                let (compare, values) = (self.tensor(atomic.cmp())?, self.tensor(atomic.val())?);
+                let pointers = self.in_buffer(atomic.ptr(), atomic.offsets(), values.element)?;
+                let before = self.compare_and_swap(&pointers, &compare, &values)?;
+                vec![Value::Tensor(before)]
+            }
+            MemoryOp::TtgAsyncCopyGlobalToLocal(copy) => {
+                let pointers = self.tensor(copy.src())?;
+                self.copy_to_shared(copy.result(), &pointers, copy.mask(), copy.other())?
+            }
+            MemoryOp::AmdgBufferLoadToLocal(copy) => {
+                let element = self.view(copy.dest())?.element;
+                let pointers = self.in_buffer(copy.ptr(), copy.offsets(), element)?;
+                self.copy_to_shared(copy.dest(), &pointers, copy.mask(), copy.other())?
+            }
+            MemoryOp::TtgAsyncCommitGroup(_)
+            | MemoryOp::TtgAsyncWait(_)
+            | MemoryOp::AmdgAsyncWait(_) => {
+                vec![Value::Token; op.operation().result_values().len()]
+            }
+            MemoryOp::TtgLocalAlloc(alloc) => vec![Value::View(self.allocated(alloc)?)],
+            MemoryOp::TtgLocalDealloc(dealloc) => {
+                self.given_back(dealloc.src())?;
+                Vec::new()
+            }
+            MemoryOp::TtgLocalLoad(load) => {
+                vec![Value::Tensor(self.read_view(&self.view(load.src())?))]
+            }
+            MemoryOp::AmdgLocalLoadPackedTransposed(load) => {
+                let packed = self.read_view(&self.view(load.src())?);
+                let shape = shape_of(load.result().r#type());
+                vec![Value::Tensor(packed_along_the_other(&packed, &shape)?)]
+            }
+            MemoryOp::TtgLocalStore(store) => {
+                let (source, view) = (self.tensor(store.src())?, self.view(store.dst())?);
+                self.write_view(&view, &source);
+                Vec::new()
+            }
+            MemoryOp::TtgMemDescIndex(index) => vec![Value::View(self.buffer_at(index)?)],
+            MemoryOp::TtgMemDescSubslice(part) => {
+                let mut view = self.view(part.src())?;
+                let offsets = integers(op.operation(), "offsets");
+                let origin: Vec<usize> = offsets.into_iter().map(|o| o as usize).collect();
+                view.offset = view.place(&origin);
+                view.shape = shape_of(part.result().r#type());
+                vec![Value::View(view)]
+            }
+            MemoryOp::TtgMemDescTrans(transposed) => {
+                let view = self.view(transposed.src())?;
+                let order = integers(op.operation(), "order");
+                let pick = |of: &[usize]| order.iter().map(|&i| of[i as usize]).collect();
+                vec![Value::View(View {
+                    shape: pick(&view.shape),
+                    strides: pick(&view.strides),
+                    ..view
+                })]
+            }
+            MemoryOp::TtgMemDescReshape(reshaped) => {
+                let view = self.view(reshaped.src())?;
+                if view.strides != strides(&view.shape) {
+                    return unknown("a reshape of a view with gaps");
+                }
+                let shape = shape_of(reshaped.result().r#type());
+                vec![Value::View(View {
+                    strides: strides(&shape),
+                    shape,
+                    ..view
+                })]
+            }
+        })
+    }
+
+    /// `tt.load`, through pointers or through a pointer to a tile.
+    fn loaded(&mut self, load: tt::LoadOp<'c, 'a>) -> Interpreted<Tensor> {
+        if is_tile(load.ptr()) {
+            return self.load_tile(load);
+        }
+        let pointers = self.tensor(load.ptr())?;
+        let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
+        let element = element_of(load.operation())?;
+        self.load(&pointers, mask.as_ref(), other.as_ref(), element)
+    }
+
+    /// `tt.store`, through pointers or through a pointer to a tile.
+    fn store_pointers(&mut self, store: tt::StoreOp<'c, 'a>) -> Interpreted<()> {
+        if is_tile(store.ptr()) {
+            return self.store_tile(store);
+        }
+        let (pointers, values) = (self.tensor(store.ptr())?, self.tensor(store.value())?);
+        let mask = self.optional(store.mask())?;
+        self.store(&pointers, &values, mask.as_ref())
+    }
+
+    /// A copy from global to shared memory, which is complete at once.
+    fn copy_to_shared(
         &mut self,
-        typed: Op<'c, 'a>,
-    ) -> Interpreted<Option<Vec<Value>>> {
-        let op = typed.operation();
-        if let Some(results) = self.global_access(op)? {
-            return Ok(Some(results));
-        }
-        if let Some(results) = self.update_of_global(op)? {
-            return Ok(Some(results));
-        }
-        if let Some(results) = self.copy_to_shared(op)? {
-            return Ok(Some(results));
-        }
-        self.shared_operation(typed)
-    }
-
-    /// Loads and stores of global memory.
-    fn global_access(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
-        if let Some(load) = tt::LoadOp::of(op) {
-            if is_tile(load.ptr()) {
-                return self.load_tile(load).map(tensor);
-            }
-            let pointers = self.tensor(load.ptr())?;
-            let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
-            let element = element_of(op)?;
-            return self
-                .load(&pointers, mask.as_ref(), other.as_ref(), element)
-                .map(tensor);
-        }
-        if let Some(store) = tt::StoreOp::of(op) {
-            if is_tile(store.ptr()) {
-                self.store_tile(store)?;
-                return Ok(Some(Vec::new()));
-            }
-            let (pointers, values) = (self.tensor(store.ptr())?, self.tensor(store.value())?);
-            let mask = self.optional(store.mask())?;
-            self.store(&pointers, &values, mask.as_ref())?;
-            return Ok(Some(Vec::new()));
-        }
-        if let Some(load) = amdg::BufferLoadOp::of(op) {
-            let element = element_of(op)?;
-            let pointers = self.in_buffer(load.ptr(), load.offsets(), element)?;
-            let (mask, other) = (self.optional(load.mask())?, self.optional(load.other())?);
-            return self
-                .load(&pointers, mask.as_ref(), other.as_ref(), element)
-                .map(tensor);
-        }
-        if let Some(store) = amdg::BufferStoreOp::of(op) {
-            let values = self.tensor(store.value())?;
-            let pointers = self.in_buffer(store.ptr(), store.offsets(), values.element)?;
-            let mask = self.optional(store.mask())?;
-            self.store(&pointers, &values, mask.as_ref())?;
-            return Ok(Some(Vec::new()));
-        }
-        Ok(None)
-    }
-
-    /// Atomics of global memory.
-    fn update_of_global(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
-        if let Some(atomic) = tt::AtomicRmwOp::of(op) {
-            let (pointers, values) = (self.tensor(atomic.ptr())?, self.tensor(atomic.val())?);
-            let mask = self.optional(atomic.mask())?;
-            return self
-                .update(atomic.atomic_rmw_op(), &pointers, &values, mask.as_ref())
-                .map(tensor);
-        }
-        if let Some(atomic) = amdg::BufferAtomicRmwOp::of(op) {
-            let values = self.tensor(atomic.value())?;
-            let pointers = self.in_buffer(atomic.ptr(), atomic.offsets(), values.element)?;
-            let mask = self.optional(atomic.mask())?;
-            return self
-                .update(atomic.atomic_rmw_op(), &pointers, &values, mask.as_ref())
-                .map(tensor);
-        }
-        if let Some(atomic) = tt::AtomicCasOp::of(op) {
-            let (compare, values) = (self.tensor(atomic.cmp())?, self.tensor(atomic.val())?);
-            let pointers = self.tensor(atomic.ptr())?;
-            return self
-                .compare_and_swap(&pointers, &compare, &values)
-                .map(tensor);
-        }
-        if let Some(atomic) = amdg::BufferAtomicCasOp::of(op) {
-            let (compare, values) = (self.tensor(atomic.cmp())?, self.tensor(atomic.val())?);
-            let pointers = self.in_buffer(atomic.ptr(), atomic.offsets(), values.element)?;
-            return self
-                .compare_and_swap(&pointers, &compare, &values)
-                .map(tensor);
-        }
-        Ok(None)
-    }
-
-    /// Copies from global to shared memory, which are complete at once.
-    fn copy_to_shared(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
-        if let Some(copy) = ttg::AsyncCopyGlobalToLocalOp::of(op) {
-            let view = self.view(copy.result())?;
-            let pointers = self.tensor(copy.src())?;
-            let (mask, other) = (self.optional(copy.mask())?, self.optional(copy.other())?);
-            let loaded = self.load(&pointers, mask.as_ref(), other.as_ref(), view.element)?;
-            self.write_view(&view, &loaded);
-            return Ok(Some(vec![Value::Token]));
-        }
-        if let Some(copy) = amdg::BufferLoadToLocalOp::of(op) {
-            let view = self.view(copy.dest())?;
-            let pointers = self.in_buffer(copy.ptr(), copy.offsets(), view.element)?;
-            let (mask, other) = (self.optional(copy.mask())?, self.optional(copy.other())?);
-            let loaded = self.load(&pointers, mask.as_ref(), other.as_ref(), view.element)?;
-            self.write_view(&view, &loaded);
-            return Ok(Some(vec![Value::Token]));
-        }
-        Ok(None)
+        to: Handle<'c, 'a>,
+        pointers: &Tensor,
+        mask: Option<Handle<'c, 'a>>,
+        other: Option<Handle<'c, 'a>>,
+    ) -> Interpreted<Vec<Value>> {
+        let view = self.view(to)?;
+        let (mask, other) = (self.optional(mask)?, self.optional(other)?);
+        let loaded = self.load(pointers, mask.as_ref(), other.as_ref(), view.element)?;
+        self.write_view(&view, &loaded);
+        Ok(vec![Value::Token])
     }
 
     /// A new array in shared memory, with the elements of the source if there is one.
@@ -155,97 +192,30 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(view)
     }
 
-    /// Arrays in shared memory and their views.
-    fn shared_operation(&mut self, typed: Op<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
-        let op = typed.operation();
-        let first = op.operand_value(0);
-        let view = |this: &Self| match first {
-            Some(handle) => this.view(handle),
-            None => unknown("this number of operands"),
+    /// Frees an array in shared memory. What Triton makes of a loop that was split gives the same buffer back twice.
+    fn given_back(&mut self, buffer: Handle<'c, 'a>) -> Interpreted<()> {
+        let array = match self.get(buffer) {
+            Ok(Value::View(view)) => view.array,
+            _ => return unknown("what is given back"),
         };
-        let result = op.result_types().next().map(shape_of).unwrap_or_default();
-        Ok(Some(match typed {
-            Op::Ttg(ttg::Op::LocalAlloc(alloc)) => vec![Value::View(self.allocated(alloc)?)],
-            Op::Ttg(ttg::Op::LocalLoad(_)) => {
-                let view = view(self)?;
-                vec![Value::Tensor(self.read_view(&view))]
-            }
-            Op::Amdg(amdg::Op::LocalLoadPackedTransposed(_)) => {
-                let packed = self.read_view(&view(self)?);
-                vec![Value::Tensor(packed_along_the_other(&packed, &result)?)]
-            }
-            Op::Ttg(ttg::Op::LocalStore(_)) => {
-                let Some(target) = op.operand_value(1) else {
-                    return unknown("this number of operands");
-                };
-                let (source, view) = (self.operand(op, 0)?, self.view(target)?);
-                self.write_view(&view, &source);
-                Vec::new()
-            }
-            Op::Ttg(ttg::Op::LocalDealloc(dealloc)) => {
-                // What Triton makes of a loop that was split gives the same buffer back twice.
-                let array = match self.get(dealloc.src()) {
-                    Ok(Value::View(view)) => view.array,
-                    _ => return unknown("what is given back"),
-                };
-                let array = &mut self.arrays[array];
-                self.room += size_of_val(&*array.data) as u64;
-                array.data = Vec::new();
-                array.freed = true;
-                Vec::new()
-            }
-            Op::Ttg(ttg::Op::MemDescIndex(_)) => {
-                let mut view = view(self)?;
-                let index = self.operand(op, 1)?.signed()?;
-                let Some(index) = usize::try_from(index).ok().filter(|i| *i < view.shape[0]) else {
-                    return wrong(format!("index {index} of {} buffers", view.shape[0]));
-                };
-                view.offset += index * view.strides[0];
-                view.shape.remove(0);
-                view.strides.remove(0);
-                vec![Value::View(view)]
-            }
-            Op::Ttg(ttg::Op::MemDescSubslice(_)) => {
-                let mut view = view(self)?;
-                let offsets = op
-                    .attr("offsets")
-                    .and_then(|a| a.as_integers())
-                    .unwrap_or_default();
-                let origin: Vec<usize> = offsets.into_iter().map(|o| o as usize).collect();
-                view.offset = view.place(&origin);
-                view.shape = result;
-                vec![Value::View(view)]
-            }
-            Op::Ttg(ttg::Op::MemDescTrans(_)) => {
-                let view = view(self)?;
-                let order = op
-                    .attr("order")
-                    .and_then(|a| a.as_integers())
-                    .unwrap_or_default();
-                let pick = |of: &[usize]| order.iter().map(|&i| of[i as usize]).collect();
-                vec![Value::View(View {
-                    shape: pick(&view.shape),
-                    strides: pick(&view.strides),
-                    ..view
-                })]
-            }
-            Op::Ttg(ttg::Op::MemDescReshape(_)) => {
-                let view = view(self)?;
-                if view.strides != strides(&view.shape) {
-                    return unknown("a reshape of a view with gaps");
-                }
-                vec![Value::View(View {
-                    strides: strides(&result),
-                    shape: result,
-                    ..view
-                })]
-            }
-            Op::Ttg(ttg::Op::AsyncCommitGroup(_) | ttg::Op::AsyncWait(_))
-            | Op::Amdg(amdg::Op::AsyncWait(_)) => {
-                vec![Value::Token; op.result_values().len()]
-            }
-            _ => return Ok(None),
-        }))
+        let array = &mut self.arrays[array];
+        self.room += size_of_val(&*array.data) as u64;
+        array.data = Vec::new();
+        array.freed = true;
+        Ok(())
+    }
+
+    /// One of several buffers.
+    fn buffer_at(&self, op: ttg::MemDescIndexOp<'c, 'a>) -> Interpreted<View> {
+        let mut view = self.view(op.src())?;
+        let index = self.tensor(op.index())?.signed()?;
+        let Some(index) = usize::try_from(index).ok().filter(|i| *i < view.shape[0]) else {
+            return wrong(format!("index {index} of {} buffers", view.shape[0]));
+        };
+        view.offset += index * view.strides[0];
+        view.shape.remove(0);
+        view.strides.remove(0);
+        Ok(view)
     }
 
     /// An atomic update, after which the old values are known.
@@ -414,10 +384,6 @@ impl<'c, 'a> Program<'c, 'a, '_> {
 /// Element `i`, or the only one.
 fn pick(tensor: &Tensor, i: usize) -> Entry {
     tensor.entry(if tensor.data.len() == 1 { 0 } else { i })
-}
-
-fn tensor(tensor: Tensor) -> Option<Vec<Value>> {
-    Some(vec![Value::Tensor(tensor)])
 }
 
 /// Codes of four bits that lie two in a byte along one dimension, packed along the other one.

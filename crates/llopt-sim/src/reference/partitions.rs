@@ -311,37 +311,48 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(barrier.is_some_and(|barrier| barrier.phase & 1 == parity))
     }
 
-    /// Follows what an op does to barriers.
-    pub(super) fn follow_barriers(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<()> {
-        if let Some(op) = ttng::InitBarrierOp::of(op) {
-            let expected = op.count();
-            let barrier = Barrier {
-                expected,
-                missing: expected,
-                bytes: 0,
-                phase: 0,
-            };
-            let view = self.view(op.alloc())?;
-            self.barriers.insert(Self::barrier_key(&view), barrier);
-        } else if let Some(op) = ttng::BarrierExpectOp::of(op) {
-            if self.tensor(op.pred())?.only()? & 1 == 1 {
-                self.signal(&self.view(op.alloc())?, 1, op.size());
-            }
-        } else if let Some(op) = ttng::ArriveBarrierOp::of(op) {
-            let acts = match op.pred() {
-                Some(condition) => self.tensor(condition)?.only()? & 1 == 1,
-                None => true,
-            };
-            if acts {
-                self.signal(&self.view(op.alloc())?, op.count(), 0);
-            }
-        } else if let Some(op) = ttng::AsyncTMACopyGlobalToLocalOp::of(op)
-            && self.tensor(op.pred())?.only()? & 1 == 1
-        {
-            let copied = self.view(op.result())?;
-            let bytes = count(&copied.shape) as i64 * i64::from(copied.element.bits()) / 8;
-            self.signal(&self.view(op.barrier())?, 0, -bytes);
+    /// A barrier begins to count.
+    pub(super) fn init_barrier(&mut self, op: ttng::InitBarrierOp<'c, 'a>) -> Interpreted<()> {
+        let expected = op.count();
+        let barrier = Barrier {
+            expected,
+            missing: expected,
+            bytes: 0,
+            phase: 0,
+        };
+        let view = self.view(op.alloc())?;
+        self.barriers.insert(Self::barrier_key(&view), barrier);
+        Ok(())
+    }
+
+    /// One arrival, and bytes that are yet to come.
+    pub(super) fn expect_bytes(&mut self, op: ttng::BarrierExpectOp<'c, 'a>) -> Interpreted<()> {
+        if self.tensor(op.pred())?.only()? & 1 == 1 {
+            self.signal(&self.view(op.alloc())?, 1, op.size());
         }
+        Ok(())
+    }
+
+    /// Arrivals.
+    pub(super) fn arrive(&mut self, op: ttng::ArriveBarrierOp<'c, 'a>) -> Interpreted<()> {
+        let acts = match op.pred() {
+            Some(condition) => self.tensor(condition)?.only()? & 1 == 1,
+            None => true,
+        };
+        if acts {
+            self.signal(&self.view(op.alloc())?, op.count(), 0);
+        }
+        Ok(())
+    }
+
+    /// The bytes of a copy have come.
+    pub(super) fn arrived(
+        &mut self,
+        op: ttng::AsyncTMACopyGlobalToLocalOp<'c, 'a>,
+    ) -> Interpreted<()> {
+        let copied = self.view(op.result())?;
+        let bytes = count(&copied.shape) as i64 * i64::from(copied.element.bits()) / 8;
+        self.signal(&self.view(op.barrier())?, 0, -bytes);
         Ok(())
     }
 

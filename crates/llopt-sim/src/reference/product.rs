@@ -4,6 +4,7 @@
 //! in another order and in the precision of the accumulator, and matrix units truncate; the bound of each element says
 //! how far that may lead, from the magnitudes of all terms, and carries on what the operands' own bounds mean.
 
+use llopt_dialects::meaning::kinds::ProductOp;
 use llopt_dialects::{amdg, tt, ttng};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
@@ -15,7 +16,7 @@ use crate::units::matrix::scale_of;
 use super::bound::{epsilon, roundings};
 use super::failure::{Interpreted, unknown};
 use super::program::Program;
-use super::value::{Element, Entry, Tensor, Value, count, shape_of};
+use super::value::{Element, Entry, Tensor, count, shape_of};
 
 /// Powers of two below which a result that was scaled may be flushed to zero or rounded to a denormal, and how far.
 const TINY: [f64; 2] = [1.0 / (1u128 << 112) as f64, 1.0 / (1u128 << 116) as f64];
@@ -138,71 +139,72 @@ fn scale_value(element: Element, bits: u64) -> f64 {
 }
 
 impl<'c, 'a> Program<'c, 'a, '_> {
-    pub(super) fn product_operation(
+    /// An operation that adds products, or that widens and scales the operands of one.
+    pub(super) fn product_operation(&mut self, op: ProductOp<'c, 'a>) -> Interpreted<Tensor> {
+        match op {
+            ProductOp::TtDot(op) => self.dot(op.operation(), None),
+            ProductOp::TtngWarpGroupDot(op) => self.dot(op.operation(), Some(op)),
+            ProductOp::TtDotScaled(scaled) => self.dot_scaled(scaled),
+            ProductOp::AmdgUpcastMXFP(upcast) => self.upcast(upcast),
+            ProductOp::AmdgScaledUpcastFp4(upcast) => {
+                let (input, scale) = (self.tensor(upcast.input())?, self.tensor(upcast.scale())?);
+                let axis = upcast.axis() as usize;
+                scaled_upcast(upcast.operation(), &scale, |c| {
+                    let mut from = c.to_vec();
+                    from[axis] /= 2;
+                    let byte = input.at(&from);
+                    (
+                        E2M1.decode(byte.bits >> (4 * (c[axis] % 2)) & 15),
+                        byte.bound,
+                    )
+                })
+            }
+            ProductOp::AmdgScaledUpcastFp8(upcast) => {
+                let (input, scale) = (self.tensor(upcast.input())?, self.tensor(upcast.scale())?);
+                scaled_upcast(upcast.operation(), &scale, |c| {
+                    let entry = input.at(c);
+                    (
+                        input.element.decode(entry.bits).unwrap_or(f64::NAN),
+                        entry.bound,
+                    )
+                })
+            }
+        }
+    }
+
+    /// A product of two matrices and what it is added to, by a warp or by a warp group.
+    fn dot(
         &mut self,
         op: OperationRef<'c, 'a>,
-    ) -> Interpreted<Option<Vec<Value>>> {
-        let one = |tensor: Tensor| Ok(Some(vec![Value::Tensor(tensor)]));
-        if tt::DotOp::of(op).is_some() || ttng::WarpGroupDotOp::of(op).is_some() {
-            let mut matrices: Vec<Tensor> = (0..3)
-                .map(|i| self.matrix(op, i))
-                .collect::<Interpreted<_>>()?;
-            // A product of a warp group may leave out what was there before.
-            let group = ttng::WarpGroupDotOp::of(op);
-            if let Some(adds) = group.and_then(ttng::WarpGroupDotOp::use_c)
-                && self.tensor(adds)?.only()? & 1 == 0
-            {
-                let before = &mut matrices[2];
-                before.data.fill(0);
-                before.bound.clear();
-            }
-            let precision = op.attr("inputPrecision").and_then(|p| p.as_i64());
-            let operand = matrices[0].element.bits();
-            let arithmetic = Arithmetic {
-                // 0 is tf32: ten bits of mantissa for each of both factors, whose other bits units cut off. Warp groups
-                // know no other of 32 bits. 3 is a sum of two bf16, sixteen bits for each factor, of which the product
-                // of the lower ones is left out.
-                lost: match precision {
-                    _ if operand != 32 => 0.0,
-                    _ if group.is_some() => 2f64.powi(-9),
-                    Some(0) => 2f64.powi(-9),
-                    Some(3) => 2f64.powi(-15),
-                    _ => 0.0,
-                },
-                coarse: operand == 8 && (group.is_some() || may_be_coarse(op)),
-            };
-            return one(dot(&matrices[0], &matrices[1], &matrices[2], arithmetic)?);
+        group: Option<ttng::WarpGroupDotOp<'c, 'a>>,
+    ) -> Interpreted<Tensor> {
+        let mut matrices: Vec<Tensor> = (0..3)
+            .map(|i| self.matrix(op, i))
+            .collect::<Interpreted<_>>()?;
+        // A product of a warp group may leave out what was there before.
+        if let Some(adds) = group.and_then(ttng::WarpGroupDotOp::use_c)
+            && self.tensor(adds)?.only()? & 1 == 0
+        {
+            let before = &mut matrices[2];
+            before.data.fill(0);
+            before.bound.clear();
         }
-        if let Some(scaled) = tt::DotScaledOp::of(op) {
-            return one(self.dot_scaled(scaled)?);
-        }
-        if let Some(upcast) = amdg::UpcastMXFPOp::of(op) {
-            return one(self.upcast(upcast)?);
-        }
-        if let Some(upcast) = amdg::ScaledUpcastFp4Op::of(op) {
-            let (input, scale) = (self.tensor(upcast.input())?, self.tensor(upcast.scale())?);
-            let axis = upcast.axis() as usize;
-            return one(scaled_upcast(op, &scale, |c| {
-                let mut from = c.to_vec();
-                from[axis] /= 2;
-                let byte = input.at(&from);
-                (
-                    E2M1.decode(byte.bits >> (4 * (c[axis] % 2)) & 15),
-                    byte.bound,
-                )
-            })?);
-        }
-        if let Some(upcast) = amdg::ScaledUpcastFp8Op::of(op) {
-            let (input, scale) = (self.tensor(upcast.input())?, self.tensor(upcast.scale())?);
-            return one(scaled_upcast(op, &scale, |c| {
-                let entry = input.at(c);
-                (
-                    input.element.decode(entry.bits).unwrap_or(f64::NAN),
-                    entry.bound,
-                )
-            })?);
-        }
-        Ok(None)
+        let precision = op.attr("inputPrecision").and_then(|p| p.as_i64());
+        let operand = matrices[0].element.bits();
+        let arithmetic = Arithmetic {
+            // 0 is tf32: ten bits of mantissa for each of both factors, whose other bits units cut off. Warp groups
+            // know no other of 32 bits. 3 is a sum of two bf16, sixteen bits for each factor, of which the product
+            // of the lower ones is left out.
+            lost: match precision {
+                _ if operand != 32 => 0.0,
+                _ if group.is_some() => 2f64.powi(-9),
+                Some(0) => 2f64.powi(-9),
+                Some(3) => 2f64.powi(-15),
+                _ => 0.0,
+            },
+            coarse: operand == 8 && (group.is_some() || may_be_coarse(op)),
+        };
+        dot(&matrices[0], &matrices[1], &matrices[2], arithmetic)
     }
 
     fn dot_scaled(&mut self, op: tt::DotScaledOp<'c, 'a>) -> Interpreted<Tensor> {

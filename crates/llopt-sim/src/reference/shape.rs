@@ -1,163 +1,116 @@
 //! Operations that make, move and combine elements without computing on them one by one.
 
-use llopt_dialects::{Op, amdg, arith, rocdl, tt, ttg, ttng, ub};
+use llopt_dialects::meaning::kinds::ShapeOp;
+use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use melior::ir::{self, OperationRef, ValueLike};
 
 use crate::machine::row::mask;
 
 use super::failure::{Interpreted, unknown, wrong};
+use super::meaning::Made;
 use super::program::Program;
 use super::value::{Element, Tensor, Value, element_of, position, shape_of};
 
+/// What an operation of MLIR's own dialects makes without a tensor to start from.
+pub(super) fn made_of_nothing(op: OperationRef<'_, '_>, what: Made) -> Interpreted<Tensor> {
+    let shape = op.result_types().next().map(shape_of).unwrap_or_default();
+    let element = element_of(op)?;
+    match what {
+        Made::Constant => constant(op, shape, element),
+        Made::Poison => {
+            let data = vec![0; super::value::count(&shape)];
+            Ok(Tensor::new(shape, element, data))
+        }
+        // A program of whole tensors has no threads: barriers that some pass by say nothing here, and whatever else
+        // depends on the number is not known.
+        Made::Thread => Ok(Tensor {
+            bound: vec![f64::INFINITY],
+            ..Tensor::scalar(element, 0)
+        }),
+    }
+}
+
 impl<'c, 'a> Program<'c, 'a, '_> {
-    /// The elements that an operation makes without a tensor to start from; `None` for any other operation.
-    fn made_of_nothing(&self, typed: Op<'c, 'a>) -> Interpreted<Option<Tensor>> {
+    /// An operation that makes, moves or combines elements.
+    pub(super) fn shape_operation(&mut self, typed: ShapeOp<'c, 'a>) -> Interpreted<Vec<Value>> {
         let op = typed.operation();
         let shape = op.result_types().next().map(shape_of).unwrap_or_default();
-        let some = |tensor: Tensor| Ok(Some(tensor));
-        match typed {
-            Op::Arith(arith::Op::Constant(_)) => some(constant(op, shape, element_of(op)?)?),
-            Op::Ub(ub::Op::Poison(_)) => {
-                let element = element_of(op)?;
-                let data = vec![0; super::value::count(&shape)];
-                some(Tensor::new(shape, element, data))
-            }
-            Op::Tt(tt::Op::GetProgramId(_) | tt::Op::GetNumPrograms(_)) => {
-                let axis = op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize % 3;
-                let from = if tt::GetProgramIdOp::of(op).is_some() {
-                    self.id
-                } else {
-                    self.grid
-                };
-                some(Tensor::scalar(Element::Int(32), u64::from(from[axis])))
-            }
-            Op::Rocdl(rocdl::Op::ThreadIdX(_)) => {
-                // A program of whole tensors has no threads: barriers that some pass by say nothing here, and
-                // whatever else depends on the number is not known.
-                let number = Tensor::scalar(element_of(op)?, 0);
-                some(Tensor {
-                    bound: vec![f64::INFINITY],
-                    ..number
+        let tensor = match typed {
+            ShapeOp::TtGetProgramId(of) => place_in_grid(self.id, of.axis()),
+            ShapeOp::TtGetNumPrograms(of) => place_in_grid(self.grid, of.axis()),
+            ShapeOp::TtMakeRange(range) => {
+                let start = range.start();
+                Tensor::generate(&shape, element_of(op)?, |c| {
+                    (start + c[0] as i64) as u64 & mask(32)
                 })
             }
-            Op::Tt(tt::Op::MakeRange(_)) => {
-                let start = op.attr("start").and_then(|a| a.as_i64()).unwrap_or(0);
-                some(Tensor::generate(&shape, element_of(op)?, |c| {
-                    (start + c[0] as i64) as u64 & mask(32)
-                }))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// An operation that makes, moves or combines elements; `None` for any other.
-    pub(super) fn shape_operation(&mut self, typed: Op<'c, 'a>) -> Interpreted<Option<Vec<Value>>> {
-        let op = typed.operation();
-        let result_type = op.result_types().next();
-        let shape = result_type.map(shape_of).unwrap_or_default();
-        let integers = |name: &str| {
-            op.attr(name)
-                .and_then(|a| a.as_integers())
-                .unwrap_or_default()
-        };
-        let one = |tensor: Tensor| Ok(Some(vec![Value::Tensor(tensor)]));
-        if let Some(made) = self.made_of_nothing(typed)? {
-            return one(made);
-        }
-        match typed {
-            Op::Tt(tt::Op::Splat(_)) => {
+            ShapeOp::TtSplat(_) | ShapeOp::TtUnsplat(_) => {
                 let source = self.operand(op, 0)?;
                 source.only()?;
-                one(Tensor::generate(&shape, source.element, |_| {
-                    source.entry(0)
-                }))
+                Tensor::generate(&shape, source.element, |_| source.entry(0))
             }
-            Op::Tt(tt::Op::Unsplat(_)) => {
+            ShapeOp::TtBroadcast(_) => broadcast(&self.operand(op, 0)?, &shape),
+            ShapeOp::TtExpandDims(_)
+            | ShapeOp::TtgConvertLayout(_)
+            | ShapeOp::AmdgInThreadTranspose(_) => {
                 let source = self.operand(op, 0)?;
-                source.only()?;
-                one(Tensor::generate(&[], source.element, |_| source.entry(0)))
+                Tensor { shape, ..source }
             }
-            Op::Tt(tt::Op::Broadcast(_)) => one(broadcast(&self.operand(op, 0)?, &shape)),
-            Op::Tt(tt::Op::ExpandDims(_)) => {
-                let source = self.operand(op, 0)?;
-                one(Tensor { shape, ..source })
+            ShapeOp::TtReshape(_) => self.reshaped(op, shape)?,
+            ShapeOp::TtTrans(_) => {
+                transposed(&self.operand(op, 0)?, &integers(op, "order"), &shape)
             }
-            Op::Tt(tt::Op::Reshape(_)) => {
-                let source = self.operand(op, 0)?;
-                let mut result = Tensor { shape, ..source };
-                if op.attr("allow_reorder").is_some() && !is_reduced_whole(op) {
-                    // The order is open.
-                    result.bound = vec![f64::INFINITY; result.data.len()];
-                }
-                one(result)
-            }
-            Op::Tt(tt::Op::Trans(_)) => one(transposed(
-                &self.operand(op, 0)?,
-                &integers("order"),
-                &shape,
-            )),
-            Op::Ttg(ttg::Op::Fp4ToFp(_)) => {
+            ShapeOp::TtgFp4ToFp(_) => {
                 let (source, element) = (self.operand(op, 0)?, element_of(op)?);
-                one(from_four_bits(&source, axis(op), &shape, element)?)
+                from_four_bits(&source, axis(op), &shape, element)?
             }
-            Op::Tt(tt::Op::Join(_)) => {
-                let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
-                one(Tensor::generate(&shape, a.element, |c| {
-                    let (&last, rest) = c.split_last().unwrap_or((&0, &[]));
-                    if last == 0 { a.at(rest) } else { b.at(rest) }
-                }))
-            }
-            Op::Tt(tt::Op::Split(_)) => {
-                let source = self.operand(op, 0)?;
-                let axis = source.shape.len() - 1;
-                Ok(Some(
-                    (0..2)
-                        .map(|i| Value::Tensor(source.slice(axis, i)))
-                        .collect(),
-                ))
-            }
-            Op::Tt(tt::Op::Cat(_)) => {
-                let (a, b) = (self.operand(op, 0)?, self.operand(op, 1)?);
-                one(catenated(&a, &b, shape))
-            }
-            Op::Tt(tt::Op::Gather(_)) => {
+            ShapeOp::TtJoin(_) => joined(&self.operand(op, 0)?, &self.operand(op, 1)?, &shape),
+            ShapeOp::TtCat(_) => catenated(&self.operand(op, 0)?, &self.operand(op, 1)?, shape),
+            ShapeOp::TtGather(_) => {
                 let (source, indices) = (self.operand(op, 0)?, self.operand(op, 1)?);
-                one(gathered(&source, &indices, axis(op), &shape))
+                gathered(&source, &indices, axis(op), &shape)
             }
-            Op::Tt(tt::Op::Histogram(_)) => {
+            ShapeOp::TtHistogram(_) => {
                 let source = self.operand(op, 0)?;
                 let taken = op.operand_value(1).map(|m| self.tensor(m)).transpose()?;
-                one(histogram(&source, taken.as_ref(), shape, element_of(op)?))
+                histogram(&source, taken.as_ref(), shape, element_of(op)?)
             }
-            Op::Ttg(ttg::Op::ConvertLayout(_)) | Op::Amdg(amdg::Op::InThreadTranspose(_)) => {
-                let source = self.operand(op, 0)?;
-                one(Tensor { shape, ..source })
+            ShapeOp::AmdgExtractSlice(_) => {
+                let offsets = integers(op, "static_offsets");
+                slice(&self.operand(op, 0)?, &offsets, &shape)
             }
-            Op::Ttng(ttng::Op::WarpGroupDotWait(_)) => {
-                let values = op
-                    .operand_values()
-                    .map(|v| self.get(v))
-                    .collect::<Interpreted<_>>()?;
-                Ok(Some(values))
-            }
-            Op::Tt(tt::Op::Assert(_)) => {
-                asserted(op, &self.operand(op, 0)?)?;
-                Ok(Some(Vec::new()))
-            }
-            Op::Amdg(amdg::Op::ExtractSlice(_)) => one(slice(
-                &self.operand(op, 0)?,
-                &integers("static_offsets"),
-                &shape,
-            )),
-            Op::Amdg(amdg::Op::Concat(_)) => {
+            ShapeOp::AmdgConcat(_) => {
                 let parts = (0..op.operand_values().len())
                     .map(|i| self.operand(op, i))
                     .collect::<Interpreted<Vec<_>>>()?;
-                one(concatenated(&parts, &shape))
+                concatenated(&parts, &shape)
             }
-            _ => Ok(None),
+            ShapeOp::TtSplit(_) => {
+                let source = self.operand(op, 0)?;
+                let axis = source.shape.len() - 1;
+                return Ok([0, 1].map(|i| Value::Tensor(source.slice(axis, i))).into());
+            }
+            ShapeOp::TtngWarpGroupDotWait(_) => {
+                return op.operand_values().map(|v| self.get(v)).collect();
+            }
+            ShapeOp::TtAssert(_) => {
+                asserted(op, &self.operand(op, 0)?)?;
+                return Ok(Vec::new());
+            }
+        };
+        Ok(vec![Value::Tensor(tensor)])
+    }
+
+    /// The elements of the operand in another shape.
+    fn reshaped(&self, op: OperationRef<'c, 'a>, shape: Vec<usize>) -> Interpreted<Tensor> {
+        let source = self.operand(op, 0)?;
+        let mut result = Tensor { shape, ..source };
+        if op.attr("allow_reorder").is_some() && !is_reduced_whole(op) {
+            // The order is open.
+            result.bound = vec![f64::INFINITY; result.data.len()];
         }
+        Ok(result)
     }
 
     /// An operand of a dot product, in registers or in shared memory.
@@ -210,6 +163,18 @@ fn is_reduced_whole(op: OperationRef<'_, '_>) -> bool {
                 && user.result_types().all(|of| shape_of(of).is_empty())
         })
     })
+}
+
+/// The number of a program in the grid, or of programs, in one of three directions.
+fn place_in_grid(from: [u32; 3], axis: tt::ProgramDim) -> Tensor {
+    Tensor::scalar(Element::Int(32), u64::from(from[axis as usize % 3]))
+}
+
+/// The list that an operation has as the attribute `name`.
+pub(super) fn integers(op: OperationRef<'_, '_>, name: &str) -> Vec<i64> {
+    op.attr(name)
+        .and_then(|a| a.as_integers())
+        .unwrap_or_default()
 }
 
 /// The dimension that an operation names.
@@ -298,6 +263,14 @@ fn gathered(source: &Tensor, indices: &Tensor, axis: usize, shape: &[usize]) -> 
             entry.bound = f64::INFINITY;
         }
         entry
+    })
+}
+
+/// The elements of two tensors beside each other along a last dimension of their own.
+fn joined(a: &Tensor, b: &Tensor, shape: &[usize]) -> Tensor {
+    Tensor::generate(shape, a.element, |c| {
+        let (&last, rest) = c.split_last().unwrap_or((&0, &[]));
+        if last == 0 { a.at(rest) } else { b.at(rest) }
     })
 }
 

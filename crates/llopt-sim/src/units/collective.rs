@@ -218,6 +218,7 @@ fn take_from<const W: usize>(
 }
 
 /// Permutations of the lanes, in which an absent lane gives nothing.
+#[expect(clippy::too_many_lines, reason = "one match over the ops")]
 fn permute<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
     let get = |rows: &[Row<W>], slot: Slot| rows[slot as usize];
     let first = mask.trailing_zeros() as usize % W;

@@ -131,76 +131,83 @@ impl Product {
         }
     }
 
-    fn kernel(&self, prologue: &str, epilogue: &str) -> String {
+    /// One instruction, for the columns from `k` on, with the registers of its result before and after it.
+    fn product(&self, number: usize, k: usize, old: &mut [String], body: &mut String) {
         let (n, step) = (self.b.outer, 256 / bits(self.a.ty));
         let (count, b_base) = (self.registers(), self.a.bytes().next_multiple_of(1024));
         let results = vec!["i32"; count].join(", ");
+        let list = |from: usize, count: usize| {
+            let names: Vec<String> = (from..from + count).map(|i| format!("$${i}")).collect();
+            names.join(", ").replace("$$", "$")
+        };
+        let halves = bits(self.a.ty) == 16;
+        let b_order = u8::from(!self.b.k_contiguous);
+        let a_order = u8::from(!self.a.k_contiguous);
+        let immediates = match (self.d, halves, self.a_in_registers) {
+            ("s32", ..) => String::new(),
+            (_, false, _) => ", 1, 1".to_owned(),
+            (_, true, true) => format!(", 1, 1, {b_order}"),
+            (_, true, false) => format!(", 1, 1, {a_order}, {b_order}"),
+        };
+        let inputs = 2 * count;
+        let a = if self.a_in_registers {
+            format!("{{{}}}", list(inputs + 2, 4))
+        } else {
+            format!("${}", inputs + 2)
+        };
+        let text = format!(
+            "{{ .reg .pred p; setp.ne.b32 p, ${}, 0; wgmma.mma_async.sync.aligned.\
+             m64n{n}k{step}.{}.{}.{} {{{}}}, {a}, ${}, p{immediates}; }}",
+            inputs,
+            self.d,
+            self.a.ty,
+            self.b.ty,
+            list(0, count),
+            inputs + 1,
+        );
+        let tied: Vec<String> = (0..count).map(|i| i.to_string()).collect();
+        let mut constraints = vec!["=r"; count].join(",");
+        constraints.push_str(&format!(",{},r,l", tied.join(",")));
+        let mut arguments: Vec<String> = old.iter().map(|o| format!("i32 {o}")).collect();
+        arguments.push(format!("i32 {}", u8::from(number > 0)));
+        arguments.push(format!("i64 {}", self.b.descriptor(b_base, k) as i64));
+        if self.a_in_registers {
+            constraints.push_str(",r,r,r,r");
+            for register in 0..4 {
+                let name = format!("%a{number}_{register}");
+                body.push_str(&format!(
+                    "  %p{number}_{register} = getelementptr i32, ptr addrspace(1) %r, i32 {}\n  \
+                     {name} = load i32, ptr addrspace(1) %p{number}_{register}\n",
+                    number * 4 + register,
+                ));
+                arguments.push(format!("i32 {name}"));
+            }
+        } else {
+            constraints.push_str(",l");
+            arguments.push(format!("i64 {}", self.a.descriptor(0, k) as i64));
+        }
+        let all = if count == 1 {
+            "i32".to_owned()
+        } else {
+            format!("{{ {results} }}")
+        };
+        body.push_str(&format!(
+            "  %d{number} = call {all} asm sideeffect \"{text}\", \"{constraints}\"({})\n",
+            arguments.join(", ")
+        ));
+        for (i, old) in old.iter_mut().enumerate() {
+            *old = format!("%d{number}_{i}");
+            body.push_str(&format!("  {old} = extractvalue {all} %d{number}, {i}\n"));
+        }
+    }
+
+    fn kernel(&self, prologue: &str, epilogue: &str) -> String {
+        let step = 256 / bits(self.a.ty);
+        let (count, b_base) = (self.registers(), self.a.bytes().next_multiple_of(1024));
         let mut body = String::new();
         let mut old: Vec<String> = vec!["0".to_owned(); count];
         for (number, k) in (0..self.a.depth).step_by(step).enumerate() {
-            let list = |from: usize, count: usize| {
-                let names: Vec<String> = (from..from + count).map(|i| format!("$${i}")).collect();
-                names.join(", ").replace("$$", "$")
-            };
-            let halves = bits(self.a.ty) == 16;
-            let b_order = u8::from(!self.b.k_contiguous);
-            let a_order = u8::from(!self.a.k_contiguous);
-            let immediates = match (self.d, halves, self.a_in_registers) {
-                ("s32", ..) => String::new(),
-                (_, false, _) => ", 1, 1".to_owned(),
-                (_, true, true) => format!(", 1, 1, {b_order}"),
-                (_, true, false) => format!(", 1, 1, {a_order}, {b_order}"),
-            };
-            let inputs = 2 * count;
-            let a = if self.a_in_registers {
-                format!("{{{}}}", list(inputs + 2, 4))
-            } else {
-                format!("${}", inputs + 2)
-            };
-            let text = format!(
-                "{{ .reg .pred p; setp.ne.b32 p, ${}, 0; wgmma.mma_async.sync.aligned.\
-                 m64n{n}k{step}.{}.{}.{} {{{}}}, {a}, ${}, p{immediates}; }}",
-                inputs,
-                self.d,
-                self.a.ty,
-                self.b.ty,
-                list(0, count),
-                inputs + 1,
-            );
-            let tied: Vec<String> = (0..count).map(|i| i.to_string()).collect();
-            let mut constraints = vec!["=r"; count].join(",");
-            constraints.push_str(&format!(",{},r,l", tied.join(",")));
-            let mut arguments: Vec<String> = old.iter().map(|o| format!("i32 {o}")).collect();
-            arguments.push(format!("i32 {}", u8::from(number > 0)));
-            arguments.push(format!("i64 {}", self.b.descriptor(b_base, k) as i64));
-            if self.a_in_registers {
-                constraints.push_str(",r,r,r,r");
-                for register in 0..4 {
-                    let name = format!("%a{number}_{register}");
-                    body.push_str(&format!(
-                        "  %p{number}_{register} = getelementptr i32, ptr addrspace(1) %r, i32 {}\n  \
-                         {name} = load i32, ptr addrspace(1) %p{number}_{register}\n",
-                        number * 4 + register,
-                    ));
-                    arguments.push(format!("i32 {name}"));
-                }
-            } else {
-                constraints.push_str(",l");
-                arguments.push(format!("i64 {}", self.a.descriptor(0, k) as i64));
-            }
-            let all = if count == 1 {
-                "i32".to_owned()
-            } else {
-                format!("{{ {results} }}")
-            };
-            body.push_str(&format!(
-                "  %d{number} = call {all} asm sideeffect \"{text}\", \"{constraints}\"({})\n",
-                arguments.join(", ")
-            ));
-            for (i, old) in old.iter_mut().enumerate() {
-                *old = format!("%d{number}_{i}");
-                body.push_str(&format!("  {old} = extractvalue {all} %d{number}, {i}\n"));
-            }
+            self.product(number, k, &mut old, &mut body);
         }
         let mut stores = String::new();
         for (i, value) in old.iter().enumerate() {

@@ -76,18 +76,18 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         let mut list = Vec::new();
         for (number, point) in program.points.iter().enumerate() {
             let operation = point.operation;
-            let found = match Control::of(operation) {
-                _ if LocalAllocOp::of(operation).is_some() => allocation(operation)?,
-                Control::Call => {
-                    let bytes = flow::callee(operation).and_then(|name| frames.get(name));
-                    bytes
-                        .filter(|&&bytes| bytes > 0)
-                        .map(|&bytes| (BufferOwner::Frame, bytes, ROW))
-                }
-                _ => scratch(operation, plans).map(|scratch| {
+            let found = if LocalAllocOp::of(operation).is_some() {
+                allocation(operation)?
+            } else if Control::of(operation) == Control::Call {
+                let bytes = flow::callee(operation).and_then(|name| frames.get(name));
+                bytes
+                    .filter(|&&bytes| bytes > 0)
+                    .map(|&bytes| (BufferOwner::Frame, bytes, ROW))
+            } else {
+                scratch(operation, plans).map(|scratch| {
                     let owner = BufferOwner::Scratch(scratch.readers);
                     (owner, scratch.bytes, scratch.alignment.max(ROW))
-                }),
+                })
             };
             if let Some((owner, bytes, alignment)) = found {
                 list.push(Buffer {

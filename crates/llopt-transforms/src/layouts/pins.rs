@@ -50,7 +50,16 @@ impl Keep {
             || match facts.layouts {
                 Transfer::Unknown => true,
                 Transfer::Product => self != Self::Accesses,
-                _ => false,
+                Transfer::Same
+                | Transfer::ExpandDims
+                | Transfer::Transpose
+                | Transfer::Reshape
+                | Transfer::Join
+                | Transfer::Split
+                | Transfer::Unpack
+                | Transfer::Reduce
+                | Transfer::Gather
+                | Transfer::Histogram => false,
             }
     }
 }

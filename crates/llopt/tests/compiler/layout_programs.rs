@@ -156,6 +156,7 @@ impl Program {
     }
 
     /// Replaces a matrix by one that is computed from it.
+    #[expect(clippy::too_many_lines, reason = "one match over the kinds of steps")]
     fn step(&mut self) {
         let index = self.random.below(self.matrices.len());
         let (value, shape) = self.matrices[index].clone();

@@ -5,8 +5,9 @@
 //! out of it. And a product is often exact: an element of four bits has two bits of mantissa, a scale that is a power
 //! of two has one, and a `bf16` has eight.
 
+use llopt_dialects::meaning::kinds::ShapeOp;
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::{Op, arith, tt, ttg};
+use llopt_dialects::{Op, arith, tt};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::element::Element;
 use llopt_plan::types;
@@ -36,22 +37,34 @@ struct Digits {
 /// What is known of the numbers that a value holds.
 fn digits(value: Value<'_, '_>, far: u32) -> Option<Digits> {
     let op = value.defining_op().filter(|_| far > 0)?;
-    let first = || op.operand_value(0);
-    match Op::of(op)? {
-        Op::Ttg(ttg::Op::Fp4ToFp(_)) => Some(Digits {
+    if let Some(bitcast) = tt::BitcastOp::of(op) {
+        return power_of_two(bitcast.src());
+    }
+    match ShapeOp::of(Op::of(op)?)? {
+        ShapeOp::TtgFp4ToFp(_) => Some(Digits {
             count: 2,
             least: -1,
         }),
-        Op::Ttg(ttg::Op::ConvertLayout(_))
-        | Op::Tt(
-            tt::Op::Broadcast(_)
-            | tt::Op::ExpandDims(_)
-            | tt::Op::Reshape(_)
-            | tt::Op::Trans(_)
-            | tt::Op::Splat(_),
-        ) => digits(first()?, far - 1),
-        Op::Tt(tt::Op::Bitcast(_)) => power_of_two(first()?),
-        _ => None,
+        ShapeOp::TtgConvertLayout(_)
+        | ShapeOp::AmdgInThreadTranspose(_)
+        | ShapeOp::AmdgExtractSlice(_)
+        | ShapeOp::TtBroadcast(_)
+        | ShapeOp::TtExpandDims(_)
+        | ShapeOp::TtReshape(_)
+        | ShapeOp::TtTrans(_)
+        | ShapeOp::TtSplit(_)
+        | ShapeOp::TtSplat(_)
+        | ShapeOp::TtUnsplat(_) => digits(op.operand_value(0)?, far - 1),
+        ShapeOp::TtJoin(_)
+        | ShapeOp::TtCat(_)
+        | ShapeOp::TtGather(_)
+        | ShapeOp::TtMakeRange(_)
+        | ShapeOp::TtGetProgramId(_)
+        | ShapeOp::TtGetNumPrograms(_)
+        | ShapeOp::TtHistogram(_)
+        | ShapeOp::TtAssert(_)
+        | ShapeOp::TtngWarpGroupDotWait(_)
+        | ShapeOp::AmdgConcat(_) => None,
     }
 }
 
@@ -87,10 +100,7 @@ pub(crate) fn float_operation<'ctx>(
     op: OperationRef<'_, '_>,
     function: fn(&Emitter<'ctx>, V<'ctx>, V<'ctx>) -> V<'ctx>,
 ) -> Lowered {
-    let in_words = match Op::of(op) {
-        Some(Op::Arith(op)) => Partwise::of(op),
-        _ => None,
-    };
+    let in_words = arith::Op::of(op).and_then(Partwise::of);
     if in_words.is_some_and(|what| in_words::partwise(lowering, op, what).is_some()) {
         return Ok(());
     }

@@ -33,7 +33,14 @@ fn numbers(count: i32) -> Vec<i32> {
     (0..count).map(|i| (i * i * 7 + i * 13) % 101).collect()
 }
 
+/// All of them.
 pub fn all() -> Vec<Case> {
+    let groups = [elements(), combinations(), control_flow()];
+    groups.into_iter().flatten().collect()
+}
+
+/// What is computed of each element, and where it goes.
+fn elements() -> Vec<Case> {
     vec![
         Case {
             name: "masked_add",
@@ -62,20 +69,28 @@ pub fn all() -> Vec<Case> {
             expected: (0..64 * 32).map(|i| i % 64 * 32 + i / 64).bytes(),
         },
         Case {
-            name: "calls",
-            build: calls,
+            name: "conversions",
+            build: conversions,
             grid: 1,
             arguments: vec![
-                Passed::Uninitialized(4 * 256),
-                Passed::Buffer(numbers(256).bytes()),
-                Passed::Int(40),
+                Passed::Uninitialized(4 * 64),
+                Passed::Buffer(float_bytes((0..64).map(|i| i as f32 * 0.75 - 20.0))),
             ],
-            expected: numbers(256)
-                .into_iter()
-                .zip(0..)
-                .map(|(x, i)| x.clamp(3, 40) + i.clamp(3, 40))
+            expected: (0..64)
+                .map(|i| {
+                    let x = i as f32 * 0.75 - 20.0;
+                    let whole = x as i32;
+                    let clipped = (whole as i8).unsigned_abs();
+                    i32::from(clipped) + (whole << 1) - i32::from(x >= 0.0)
+                })
                 .bytes(),
         },
+    ]
+}
+
+/// What is computed of many elements.
+fn combinations() -> Vec<Case> {
+    vec![
         Case {
             name: "argmax",
             build: argmax,
@@ -120,22 +135,6 @@ pub fn all() -> Vec<Case> {
                 .bytes(),
         },
         Case {
-            name: "collatz",
-            build: collatz,
-            grid: 30,
-            arguments: vec![Passed::Uninitialized(4 * 30)],
-            expected: (1..=30)
-                .map(|start: i32| {
-                    let (mut n, mut steps) = (start, 0);
-                    while n != 1 {
-                        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
-                        steps += 1;
-                    }
-                    steps
-                })
-                .bytes(),
-        },
-        Case {
             name: "running_sums",
             build: running_sums,
             grid: 1,
@@ -153,20 +152,40 @@ pub fn all() -> Vec<Case> {
                 even.chain(odd).copied().bytes()
             },
         },
+    ]
+}
+
+/// Calls and loops.
+fn control_flow() -> Vec<Case> {
+    vec![
         Case {
-            name: "conversions",
-            build: conversions,
+            name: "calls",
+            build: calls,
             grid: 1,
             arguments: vec![
-                Passed::Uninitialized(4 * 64),
-                Passed::Buffer(float_bytes((0..64).map(|i| i as f32 * 0.75 - 20.0))),
+                Passed::Uninitialized(4 * 256),
+                Passed::Buffer(numbers(256).bytes()),
+                Passed::Int(40),
             ],
-            expected: (0..64)
-                .map(|i| {
-                    let x = i as f32 * 0.75 - 20.0;
-                    let whole = x as i32;
-                    let clipped = (whole as i8).unsigned_abs();
-                    i32::from(clipped) + (whole << 1) - i32::from(x >= 0.0)
+            expected: numbers(256)
+                .into_iter()
+                .zip(0..)
+                .map(|(x, i)| x.clamp(3, 40) + i.clamp(3, 40))
+                .bytes(),
+        },
+        Case {
+            name: "collatz",
+            build: collatz,
+            grid: 30,
+            arguments: vec![Passed::Uninitialized(4 * 30)],
+            expected: (1..=30)
+                .map(|start: i32| {
+                    let (mut n, mut steps) = (start, 0);
+                    while n != 1 {
+                        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+                        steps += 1;
+                    }
+                    steps
                 })
                 .bytes(),
         },
@@ -189,7 +208,6 @@ fn masked_add(_: Target) -> Result<Source, Error> {
     k.finish()
 }
 
-/// Reads rows and writes columns, each in the layout that is good for it.
 fn calls(_: Target) -> Result<Source, Error> {
     let context = Context::new()?;
     let k = KernelBuilder::new(&context, "calls");
@@ -207,6 +225,7 @@ fn calls(_: Target) -> Result<Source, Error> {
     k.finish()
 }
 
+/// Reads rows and writes columns, each in the layout that is good for it.
 fn transpose(target: Target) -> Result<Source, Error> {
     let context = Context::new()?;
     let k = KernelBuilder::with_layouts(&context, "transpose", target, 4);
