@@ -135,13 +135,17 @@ pub fn cheapest_with(
     request: SwizzleRequest,
 ) -> Result<Plan, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
-    let within = within_warp(&source, &target, element_bits, machine)
-        .into_iter()
-        .min_by(by_cost);
-    if let Some(plan) = &within
-        && plan.cost <= 0.0
-    {
-        return Ok(plan.clone());
+    let movements = movements_within_warp(&source, &target, element_bits, machine);
+    let is_free =
+        |movement: &&Movement| matches!(movement, Movement::Nothing | Movement::Registers { .. });
+    if let Some(free) = movements.iter().find(is_free) {
+        return Ok(priced(
+            free.clone(),
+            &source,
+            &target,
+            element_bits,
+            machine,
+        ));
     }
     let through =
         shared::through_memory_with(from, &source, &target, element_bits, machine, request);
@@ -149,15 +153,32 @@ pub fn cheapest_with(
         let movement = Movement::Shared(Box::new(shared));
         priced(movement, &source, &target, element_bits, machine)
     });
-    match (within, through) {
-        (Some(a), Ok(b)) if b.cost < a.cost => Ok(b),
-        (Some(a), _) => Ok(a),
-        (None, through) => through,
+    let mut best = through;
+    // Backwards, so that of two that cost the same the first one stays.
+    for movement in movements.into_iter().rev() {
+        let most = best.as_ref().map_or(f32::INFINITY, |plan| plan.cost);
+        let plan = priced_up_to(movement, &source, &target, element_bits, machine, most);
+        best = plan.map_or(best, Ok);
     }
+    best
 }
 
 fn by_cost(a: &Plan, b: &Plan) -> Ordering {
     a.cost.partial_cmp(&b.cost).unwrap_or(Ordering::Equal)
+}
+
+/// The ways in which no element leaves its warp.
+fn movements_within_warp(
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+) -> Vec<Movement> {
+    let movements = [
+        shuffle::in_warp(source, target, element_bits),
+        shuffle::by_swaps(source, target, element_bits, &machine.costs),
+    ];
+    movements.into_iter().flatten().collect()
 }
 
 /// The plans in which no element leaves its warp.
@@ -167,18 +188,11 @@ fn within_warp(
     element_bits: u32,
     machine: &Machine<'_>,
 ) -> Vec<Plan> {
-    let movements = [
-        shuffle::in_warp(source, target, element_bits),
-        shuffle::by_swaps(source, target, element_bits, &machine.costs),
-    ];
-    let mut plans = Vec::with_capacity(3);
-    plans.extend(
-        movements
-            .into_iter()
-            .flatten()
-            .map(|movement| priced(movement, source, target, element_bits, machine)),
-    );
-    plans
+    let movements = movements_within_warp(source, target, element_bits, machine);
+    let movements = movements.into_iter();
+    movements
+        .map(|movement| priced(movement, source, target, element_bits, machine))
+        .collect()
 }
 
 /// The plan with its counts and its price.
@@ -194,8 +208,38 @@ fn priced(
         Movement::Shuffle(plan) => plan.counts(element_bits, &machine.costs),
         Movement::Shared(plan) => plan.counts(source, target, element_bits),
     };
+    let cost = price(&movement, &counts, machine);
+    Plan {
+        movement,
+        counts,
+        cost,
+    }
+}
+
+/// The same of a movement by shuffles, unless it costs more than `most`: counting the permutes of bytes takes longer
+/// than all the rest, and is left where it is dearer without them.
+fn priced_up_to(
+    movement: Movement,
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    most: f32,
+) -> Option<Plan> {
+    if let Movement::Shuffle(plan) = &movement {
+        let counts = plan.counts_of_words(element_bits, &machine.costs).0;
+        if price(&movement, &counts, machine) > most {
+            return None;
+        }
+    }
+    let plan = priced(movement, source, target, element_bits, machine);
+    (plan.cost <= most).then_some(plan)
+}
+
+/// What a movement with these counts costs.
+fn price(movement: &Movement, counts: &Counts, machine: &Machine<'_>) -> f32 {
     let prices = &machine.costs;
-    let (barrier, wavefront) = match &movement {
+    let (barrier, wavefront) = match movement {
         Movement::Shared(plan) => match plan.scope {
             Scope::Warp => (prices.warp_barrier, prices.wavefront),
             Scope::Block => (prices.block_barrier, prices.wavefront),
@@ -203,7 +247,7 @@ fn priced(
         },
         _ => (0.0, 0.0),
     };
-    let accesses = match &movement {
+    let accesses = match movement {
         Movement::Shared(plan) => {
             counts.shared_stores as f32 * prices.access(&plan.store.instruction)
                 + counts.shared_loads as f32 * prices.access(&plan.load.instruction)
@@ -216,12 +260,7 @@ fn priced(
         + counts.load_wavefronts as f32 * wavefront;
     let arithmetic = (counts.selects + counts.swaps) as f32 * prices.busy_select
         + counts.permutes as f32 * prices.permute;
-    let cost = prices.together(memory, arithmetic)
+    prices.together(memory, arithmetic)
         + counts.barriers as f32 * barrier
-        + counts.extra_registers as f32 * prices.register;
-    Plan {
-        movement,
-        counts,
-        cost,
-    }
+        + counts.extra_registers as f32 * prices.register
 }

@@ -217,6 +217,19 @@ impl ShufflePlan {
     }
 
     pub(crate) fn counts(&self, element_bits: u32, costs: &Costs) -> Counts {
+        let (counts, [offered, wanted]) = self.counts_of_words(element_bits, costs);
+        Counts {
+            permutes: self.permutes(element_bits, &offered, &wanted),
+            ..counts
+        }
+    }
+
+    /// What moves words, without the permutes of bytes; then which words are offered and which rounds are wanted.
+    pub(crate) fn counts_of_words(
+        &self,
+        element_bits: u32,
+        costs: &Costs,
+    ) -> (Counts, [Vec<bool>; 2]) {
         let parts = element_bits.div_ceil(32);
         let shuffled = self.shuffled();
         let mut moving = (0u32..)
@@ -245,18 +258,18 @@ impl ShufflePlan {
             offered[step.word as usize] = true;
         }
         selects += selects_for(&self.before, &mut offered);
-        Counts {
+        let counts = Counts {
             swaps: (self.swaps.len() as u32 * words / 2) * parts,
             shuffles: moving * parts,
             selects: selects * parts,
-            permutes: self.permutes(element_bits, &offered, &wanted),
             extra_registers: if moving > 0 {
                 words.min(rounds) * parts
             } else {
                 0
             },
             ..Counts::default()
-        }
+        };
+        (counts, [offered, wanted])
     }
 }
 
