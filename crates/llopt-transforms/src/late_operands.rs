@@ -13,6 +13,7 @@ use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::DotOp;
 use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 use llopt_layout::plan::{Movement, Scope};
+use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
@@ -52,7 +53,8 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
             for conversion in conversions(dot, plans) {
                 through_buffer(conversion, &mut rewriter, plans);
             }
-            let chain = chain(dot);
+            let mut chain = chain(dot);
+            order_reads(&mut chain, operation);
             for made in &chain {
                 rewriter.move_before(*made, operation);
             }
@@ -61,6 +63,47 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
             operation.set_attr(LATE, room);
         }
     }
+}
+
+/// Puts reads first, and of those the ones of buffers that were written last: a barrier that orders them is one for the
+/// others too. One between two parts of the chain would break it, as nothing is emitted later than a barrier behind it.
+fn order_reads<'c: 'a, 'a>(chain: &mut [OperationRef<'c, 'a>], product: OperationRef<'c, 'a>) {
+    chain.sort_by_cached_key(|made| match LocalLoadOp::of(*made) {
+        Some(load) => (false, since_write(load.src(), product)),
+        None => (true, 0),
+    });
+}
+
+/// Operations between what last wrote to a buffer, or made it, and a later one of the block; all of them before that one if
+/// there is none.
+fn since_write<'c: 'a, 'a>(buffer: Value<'c, 'a>, later: OperationRef<'c, 'a>) -> usize {
+    let whole = memory(buffer);
+    let is_of = |other: Option<Value<'c, 'a>>| other.is_some_and(|it| memory(it) == whole);
+    let is_write = |operation: &OperationRef<'c, 'a>| {
+        if whole.defining_op() == Some(*operation) {
+            return true;
+        }
+        let effects = operation.effects().unwrap_or_default();
+        let mut writes = effects
+            .iter()
+            .filter(|effect| effect.kind == EffectKind::Write);
+        writes.any(|effect| is_of(effect.value))
+    };
+    let before = std::iter::successors(later.previous_op(), |operation| operation.previous_op());
+    before.take_while(|operation| !is_write(operation)).count()
+}
+
+/// The memory that a view is of.
+fn memory<'c: 'a, 'a>(view: Value<'c, 'a>) -> Value<'c, 'a> {
+    let mut of = view;
+    while let Some(made) = of.defining_op() {
+        let is_view = made.is_memory_effect_free() && LocalAllocOp::of(made).is_none();
+        match made.operand_value(0).filter(|_| is_view) {
+            Some(operand) => of = operand,
+            None => break,
+        }
+    }
+    of
 }
 
 /// The conversions through shared memory that bring the operands of a product in its block, what is computed element by
