@@ -6,22 +6,31 @@
 //! where single bytes are wanted of it, a word of halves one and two; so they are carried in words where every operation
 //! that takes the argument takes words: then there is no round in which more is packed than would be otherwise.
 //! Which of them share a word the first conversion that takes the argument says: what its plan moves as one word.
+//!
+//! What flows in may also come as words of its own accord: loaded from global memory, perhaps iterations ahead. Then
+//! nothing is packed, and taking apart costs no more at the start of an iteration than at the end of the one before,
+//! where it would wait for the load; and each element would fill a register of 32 bits. So whoever takes such an
+//! argument, it is carried in the words that were loaded ([`loaded_order`]).
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::PhiValue;
-use llopt_dialects::ttg;
+use llopt_dialects::{Op, amdg, arith, cf, tt, ttg};
 use llopt_layout::plan::Movement;
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, ValueExt};
+use llopt_plan::element::Element;
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::ValueType;
 use llopt_plan::words::{WORD, goes_on_in_words, is_narrow};
-use melior::ir::{Value, ValueLike};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::global;
 use crate::targets::hooks::Hooks;
 use crate::values::element::LlvmType;
 use crate::values::words::packed;
+use crate::walk::function::FunctionLowering;
 
 /// The phis of a block's argument.
 #[derive(Clone)]
@@ -44,25 +53,30 @@ impl<'ctx> Carried<'ctx> {
         argument: Value<'c, 'a>,
         of: &ValueType,
         count: usize,
+        loaded: Option<Vec<usize>>,
     ) -> Self {
         let element = of.element().llvm(e.context);
-        let in_words = count > 1
+        let goes_on = count > 1
             && is_narrow(of.element())
             && goes_on_in_words(argument, of.element(), plans.target());
+        let in_words = goes_on || loaded.is_some();
         let (carried, parts) = if in_words {
             let parts = WORD / of.element().bits();
             (e.int(WORD).into(), parts as usize)
         } else {
             (element, 1)
         };
-        let is_whole = in_words && count == of.registers();
+        let is_whole = goes_on && count == of.registers();
         let moved = is_whole.then(|| moved_together(plans, argument)).flatten();
         Self {
             phis: (0..count.div_ceil(parts)).map(|_| e.phi(carried)).collect(),
             count,
             element,
             parts,
-            order: moved.and_then(|moved| order(&moved, parts.ilog2() as usize, count)),
+            order: match goes_on {
+                true => moved.and_then(|moved| order(&moved, parts.ilog2() as usize, count)),
+                false => loaded,
+            },
         }
     }
 
@@ -108,6 +122,85 @@ impl<'ctx> Carried<'ctx> {
             phi.add_incoming(&[(value, from)]);
         }
     }
+}
+
+/// The registers of a block's argument in the order in which they lie in words that were loaded from global memory, if all
+/// that flows in, through whatever blocks, is loaded so, and in the same order.
+pub(crate) fn loaded_order<'c: 'a, 'a>(
+    lowering: &FunctionLowering<'_, '_>,
+    argument: Value<'c, 'a>,
+) -> Option<Vec<usize>> {
+    let of = lowering.type_of(argument).ok()?;
+    let element = of.element();
+    let is_byte = matches!(element, Element::Float8(_));
+    if of.registers() == 1 || !(is_narrow(element) || is_byte) {
+        return None;
+    }
+    let parts = (WORD / element.bits()) as usize;
+    let mut order: Option<Vec<usize>> = None;
+    let mut open = vec![argument];
+    let mut seen: Vec<Value<'c, 'a>> = Vec::new();
+    while let Some(value) = open.pop() {
+        if seen.contains(&value) {
+            continue;
+        }
+        seen.push(value);
+        let Some(made) = value.defining_op() else {
+            open.extend(flowing_in(value)?);
+            continue;
+        };
+        if has_replacements(made) {
+            return None;
+        }
+        let loads = global::loaded_together(lowering, made)?;
+        let own = loads.groups.concat();
+        let is_other = order.as_ref().is_some_and(|order| *order != own);
+        if loads.width % parts != 0 || own.len() != of.registers() || is_other {
+            return None;
+        }
+        order = Some(own);
+    }
+    order
+}
+
+/// Whether a load has something other than zeros for elements that are masked out: this is chosen element by element.
+fn has_replacements(load: OperationRef<'_, '_>) -> bool {
+    let other = match Op::of(load) {
+        Some(Op::Tt(tt::Op::Load(load))) => load.other(),
+        Some(Op::Amdg(amdg::Op::BufferLoad(load))) => load.other(),
+        _ => None,
+    };
+    let is_zero = |other: Value<'_, '_>| {
+        let constant = arith::ConstantOp::defining(other);
+        let value = constant.and_then(|constant| constant.operation().attr("value"));
+        value.and_then(AttributeExt::splat_bits) == Some(0)
+    };
+    other.is_some_and(|other| !is_zero(other))
+}
+
+/// What flows into a block's argument; `None` if it comes from elsewhere than branches.
+fn flowing_in<'c: 'a, 'a>(argument: Value<'c, 'a>) -> Option<Vec<Value<'c, 'a>>> {
+    let (block, number) = argument.argument_of()?;
+    let mut found = Vec::new();
+    for before in block.predecessor_blocks() {
+        let branch = before.terminator()?;
+        let passed: Vec<Value<'c, 'a>> = match Op::of(branch) {
+            Some(Op::Cf(cf::Op::Branch(_))) => branch.operand_value(number).into_iter().collect(),
+            Some(Op::Cf(cf::Op::CondBranch(_))) => {
+                let then = branch.successor(0).ok()?;
+                let otherwise = branch.successor(1).ok()?;
+                let first = 1 + number;
+                let second = 1 + then.argument_count() + number;
+                let ways = [(then, first), (otherwise, second)].into_iter();
+                ways.filter(|(to, _)| *to == block)
+                    .filter_map(|(_, at)| branch.operand_value(at))
+                    .collect()
+            }
+            _ => return None,
+        };
+        found.extend(passed);
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// What the places of a word, lowest first, add to the index of a register in the plan of the first conversion that moves
