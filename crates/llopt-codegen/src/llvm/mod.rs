@@ -10,3 +10,4 @@ pub(crate) mod late_values;
 pub(crate) mod library_search;
 pub mod machine;
 pub mod optimize;
+pub(crate) mod parts_where_taken;
