@@ -17,7 +17,7 @@ use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise, room};
+use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise, room, words};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::conversion_request;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -49,7 +49,8 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
     for dot in products {
         let operation = dot.operation();
         let threads = num_warps(operation).unwrap_or(1) * threads_per_warp(operation);
-        if exceeds_registers(dot, plans.types(), plans.target(), threads, 0) {
+        let beside = stored_between(dot, plans);
+        if exceeds_registers(dot, plans.types(), plans.target(), threads, beside) {
             for conversion in conversions(dot, plans) {
                 through_buffer(conversion, &mut rewriter, plans);
             }
@@ -62,6 +63,59 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
             let room = attr::i32(operation.ctx(), room.cast_signed());
             operation.set_attr(LATE, room);
         }
+    }
+}
+
+/// Registers of 32 bits that are needed beyond those of the product while what another operand is read from is computed and
+/// stored behind the first read of an operand. The product waits for that other read, so the first one gains nothing from
+/// being earlier.
+fn stored_between(dot: DotOp<'_, '_>, plans: &Plans) -> u32 {
+    let chain = chain(dot);
+    let loads: Vec<LocalLoadOp<'_, '_>> = chain
+        .iter()
+        .filter_map(|made| LocalLoadOp::of(*made))
+        .collect();
+    let beyond = loads.iter().filter_map(|load| {
+        let buffer = LocalAllocOp::defining(load.src())?;
+        let own = buffer.operation();
+        let is_behind = |other: &LocalLoadOp<'_, '_>| {
+            let other = other.operation();
+            other.parent_block() == own.parent_block() && other.is_before(own)
+        };
+        if !loads.iter().any(is_behind) {
+            return None;
+        }
+        let stored = buffer.src()?;
+        let needed = words(stored, plans.types())? + computed_from(stored, plans);
+        Some(needed.saturating_sub(words(load.result(), plans.types())?))
+    });
+    beyond.max().unwrap_or(0)
+}
+
+/// Registers of 32 bits for what a value is computed from, of the tensors that its block makes or takes; none if they are
+/// those of the value itself, which then is only renamed.
+fn computed_from<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> u32 {
+    let block = value.defining_op().and_then(|made| made.parent_block());
+    let mut open = vec![value];
+    let mut seen: Vec<Value<'c, 'a>> = Vec::new();
+    let (mut from, mut is_computed) = (0, false);
+    while let Some(value) = open.pop() {
+        if seen.contains(&value) {
+            continue;
+        }
+        seen.push(value);
+        match value.defining_op() {
+            Some(made) if made.parent_block() != block => {}
+            Some(made) if made.is_memory_effect_free() && made.operand_values().len() > 0 => {
+                is_computed |= is_elementwise(made);
+                open.extend(made.operand_values());
+            }
+            _ => from += words(value, plans.types()).unwrap_or(0),
+        }
+    }
+    match is_computed {
+        true => from,
+        false => 0,
     }
 }
 
