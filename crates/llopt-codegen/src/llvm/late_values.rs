@@ -208,8 +208,13 @@ impl Order {
     }
 }
 
-/// Orders the blocks of a module whose values do not fit into registers.
-pub(crate) fn bring_down(module: &Module<'_>, target: Target) {
+/// Orders the blocks of a module whose values do not fit into registers. `threads` says how many run a kernel together;
+/// other functions stay as they are.
+pub(crate) fn bring_down<'ctx>(
+    module: &Module<'ctx>,
+    target: Target,
+    threads: impl Fn(FunctionValue<'ctx>) -> Option<u32>,
+) {
     let builder = module.get_context().create_builder();
     for function in module.get_functions() {
         let Some(threads) = threads(function) else {
@@ -233,14 +238,6 @@ pub(crate) fn bring_down(module: &Module<'_>, target: Target) {
             }
         }
     }
-}
-
-/// Threads of a block of a kernel.
-fn threads(function: FunctionValue<'_>) -> Option<u32> {
-    let range =
-        function.get_string_attribute(AttributeLoc::Function, "amdgpu-flat-work-group-size")?;
-    let range = range.get_string_value();
-    range.to_str().ok()?.split(',').next_back()?.parse().ok()
 }
 
 /// The instructions of a block, and the words of what other blocks compute for it.

@@ -67,7 +67,7 @@ pub fn optimize(
         run(module, machine, "function(early-cse)")?;
     }
     if target.llvm_allocates_registers() {
-        late_values::bring_down(module, target);
+        late_values::bring_down(module, target, |function| back_end.threads(function));
     }
     Ok(())
 }

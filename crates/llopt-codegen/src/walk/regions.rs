@@ -8,9 +8,10 @@ use melior::ir::{BlockLike, BlockRef, OperationRef, RegionLike, RegionRef, Value
 use crate::llvm::emitter::V;
 use crate::ops::asynchronous::copy_wait;
 use crate::values::registers::Registers;
-use crate::walk::carried::{self, Carried};
+use crate::walk::carried::Carried;
 use crate::walk::emit_late;
 use crate::walk::function::{FunctionLowering, Lowered};
+use crate::walk::loaded_words;
 use crate::walk::names::{argument, block_key};
 
 /// Emits the blocks of a function's body. The entry block's arguments are `arguments`.
@@ -75,7 +76,7 @@ fn open_block(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, '_>) 
         let of = lowering.type_of(value)?;
         let count = of.distinct_registers().count();
         let plans = lowering.program.plans;
-        let loaded = carried::loaded_order(lowering, value);
+        let loaded = loaded_words::loaded_order(lowering, value);
         all.push(Carried::new(lowering.e, plans, value, &of, count, loaded));
     }
     // All phis stand before what takes their words apart.
