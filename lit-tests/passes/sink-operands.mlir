@@ -15,9 +15,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.thr
 // The operands and what widens one of them go next to the product, past what only computes.
 // CHECK-LABEL: @past_other_work
 // CHECK: arith.addf
-// CHECK-NEXT: %[[A:.*]] = ttg.local_load
+// CHECK-NEXT: %[[A:.*]] = ttg.local_load %arg0
+// CHECK-NEXT: %[[B:.*]] = ttg.local_load %arg1
 // CHECK-NEXT: %[[WIDE:.*]] = tt.fp_to_fp %[[A]]
-// CHECK-NEXT: %[[B:.*]] = ttg.local_load
 // CHECK-NEXT: tt.dot %[[WIDE]], %[[B]]
 tt.func @past_other_work(%ma: !ttg.memdesc<128x64xf8E5M2, #shared, #smem>, %mb: !ttg.memdesc<64x128xf16, #shared, #smem>, %c: tensor<128x128xf32, #sums>, %x: tensor<64x64xf32, #l>) -> (tensor<128x128xf32, #sums>, tensor<64x64xf32, #l>) {
   %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf8E5M2, #shared, #smem> -> tensor<128x64xf8E5M2, #a>
@@ -26,6 +26,20 @@ tt.func @past_other_work(%ma: !ttg.memdesc<128x64xf8E5M2, #shared, #smem>, %mb: 
   %3 = arith.addf %x, %x : tensor<64x64xf32, #l>
   %4 = tt.dot %2, %1, %c : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
   tt.return %4, %3 : tensor<128x128xf32, #sums>, tensor<64x64xf32, #l>
+}
+
+// The buffer that was written last is read first: the barrier before that read is one for the other, too.
+// CHECK-LABEL: @written_last
+// CHECK: %[[LAST:.*]] = ttg.local_alloc %arg1
+// CHECK-NEXT: %[[B:.*]] = ttg.local_load %[[LAST]]
+// CHECK-NEXT: %[[A:.*]] = ttg.local_load %arg0
+// CHECK-NEXT: tt.dot %[[A]], %[[B]]
+tt.func @written_last(%ma: !ttg.memdesc<128x64xf16, #shared, #smem>, %x: tensor<64x128xf16, #l>, %c: tensor<128x128xf32, #sums>) -> tensor<128x128xf32, #sums> {
+  %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf16, #shared, #smem> -> tensor<128x64xf16, #a>
+  %1 = ttg.local_alloc %x : (tensor<64x128xf16, #l>) -> !ttg.memdesc<64x128xf16, #shared, #smem>
+  %2 = ttg.local_load %1 : !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf16, #b>
+  %3 = tt.dot %0, %2, %c : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
+  tt.return %3 : tensor<128x128xf32, #sums>
 }
 
 // Into the choice that holds the product.

@@ -13,10 +13,11 @@ use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::DotOp;
 use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 use llopt_layout::plan::{Movement, Scope};
+use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise, room};
+use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise, room, words};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::conversion_request;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -48,11 +49,13 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
     for dot in products {
         let operation = dot.operation();
         let threads = num_warps(operation).unwrap_or(1) * threads_per_warp(operation);
-        if exceeds_registers(dot, plans.types(), plans.target(), threads, 0) {
+        let beside = stored_between(dot, plans);
+        if exceeds_registers(dot, plans.types(), plans.target(), threads, beside) {
             for conversion in conversions(dot, plans) {
                 through_buffer(conversion, &mut rewriter, plans);
             }
-            let chain = chain(dot);
+            let mut chain = chain(dot);
+            order_reads(&mut chain, operation);
             for made in &chain {
                 rewriter.move_before(*made, operation);
             }
@@ -61,6 +64,100 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
             operation.set_attr(LATE, room);
         }
     }
+}
+
+/// Registers of 32 bits that are needed beyond those of the product while what another operand is read from is computed and
+/// stored behind the first read of an operand. The product waits for that other read, so the first one gains nothing from
+/// being earlier.
+fn stored_between(dot: DotOp<'_, '_>, plans: &Plans) -> u32 {
+    let chain = chain(dot);
+    let loads: Vec<LocalLoadOp<'_, '_>> = chain
+        .iter()
+        .filter_map(|made| LocalLoadOp::of(*made))
+        .collect();
+    let beyond = loads.iter().filter_map(|load| {
+        let buffer = LocalAllocOp::defining(load.src())?;
+        let own = buffer.operation();
+        let is_behind = |other: &LocalLoadOp<'_, '_>| {
+            let other = other.operation();
+            other.parent_block() == own.parent_block() && other.is_before(own)
+        };
+        if !loads.iter().any(is_behind) {
+            return None;
+        }
+        let stored = buffer.src()?;
+        let needed = words(stored, plans.types())? + computed_from(stored, plans);
+        Some(needed.saturating_sub(words(load.result(), plans.types())?))
+    });
+    beyond.max().unwrap_or(0)
+}
+
+/// Registers of 32 bits for what a value is computed from, of the tensors that its block makes or takes; none if they are
+/// those of the value itself, which then is only renamed.
+fn computed_from<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> u32 {
+    let block = value.defining_op().and_then(|made| made.parent_block());
+    let mut open = vec![value];
+    let mut seen: Vec<Value<'c, 'a>> = Vec::new();
+    let (mut from, mut is_computed) = (0, false);
+    while let Some(value) = open.pop() {
+        if seen.contains(&value) {
+            continue;
+        }
+        seen.push(value);
+        match value.defining_op() {
+            Some(made) if made.parent_block() != block => {}
+            Some(made) if made.is_memory_effect_free() && made.operand_values().len() > 0 => {
+                is_computed |= is_elementwise(made);
+                open.extend(made.operand_values());
+            }
+            _ => from += words(value, plans.types()).unwrap_or(0),
+        }
+    }
+    match is_computed {
+        true => from,
+        false => 0,
+    }
+}
+
+/// Puts reads first, and of those the ones of buffers that were written last: a barrier that orders them is one for the
+/// others too. One between two parts of the chain would break it, as nothing is emitted later than a barrier behind it.
+fn order_reads<'c: 'a, 'a>(chain: &mut [OperationRef<'c, 'a>], product: OperationRef<'c, 'a>) {
+    chain.sort_by_cached_key(|made| match LocalLoadOp::of(*made) {
+        Some(load) => (false, since_write(load.src(), product)),
+        None => (true, 0),
+    });
+}
+
+/// Operations between what last wrote to a buffer, or made it, and a later one of the block; all of them before that one if
+/// there is none.
+fn since_write<'c: 'a, 'a>(buffer: Value<'c, 'a>, later: OperationRef<'c, 'a>) -> usize {
+    let whole = memory(buffer);
+    let is_of = |other: Option<Value<'c, 'a>>| other.is_some_and(|it| memory(it) == whole);
+    let is_write = |operation: &OperationRef<'c, 'a>| {
+        if whole.defining_op() == Some(*operation) {
+            return true;
+        }
+        let effects = operation.effects().unwrap_or_default();
+        let mut writes = effects
+            .iter()
+            .filter(|effect| effect.kind == EffectKind::Write);
+        writes.any(|effect| is_of(effect.value))
+    };
+    let before = std::iter::successors(later.previous_op(), |operation| operation.previous_op());
+    before.take_while(|operation| !is_write(operation)).count()
+}
+
+/// The memory that a view is of.
+fn memory<'c: 'a, 'a>(view: Value<'c, 'a>) -> Value<'c, 'a> {
+    let mut of = view;
+    while let Some(made) = of.defining_op() {
+        let is_view = made.is_memory_effect_free() && LocalAllocOp::of(made).is_none();
+        match made.operand_value(0).filter(|_| is_view) {
+            Some(operand) => of = operand,
+            None => break,
+        }
+    }
+    of
 }
 
 /// The conversions through shared memory that bring the operands of a product in its block, what is computed element by

@@ -6,6 +6,8 @@ pub mod diagnostics;
 pub mod emit;
 pub mod emitter;
 pub(crate) mod instructions;
+pub(crate) mod late_values;
 pub(crate) mod library_search;
 pub mod machine;
 pub mod optimize;
+pub(crate) mod parts_where_taken;

@@ -1,8 +1,10 @@
 //! LLVM's optimiser over a lowered module, and the little that must happen before and after it.
 //!
-//! Before: the device libraries are linked in ([`crate::llvm::device_library`]). After: addresses of one array are
+//! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are taken apart
+//! where their parts are taken ([`crate::llvm::parts_where_taken`]). After: addresses of one array are
 //! split into a common base and constant offsets, and the target's back end decides where these go
-//! (`BackEnd::after_optimization`).
+//! (`BackEnd::after_optimization`); and values are computed late where they do not fit into registers
+//! ([`crate::llvm::late_values`]).
 //!
 //! LLVM's own pipelines are made for programs in C++. `default<O3>` is a hundred passes, most of which look for what
 //! lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail calls, jumps
@@ -28,6 +30,7 @@ use llopt_target::{Feature, Target};
 use crate::error::CodegenError;
 use crate::llvm::c_api;
 use crate::llvm::instructions::{any, change_all};
+use crate::llvm::{late_values, parts_where_taken};
 use crate::targets::back_end::{VendorPasses, back_end};
 
 /// Optimises `module`, into which the device libraries are linked already.
@@ -41,6 +44,7 @@ pub fn optimize(
 ) -> Result<(), CodegenError> {
     let back_end = back_end(target);
     let vendor = back_end.passes();
+    parts_where_taken::divide(module);
     run(module, machine, &scalar_passes(vendor))?;
     let packs_singles = target.has(Feature::PackedF32);
     let has_pairs = any(module, |instruction| {
@@ -61,6 +65,9 @@ pub fn optimize(
     )?;
     if back_end.after_optimization(module) {
         run(module, machine, "function(early-cse)")?;
+    }
+    if target.llvm_allocates_registers() {
+        late_values::bring_down(module, target, |function| back_end.threads(function));
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::RelocMode;
+use inkwell::values::FunctionValue;
 use llopt_target::{Target, Vendor};
 
 use super::amdgpu::{self, Amdgpu};
@@ -35,6 +36,11 @@ pub(crate) trait BackEnd {
 
     /// The last changes to a module that LLVM has optimised; whether they may leave instructions twice, or unused.
     fn after_optimization(&self, module: &Module<'_>) -> bool;
+
+    /// Threads that run a kernel together, if the function says so.
+    fn threads(&self, _: FunctionValue<'_>) -> Option<u32> {
+        None
+    }
 
     /// The assembly as its assembler wants it.
     fn finish_assembly(&self, text: String) -> String {

@@ -6,6 +6,11 @@
 //! where single bytes are wanted of it, a word of halves one and two; so they are carried in words where every operation
 //! that takes the argument takes words: then there is no round in which more is packed than would be otherwise.
 //! Which of them share a word the first conversion that takes the argument says: what its plan moves as one word.
+//!
+//! What flows in may also come as words of its own accord: loaded from global memory, perhaps iterations ahead. Then
+//! nothing is packed, and taking apart costs no more at the start of an iteration than at the end of the one before,
+//! where it would wait for the load; and each element would fill a register of 32 bits. So whoever takes such an
+//! argument, it is carried in the words that were loaded ([`crate::walk::loaded_words`]).
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
@@ -44,25 +49,30 @@ impl<'ctx> Carried<'ctx> {
         argument: Value<'c, 'a>,
         of: &ValueType,
         count: usize,
+        loaded: Option<Vec<usize>>,
     ) -> Self {
         let element = of.element().llvm(e.context);
-        let in_words = count > 1
+        let goes_on = count > 1
             && is_narrow(of.element())
             && goes_on_in_words(argument, of.element(), plans.target());
+        let in_words = goes_on || loaded.is_some();
         let (carried, parts) = if in_words {
             let parts = WORD / of.element().bits();
             (e.int(WORD).into(), parts as usize)
         } else {
             (element, 1)
         };
-        let is_whole = in_words && count == of.registers();
+        let is_whole = goes_on && count == of.registers();
         let moved = is_whole.then(|| moved_together(plans, argument)).flatten();
         Self {
             phis: (0..count.div_ceil(parts)).map(|_| e.phi(carried)).collect(),
             count,
             element,
             parts,
-            order: moved.and_then(|moved| order(&moved, parts.ilog2() as usize, count)),
+            order: match goes_on {
+                true => moved.and_then(|moved| order(&moved, parts.ilog2() as usize, count)),
+                false => loaded,
+            },
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod dispatch;
 pub(crate) mod emit_late;
 pub(crate) mod function;
 pub(crate) mod late;
+pub(crate) mod loaded_words;
 pub(crate) mod location;
 pub mod lower;
 pub(crate) mod names;

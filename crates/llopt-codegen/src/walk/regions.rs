@@ -11,6 +11,7 @@ use crate::values::registers::Registers;
 use crate::walk::carried::Carried;
 use crate::walk::emit_late;
 use crate::walk::function::{FunctionLowering, Lowered};
+use crate::walk::loaded_words;
 use crate::walk::names::{argument, block_key};
 
 /// Emits the blocks of a function's body. The entry block's arguments are `arguments`.
@@ -69,22 +70,23 @@ fn open_block(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, '_>) 
     let llvm = lowering.e.new_block(lowering.e.function());
     lowering.e.enter(llvm);
     lowering.set_location(None);
-    let mut carried = Vec::with_capacity(block.argument_count());
+    let mut all = Vec::with_capacity(block.argument_count());
     for i in 0..block.argument_count() {
         let value = argument(block, i);
         let of = lowering.type_of(value)?;
         let count = of.distinct_registers().count();
         let plans = lowering.program.plans;
-        carried.push(Carried::new(lowering.e, plans, value, &of, count));
+        let loaded = loaded_words::loaded_order(lowering, value);
+        all.push(Carried::new(lowering.e, plans, value, &of, count, loaded));
     }
     // All phis stand before what takes their words apart.
-    for (i, carried) in carried.iter().enumerate() {
+    for (i, carried) in all.iter().enumerate() {
         let value = argument(block, i);
         let of = lowering.type_of(value)?;
         let distinct = carried.registers(lowering.e);
         lowering.bind(value, of.spread(&distinct));
     }
-    lowering.blocks.insert(block, llvm, carried);
+    lowering.blocks.insert(block, llvm, all);
     Ok(())
 }
 

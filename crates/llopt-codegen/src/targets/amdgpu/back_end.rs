@@ -1,12 +1,14 @@
 //! What LLVM's AMDGPU back end, AMD's loader, and ocml and ockl want.
 
 use inkwell::AddressSpace;
+use inkwell::attributes::AttributeLoc;
 use inkwell::context::Context;
 use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::targets::RelocMode;
-use inkwell::values::InstructionOpcode;
+use inkwell::values::{FunctionValue, InstructionOpcode};
 use llopt_target::Target;
 
+use super::kernel::WORK_GROUP_SIZE;
 use super::{Amdgpu, library};
 use crate::llvm::c_api;
 use crate::llvm::instructions::change_all;
@@ -48,6 +50,12 @@ impl BackEnd for Amdgpu {
             // Which of the registers that a launch fills a kernel reads.
             last: "amdgpu-attributor,",
         }
+    }
+
+    fn threads(&self, function: FunctionValue<'_>) -> Option<u32> {
+        let range = function.get_string_attribute(AttributeLoc::Function, WORK_GROUP_SIZE)?;
+        let range = range.get_string_value();
+        range.to_str().ok()?.split(',').next_back()?.parse().ok()
     }
 
     fn after_optimization(&self, module: &Module<'_>) -> bool {

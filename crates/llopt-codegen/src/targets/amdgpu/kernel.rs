@@ -7,6 +7,9 @@ use llopt_plan::element::space;
 use crate::llvm::emitter::{Emitter, V, function_type};
 use crate::targets::hooks::Launch;
 
+/// LLVM's attribute for how many threads run a kernel together, at least and at most.
+pub(super) const WORK_GROUP_SIZE: &str = "amdgpu-flat-work-group-size";
+
 /// LLVM's number of the `amdgpu_kernel` calling convention.
 const AMDGPU_KERNEL: u32 = 91;
 
@@ -44,10 +47,7 @@ pub fn mark_kernel<'ctx>(e: &Emitter<'ctx>, function: FunctionValue<'ctx>, launc
             e.context.create_string_attribute(key, value),
         );
     };
-    attribute(
-        "amdgpu-flat-work-group-size",
-        &format!("1,{}", launch.threads),
-    );
+    attribute(WORK_GROUP_SIZE, &format!("1,{}", launch.threads));
     attribute("uniform-work-group-size", "true");
     attribute(
         "amdgpu-waves-per-eu",

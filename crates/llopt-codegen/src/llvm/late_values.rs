@@ -1,0 +1,504 @@
+//! The order of instructions where values do not fit into registers: each value is computed next to what takes it.
+//!
+//! Code is emitted operation by operation: of a tensor all elements are widened, then all scaled, then all stored. Each of
+//! them lies in a register meanwhile. LLVM's scheduler keeps the order of a block that it cannot improve, and does not
+//! find its way out of one that needs twice the registers there are. So where a block needs more than there are, what only
+//! computes is brought down to the first instruction that takes it, unless it would keep more words alive than it saves:
+//!
+//! ```text
+//!   load a, load b              load a, load b
+//!   widen a, widen b            widen a, scale a
+//!   scale a, scale b       →    store a
+//!   store a, store b            widen b, scale b
+//!                               store b
+//! ```
+//!
+//! The new order is taken if fewer registers are needed with it, by a count of the values that are alive at once
+//! ([`Order::peak`]).
+//!
+//! # The rule
+//!
+//! What an instruction follows from down to values that stay where they are is a tree, whose *leaves* they are. It moves if
+//! those of its leaves that nothing takes later have no more words than its result. Instructions are looked at from the
+//! last to the first. Each gets the number of the instruction before which it is computed, that of the first that takes
+//! it; what has one number keeps its order. So operands come before results.
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::AddressSpace;
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::Builder;
+use inkwell::module::Module;
+use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
+use inkwell::values::{
+    AnyValueEnum, BasicValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode,
+    InstructionValue,
+};
+use llopt_plan::late_operands::is_scarce;
+use llopt_target::Target;
+
+/// Instructions of a tree that are looked at.
+const TREE: usize = 512;
+
+/// An instruction of a block.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Registers of 32 bits that its result takes.
+    words: u32,
+    /// Where in the block its operands are made.
+    operands: Vec<usize>,
+    /// Where in the block its result is taken.
+    users: Vec<usize>,
+    /// Whether it only computes, and nothing takes its result but what follows it in the block.
+    moves: bool,
+    /// Whether something outside of the block takes its result.
+    is_kept: bool,
+    /// Whether it only renames bits of its first operand: all of them, or a part.
+    renames: Option<Renamed>,
+}
+
+/// What bits an instruction renames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Renamed {
+    All,
+    /// From this bit on.
+    From(u32),
+}
+
+/// A leaf of a tree: an instruction, and which of its words if not all.
+type Leaf = (usize, Option<u32>);
+
+/// The instructions of a block, and for each the one before which it is computed, or itself.
+struct Order {
+    nodes: Vec<Node>,
+    before: Vec<usize>,
+}
+
+impl Order {
+    /// The order that the block has.
+    fn own(nodes: Vec<Node>) -> Self {
+        let before = (0..nodes.len()).collect();
+        Self { nodes, before }
+    }
+
+    /// Brings down what only computes.
+    fn bring_down(&mut self) {
+        // Until where leaves are alive for what has been brought down.
+        let mut taken: HashMap<Leaf, usize> = HashMap::new();
+        for index in (0..self.nodes.len()).rev() {
+            let node = &self.nodes[index];
+            let first = node.users.iter().map(|user| self.before[*user]).min();
+            let Some(to) = first.filter(|_| node.moves) else {
+                continue;
+            };
+            let Some(leaves) = self.leaves(index) else {
+                continue;
+            };
+            let kept: u32 = leaves
+                .iter()
+                .filter(|leaf| !self.is_alive(**leaf, index, to, &taken))
+                .map(|(leaf, word)| word.map_or(self.nodes[*leaf].words, |_| 1))
+                .sum();
+            if kept <= node.words {
+                self.before[index] = to;
+                for leaf in leaves {
+                    let until = taken.entry(leaf).or_default();
+                    *until = to.max(*until);
+                }
+            }
+        }
+    }
+
+    /// Whether something other than what `index` brings along takes a leaf at `to` or later.
+    fn is_alive(
+        &self,
+        (leaf, word): Leaf,
+        index: usize,
+        to: usize,
+        taken: &HashMap<Leaf, usize>,
+    ) -> bool {
+        let node = &self.nodes[leaf];
+        let mut users = node.users.iter();
+        node.is_kept
+            || taken.get(&(leaf, word)).is_some_and(|until| *until >= to)
+            || users.any(|user| *user > index && self.before[*user] >= to)
+    }
+
+    /// The leaves of what an instruction follows from; `None` if that is too much.
+    fn leaves(&self, index: usize) -> Option<HashSet<Leaf>> {
+        let mut leaves = HashSet::new();
+        let mut seen = HashSet::new();
+        let mut open = vec![index];
+        while let Some(at) = open.pop() {
+            if !seen.insert(at) {
+                continue;
+            }
+            if seen.len() > TREE {
+                return None;
+            }
+            if self.nodes[at].renames.is_some() {
+                let (of, bit) = self.renamed(at);
+                if of != at {
+                    if self.is_inner(of) {
+                        open.push(of);
+                    } else {
+                        let words = self.nodes[of].words;
+                        leaves.insert((of, bit.filter(|_| words > 1).map(|bit| bit / u32::BITS)));
+                    }
+                }
+                continue;
+            }
+            for operand in &self.nodes[at].operands {
+                if self.is_inner(*operand) {
+                    open.push(*operand);
+                } else {
+                    leaves.insert((*operand, None));
+                }
+            }
+        }
+        Some(leaves)
+    }
+
+    /// Whether an instruction belongs to the tree of what takes it.
+    fn is_inner(&self, index: usize) -> bool {
+        let node = &self.nodes[index];
+        node.moves && (node.users.len() == 1 || node.renames.is_some())
+    }
+
+    /// What an instruction renames bits of, through whatever does so as well, and from which bit on if it is a part.
+    fn renamed(&self, index: usize) -> (usize, Option<u32>) {
+        let (mut at, mut bit) = (index, None);
+        while let (Some(renames), [of, ..]) = (self.nodes[at].renames, &self.nodes[at].operands[..])
+        {
+            if let Renamed::From(from) = renames {
+                bit = Some(bit.unwrap_or(0) + from);
+            }
+            at = *of;
+        }
+        (at, bit)
+    }
+
+    /// The instructions one after the other.
+    fn sequence(&self) -> Vec<usize> {
+        let mut sequence: Vec<usize> = (0..self.nodes.len()).collect();
+        sequence.sort_by_key(|index| (self.before[*index], *index));
+        sequence
+    }
+
+    /// The most words that are alive at once, of what the block makes.
+    fn peak(&self) -> u32 {
+        let mut is_alive: Vec<bool> = self.nodes.iter().map(|node| node.is_kept).collect();
+        let kept = self.nodes.iter().filter(|node| node.is_kept);
+        let mut alive: u32 = kept.map(|node| node.words).sum();
+        let mut peak = alive;
+        for index in self.sequence().into_iter().rev() {
+            if is_alive[index] {
+                alive -= self.nodes[index].words;
+            }
+            for operand in &self.nodes[index].operands {
+                if !is_alive[*operand] {
+                    is_alive[*operand] = true;
+                    alive += self.nodes[*operand].words;
+                }
+            }
+            peak = peak.max(alive);
+        }
+        peak
+    }
+}
+
+/// Orders the blocks of a module whose values do not fit into registers. `threads` says how many run a kernel together;
+/// other functions stay as they are.
+pub(crate) fn bring_down<'ctx>(
+    module: &Module<'ctx>,
+    target: Target,
+    threads: impl Fn(FunctionValue<'ctx>) -> Option<u32>,
+) {
+    let builder = module.get_context().create_builder();
+    for function in module.get_functions() {
+        let Some(threads) = threads(function) else {
+            continue;
+        };
+        for block in function.get_basic_block_iter() {
+            let instructions: Vec<InstructionValue<'_>> = block.get_instructions().collect();
+            // Fewer instructions do not fill the registers.
+            if !is_scarce(instructions.len() as u32, target, threads) {
+                continue;
+            }
+            let (nodes, from_outside) = nodes(block, &instructions);
+            let mut order = Order::own(nodes);
+            let before = order.peak();
+            if !is_scarce(before + from_outside, target, threads) {
+                continue;
+            }
+            order.bring_down();
+            if order.peak() < before {
+                apply(&builder, &instructions, &order.sequence());
+            }
+        }
+    }
+}
+
+/// The instructions of a block, and the words of what other blocks compute for it.
+fn nodes<'ctx>(
+    block: BasicBlock<'ctx>,
+    instructions: &[InstructionValue<'ctx>],
+) -> (Vec<Node>, u32) {
+    let places: HashMap<InstructionValue<'ctx>, usize> = instructions
+        .iter()
+        .enumerate()
+        .map(|(place, instruction)| (*instruction, place))
+        .collect();
+    let mut outside = HashMap::new();
+    let mut nodes = Vec::with_capacity(instructions.len());
+    for instruction in instructions {
+        let mut node = Node {
+            words: words(instruction.get_type()),
+            renames: renames(*instruction),
+            ..Node::default()
+        };
+        if instruction.get_opcode() != InstructionOpcode::Phi {
+            for made in operands(*instruction).filter_map(|operand| operand.as_instruction_value())
+            {
+                match places.get(&made) {
+                    Some(place) => node.operands.push(*place),
+                    None => {
+                        outside.insert(made, words(made.get_type()));
+                    }
+                }
+            }
+        }
+        let mut next = instruction.get_first_use();
+        while let Some(taken) = next {
+            next = taken.get_next_use();
+            let user = as_instruction(taken.get_user());
+            let place = user
+                .filter(|user| {
+                    user.get_opcode() != InstructionOpcode::Phi && user.get_parent() == Some(block)
+                })
+                .and_then(|user| places.get(&user));
+            match place {
+                Some(place) => node.users.push(*place),
+                None => node.is_kept = true,
+            }
+        }
+        node.users.sort_unstable();
+        node.users.dedup();
+        node.moves = !node.is_kept && only_computes(*instruction);
+        nodes.push(node);
+    }
+    (nodes, outside.values().sum())
+}
+
+fn operands<'ctx>(
+    instruction: InstructionValue<'ctx>,
+) -> impl Iterator<Item = BasicValueEnum<'ctx>> {
+    let operands = instruction.get_operands().flatten();
+    operands.filter_map(|operand| operand.value())
+}
+
+fn as_instruction(value: AnyValueEnum<'_>) -> Option<InstructionValue<'_>> {
+    match value {
+        AnyValueEnum::InstructionValue(instruction) => Some(instruction),
+        other => BasicValueEnum::try_from(other).ok()?.as_instruction_value(),
+    }
+}
+
+/// Whether an instruction does nothing but compute from its operands, in each lane by itself.
+fn only_computes(instruction: InstructionValue<'_>) -> bool {
+    use InstructionOpcode as Op;
+    match instruction.get_opcode() {
+        Op::Add | Op::Sub | Op::Mul | Op::FAdd | Op::FSub | Op::FMul | Op::FNeg => true,
+        Op::And | Op::Or | Op::Xor | Op::Shl | Op::LShr | Op::AShr => true,
+        Op::Trunc | Op::ZExt | Op::SExt | Op::FPTrunc | Op::FPExt | Op::BitCast => true,
+        Op::FPToUI | Op::FPToSI | Op::UIToFP | Op::SIToFP => true,
+        Op::ExtractElement | Op::InsertElement | Op::ShuffleVector => true,
+        Op::Select | Op::ICmp | Op::FCmp | Op::Freeze => true,
+        Op::Call => {
+            let called = CallSiteValue::try_from(instruction).ok();
+            called
+                .and_then(CallSiteValue::get_called_fn_value)
+                .is_some_and(is_arithmetic)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a function is one of LLVM's own that touches no memory and looks at no other lane.
+fn is_arithmetic(function: FunctionValue<'_>) -> bool {
+    let attribute = |name| {
+        let kind = Attribute::get_named_enum_kind_id(name);
+        function.get_enum_attribute(AttributeLoc::Function, kind)
+    };
+    let touches_nothing = attribute("memory").is_some_and(|memory| memory.get_enum_value() == 0);
+    function.get_intrinsic_id() != 0 && touches_nothing && attribute("convergent").is_none()
+}
+
+/// What bits of its first operand an instruction renames, if it does nothing else.
+fn renames(instruction: InstructionValue<'_>) -> Option<Renamed> {
+    match instruction.get_opcode() {
+        InstructionOpcode::BitCast => Some(Renamed::All),
+        InstructionOpcode::ExtractElement => {
+            let index = instruction.get_operand(1)?.value()?;
+            let index = index.into_int_value().get_zero_extended_constant()?;
+            let bits = bits(instruction.get_type())?;
+            Some(Renamed::From(u32::try_from(index).ok()? * bits))
+        }
+        InstructionOpcode::Trunc => Some(Renamed::From(0)),
+        _ => None,
+    }
+}
+
+/// Bits of a value of a type; `None` if no register holds one.
+fn bits(of: AnyTypeEnum<'_>) -> Option<u32> {
+    Some(match of {
+        AnyTypeEnum::IntType(of) => of.get_bit_width(),
+        AnyTypeEnum::FloatType(of) => of.get_bit_width(),
+        AnyTypeEnum::VectorType(of) => {
+            let element = match of.get_element_type() {
+                BasicTypeEnum::IntType(element) => element.get_bit_width(),
+                BasicTypeEnum::FloatType(element) => element.get_bit_width(),
+                _ => u32::BITS,
+            };
+            of.get_size() * element
+        }
+        // Pointers to global memory are of 64 bits.
+        AnyTypeEnum::PointerType(of) => {
+            let is_in = |space: u16| of.get_address_space() == AddressSpace::from(space);
+            match is_in(0) || is_in(1) {
+                true => 2 * u32::BITS,
+                false => u32::BITS,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Registers of 32 bits that a value of a type takes in a lane. A truth value takes a bit of a scalar register.
+fn words(of: AnyTypeEnum<'_>) -> u32 {
+    match bits(of) {
+        None | Some(1) => 0,
+        Some(bits) => bits.div_ceil(u32::BITS),
+    }
+}
+
+/// Puts the instructions of a block in that order.
+fn apply<'ctx>(
+    builder: &Builder<'ctx>,
+    instructions: &[InstructionValue<'ctx>],
+    sequence: &[usize],
+) {
+    let Some(end) = instructions.last() else {
+        return;
+    };
+    let is_fixed = |instruction: &InstructionValue<'ctx>| {
+        instruction.get_opcode() == InstructionOpcode::Phi || instruction == end
+    };
+    for place in sequence {
+        let instruction = &instructions[*place];
+        if is_fixed(instruction) {
+            continue;
+        }
+        builder.position_before(instruction);
+        let location = builder.get_current_debug_location();
+        instruction.remove_from_basic_block();
+        builder.position_before(end);
+        match location {
+            Some(location) => builder.set_current_debug_location(location),
+            None => builder.unset_current_debug_location(),
+        }
+        builder.insert_instruction(instruction, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Node, Order, Renamed};
+
+    fn order(nodes: Vec<Node>) -> Order {
+        let mut nodes = nodes;
+        for index in 0..nodes.len() {
+            for operand in nodes[index].operands.clone() {
+                nodes[operand].users.push(index);
+            }
+        }
+        Order::own(nodes)
+    }
+
+    fn loads(words: u32) -> Node {
+        Node {
+            words,
+            ..Node::default()
+        }
+    }
+
+    fn computes(words: u32, operands: &[usize]) -> Node {
+        Node {
+            words,
+            operands: operands.to_vec(),
+            moves: true,
+            ..Node::default()
+        }
+    }
+
+    fn stores(operand: usize) -> Node {
+        Node {
+            operands: vec![operand],
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn what_widens_goes_to_what_stores() {
+        // Two loads of a word, two words made of each, two stores.
+        let nodes = vec![
+            loads(1),
+            loads(1),
+            computes(2, &[0]),
+            computes(2, &[1]),
+            stores(2),
+            stores(3),
+        ];
+        let mut order = order(nodes);
+        assert_eq!(order.peak(), 4);
+        order.bring_down();
+        assert_eq!(order.sequence(), [0, 1, 2, 4, 3, 5]);
+        assert_eq!(order.peak(), 3);
+    }
+
+    #[test]
+    fn what_narrows_stays() {
+        let nodes = vec![
+            loads(2),
+            computes(1, &[0]),
+            loads(2),
+            computes(1, &[2]),
+            stores(1),
+            stores(3),
+        ];
+        let mut order = order(nodes);
+        order.bring_down();
+        assert_eq!(order.sequence(), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn two_parts_of_one_word_are_one_leaf() {
+        let part = |from| Node {
+            renames: Some(Renamed::From(from)),
+            ..computes(1, &[0])
+        };
+        // Of a load of two words the second is taken apart, and a word made of the parts.
+        let nodes = vec![
+            loads(2),
+            part(32),
+            part(48),
+            computes(1, &[1, 2]),
+            loads(1),
+            stores(3),
+        ];
+        let mut order = order(nodes);
+        order.bring_down();
+        assert_eq!(order.sequence(), [0, 4, 1, 2, 3, 5]);
+    }
+}

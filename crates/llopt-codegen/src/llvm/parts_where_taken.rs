@@ -1,0 +1,109 @@
+//! Words that a loop carries are taken apart in the blocks that take their parts.
+//!
+//! A word that a block's argument is carried in is taken apart behind the phi ([`crate::walk::carried`]). In a loop this is
+//! the block with its condition. LLVM would not turn round a loop with so much in front of its condition, or take the
+//! words apart for the next iteration at the end of the one before, and carry the parts. So each block takes apart what
+//! it takes itself.
+
+use std::collections::HashMap;
+
+use inkwell::basic_block::BasicBlock;
+use inkwell::module::Module;
+use inkwell::values::{
+    AnyValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue,
+};
+
+/// Takes apart, in each block, the carried words of others that it takes parts of.
+pub(crate) fn divide<'ctx>(module: &Module<'ctx>) {
+    let builder = module.get_context().create_builder();
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            for part in block.get_instructions().collect::<Vec<_>>() {
+                let Some((word, vector, index)) = carried_word(block, part) else {
+                    continue;
+                };
+                let mut known: HashMap<BasicBlock<'ctx>, BasicValueEnum<'ctx>> = HashMap::new();
+                for (user, operand) in users(part) {
+                    let Some(place) = user.get_parent().filter(|place| *place != block) else {
+                        continue;
+                    };
+                    let own = known.entry(place).or_insert_with(|| {
+                        let first = place
+                            .get_instructions()
+                            .find(|first| first.get_opcode() != InstructionOpcode::Phi)
+                            .unwrap_or(user);
+                        builder.position_before(&first);
+                        let word = builder.build_bit_cast(word, vector.get_type(), "");
+                        let word = word.expect("bug in llopt: a word has the bits of its parts");
+                        let own = builder.build_extract_element(
+                            word.into_vector_value(),
+                            index.into_int_value(),
+                            "",
+                        );
+                        own.expect("bug in llopt: a part of a vector")
+                    });
+                    user.set_operand(operand, *own);
+                }
+                // What is left of it would be found to be the same, and taken from here after all.
+                let cast = vector.as_instruction_value();
+                for unused in [Some(part), cast].into_iter().flatten() {
+                    if unused.get_first_use().is_none() {
+                        unused.erase_from_basic_block();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The word that a phi of the block brings, the vector that it is, and the number of the part, if an instruction takes
+/// one out of it.
+fn carried_word<'ctx>(
+    block: BasicBlock<'ctx>,
+    part: InstructionValue<'ctx>,
+) -> Option<(
+    BasicValueEnum<'ctx>,
+    BasicValueEnum<'ctx>,
+    BasicValueEnum<'ctx>,
+)> {
+    if part.get_opcode() != InstructionOpcode::ExtractElement {
+        return None;
+    }
+    let operand = |of: InstructionValue<'ctx>, at| of.get_operand(at)?.value();
+    let (vector, index) = (operand(part, 0)?, operand(part, 1)?);
+    let cast = vector.as_instruction_value()?;
+    if cast.get_opcode() != InstructionOpcode::BitCast {
+        return None;
+    }
+    let word = operand(cast, 0)?;
+    let phi = word.as_instruction_value()?;
+    let is_carried = phi.get_opcode() == InstructionOpcode::Phi && phi.get_parent() == Some(block);
+    is_carried.then_some((word, vector, index))
+}
+
+/// What takes a value, but for phis, and as which operand.
+fn users(value: InstructionValue<'_>) -> Vec<(InstructionValue<'_>, u32)> {
+    let mut found = Vec::new();
+    let mut next = value.get_first_use();
+    while let Some(taken) = next {
+        next = taken.get_next_use();
+        let user = match taken.get_user() {
+            AnyValueEnum::InstructionValue(user) => Some(user),
+            other => BasicValueEnum::try_from(other)
+                .ok()
+                .and_then(|user| user.as_instruction_value()),
+        };
+        let Some(user) = user.filter(|user| user.get_opcode() != InstructionOpcode::Phi) else {
+            continue;
+        };
+        for operand in 0..user.get_num_operands() {
+            let is_it = user
+                .get_operand(operand)
+                .and_then(|operand| operand.value());
+            if is_it.and_then(|it| it.as_instruction_value()) == Some(value) {
+                found.push((user, operand));
+            }
+        }
+    }
+    found
+}
