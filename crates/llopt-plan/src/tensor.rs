@@ -70,7 +70,7 @@ impl TensorType {
         let bits = |dim| layout.in_dim_size_log2(dim);
         let (register_bits, lane_bits, warp_bits) =
             (bits(Dim::REGISTER), bits(Dim::LANE), bits(Dim::WARP));
-        let canonical = first_of_equals(&layout.flat_bases_of(Dim::REGISTER));
+        let canonical = first_of_equals(layout.flat_bases_of(Dim::REGISTER));
         let masks = layout.free_variable_masks();
         let free = |dim| {
             masks
@@ -201,7 +201,7 @@ impl TensorType {
         if inside == 0 {
             return None;
         }
-        let bases = self.layout.flat_bases_of(Dim::REGISTER).into_iter();
+        let bases = self.layout.flat_bases_of(Dim::REGISTER).iter();
         let outside: Vec<u32> = bases.map(|basis| basis & !inside).collect();
         let of_run = first_of_equals(&outside).into_iter();
         let of_run: Vec<usize> = of_run.map(|register| register as usize).collect();
