@@ -1,10 +1,10 @@
 //! LLVM's optimiser over a lowered module, and the little that must happen before and after it.
 //!
 //! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are taken apart
-//! where their parts are taken ([`crate::llvm::parts_where_taken`]). After: addresses of one array are
+//! where their parts are taken (`parts_where_taken`). After: addresses of one array are
 //! split into a common base and constant offsets, and the target's back end decides where these go
 //! (`BackEnd::after_optimization`); and values are computed late where they do not fit into registers
-//! ([`crate::llvm::late_values`]).
+//! (`late_values`).
 //!
 //! LLVM's own pipelines are made for programs in C++. `default<O3>` is a hundred passes, most of which look for what
 //! lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail calls, jumps
