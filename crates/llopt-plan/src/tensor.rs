@@ -33,25 +33,6 @@ pub struct TensorType {
     free_blocks: u32,
 }
 
-/// For each number the first one that a linear map makes the same of, by what the map makes of each bit.
-///
-/// A bit whose value is a sum of those of lower bits stands for these; what is left of a number without such bits is the
-/// least of all that are equal.
-fn first_of_equals(bases: &[u32]) -> Vec<u32> {
-    let mut span = Echelon::new();
-    let mut first = Vec::with_capacity(1 << bases.len());
-    first.push(0);
-    for (bit, basis) in bases.iter().enumerate() {
-        let name = 1 << bit;
-        let instead = span.insert(*basis).map_or(name, |kernel| kernel ^ name);
-        first.extend_from_within(..);
-        for number in &mut first[name as usize..] {
-            *number ^= instead;
-        }
-    }
-    first
-}
-
 /// One input dimension of distributed layouts, other than registers.
 pub const PLACES: [Dim; 3] = [Dim::LANE, Dim::WARP, Dim::BLOCK];
 
@@ -276,6 +257,25 @@ impl TensorType {
             .map(|register| holders.get(&map(to.element_in(register))).copied())
             .collect()
     }
+}
+
+/// For each number the first one that a linear map makes the same of, by what the map makes of each bit.
+///
+/// A bit whose value is a sum of those of lower bits stands for these; what is left of a number without such bits is the
+/// least of all that are equal.
+fn first_of_equals(bases: &[u32]) -> Vec<u32> {
+    let mut span = Echelon::new();
+    let mut first = Vec::with_capacity(1 << bases.len());
+    first.push(0);
+    for (bit, basis) in bases.iter().enumerate() {
+        let name = 1 << bit;
+        let instead = span.insert(*basis).map_or(name, |kernel| kernel ^ name);
+        first.extend_from_within(..);
+        for number in &mut first[name as usize..] {
+            *number ^= instead;
+        }
+    }
+    first
 }
 
 /// A scalar's or a tensor's type.

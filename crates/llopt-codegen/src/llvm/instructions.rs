@@ -2,7 +2,9 @@
 
 use inkwell::builder::Builder;
 use inkwell::module::Module;
-use inkwell::values::{InstructionOpcode, InstructionValue};
+use inkwell::values::{
+    AnyValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue,
+};
 
 /// Whether some instruction of the module is of a kind.
 pub(crate) fn any<'ctx>(
@@ -13,6 +15,17 @@ pub(crate) fn any<'ctx>(
         function
             .get_basic_block_iter()
             .any(|block| block.get_instructions().any(&is_of_kind))
+    })
+}
+
+/// The instruction at each use of a result; `None` for what is no instruction.
+pub(crate) fn users(
+    made: InstructionValue<'_>,
+) -> impl Iterator<Item = Option<InstructionValue<'_>>> {
+    let uses = std::iter::successors(made.get_first_use(), |taken| taken.get_next_use());
+    uses.map(|taken| match taken.get_user() {
+        AnyValueEnum::InstructionValue(user) => Some(user),
+        other => BasicValueEnum::try_from(other).ok()?.as_instruction_value(),
     })
 }
 

@@ -32,11 +32,12 @@ use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{
-    AnyValueEnum, BasicValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode,
-    InstructionValue,
+    BasicValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
 };
 use llopt_plan::late_operands::is_scarce;
 use llopt_target::Target;
+
+use crate::llvm::instructions::users;
 
 /// Instructions of a tree that are looked at.
 const TREE: usize = 512;
@@ -269,10 +270,7 @@ fn nodes<'ctx>(
                 }
             }
         }
-        let mut next = instruction.get_first_use();
-        while let Some(taken) = next {
-            next = taken.get_next_use();
-            let user = as_instruction(taken.get_user());
+        for user in users(*instruction) {
             let place = user
                 .filter(|user| {
                     user.get_opcode() != InstructionOpcode::Phi && user.get_parent() == Some(block)
@@ -296,13 +294,6 @@ fn operands<'ctx>(
 ) -> impl Iterator<Item = BasicValueEnum<'ctx>> {
     let operands = instruction.get_operands().flatten();
     operands.filter_map(|operand| operand.value())
-}
-
-fn as_instruction(value: AnyValueEnum<'_>) -> Option<InstructionValue<'_>> {
-    match value {
-        AnyValueEnum::InstructionValue(instruction) => Some(instruction),
-        other => BasicValueEnum::try_from(other).ok()?.as_instruction_value(),
-    }
 }
 
 /// Whether an instruction does nothing but compute from its operands, in each lane by itself.

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::module::Module;
-use inkwell::values::{
-    AnyValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue,
-};
+use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue};
+
+use crate::llvm::instructions::users;
 
 /// Takes apart, in each block, the carried words of others that it takes parts of.
 pub(crate) fn divide<'ctx>(module: &Module<'ctx>) {
@@ -23,7 +23,7 @@ pub(crate) fn divide<'ctx>(module: &Module<'ctx>) {
                     continue;
                 };
                 let mut known: HashMap<BasicBlock<'ctx>, BasicValueEnum<'ctx>> = HashMap::new();
-                for (user, operand) in users(part) {
+                for (user, operand) in takers(part) {
                     let Some(place) = user.get_parent().filter(|place| *place != block) else {
                         continue;
                     };
@@ -82,20 +82,12 @@ fn carried_word<'ctx>(
 }
 
 /// What takes a value, but for phis, and as which operand.
-fn users(value: InstructionValue<'_>) -> Vec<(InstructionValue<'_>, u32)> {
+fn takers(value: InstructionValue<'_>) -> Vec<(InstructionValue<'_>, u32)> {
     let mut found = Vec::new();
-    let mut next = value.get_first_use();
-    while let Some(taken) = next {
-        next = taken.get_next_use();
-        let user = match taken.get_user() {
-            AnyValueEnum::InstructionValue(user) => Some(user),
-            other => BasicValueEnum::try_from(other)
-                .ok()
-                .and_then(|user| user.as_instruction_value()),
-        };
-        let Some(user) = user.filter(|user| user.get_opcode() != InstructionOpcode::Phi) else {
+    for user in users(value).flatten() {
+        if user.get_opcode() == InstructionOpcode::Phi {
             continue;
-        };
+        }
         for operand in 0..user.get_num_operands() {
             let is_it = user
                 .get_operand(operand)

@@ -157,7 +157,7 @@ pub fn cheapest_with(
     // Backwards, so that of two that cost the same the first one stays.
     for movement in movements.into_iter().rev() {
         let most = best.as_ref().map_or(f32::INFINITY, |plan| plan.cost);
-        let plan = priced_up_to(movement, &source, &target, element_bits, machine, most);
+        let plan = priced_up_to(movement, element_bits, machine, most);
         best = plan.map_or(best, Ok);
     }
     best
@@ -216,24 +216,28 @@ fn priced(
     }
 }
 
-/// The same of a movement by shuffles, unless it costs more than `most`: counting the permutes of bytes takes longer
-/// than all the rest, and is left where it is dearer without them.
+/// The same of a movement within a warp, unless it costs more than `most`: counting the permutes of bytes takes longer
+/// than all the rest, and is left out where it is dearer without them.
 fn priced_up_to(
     movement: Movement,
-    source: &Endpoint,
-    target: &Endpoint,
     element_bits: u32,
     machine: &Machine<'_>,
     most: f32,
 ) -> Option<Plan> {
+    let mut counts = Counts::default();
     if let Movement::Shuffle(plan) = &movement {
-        let counts = plan.counts_of_words(element_bits, &machine.costs).0;
-        if price(&movement, &counts, machine) > most {
+        let (of_words, taken) = plan.counts_of_words(element_bits, &machine.costs);
+        if price(&movement, &of_words, machine) > most {
             return None;
         }
+        counts = plan.with_permutes(of_words, element_bits, &taken);
     }
-    let plan = priced(movement, source, target, element_bits, machine);
-    (plan.cost <= most).then_some(plan)
+    let cost = price(&movement, &counts, machine);
+    (cost <= most).then_some(Plan {
+        movement,
+        counts,
+        cost,
+    })
 }
 
 /// What a movement with these counts costs.

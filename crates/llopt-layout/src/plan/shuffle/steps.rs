@@ -217,9 +217,19 @@ impl ShufflePlan {
     }
 
     pub(crate) fn counts(&self, element_bits: u32, costs: &Costs) -> Counts {
-        let (counts, [offered, wanted]) = self.counts_of_words(element_bits, costs);
+        let (counts, taken) = self.counts_of_words(element_bits, costs);
+        self.with_permutes(counts, element_bits, &taken)
+    }
+
+    /// These counts of words with the permutes of bytes.
+    pub(crate) fn with_permutes(
+        &self,
+        counts: Counts,
+        element_bits: u32,
+        [offered, wanted]: &[Vec<bool>; 2],
+    ) -> Counts {
         Counts {
-            permutes: self.permutes(element_bits, &offered, &wanted),
+            permutes: self.permutes(element_bits, offered, wanted),
             ..counts
         }
     }
