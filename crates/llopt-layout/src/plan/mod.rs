@@ -147,20 +147,30 @@ pub fn cheapest_with(
             machine,
         ));
     }
+    // Of two that cost the same the first one is taken.
+    let mut within: Option<Plan> = None;
+    for movement in movements {
+        let plan = priced(movement, &source, &target, element_bits, machine);
+        if within.as_ref().is_none_or(|best| plan.cost < best.cost) {
+            within = Some(plan);
+        }
+    }
+    if let Some(plan) = within.take_if(|plan| {
+        plan.cost <= shared::least(&source, &target, element_bits, machine, &request)
+    }) {
+        return Ok(plan);
+    }
     let through =
         shared::through_memory_with(from, &source, &target, element_bits, machine, request);
     let through = through.map(|shared| {
         let movement = Movement::Shared(Box::new(shared));
         priced(movement, &source, &target, element_bits, machine)
     });
-    let mut best = through;
-    // Backwards, so that of two that cost the same the first one stays.
-    for movement in movements.into_iter().rev() {
-        let most = best.as_ref().map_or(f32::INFINITY, |plan| plan.cost);
-        let plan = priced_up_to(movement, element_bits, machine, most);
-        best = plan.map_or(best, Ok);
+    match (within, through) {
+        (Some(within), Ok(through)) if through.cost < within.cost => Ok(through),
+        (Some(within), _) => Ok(within),
+        (None, through) => through,
     }
-    best
 }
 
 fn by_cost(a: &Plan, b: &Plan) -> Ordering {
@@ -214,30 +224,6 @@ fn priced(
         counts,
         cost,
     }
-}
-
-/// The same of a movement within a warp, unless it costs more than `most`: counting the permutes of bytes takes longer
-/// than all the rest, and is left out where it is dearer without them.
-fn priced_up_to(
-    movement: Movement,
-    element_bits: u32,
-    machine: &Machine<'_>,
-    most: f32,
-) -> Option<Plan> {
-    let mut counts = Counts::default();
-    if let Movement::Shuffle(plan) = &movement {
-        let (of_words, taken) = plan.counts_of_words(element_bits, &machine.costs);
-        if price(&movement, &of_words, machine) > most {
-            return None;
-        }
-        counts = plan.with_permutes(of_words, element_bits, &taken);
-    }
-    let cost = price(&movement, &counts, machine);
-    (cost <= most).then_some(Plan {
-        movement,
-        counts,
-        cost,
-    })
 }
 
 /// What a movement with these counts costs.

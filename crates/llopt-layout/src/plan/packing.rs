@@ -66,12 +66,14 @@ fn sums(columns: &[u32]) -> Vec<u32> {
 
 /// As [`permutes`], for words whose elements' places are linear in the number of the element: `columns` says what
 /// each bit of it adds, the lowest `in_word_log2` within a word.
-///
-/// Requires: the columns are below 2^16.
-fn linear_permutes(element_bits: u32, in_word_log2: usize, columns: &[u32]) -> u32 {
+pub(super) fn linear_permutes(element_bits: u32, in_word_log2: usize, columns: &[u32]) -> u32 {
     let Some(full) = per_word(element_bits) else {
         return 0;
     };
+    if columns.iter().any(|column| column >> PLACE_BITS != 0) {
+        let places: Vec<Option<u32>> = sums(columns).into_iter().map(Some).collect();
+        return permutes(element_bits, 1 << in_word_log2, &places);
+    }
     let full_log2 = full.trailing_zeros();
     let (inside, between) = columns.split_at(in_word_log2.min(columns.len()));
     let mut drawn_from = Subspace::ZERO;
@@ -134,10 +136,8 @@ impl Side<'_> {
             Access::Load => full_log2,
         };
         match self.columns(full_log2) {
-            Some(columns) if columns.iter().all(|column| column >> PLACE_BITS == 0) => {
-                linear_permutes(bits, in_word_log2, &columns)
-            }
-            _ => self.permutes_by_table(bits, full),
+            Some(columns) => linear_permutes(bits, in_word_log2, &columns),
+            None => self.permutes_by_table(bits, full),
         }
     }
 

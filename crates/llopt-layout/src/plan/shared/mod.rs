@@ -135,6 +135,79 @@ pub(super) fn through_memory(
     through_memory_with(from, source, target, element_bits, machine, request)
 }
 
+/// A trip through memory before its instructions and its swizzle have been chosen.
+struct Trip<'a> {
+    space: Space,
+    problem: Problem<'a>,
+    rounds: InlineList<RoundBit, WORD>,
+}
+
+impl<'a> Trip<'a> {
+    fn new(
+        source: &Endpoint,
+        target: &Endpoint,
+        element_bits: u32,
+        machine: &'a Machine<'_>,
+    ) -> Result<Self, PlanError> {
+        let space = Space::new(source, target);
+        if space.scope == Scope::Cluster && !machine.cluster {
+            return Err(PlanError::NoCluster);
+        }
+        let limit = machine.shared_bytes;
+        let mut store = End::of_source(source, &space);
+        let mut load = End::of_target(target, &space);
+        let mut rounds = InlineList::new();
+        let mut coordinates = Subspace::span(&space.units());
+        while bytes(coordinates.dimension(), element_bits).is_none_or(|needed| needed > limit) {
+            match split_round(&mut store, &mut load, &coordinates) {
+                Some((round, rest)) => {
+                    rounds.add(round);
+                    coordinates = rest;
+                }
+                None => {
+                    let needed = bytes(coordinates.dimension(), element_bits).unwrap_or(u32::MAX);
+                    return Err(PlanError::SharedMemory { needed, limit });
+                }
+            }
+        }
+        let problem = Problem {
+            store,
+            load,
+            coordinates,
+            element_bits,
+            machine,
+        };
+        Ok(Trip {
+            space,
+            problem,
+            rounds,
+        })
+    }
+}
+
+/// The bytes of as many elements as `log2` says.
+fn bytes(log2: u32, element_bits: u32) -> Option<u32> {
+    1u32.checked_shl(log2)
+        .and_then(|n| n.checked_mul(element_bits / 8))
+}
+
+/// A price below that of every trip through memory as asked for; infinite if there is none.
+pub(super) fn least(
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    request: &SwizzleRequest,
+) -> f32 {
+    let Ok(trip) = Trip::new(source, target, element_bits, machine) else {
+        return f32::INFINITY;
+    };
+    let scope = trip.space.scope;
+    // Prices are sums of floats, in another order here.
+    const BELOW: f32 = 1.0 - 1e-5;
+    (machine.costs.warp_barrier + trip.problem.least(request, scope)) * BELOW
+}
+
 pub(super) fn through_memory_with(
     from: &LinearLayout,
     source: &Endpoint,
@@ -143,38 +216,11 @@ pub(super) fn through_memory_with(
     machine: &Machine<'_>,
     request: SwizzleRequest,
 ) -> Result<SharedPlan, PlanError> {
-    let space = Space::new(source, target);
-    if space.scope == Scope::Cluster && !machine.cluster {
-        return Err(PlanError::NoCluster);
-    }
-    let bytes = |bits: u32| {
-        1u32.checked_shl(bits)
-            .and_then(|n| n.checked_mul(element_bits / 8))
-    };
-    let limit = machine.shared_bytes;
-    let mut store = End::of_source(source, &space);
-    let mut load = End::of_target(target, &space);
-    let mut rounds = InlineList::new();
-    let mut coordinates = Subspace::span(&space.units());
-    while bytes(coordinates.dimension()).is_none_or(|needed| needed > limit) {
-        match split_round(&mut store, &mut load, &coordinates) {
-            Some((round, rest)) => {
-                rounds.add(round);
-                coordinates = rest;
-            }
-            None => {
-                let needed = bytes(coordinates.dimension()).unwrap_or(u32::MAX);
-                return Err(PlanError::SharedMemory { needed, limit });
-            }
-        }
-    }
-    let problem = Problem {
-        store,
-        load,
-        coordinates,
-        element_bits,
-        machine,
-    };
+    let Trip {
+        space,
+        problem,
+        rounds,
+    } = Trip::new(source, target, element_bits, machine)?;
     let best = problem
         .best(request, space.scope)
         .ok_or(PlanError::NoInstruction)?;
@@ -184,12 +230,13 @@ pub(super) fn through_memory_with(
     } else {
         space.scope.max(Scope::Block)
     };
+    let needed = bytes(problem.coordinates.dimension(), element_bits);
     Ok(SharedPlan {
         memory: space.memory_layout(from, source, &best.swizzle.offsets),
         store: best.store.into_access(&problem.store, &best.swizzle),
         load: best.load.into_access(&problem.load, &best.swizzle),
         rounds,
         scope,
-        bytes: bytes(problem.coordinates.dimension()).unwrap_or(limit),
+        bytes: needed.unwrap_or(machine.shared_bytes),
     })
 }

@@ -44,6 +44,25 @@ pub(super) struct Candidate {
     price: (f32, f32),
 }
 
+/// A pair of instructions by their numbers among the options of each side.
+struct Pair {
+    /// The least price of the wavefronts, and of all, without conflicts and permutes.
+    least: (f32, f32),
+    store: u8,
+    load: u8,
+}
+
+struct Pairs {
+    stores: Vec<Instruction>,
+    loads: Vec<Instruction>,
+    pairs: Vec<Pair>,
+}
+
+/// The price of the wavefronts of both sides, and of all, from those of the wavefronts and of the rest.
+fn of_both(a: (f32, f32), b: (f32, f32)) -> (f32, f32) {
+    (a.0 + b.0, a.0 + b.0 + a.1 + b.1)
+}
+
 impl Candidate {
     /// Whether no access has a conflict.
     fn is_free(&self) -> bool {
@@ -57,71 +76,117 @@ impl Candidate {
 pub type Chunk = InlineList<u32, MAX_INSTRUCTION_BITS>;
 
 impl Problem<'_> {
-    /// The candidate without conflicts, or of all if all have some, that has the fewest wavefronts, and of equals
-    /// the cheapest in all: there are never more wavefronts than need be. Pairs of instructions are tried in the
-    /// order of what they take at least, and no further than to where that is more than what has been found.
-    pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
-        let spans = (self.store.span(), self.load.span());
+    /// The instructions of both sides, and what each pair of them takes at least: [`Pair`].
+    fn pairs(&self, request: &SwizzleRequest, scope: Scope) -> Pairs {
         let mut stores = options(&self.store, self.element_bits, self.machine, request.store);
         let given = &request.store_chunk;
         stores.retain(|store| given.is_empty() || given.len() == store.chunk.len());
         let mut loads = options(&self.load, self.element_bits, self.machine, request.load);
         // Matrix instructions reach the memory of their own block only.
         loads.retain(|load| scope != Scope::Cluster || load.kind == InstructionKind::Vector);
+        let mut pairs: Vec<Pair> = Vec::with_capacity(stores.len() * loads.len());
+        let least = |instruction: &Instruction, registers: usize, wavefront: f32| {
+            let count = 1u32 << (registers as u32 - instruction.registers_log2());
+            self.price(instruction, count, instruction.phases(), wavefront)
+        };
+        let (store_wavefront, load_wavefront) = self.wavefronts(scope);
+        for (i, store) in (0u8..).zip(&stores) {
+            let own = least(store, self.store.registers.len(), store_wavefront);
+            for (j, load) in (0u8..).zip(&loads) {
+                let other = least(load, self.load.registers.len(), load_wavefront);
+                let least = of_both(own, other);
+                pairs.push(Pair {
+                    least,
+                    store: i,
+                    load: j,
+                });
+            }
+        }
+        Pairs {
+            stores,
+            loads,
+            pairs,
+        }
+    }
+
+    /// What a wavefront of stores and one of loads cost.
+    fn wavefronts(&self, scope: Scope) -> (f32, f32) {
         let costs = &self.machine.costs;
-        let load_wavefront = match scope {
+        let load = match scope {
             Scope::Cluster => costs.remote_wavefront,
             _ => costs.wavefront,
         };
-        // The price of the wavefronts of all instructions of a side, and of what they take besides.
-        let price = |instruction: &Instruction, count: u32, wavefronts: u32, wavefront: f32| {
-            let count = count as f32;
-            (
-                count * wavefronts as f32 * wavefront,
-                count * costs.access(instruction),
-            )
-        };
-        let both = |a: (f32, f32), b: (f32, f32)| (a.0 + b.0, a.0 + b.0 + a.1 + b.1);
-        // The least price of the wavefronts and of all, without conflicts and permutes, and the pair.
-        let mut pairs: Vec<((f32, f32), u8, u8)> = Vec::with_capacity(stores.len() * loads.len());
-        let least = |instruction: &Instruction, registers: usize, wavefront: f32| {
-            let count = 1u32 << (registers as u32 - instruction.registers_log2());
-            price(instruction, count, instruction.phases(), wavefront)
-        };
-        for (i, store) in (0u8..).zip(&stores) {
-            let own = least(store, self.store.registers.len(), costs.wavefront);
-            for (j, load) in (0u8..).zip(&loads) {
-                let other = least(load, self.load.registers.len(), load_wavefront);
-                pairs.push((both(own, other), i, j));
-            }
-        }
-        let key = |pair: &((f32, f32), u8, u8)| (pair.1, pair.2);
+        (costs.wavefront, load)
+    }
+
+    /// The price of the wavefronts of so many instructions of a side, and of what they take besides.
+    fn price(
+        &self,
+        instruction: &Instruction,
+        count: u32,
+        wavefronts: u32,
+        wavefront: f32,
+    ) -> (f32, f32) {
+        let count = count as f32;
+        (
+            count * wavefronts as f32 * wavefront,
+            count * self.machine.costs.access(instruction),
+        )
+    }
+
+    /// No trip takes less than this, without its barriers.
+    pub fn least(&self, request: &SwizzleRequest, scope: Scope) -> f32 {
+        let pairs = self.pairs(request, scope).pairs;
+        pairs
+            .iter()
+            .map(|pair| pair.least.1)
+            .fold(f32::INFINITY, f32::min)
+    }
+
+    /// The candidate without conflicts, or of all if all have some, that has the fewest wavefronts, and of equals
+    /// the cheapest in all: there are never more wavefronts than need be. Pairs of instructions are tried in the
+    /// order of what they take at least, and no further than to where that is more than what has been found.
+    pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
+        let spans = (self.store.span(), self.load.span());
+        let Pairs {
+            stores,
+            loads,
+            mut pairs,
+        } = self.pairs(&request, scope);
+        let costs = &self.machine.costs;
+        let (store_wavefront, load_wavefront) = self.wavefronts(scope);
+        let key = |pair: &Pair| (pair.store, pair.load);
         pairs.sort_unstable_by(|a, b| {
-            let prices = a.0.0.total_cmp(&b.0.0).then(a.0.1.total_cmp(&b.0.1));
+            let prices = a
+                .least
+                .0
+                .total_cmp(&b.least.0)
+                .then(a.least.1.total_cmp(&b.least.1));
             prices.then(key(a).cmp(&key(b)))
         });
         let mut best: Option<Candidate> = None;
-        for &(least, i, j) in &pairs {
+        for pair in &pairs {
             if best
                 .as_ref()
-                .is_some_and(|best| best.is_free() && best.price <= least)
+                .is_some_and(|best| best.is_free() && best.price <= pair.least)
             {
                 break;
             }
-            let (store, load) = (&stores[usize::from(i)], &loads[usize::from(j)]);
+            let store = &stores[usize::from(pair.store)];
+            let load = &loads[usize::from(pair.load)];
             let Some(mut candidate) = self.evaluate(store, load, &request, &spans) else {
                 continue;
             };
             let of = |side: &Assignment, wavefront: f32| {
-                price(
+                self.price(
                     &side.instruction,
                     side.instructions(),
                     side.wavefronts,
                     wavefront,
                 )
             };
-            let memory = both(
-                of(&candidate.store, costs.wavefront),
+            let memory = of_both(
+                of(&candidate.store, store_wavefront),
                 of(&candidate.load, load_wavefront),
             );
             let key = |one: &Candidate| (!one.is_free(), one.price);

@@ -1,7 +1,7 @@
 //! The search for an order in which every lane is asked for one register per round.
 
 use crate::InlineList;
-use crate::f2::{Echelon, WORD, low_mask, ones};
+use crate::f2::{Echelon, Subspace, WORD, low_mask, ones};
 use crate::plan::endpoint::{Endpoint, Vectors};
 
 /// Where each bit of the result's place is fetched from, arranged in rounds.
@@ -51,6 +51,26 @@ impl Places {
             count,
             repeats,
         })
+    }
+
+    /// Whether lanes may be asked for one register each. What lanes get in one round is a complement `C` of the span of
+    /// the result's registers in that of the result. Of `C`, lane 0 offers one register, so that no other register of
+    /// its is in `C`, unless a lane that repeats it has that one. So what both registers and result span may not be
+    /// larger than the span of the result's registers, but by those lanes.
+    ///
+    /// Ensures: where this does not hold, the search finds nothing.
+    fn serve(&self, target: &Endpoint) -> bool {
+        let registers = Subspace::span(&target.registers);
+        let mut result = registers;
+        for &lane in &target.lanes {
+            result.add(lane);
+        }
+        let mut own = Subspace::ZERO;
+        for vector in self.registers.vectors() {
+            own.add(vector);
+        }
+        let both = own.intersection(&result).dimension();
+        both <= registers.dimension() + self.repeats.len() as u32
     }
 
     /// Register coordinates and lane.
@@ -247,6 +267,9 @@ impl Fetch {
             }
         }
 
+        if !places.serve(target) {
+            return None;
+        }
         let mut search = Search {
             source,
             target,

@@ -40,6 +40,7 @@
 //! takes lane after lane and prefers, in this order, the lane itself, the fewest registers moved,
 //! and other lanes; for bijective layouts it never has to go back.
 
+mod count;
 mod fetch;
 mod rounds;
 mod steps;

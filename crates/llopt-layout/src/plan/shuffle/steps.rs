@@ -1,13 +1,11 @@
 //! The plan of a conversion inside warps, step by step, and what it takes.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::InlineList;
 use crate::f2::{Matrix, WORD, low_mask, ones};
-use crate::plan::packing::{per_word, permutes};
-use crate::plan::{Costs, Counts};
+use crate::plan::Costs;
 
 /// A condition on a thread: the parity of some bits of its lane, warp and block is odd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -179,122 +177,4 @@ impl ShufflePlan {
     pub fn turns_words(&self) -> bool {
         !self.after.is_empty()
     }
-
-    /// The byte permutes that pack the words that are `offered`, turn those of the `wanted` rounds and unpack
-    /// them, where operand and result are words that hold elements in the order of their registers.
-    fn permutes(&self, element_bits: u32, offered: &[bool], wanted: &[bool]) -> u32 {
-        let Some(full) = per_word(element_bits) else {
-            return 0;
-        };
-        let slots = 1u32 << self.slots_log2;
-        let packed: Vec<Option<u32>> = (0..1u32 << self.words_log2)
-            .filter(|&word| offered[word as usize])
-            .flat_map(|word| (0..slots).map(move |slot| Some(self.source(word, slot))))
-            .collect();
-        let shuffled = self.shuffled();
-        let turned: Vec<Option<u32>> = (0..self.steps.len())
-            .filter(|&round| self.turns_words() && wanted[round])
-            .flat_map(|round| {
-                let turn = self.steps[round].slot_xor;
-                let word = shuffled[round] * full;
-                (0..slots).map(move |slot| Some(word + (slot ^ turn)))
-            })
-            .collect();
-        let results: Vec<Option<u32>> = (0..1u32 << self.unpacking.columns().len())
-            .map(|register| {
-                let (word, slot) = self.target(register);
-                Some(if self.turns_words() {
-                    word * full + slot
-                } else {
-                    let round = word as usize;
-                    shuffled[round] * full + (slot ^ self.steps[round].slot_xor)
-                })
-            })
-            .collect();
-        permutes(element_bits, slots, &packed)
-            + permutes(element_bits, slots, &turned)
-            + permutes(element_bits, full, &results)
-    }
-
-    pub(crate) fn counts(&self, element_bits: u32, costs: &Costs) -> Counts {
-        let (counts, taken) = self.counts_of_words(element_bits, costs);
-        self.with_permutes(counts, element_bits, &taken)
-    }
-
-    /// These counts of words with the permutes of bytes.
-    pub(crate) fn with_permutes(
-        &self,
-        counts: Counts,
-        element_bits: u32,
-        [offered, wanted]: &[Vec<bool>; 2],
-    ) -> Counts {
-        Counts {
-            permutes: self.permutes(element_bits, offered, wanted),
-            ..counts
-        }
-    }
-
-    /// What moves words, without the permutes of bytes; then which words are offered and which rounds are wanted.
-    pub(crate) fn counts_of_words(
-        &self,
-        element_bits: u32,
-        costs: &Costs,
-    ) -> (Counts, [Vec<bool>; 2]) {
-        let parts = element_bits.div_ceil(32);
-        let shuffled = self.shuffled();
-        let mut moving = (0u32..)
-            .zip(&self.steps)
-            .filter(|(round, step)| step.moves && shuffled[*round as usize] == *round)
-            .count() as u32;
-        let (words, rounds) = (1u32 << self.words_log2, self.steps.len() as u32);
-        let mut wanted = vec![true; self.steps.len()];
-        let mut selects = selects_for(&self.after, &mut wanted);
-        if let Some((_, distance)) = self.by_condition(costs) {
-            selects += moving;
-            let read = self.steps.iter().flat_map(|step| {
-                let both = [step.lane_xor, step.lane_xor ^ distance];
-                both.map(|lane_xor| (step.word, lane_xor))
-            });
-            let exchanged: BTreeSet<_> = read.filter(|(_, lane_xor)| *lane_xor != 0).collect();
-            moving = exchanged.len() as u32;
-        }
-        let mut offered = vec![false; words as usize];
-        for (step, _) in self
-            .steps
-            .iter()
-            .zip(&wanted)
-            .filter(|(_, wanted)| **wanted)
-        {
-            offered[step.word as usize] = true;
-        }
-        selects += selects_for(&self.before, &mut offered);
-        let counts = Counts {
-            swaps: (self.swaps.len() as u32 * words / 2) * parts,
-            shuffles: moving * parts,
-            selects: selects * parts,
-            extra_registers: if moving > 0 {
-                words.min(rounds) * parts
-            } else {
-                0
-            },
-            ..Counts::default()
-        };
-        (counts, [offered, wanted])
-    }
-}
-
-/// The selects that exchanges take if the words marked are wanted after them; then the words that these are
-/// made of are marked.
-fn selects_for(exchanges: &[Exchange], wanted: &mut [bool]) -> u32 {
-    let mut selects = 0;
-    for exchange in exchanges.iter().rev() {
-        selects += wanted.iter().filter(|wanted| **wanted).count() as u32;
-        let after = wanted.to_vec();
-        for (word, is_wanted) in after.into_iter().enumerate() {
-            if is_wanted && let Some(other) = wanted.get_mut(word ^ exchange.xor as usize) {
-                *other = true;
-            }
-        }
-    }
-    selects
 }
