@@ -4,7 +4,10 @@ mod executor;
 mod machines;
 
 use executor::{follow, held};
-use llopt_layout::plan::{Machine, Movement, PlanError, Request, Scope, cheapest, plan, plan_as};
+use llopt_layout::plan::{
+    Machine, Movement, PlanError, Request, Scope, SwizzleRequest, cheapest, cheapest_cost, plan,
+    plan_as,
+};
 use llopt_layout::{Dim, LinearLayout};
 use machines::{WARP32_MATRIX, WAVE64, WAVE64_BANKS64};
 
@@ -270,8 +273,19 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
         let machine = machines[random.below(3) as usize];
         let (from, to) = pair(&mut random, &machine);
         let element_bits = 8 << random.below(4);
-        let free = cheapest(&from, &to, element_bits, &machine)
-            .is_ok_and(|plan| matches!(plan.kind(), "none" | "register"));
+        let best = cheapest(&from, &to, element_bits, &machine);
+        let priced = cheapest_cost(
+            &from,
+            &to,
+            element_bits,
+            &machine,
+            SwizzleRequest::default(),
+        );
+        assert_eq!(
+            best.as_ref().map(|plan| plan.cost),
+            priced.as_ref().copied()
+        );
+        let free = best.is_ok_and(|plan| matches!(plan.kind(), "none" | "register"));
         let wanted = held(&to, &from);
         for name in REQUESTS {
             let request: Request = name.parse().expect("a name");

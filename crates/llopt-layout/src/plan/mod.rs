@@ -39,6 +39,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::LinearLayout;
+use crate::instruction::Instruction;
 pub use counts::{Counts, Scope};
 pub(crate) use endpoint::Endpoint;
 use endpoint::endpoints;
@@ -135,31 +136,10 @@ pub fn cheapest_with(
     request: SwizzleRequest,
 ) -> Result<Plan, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
-    let movements = movements_within_warp(&source, &target, element_bits, machine);
-    let is_free =
-        |movement: &&Movement| matches!(movement, Movement::Nothing | Movement::Registers { .. });
-    if let Some(free) = movements.iter().find(is_free) {
-        return Ok(priced(
-            free.clone(),
-            &source,
-            &target,
-            element_bits,
-            machine,
-        ));
-    }
-    // Of two that cost the same the first one is taken.
-    let mut within: Option<Plan> = None;
-    for movement in movements {
-        let plan = priced(movement, &source, &target, element_bits, machine);
-        if within.as_ref().is_none_or(|best| plan.cost < best.cost) {
-            within = Some(plan);
-        }
-    }
-    if let Some(plan) = within.take_if(|plan| {
-        plan.cost <= shared::least(&source, &target, element_bits, machine, &request)
-    }) {
-        return Ok(plan);
-    }
+    let within = match within_or_below(&source, &target, element_bits, machine, &request) {
+        Ok(cheapest) => return Ok(cheapest),
+        Err(within) => within,
+    };
     let through =
         shared::through_memory_with(from, &source, &target, element_bits, machine, request);
     let through = through.map(|shared| {
@@ -170,6 +150,67 @@ pub fn cheapest_with(
         (Some(within), Ok(through)) if through.cost < within.cost => Ok(through),
         (Some(within), _) => Ok(within),
         (None, through) => through,
+    }
+}
+
+/// What the plan of [`cheapest_with`] costs, of which no more is made than that.
+///
+/// Requires what [`plan()`] does.
+/// Ensures: the cost of that plan; zero where nothing moves but the names of registers.
+pub fn cheapest_cost(
+    from: &LinearLayout,
+    to: &LinearLayout,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    request: SwizzleRequest,
+) -> Result<f32, PlanError> {
+    let (source, target) = endpoints(from, to, element_bits, machine)?;
+    let within = match within_or_below(&source, &target, element_bits, machine, &request) {
+        Ok(cheapest) => return Ok(cheapest.cost),
+        Err(within) => within.map(|plan| plan.cost),
+    };
+    match shared::counts_with(&source, &target, element_bits, machine, request) {
+        Ok(Some((counts, accesses, scope))) => {
+            let through = price(&counts, accesses, Some(scope), machine);
+            Ok(within.map_or(through, |within| within.min(through)))
+        }
+        // Several rounds are rare.
+        Ok(None) => cheapest_with(from, to, element_bits, machine, request).map(|plan| plan.cost),
+        Err(error) => within.ok_or(error),
+    }
+}
+
+/// The cheapest plan in which no element leaves its warp: as what is known to be the cheapest of all, or as an error
+/// where a trip through memory may be cheaper.
+fn within_or_below(
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    request: &SwizzleRequest,
+) -> Result<Plan, Option<Plan>> {
+    let movements = movements_within_warp(source, target, element_bits, machine);
+    let is_free =
+        |movement: &Movement| matches!(movement, Movement::Nothing | Movement::Registers { .. });
+    // Of two that cost the same the first one is taken.
+    let mut within: Option<Plan> = None;
+    for movement in movements {
+        let is_free = is_free(&movement);
+        let plan = priced(movement, source, target, element_bits, machine);
+        if is_free {
+            return Ok(plan);
+        }
+        if within.as_ref().is_none_or(|best| plan.cost < best.cost) {
+            within = Some(plan);
+        }
+    }
+    match within {
+        Some(plan)
+            if plan.cost <= shared::least(source, target, element_bits, machine, request) =>
+        {
+            Ok(plan)
+        }
+        within => Err(within),
     }
 }
 
@@ -218,7 +259,14 @@ fn priced(
         Movement::Shuffle(plan) => plan.counts(element_bits, &machine.costs),
         Movement::Shared(plan) => plan.counts(source, target, element_bits),
     };
-    let cost = price(&movement, &counts, machine);
+    let (accesses, scope) = match &movement {
+        Movement::Shared(plan) => {
+            let instructions = (&plan.store.instruction, &plan.load.instruction);
+            (accesses(&counts, instructions, machine), Some(plan.scope))
+        }
+        _ => (0.0, None),
+    };
+    let cost = price(&counts, accesses, scope, machine);
     Plan {
         movement,
         counts,
@@ -226,23 +274,26 @@ fn priced(
     }
 }
 
-/// What a movement with these counts costs.
-fn price(movement: &Movement, counts: &Counts, machine: &Machine<'_>) -> f32 {
+/// What the instructions of a trip through memory take besides their wavefronts.
+fn accesses(
+    counts: &Counts,
+    (store, load): (&Instruction, &Instruction),
+    machine: &Machine<'_>,
+) -> f32 {
     let prices = &machine.costs;
-    let (barrier, wavefront) = match movement {
-        Movement::Shared(plan) => match plan.scope {
-            Scope::Warp => (prices.warp_barrier, prices.wavefront),
-            Scope::Block => (prices.block_barrier, prices.wavefront),
-            Scope::Cluster => (prices.cluster_barrier, prices.remote_wavefront),
-        },
-        _ => (0.0, 0.0),
-    };
-    let accesses = match movement {
-        Movement::Shared(plan) => {
-            counts.shared_stores as f32 * prices.access(&plan.store.instruction)
-                + counts.shared_loads as f32 * prices.access(&plan.load.instruction)
-        }
-        _ => 0.0,
+    counts.shared_stores as f32 * prices.access(store)
+        + counts.shared_loads as f32 * prices.access(load)
+}
+
+/// What a movement with these counts costs: `accesses` besides wavefronts, and whose accesses barriers order, for a trip
+/// through memory.
+fn price(counts: &Counts, accesses: f32, scope: Option<Scope>, machine: &Machine<'_>) -> f32 {
+    let prices = &machine.costs;
+    let (barrier, wavefront) = match scope {
+        Some(Scope::Warp) => (prices.warp_barrier, prices.wavefront),
+        Some(Scope::Block) => (prices.block_barrier, prices.wavefront),
+        Some(Scope::Cluster) => (prices.cluster_barrier, prices.remote_wavefront),
+        None => (0.0, 0.0),
     };
     let memory = counts.shuffles as f32 * prices.shuffle
         + accesses

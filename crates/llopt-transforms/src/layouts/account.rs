@@ -148,9 +148,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// Forbids to convert an operand.
-    fn forbid(&self, problem: &mut Problem, candidates: &[Vec<LayoutId>], used: &Use<'c, 'a>) {
+    fn forbid<'f>(
+        &'f self,
+        problem: &mut Problem<'f>,
+        candidates: &'f [Vec<LayoutId>],
+        used: &'f Use<'c, 'a>,
+    ) {
         let (producers, consumers) = (&candidates[used.producer], &candidates[used.consumer]);
-        problem.add_edge(used.producer, used.consumer, |producer, consumer| {
+        problem.add_edge(used.producer, used.consumer, move |producer, consumer| {
             let ends = self.ends(used, producers[producer], consumers[consumer]);
             match ends {
                 Some((given, wanted)) if self.conversion(used, given, wanted) == 0.0 => 0,

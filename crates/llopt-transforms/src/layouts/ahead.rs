@@ -11,7 +11,6 @@
 //! store and of the read, whoever has written what a warp reads: the barrier is the loop's own. This holds for factors
 //! that are loaded as they are. What is computed with on its way is brought from one layout to another behind that.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
@@ -20,6 +19,7 @@ use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::ring::Ring;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::LayoutId;
 use super::cost::registers;
@@ -170,11 +170,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The loads of loops that products of the same loop wait for, and these for nothing else: where one product waits
     /// for another (attention), how long the way between them takes is more than what each op on it costs, and a
     /// conversion that looks cheap beside a ring would lengthen it.
-    fn loads_ahead(&self) -> HashSet<usize> {
-        let mut loads_of: HashMap<usize, HashSet<usize>> = HashMap::new();
-        let mut chained: HashSet<usize> = HashSet::new();
+    fn loads_ahead(&self) -> FxHashSet<usize> {
+        let mut loads_of: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
+        let mut chained: FxHashSet<usize> = FxHashSet::default();
         if self.grid.num_ctas > 1 {
-            return HashSet::new();
+            return FxHashSet::default();
         }
         for node in &self.graph.nodes {
             let NodeKind::Op(product, Relation::Dot { .. }, _) = &node.kind else {
@@ -188,7 +188,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             };
             let place = block.to_raw().ptr as usize;
             let mut queue: Vec<_> = product.operand_values().take(2).collect();
-            let mut seen = HashSet::new();
+            let mut seen = FxHashSet::default();
             while let Some(maker) = queue.pop().map(|value| value.defining_op()) {
                 let Some(maker) = maker.filter(|maker| maker.parent_block() == Some(block)) else {
                     continue;

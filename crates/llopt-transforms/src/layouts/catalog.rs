@@ -6,12 +6,12 @@
 //! of a thousand additions asks the algebra once.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::transfer;
 use llopt_layout::LinearLayout;
+use rustc_hash::FxHashMap;
 
 use super::relation::Relation;
 
@@ -53,14 +53,14 @@ struct Layout {
 /// Values and the numbers that they have been given.
 struct Numbers<T> {
     values: Vec<Rc<T>>,
-    numbers: HashMap<Rc<T>, usize>,
+    numbers: FxHashMap<Rc<T>, usize>,
 }
 
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
         Self {
             values: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
         }
     }
 }
@@ -83,8 +83,8 @@ struct Tables {
     relations: Numbers<Relation>,
     maps: Numbers<LinearLayout>,
     layouts: Vec<Layout>,
-    numbers: HashMap<(Rc<Encoding>, ShapeId), LayoutId>,
-    transfers: HashMap<(RelationId, Transfer, LayoutId, ShapeId), Option<LayoutId>>,
+    numbers: FxHashMap<(Rc<Encoding>, ShapeId), LayoutId>,
+    transfers: FxHashMap<(RelationId, Transfer, LayoutId, ShapeId), Option<LayoutId>>,
 }
 
 /// All layouts that one run of the engine has met.

@@ -7,15 +7,15 @@
 //! one another, and with the conversions that they save.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{self, Machine, Movement, SwizzleRequest};
+use llopt_layout::plan::{self, Machine, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_plan::element::Element;
 use llopt_plan::shared_access::{self, Buffer};
 use llopt_target::Target;
+use rustc_hash::FxHashMap;
 
 use super::catalog::{Catalog, MapId};
 use super::combining::tensor_type;
@@ -29,7 +29,7 @@ const CONVERSION: f32 = 16.0;
 
 /// What it costs to bring what copies load ahead from one layout to another: by these, how many elements a copy moves, and
 /// their bits; `None` where there are no copies.
-type Rings = HashMap<(MapId, MapId, usize, u32), Option<f32>>;
+type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
 
 /// The costs of a target.
 pub(super) struct Costs {
@@ -37,7 +37,7 @@ pub(super) struct Costs {
     machine: Machine<'static>,
     /// By what it is from, what to, the bits of an element, and the bits by which it is taken in parts; to or from memory
     /// these are accesses.
-    conversions: RefCell<HashMap<(MapId, MapId, u32, u32), f32>>,
+    conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
 }
 
@@ -86,34 +86,29 @@ impl Costs {
             return known;
         }
         let (from, to) = (catalog.linear(from), catalog.linear(to));
-        // Parts are told apart by bits of the row-major numbers of elements.
-        let row_major: Vec<Dim> = from.out_dims().iter().rev().copied().collect();
-        let rows = [&from, &to].map(|layout| layout.transpose_outs(&row_major).ok());
-        let request = SwizzleRequest {
-            parts,
-            ..SwizzleRequest::default()
+        let in_parts = || {
+            // Parts are told apart by bits of the row-major numbers of elements.
+            let row_major: Vec<Dim> = from.out_dims().iter().rev().copied().collect();
+            let from = from.transpose_outs(&row_major).ok()?;
+            let to = to.transpose_outs(&row_major).ok()?;
+            let request = SwizzleRequest {
+                parts,
+                ..SwizzleRequest::default()
+            };
+            plan::cheapest_cost(&from, &to, bits, self.machine(), request).ok()
         };
-        let in_parts = match rows {
-            [Some(from), Some(to)] if parts != 0 => {
-                plan::cheapest_with(&from, &to, bits, self.machine(), request).ok()
+        let in_parts = (parts != 0).then(in_parts).flatten();
+        let moved = match in_parts {
+            Some(cost) => Ok(cost),
+            None => {
+                let request = SwizzleRequest::default();
+                plan::cheapest_cost(&from, &to, bits, self.machine(), request)
             }
-            _ => None,
         };
-        let plan = match in_parts {
-            Some(plan) => Ok(plan),
-            None => plan::cheapest(&from, &to, bits, self.machine()),
-        };
-        let cost = match plan {
+        let cost = match moved {
             // Nothing moves but the names of registers.
-            Ok(plan)
-                if matches!(
-                    plan.movement,
-                    Movement::Nothing | Movement::Registers { .. }
-                ) =>
-            {
-                0.0
-            }
-            Ok(plan) => plan.cost + CONVERSION,
+            Ok(0.0) => 0.0,
+            Ok(cost) => cost + CONVERSION,
             Err(_) => f32::INFINITY,
         };
         self.conversions.borrow_mut().insert(key, cost);

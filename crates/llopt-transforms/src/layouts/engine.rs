@@ -1,7 +1,6 @@
 //! The search for the layouts of a module: labels, their costs, and the labelling of least cost.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
@@ -17,6 +16,7 @@ use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
 use llopt_target::Target;
 use melior::ir::{OperationRef, Value, ValueLike};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
@@ -59,15 +59,15 @@ pub(super) struct Engine<'g, 'c, 'a> {
     /// What ops had before.
     pub(super) pins: &'g Pins,
     /// The products that were asked about, by their ops.
-    pub(super) products: RefCell<HashMap<usize, Option<Rc<Product>>>>,
+    pub(super) products: RefCell<FxHashMap<usize, Option<Rc<Product>>>>,
     /// How many elements may follow each other in a lane for a product, by its node ([`super::factors`]).
-    pub(super) doubled: RefCell<HashMap<usize, u32>>,
+    pub(super) doubled: RefCell<FxHashMap<usize, u32>>,
     /// What factors from outside loops take there, by product and operand.
-    pub(super) beside: RefCell<HashMap<(usize, usize), Option<u64>>>,
+    pub(super) beside: RefCell<FxHashMap<(usize, usize), Option<u64>>>,
     /// By which bits nodes take operands in parts ([`super::parts`]).
-    pub(super) parts: OnceCell<HashMap<usize, u32>>,
+    pub(super) parts: OnceCell<FxHashMap<usize, u32>>,
     /// The loads that come iterations ahead ([`super::ahead`]).
-    pub(super) ahead: OnceCell<HashSet<usize>>,
+    pub(super) ahead: OnceCell<FxHashSet<usize>>,
     /// What copies would bring instead of them, by their nodes and layouts.
     pub(super) copied: RefCell<CopiedOf>,
 }
@@ -82,7 +82,7 @@ pub(super) struct Copied {
 }
 
 /// That of nodes with layouts; `None` where there are no copies.
-type CopiedOf = HashMap<(usize, LayoutId), Option<Rc<Copied>>>;
+type CopiedOf = FxHashMap<(usize, LayoutId), Option<Rc<Copied>>>;
 
 /// What an access to global memory is made of.
 pub(super) struct Access {
@@ -160,7 +160,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// What it costs to choose among these candidates.
-    pub(super) fn problem(&self, candidates: &[Vec<LayoutId>]) -> Problem {
+    pub(super) fn problem<'f>(&'f self, candidates: &'f [Vec<LayoutId>]) -> Problem<'f> {
         let mut problem = Problem::new();
         for (node, labels) in self.graph.nodes.iter().zip(candidates) {
             let local = self.local(node);
@@ -180,7 +180,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .iter()
                 .map(|&label| self.wanted(to, used, label))
                 .collect();
-            problem.add_edge(producer, consumer, |from, to| {
+            problem.add_edge(producer, consumer, move |from, to| {
                 match (given[from], wanted[to]) {
                     (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
                     _ => IMPOSSIBLE,
@@ -190,7 +190,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         for factor in &self.graph.factors {
             let (products, factors) = (&candidates[factor.product], &candidates[factor.node]);
             let frequency = self.graph.nodes[factor.product].frequency;
-            problem.add_edge(factor.product, factor.node, |product, label| {
+            problem.add_edge(factor.product, factor.node, move |product, label| {
                 let cost = self.taken(factor, products[product], factors[label]);
                 cost.map_or(IMPOSSIBLE, |cost| times(cost, frequency))
             });
@@ -237,7 +237,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The bytes of all buffers that tensors are stored to for those who want them in memory.
     pub(super) fn stored_bytes(&self, labels: &[LayoutId]) -> u64 {
-        let mut stored: HashSet<(usize, LayoutId)> = HashSet::new();
+        let mut stored: FxHashSet<(usize, LayoutId)> = FxHashSet::default();
         let mut bytes = 0;
         for used in &self.graph.uses {
             let (producer, consumer) = (used.producer, used.consumer);

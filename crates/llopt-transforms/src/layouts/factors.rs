@@ -162,7 +162,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// Has both factors of each product keep the same order along k.
-    pub(super) fn agree_along_k(&self, problem: &mut Problem, candidates: &[Vec<LayoutId>]) {
+    pub(super) fn agree_along_k<'f>(
+        &'f self,
+        problem: &mut Problem<'f>,
+        candidates: &'f [Vec<LayoutId>],
+    ) {
         let mut first_of: HashMap<usize, &Factor> = HashMap::new();
         for factor in &self.graph.factors {
             let Some(other) = first_of.insert(factor.product, factor) else {
@@ -172,7 +176,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 continue;
             }
             let (one, two) = (&candidates[other.node], &candidates[factor.node]);
-            problem.add_edge(other.node, factor.node, |first, second| {
+            problem.add_edge(other.node, factor.node, move |first, second| {
                 match self.doublings(other, one[first]) == self.doublings(factor, two[second]) {
                     true => 0,
                     false => IMPOSSIBLE,

@@ -15,8 +15,6 @@
 //! here by which bits of an element's number a tensor is taken in parts, and no layout that brings several together
 //! is proposed then.
 
-use std::collections::HashMap;
-
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
@@ -29,6 +27,7 @@ use llopt_plan::late_operands::{
 };
 use llopt_plan::plans::Plans;
 use melior::ir::{Value, ValueLike};
+use rustc_hash::FxHashMap;
 
 use super::cost::registers;
 use super::engine::Engine;
@@ -57,8 +56,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The parts of all factors whose products are short of registers, and of what they are computed from element by
     /// element.
-    fn find_parts(&self) -> HashMap<usize, u32> {
-        let mut parts = HashMap::new();
+    fn find_parts(&self) -> FxHashMap<usize, u32> {
+        let mut parts = FxHashMap::default();
         let mut open: Vec<(usize, u32)> = Vec::new();
         for factor in &self.graph.factors {
             open.extend(
@@ -69,7 +68,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if open.is_empty() {
             return parts;
         }
-        let mut producers: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut producers: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for used in &self.graph.uses {
             let of = producers.entry(used.consumer).or_default();
             of.push(used.producer);

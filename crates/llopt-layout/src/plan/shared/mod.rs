@@ -47,7 +47,7 @@ mod swizzle;
 
 use crate::f2::{Subspace, WORD};
 use crate::plan::endpoint::{Endpoint, endpoints};
-use crate::plan::{Counts, Machine, PlanError, Scope};
+use crate::plan::{Counts, Machine, PlanError, Scope, accesses};
 use crate::{InlineList, LinearLayout};
 pub use access::SharedAccess;
 pub use space::RoundBit;
@@ -191,6 +191,39 @@ fn bytes(log2: u32, element_bits: u32) -> Option<u32> {
         .and_then(|n| n.checked_mul(element_bits / 8))
 }
 
+/// The counts of the trip of [`through_memory_with`], what its instructions take besides wavefronts, and its scope.
+/// `None` where it takes more than one round.
+pub(super) fn counts_with(
+    source: &Endpoint,
+    target: &Endpoint,
+    element_bits: u32,
+    machine: &Machine<'_>,
+    request: SwizzleRequest,
+) -> Result<Option<(Counts, f32, Scope)>, PlanError> {
+    let trip = Trip::new(source, target, element_bits, machine)?;
+    if !trip.rounds.is_empty() {
+        return Ok(None);
+    }
+    let scope = trip.space.scope;
+    let best = trip
+        .problem
+        .best(request, scope)
+        .ok_or(PlanError::NoInstruction)?;
+    let (store, load) = (&best.store, &best.load);
+    let counts = Counts {
+        permutes: trip.problem.permutes(&best),
+        shared_stores: store.instructions(),
+        shared_loads: load.instructions(),
+        store_wavefronts: store.wavefronts * store.instructions(),
+        load_wavefronts: load.wavefronts * load.instructions(),
+        barriers: 1,
+        ..Counts::default()
+    };
+    let instructions = (&store.instruction, &load.instruction);
+    let accesses = accesses(&counts, instructions, machine);
+    Ok(Some((counts, accesses, scope)))
+}
+
 /// A price below that of every trip through memory as asked for; infinite if there is none.
 pub(super) fn least(
     source: &Endpoint,
@@ -224,6 +257,11 @@ pub(super) fn through_memory_with(
     let best = problem
         .best(request, space.scope)
         .ok_or(PlanError::NoInstruction)?;
+    let swizzle = problem.swizzle(&best).ok_or(PlanError::NoInstruction)?;
+    debug_assert!(
+        problem.takes(&best, &swizzle),
+        "a swizzle has other conflicts than it was chosen for"
+    );
     // Between rounds, warps that hold the same elements write what the others read.
     let scope = if rounds.is_empty() {
         space.scope
@@ -232,9 +270,9 @@ pub(super) fn through_memory_with(
     };
     let needed = bytes(problem.coordinates.dimension(), element_bits);
     Ok(SharedPlan {
-        memory: space.memory_layout(from, source, &best.swizzle.offsets),
-        store: best.store.into_access(&problem.store, &best.swizzle),
-        load: best.load.into_access(&problem.load, &best.swizzle),
+        memory: space.memory_layout(from, source, &swizzle.offsets),
+        store: best.store.into_access(&problem.store, &swizzle),
+        load: best.load.into_access(&problem.load, &swizzle),
         rounds,
         scope,
         bytes: needed.unwrap_or(machine.shared_bytes),

@@ -39,7 +39,8 @@ pub(super) struct Problem<'a> {
 pub(super) struct Candidate {
     pub store: Assignment,
     pub load: Assignment,
-    pub swizzle: Swizzle,
+    /// The vectors of the low offset bits.
+    chunk: Chunk,
     /// The price of the wavefronts, and that of all, byte permutes included.
     price: (f32, f32),
 }
@@ -207,11 +208,11 @@ impl Problem<'_> {
     }
 
     /// The byte permutes of both sides.
-    fn permutes(&self, candidate: &Candidate) -> u32 {
+    pub fn permutes(&self, candidate: &Candidate) -> u32 {
         candidate.store.permutes(&self.store) + candidate.load.permutes(&self.load)
     }
 
-    /// The best memory layout for a pair of instructions, if there is any.
+    /// The registers for a pair of instructions and what it takes with the best memory layout, if there is any.
     fn evaluate(
         &self,
         store: &Instruction,
@@ -221,40 +222,66 @@ impl Problem<'_> {
     ) -> Option<Candidate> {
         let chunk = self.chunk(store, load, request, spans)?;
         let forms = self.forms(store, load, &chunk)?;
-        let vectors = &chunk;
+        let registers = |end: &End, instruction: &Instruction, span: &Echelon| {
+            Assignment::new(end, instruction, &chunk, |j, v| forms.value(j, v), span)
+        };
+        let mut candidate = Candidate {
+            store: registers(&self.store, store, &spans.0)?,
+            load: registers(&self.load, load, &spans.1)?,
+            chunk,
+            price: (0.0, 0.0),
+        };
+        // Chunks of one width leave both sides without conflicts ([`super`]).
+        if store.chunk.len() == load.chunk.len() {
+            candidate.store.wavefronts = store.phases();
+            candidate.load.wavefronts = load.phases();
+            return Some(candidate);
+        }
+        let swizzle = self.swizzle_of(&candidate, &forms);
+        let [of_store, of_load] = self.wavefronts_with(&candidate, &swizzle);
+        candidate.store.wavefronts = of_store;
+        candidate.load.wavefronts = of_load;
+        Some(candidate)
+    }
+
+    /// The passes of one store and one load with a memory layout.
+    fn wavefronts_with(&self, candidate: &Candidate, swizzle: &Swizzle) -> [u32; 2] {
+        let sides = [
+            (&self.store, &candidate.store),
+            (&self.load, &candidate.load),
+        ];
+        sides.map(|(end, side)| side.count(end, swizzle, self.element_bits, self.machine))
+    }
+
+    /// Whether this memory layout has the passes that the candidate was chosen for.
+    pub fn takes(&self, candidate: &Candidate, swizzle: &Swizzle) -> bool {
+        let chosen = [candidate.store.wavefronts, candidate.load.wavefronts];
+        self.wavefronts_with(candidate, swizzle) == chosen
+    }
+
+    /// The memory layout of a candidate.
+    pub fn swizzle(&self, candidate: &Candidate) -> Option<Swizzle> {
+        let [store, load] = [&candidate.store, &candidate.load].map(|side| &side.instruction);
+        let forms = self.forms(store, load, &candidate.chunk)?;
+        Some(self.swizzle_of(candidate, &forms))
+    }
+
+    fn swizzle_of(&self, candidate: &Candidate, forms: &Forms) -> Swizzle {
+        let vectors = &candidate.chunk;
         // What all forms map to zero: the space of the other offset bits.
         let mut rest = Subspace::ZERO;
         for &v in &self.coordinates.basis() {
             rest.add(forms.project(v, vectors));
         }
-
+        let basis = rest.basis();
         let word_bits = self.word_bits();
         let mut filler = Vectors::new();
-        for &v in rest
-            .basis()
-            .iter()
-            .take(word_bits.saturating_sub(vectors.len()))
-        {
+        for &v in basis.iter().take(word_bits.saturating_sub(vectors.len())) {
             filler.add(v);
         }
-        let store_registers = Assignment::new(
-            &self.store,
-            store,
-            vectors,
-            |j, v| forms.value(j, v),
-            &spans.0,
-        )?;
-        let load_registers = Assignment::new(
-            &self.load,
-            load,
-            vectors,
-            |j, v| forms.value(j, v),
-            &spans.1,
-        )?;
-
         let sides = [
-            (&self.store, store, &store_registers),
-            (&self.load, load, &load_registers),
+            (&self.store, &candidate.store),
+            (&self.load, &candidate.load),
         ];
         let segments = self.segments(sides, vectors, &filler, &rest);
         let mut used = Subspace::span(&segments);
@@ -262,7 +289,7 @@ impl Problem<'_> {
             used.add(v);
         }
         let mut offsets: Vectors = vectors.iter().chain(&filler).copied().collect();
-        for &v in &rest.basis() {
+        for &v in &basis {
             if used.add(v) {
                 offsets.add(v);
             }
@@ -274,30 +301,11 @@ impl Problem<'_> {
         // No more bits than the tensor has.
         let _ = others.push(Side::Output, Dim::OFFSET, offsets.len() as u32);
         let _ = others.push(Side::Output, Dim::BLOCK, self.store.blocks.len() as u32);
-        let swizzle = Swizzle {
+        Swizzle {
             inverse: Echelon::of(&offsets),
             offsets,
             others,
-        };
-        let mut candidate = Candidate {
-            store: store_registers,
-            load: load_registers,
-            swizzle,
-            price: (0.0, 0.0),
-        };
-        candidate.store.wavefronts = candidate.store.count(
-            &self.store,
-            &candidate.swizzle,
-            self.element_bits,
-            self.machine,
-        );
-        candidate.load.wavefronts = candidate.load.count(
-            &self.load,
-            &candidate.swizzle,
-            self.element_bits,
-            self.machine,
-        );
-        Some(candidate)
+        }
     }
 
     /// Offset bits within a word of a bank.
@@ -312,14 +320,15 @@ impl Problem<'_> {
     /// Requires: `rest` is the space that all forms map to zero.
     fn segments(
         &self,
-        sides: [(&End, &Instruction, &Assignment); 2],
+        sides: [(&End, &Assignment); 2],
         vectors: &Chunk,
         filler: &Vectors,
         rest: &Subspace,
     ) -> Vectors {
         // The words that one phase of each side touches, as far as the forms do not tell them
         // apart.
-        let [a, b] = sides.map(|(end, instruction, own)| {
+        let [a, b] = sides.map(|(end, own)| {
+            let instruction = &own.instruction;
             let mut touched = Subspace::span(&vectors[..instruction.chunk.len()]);
             for &v in vectors.iter().take(self.word_bits()).chain(filler) {
                 touched.add(v);

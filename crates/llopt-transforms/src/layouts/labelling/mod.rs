@@ -34,14 +34,25 @@
 //! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
 //! label of each node is its preferred one.
 //!
+//! # Costs on demand
+//!
+//! To know what a pair of labels costs takes a plan of the conversion between them, and most pairs are between labels
+//! that are dropped. So a pair is asked for when it is needed first, and kept: labels that others dominate by what they
+//! cost with few labels of the neighbours need no others.
+//!
 //! # Growth
 //!
 //! Each node knows the costs that speak of it, and a queue holds the nodes by the size of their
 //! tables, which is kept as a sum of logarithms: taking out one of `d` neighbours of a node changes
 //! that sum by one term. So a graph of bounded width is solved in time `O(n log n)`.
 
+mod dominated;
+mod edges;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+use edges::{Edge, EdgeCosts};
 
 /// A cost; addition saturates, and [`IMPOSSIBLE`] stays impossible.
 pub type Cost = u64;
@@ -51,16 +62,12 @@ pub const IMPOSSIBLE: Cost = u64::MAX;
 
 /// Entries that the table of an eliminated node may have.
 const LARGEST_TABLE: usize = 1 << 16;
-/// How often all nodes are searched for dominated labels at most. What one pass finds lets the next
-/// find more; on programs the second pass finds little and the third next to nothing.
-const MOST_PASSES: usize = 3;
-
 /// A graph with the costs of labels and of pairs of labels.
 #[derive(Clone, Debug, Default)]
-pub struct Problem {
+pub struct Problem<'f> {
     nodes: Vec<Vec<Cost>>,
     /// By smaller node and larger node: costs by (label of the smaller, label of the larger).
-    edges: BTreeMap<(usize, usize), Vec<Vec<Cost>>>,
+    edges: BTreeMap<(usize, usize), EdgeCosts<'f>>,
 }
 
 /// A label for each node.
@@ -76,7 +83,7 @@ pub struct Labelling {
     pub bound: Cost,
 }
 
-impl Problem {
+impl<'f> Problem<'f> {
     /// A problem without nodes.
     pub fn new() -> Self {
         Self::default()
@@ -90,9 +97,9 @@ impl Problem {
         self.nodes.len() - 1
     }
 
-    /// Adds `cost(label of a, label of b)` to what the pair costs already. An edge from a node to
-    /// itself is a cost of its labels.
-    pub fn add_edge(&mut self, a: usize, b: usize, cost: impl Fn(usize, usize) -> Cost) {
+    /// Adds `cost(label of a, label of b)` to what the pair costs already, which is asked for when it is needed. An edge
+    /// from a node to itself is a cost of its labels.
+    pub fn add_edge(&mut self, a: usize, b: usize, cost: impl Fn(usize, usize) -> Cost + 'f) {
         if a == b {
             for (label, total) in self.nodes[a].iter_mut().enumerate() {
                 *total = total.saturating_add(cost(label, label));
@@ -101,19 +108,13 @@ impl Problem {
         }
         let (low, high) = (a.min(b), a.max(b));
         let (rows, columns) = (self.nodes[low].len(), self.nodes[high].len());
-        let matrix = self
+        let costs = self
             .edges
             .entry((low, high))
-            .or_insert_with(|| vec![vec![0; columns]; rows]);
-        for (row, costs) in matrix.iter_mut().enumerate() {
-            for (column, total) in costs.iter_mut().enumerate() {
-                let (of_a, of_b) = if a == low {
-                    (row, column)
-                } else {
-                    (column, row)
-                };
-                *total = total.saturating_add(cost(of_a, of_b));
-            }
+            .or_insert_with(|| EdgeCosts::new(rows, columns));
+        match a == low {
+            true => costs.add(cost),
+            false => costs.add(move |of_low, of_high| cost(of_high, of_low)),
         }
     }
 
@@ -122,7 +123,7 @@ impl Problem {
         let nodes = self.nodes.iter().zip(labels);
         let nodes = nodes.map(|(costs, &label)| costs[label]);
         let edges = self.edges.iter();
-        let edges = edges.map(|(&(a, b), matrix)| matrix[labels[a]][labels[b]]);
+        let edges = edges.map(|(&(a, b), costs)| costs.at(labels[a], labels[b]));
         nodes.chain(edges).fold(0, Cost::saturating_add)
     }
 
@@ -177,8 +178,8 @@ impl Problem {
     fn relaxed(&self) -> Cost {
         let mut least = self.nodes.clone();
         for (&(low, _), costs) in &self.edges {
-            for (label, row) in costs.iter().enumerate() {
-                let edge = row.iter().copied().min().unwrap_or(0);
+            for label in 0..self.nodes[low].len() {
+                let edge = costs.row(label).min().unwrap_or(0);
                 least[low][label] = least[low][label].saturating_add(edge);
             }
         }
@@ -187,7 +188,7 @@ impl Problem {
     }
 
     /// The edges of each node.
-    fn neighbours(&self) -> Vec<Vec<Edge<'_>>> {
+    fn neighbours(&self) -> Vec<Vec<Edge<'_, 'f>>> {
         let mut neighbours: Vec<Vec<Edge>> = vec![Vec::new(); self.nodes.len()];
         for (&(a, b), costs) in &self.edges {
             neighbours[a].push(Edge {
@@ -204,94 +205,8 @@ impl Problem {
         neighbours
     }
 
-    /// The labels of each node, without those that others dominate.
-    fn without_dominated(&self, neighbours: &[Vec<Edge<'_>>]) -> Vec<Vec<usize>> {
-        let mut useful: Vec<Vec<usize>> = self
-            .nodes
-            .iter()
-            .map(|costs| (0..costs.len()).collect())
-            .collect();
-        for _ in 0..MOST_PASSES {
-            let mut dropped = false;
-            for node in 0..self.nodes.len() {
-                let mut position = useful[node].len();
-                while position > 0 && useful[node].len() > 1 {
-                    position -= 1;
-                    let label = useful[node][position];
-                    let dominated = useful[node].iter().any(|&other| {
-                        other != label
-                            && self.dominates(node, other, label, &neighbours[node], &useful)
-                    });
-                    if dominated {
-                        useful[node].remove(position);
-                        dropped = true;
-                    }
-                }
-            }
-            if !dropped {
-                break;
-            }
-        }
-        useful
-    }
-
-    /// Whether `better` costs no more than `label` whatever labels the neighbours have, and less if
-    /// it is the later one.
-    fn dominates(
-        &self,
-        node: usize,
-        better: usize,
-        label: usize,
-        neighbours: &[Edge<'_>],
-        useful: &[Vec<usize>],
-    ) -> bool {
-        let costs = &self.nodes[node];
-        if costs[better] == IMPOSSIBLE {
-            return false;
-        }
-        if costs[label] == IMPOSSIBLE {
-            return true;
-        }
-        let difference = |edge: &Edge, of_other: usize| {
-            let (with, without) = (edge.at(better, of_other), edge.at(label, of_other));
-            match (with == IMPOSSIBLE, without == IMPOSSIBLE) {
-                (true, false) => None,
-                (_, true) => Some(0),
-                (false, false) => Some(i128::from(with) - i128::from(without)),
-            }
-        };
-        // The difference of the two; edges can only be known to save what they save for all labels
-        // of the neighbour.
-        let alone = i128::from(costs[better]) - i128::from(costs[label]);
-        // One label of each neighbour refutes most pairs, and takes a fraction of the time of all.
-        let mut at_least = alone;
-        for edge in neighbours {
-            let Some(difference) = difference(edge, useful[edge.other][0]) else {
-                return false;
-            };
-            at_least += difference;
-        }
-        if at_least > 0 || at_least == 0 && better > label {
-            return false;
-        }
-        let mut more = alone;
-        for edge in neighbours {
-            let labels = useful[edge.other].iter();
-            let differences = labels.map(|&of_other| difference(edge, of_other));
-            let mut most = i128::MIN;
-            for difference in differences {
-                let Some(difference) = difference else {
-                    return false;
-                };
-                most = most.max(difference);
-            }
-            more += most;
-        }
-        more < 0 || (more == 0 && better < label)
-    }
-
     /// Changes labels one node at a time while that lowers the cost.
-    fn improve(&self, neighbours: &[Vec<Edge<'_>>], labels: &mut [usize]) {
+    fn improve(&self, neighbours: &[Vec<Edge<'_, 'f>>], labels: &mut [usize]) {
         let local = |node: usize, label: usize, labels: &[usize]| {
             let edges = neighbours[node]
                 .iter()
@@ -312,26 +227,6 @@ impl Problem {
             if !changed {
                 return;
             }
-        }
-    }
-}
-
-/// An edge as one of its ends sees it.
-#[derive(Clone, Copy)]
-struct Edge<'p> {
-    other: usize,
-    /// Whether this end is the one that rows are for.
-    is_low: bool,
-    costs: &'p [Vec<Cost>],
-}
-
-impl Edge<'_> {
-    /// What it costs for a label of this end and one of the other.
-    fn at(&self, label: usize, of_other: usize) -> Cost {
-        if self.is_low {
-            self.costs[label][of_other]
-        } else {
-            self.costs[of_other][label]
         }
     }
 }
@@ -442,7 +337,7 @@ struct Elimination {
 
 impl Elimination {
     /// The problem with these labels for each node.
-    fn of(problem: &Problem, useful: &[Vec<usize>]) -> Self {
+    fn of(problem: &Problem<'_>, useful: &[Vec<usize>]) -> Self {
         let count = problem.nodes.len();
         let choices: Vec<usize> = useful.iter().map(Vec::len).collect();
         let mut own: Vec<Vec<Cost>> = problem
@@ -463,9 +358,11 @@ impl Elimination {
             by_degree: BTreeSet::new(),
             labels: vec![0; count],
         };
-        for (&(a, b), matrix) in &problem.edges {
-            let rows = useful[a].iter().map(|&row| &matrix[row]);
-            let entries = rows.flat_map(|row| useful[b].iter().map(|&column| row[column]));
+        for (&(a, b), costs) in &problem.edges {
+            let columns = &useful[b];
+            let rows = useful[a].iter();
+            let entries =
+                rows.flat_map(|&row| columns.iter().map(move |&column| costs.at(row, column)));
             // With one label on one side it is a cost of the other alone.
             match (useful[a].len(), useful[b].len()) {
                 (_, 1) => {
@@ -627,7 +524,7 @@ mod tests {
     use super::*;
 
     /// The least cost, by trying everything.
-    fn least(problem: &Problem) -> Cost {
+    fn least(problem: &Problem<'_>) -> Cost {
         let mut labels = vec![0; problem.nodes.len()];
         let mut best = problem.cost(&labels);
         loop {
@@ -705,7 +602,7 @@ mod tests {
             for a in 0..6 {
                 for b in 0..a {
                     let costs: Vec<u64> = (0..9).map(|_| random(9)).collect();
-                    problem.add_edge(a, b, |x, y| costs[3 * x + y]);
+                    problem.add_edge(a, b, move |x, y| costs[3 * x + y]);
                 }
             }
             let all = (0..3usize.pow(6)).map(|number| {
@@ -745,7 +642,7 @@ mod tests {
         assert_eq!(problem.cost(&solution.labels), solution.cost);
     }
 
-    fn problems(nodes: usize, edges: usize) -> impl Strategy<Value = Problem> {
+    fn problems(nodes: usize, edges: usize) -> impl Strategy<Value = Problem<'static>> {
         let costs = || prop::collection::vec(0..20u64, 1..4);
         let edge = (any::<usize>(), any::<usize>(), any::<u64>());
         (
@@ -759,7 +656,7 @@ mod tests {
                 }
                 let count = problem.nodes.len();
                 for (a, b, seed) in edges {
-                    problem.add_edge(a % count, b % count, |x, y| {
+                    problem.add_edge(a % count, b % count, move |x, y| {
                         let mixed = seed.wrapping_mul((3 * x + 7 * y + 1) as u64 | 1);
                         (mixed >> 32) % 12
                     });
@@ -785,7 +682,7 @@ mod tests {
             let mut problem = problem;
             let count = problem.nodes.len();
             for (node, (parent, seed)) in parents.into_iter().enumerate().take(count).skip(1) {
-                problem.add_edge(parent % node, node, |x, y| (seed >> (8 * (x + y))) % 12);
+                problem.add_edge(parent % node, node, move |x, y| (seed >> (8 * (x + y))) % 12);
             }
             let solution = problem.solve();
             prop_assert!(solution.is_optimal);
