@@ -148,7 +148,7 @@ impl Problem<'_> {
     /// the cheapest in all: there are never more wavefronts than need be. Pairs of instructions are tried in the
     /// order of what they take at least, and no further than to where that is more than what has been found.
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
-        let spans = (self.store.span(), self.load.span());
+        let directions = Directions::new(&self.store, &self.load);
         let Pairs {
             stores,
             loads,
@@ -175,7 +175,7 @@ impl Problem<'_> {
             }
             let store = &stores[usize::from(pair.store)];
             let load = &loads[usize::from(pair.load)];
-            let Some(mut candidate) = self.evaluate(store, load, &request, &spans) else {
+            let Some(mut candidate) = self.evaluate(store, load, &request, &directions) else {
                 continue;
             };
             let of = |side: &Assignment, wavefront: f32| {
@@ -218,16 +218,25 @@ impl Problem<'_> {
         store: &Instruction,
         load: &Instruction,
         request: &SwizzleRequest,
-        spans: &(Echelon, Echelon),
+        directions: &Directions,
     ) -> Option<Candidate> {
-        let chunk = self.chunk(store, load, request, spans)?;
+        let is_vector = |one: &Instruction| one.kind == InstructionKind::Vector;
+        let both = store.chunk.len().min(load.chunk.len());
+        if is_vector(store)
+            && is_vector(load)
+            && request.store_chunk.is_empty()
+            && both > directions.free
+        {
+            return None;
+        }
+        let chunk = self.chunk(store, load, request, directions)?;
         let forms = self.forms(store, load, &chunk)?;
         let registers = |end: &End, instruction: &Instruction, span: &Echelon| {
             Assignment::new(end, instruction, &chunk, |j, v| forms.value(j, v), span)
         };
         let mut candidate = Candidate {
-            store: registers(&self.store, store, &spans.0)?,
-            load: registers(&self.load, load, &spans.1)?,
+            store: registers(&self.store, store, &directions.spans.0)?,
+            load: registers(&self.load, load, &directions.spans.1)?,
             chunk,
             price: (0.0, 0.0),
         };
@@ -370,8 +379,9 @@ impl Problem<'_> {
         store: &Instruction,
         load: &Instruction,
         request: &SwizzleRequest,
-        spans: &(Echelon, Echelon),
+        directions: &Directions,
     ) -> Option<Chunk> {
+        let spans = &directions.spans;
         let given = &request.store_chunk;
         let is_loaded = |j: usize| matches!(load.chunk.get(j), Some(Bit::Register(_)));
         let in_part = |j: usize, v: u32| !is_loaded(j) || v & request.parts == 0;
@@ -413,13 +423,10 @@ impl Problem<'_> {
         // Bits that registers are free to determine: those of both sides first, since they have
         // the least choice.
         let is_register = |bit: Option<&Bit>| matches!(bit, Some(Bit::Register(_)));
-        let mut taken = used;
-        for end in [&self.store, &self.load] {
-            for (v, _) in end.threads() {
-                taken.add(v);
-            }
+        let mut taken = directions.threads;
+        for &v in vectors.iter().filter(|v| **v != 0) {
+            taken.add(v);
         }
-        let mut common: Option<Vectors> = None;
         for both in [true, false] {
             for j in 0..len {
                 let (a, b) = (
@@ -430,9 +437,8 @@ impl Problem<'_> {
                     continue;
                 }
                 vectors[j] = if both {
-                    let common = common
-                        .get_or_insert_with(|| common_registers(&self.store, &self.load, spans));
-                    *common.iter().find(|&&v| in_part(j, v) && taken.add(v))?
+                    let mut common = directions.common.iter();
+                    *common.find(|&&v| in_part(j, v) && taken.add(v))?
                 } else {
                     let (end, other, instruction) = match a {
                         true => (&self.store, &self.load, load),
@@ -595,6 +601,37 @@ fn lanes_of_phase(end: &End, instruction: &Instruction) -> Subspace {
         reached.add(lanes.fold(0, |acc, v| acc ^ v));
     }
     reached
+}
+
+/// What the registers of both sides hold, for all pairs of instructions.
+struct Directions {
+    /// The registers of the store and those of the load.
+    spans: (Echelon, Echelon),
+    /// What lanes, warps and blocks of both sides span.
+    threads: Subspace,
+    /// Directions that both sides have in registers.
+    common: Vectors,
+    /// How many of these are independent of each other and of the threads.
+    free: usize,
+}
+
+impl Directions {
+    fn new(store: &End, load: &End) -> Self {
+        let spans = (store.span(), load.span());
+        let mut threads = Subspace::ZERO;
+        for (v, _) in store.threads().chain(load.threads()) {
+            threads.add(v);
+        }
+        let common = common_registers(store, load, &spans);
+        let mut taken = threads;
+        let free = common.iter().filter(|v| taken.add(**v)).count();
+        Self {
+            spans,
+            threads,
+            common,
+            free,
+        }
+    }
 }
 
 /// Directions that both sides have in registers, single registers of both first.
