@@ -238,13 +238,8 @@ impl<const W: usize> Block<'_, W> {
         store: bool,
         site: SiteId,
     ) {
-        if mask == 0 {
-            return;
-        }
-        let width = instruction_width(bytes, align);
-        for piece in 0..bytes / width {
-            let sectors =
-                banks::sectors(addresses, mask, u64::from(piece * width), u64::from(width));
+        for (offset, width) in instructions(mask, bytes, align) {
+            let sectors = banks::sectors(addresses, mask, offset, u64::from(width));
             self.counters.site(site).global.count(store, sectors);
         }
     }
@@ -259,15 +254,8 @@ impl<const W: usize> Block<'_, W> {
         store: bool,
         site: SiteId,
     ) {
-        if mask == 0 {
-            return;
-        }
-        let width = instruction_width(bytes, align);
-        for piece in 0..bytes / width {
-            let mut at = *addresses;
-            for address in &mut at {
-                *address = address.wrapping_add(u64::from(piece * width));
-            }
+        for (offset, width) in instructions(mask, bytes, align) {
+            let at = addresses.map(|address| address.wrapping_add(offset));
             let (wavefronts, bound) =
                 banks::wavefronts(self.grid.target, &at, mask, width, store, Grouping::ByWidth);
             self.counters
@@ -607,6 +595,14 @@ impl<const W: usize> Block<'_, W> {
             }
         }
     }
+}
+
+/// The instructions that the hardware makes of an access: for each, its first byte within the access and the bytes
+/// that it moves per lane. An access by no lane makes none.
+fn instructions(mask: u64, bytes: u32, align: u32) -> impl Iterator<Item = (u64, u32)> {
+    let width = instruction_width(bytes, align);
+    let count = if mask == 0 { 0 } else { bytes / width };
+    (0..count).map(move |index| (u64::from(index * width), width))
 }
 
 /// Bytes that the hardware moves per lane in one instruction.
