@@ -2,43 +2,41 @@
 //!
 //! # The problem
 //!
-//! Each node has a cost for each of its labels; each edge has a cost for each pair of labels of its
-//! two ends. Here the nodes are ops, the labels candidate layouts, the cost of a label what the op
-//! itself costs in that layout (a memory access that cannot be coalesced, work repeated by threads
-//! that hold the same element), and the cost of an edge what it takes to convert the producer's
-//! layout to the one that the consumer wants. The problem is known as a partitioned Boolean
-//! quadratic problem; compilers solve it to choose registers and instructions. It is NP-hard in
-//! general and easy on the graphs of programs, which are close to trees.
+//! Each node has a cost for each of its labels; each edge has a cost for each pair of labels of its two ends. Here
+//! the nodes are ops, the labels candidate layouts, the cost of a label that of the op in the layout (a memory access
+//! that cannot be coalesced, work repeated by threads that hold the same element), and the cost of an edge that of
+//! converting the producer's layout to the one that the consumer requires. The problem is known as a partitioned
+//! Boolean quadratic problem; compilers solve it to choose registers and instructions. It is NP-hard in general and
+//! easy on the graphs of programs, which are close to trees.
 //!
 //! # The algorithm
 //!
-//! First, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if
-//! `c(k) + sum over the edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours
-//! choose, `k` costs no more. On programs this leaves one label for most nodes, and costs that speak
-//! of a node with one label speak of its neighbours alone.
+//! First, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if `c(k) + sum over the
+//! edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours choose, `k` costs no more. On
+//! programs this leaves one label for most nodes, and a cost table that includes a node with one label depends on its
+//! neighbours alone.
 //!
-//! Then nodes are taken out one by one. A node is *eliminated* by replacing all costs that speak of
-//! it by one table over its neighbours: for each choice of their labels, the least that the node and
-//! those costs can add. Nothing is lost, but the table has as many entries as its nodes have choices
-//! together. The node with the smallest table goes first; a node without neighbours has a table with
-//! one entry, one with one neighbour is folded into it, one with two becomes an edge between them.
-//! On trees and series-parallel graphs, which most kernels are, nothing else happens.
+//! Then nodes are removed one by one. A node is *eliminated* by replacing all costs that depend on it by one table
+//! over its neighbours: for each choice of their labels, the least that the node and those costs can add. This is
+//! exact, but the size of the table is the product of the numbers of choices of its nodes. The node with the smallest
+//! table goes first; a node without neighbours has a table with one entry, one with one neighbour is folded into it,
+//! one with two becomes an edge between them. On trees and series-parallel graphs, which most kernels are, nothing
+//! else happens.
 //!
-//! If even the smallest table would have more than `LARGEST_TABLE` entries, a node is *fixed*
-//! instead: it is given the label whose cost, with the least that everything around it can then add,
-//! is smallest. Without that, the result is optimal; with it, labels are changed one at a time
-//! afterwards for as long as that helps, and a *bound* says what no labelling costs less than: each edge then counts with
-//! the least that it costs for a label of one of its ends.
+//! If even the smallest table would have more than `LARGEST_TABLE` entries, a node is *fixed* instead: it gets the
+//! label whose cost, together with the least that its neighbourhood can then add, is smallest. Without that, the
+//! result is optimal; with it, labels are changed one at a time afterwards for as long as that helps, and a lower
+//! *bound* of all labellings is computed: in it, each edge counts with its least cost for a label of one of its ends.
 //!
-//! Going back, each node takes its cheapest label for the labels of its neighbours. Ties are broken
+//! On the way back, each node takes its cheapest label given the labels of its neighbours. Ties are broken
 //! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
 //! label of each node is its preferred one.
 //!
 //! # Growth
 //!
-//! Each node knows the costs that speak of it, and a queue holds the nodes by the size of their
-//! tables, which is kept as a sum of logarithms: taking out one of `d` neighbours of a node changes
-//! that sum by one term. So a graph of bounded width is solved in time `O(n log n)`.
+//! Each node has a list of the costs that depend on it, and a queue holds the nodes by the size of their tables,
+//! which is kept as a sum of logarithms: removing one of the `d` neighbours of a node changes that sum by one term.
+//! So a graph of bounded width is solved in time `O(n log n)`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,13 +44,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A cost; addition saturates, and [`IMPOSSIBLE`] stays impossible.
 pub type Cost = u64;
 
-/// The cost of what must not be chosen.
+/// The cost of a choice that must not be made.
 pub const IMPOSSIBLE: Cost = u64::MAX;
 
 /// Entries that the table of an eliminated node may have.
 const LARGEST_TABLE: usize = 1 << 16;
-/// How often all nodes are searched for dominated labels at most. What one pass finds lets the next
-/// find more; on programs the second pass finds little and the third next to nothing.
+/// The largest number of searches of all nodes for dominated labels. The result of one pass lets the next find more;
+/// on programs the second pass finds little and the third next to nothing.
 const MOST_PASSES: usize = 3;
 
 /// A graph with the costs of labels and of pairs of labels.
@@ -70,9 +68,9 @@ pub struct Labelling {
     pub labels: Vec<usize>,
     /// The sum of all costs.
     pub cost: Cost,
-    /// Whether no labelling costs less.
+    /// Whether the labelling is known to cost the least.
     pub is_optimal: bool,
-    /// What no labelling costs less than.
+    /// A lower bound of the cost of all labellings.
     pub bound: Cost,
 }
 
@@ -90,8 +88,8 @@ impl Problem {
         self.nodes.len() - 1
     }
 
-    /// Adds `cost(label of a, label of b)` to what the pair costs already. An edge from a node to
-    /// itself is a cost of its labels.
+    /// Adds `cost(label of a, label of b)` to the cost that the pair already has. An edge from a node to itself is a
+    /// cost of its labels.
     pub fn add_edge(&mut self, a: usize, b: usize, cost: impl Fn(usize, usize) -> Cost) {
         if a == b {
             for (label, total) in self.nodes[a].iter_mut().enumerate() {
@@ -117,7 +115,7 @@ impl Problem {
         }
     }
 
-    /// What a labelling costs.
+    /// The cost of a labelling.
     pub fn cost(&self, labels: &[usize]) -> Cost {
         let nodes = self.nodes.iter().zip(labels);
         let nodes = nodes.map(|(costs, &label)| costs[label]);
@@ -126,8 +124,7 @@ impl Problem {
         nodes.chain(edges).fold(0, Cost::saturating_add)
     }
 
-    /// A labelling of small cost, the smallest unless the graph is tightly knit (see the module's
-    /// text).
+    /// A labelling of small cost, the least unless the graph is dense (see the module's documentation).
     pub fn solve(&self) -> Labelling {
         let neighbours = self.neighbours();
         let useful = self.without_dominated(&neighbours);
@@ -172,8 +169,8 @@ impl Problem {
         }
     }
 
-    /// A cost that no labelling is below: that of the problem in which each edge may take another label for its larger
-    /// end than the other edges.
+    /// A lower bound of the cost of all labellings: the cost of the problem in which each edge may take another label
+    /// for its larger end than the other edges.
     fn relaxed(&self) -> Cost {
         let mut least = self.nodes.clone();
         for (&(low, _), costs) in &self.edges {
@@ -260,10 +257,9 @@ impl Problem {
                 (false, false) => Some(i128::from(with) - i128::from(without)),
             }
         };
-        // The difference of the two; edges can only be known to save what they save for all labels
-        // of the neighbour.
+        // The difference of the two; an edge is only sure to save what it saves for all labels of the neighbour.
         let alone = i128::from(costs[better]) - i128::from(costs[label]);
-        // One label of each neighbour refutes most pairs, and takes a fraction of the time of all.
+        // One label of each neighbour rules out most pairs, and takes a fraction of the time of all labels.
         let mut at_least = alone;
         for edge in neighbours {
             let Some(difference) = difference(edge, useful[edge.other][0]) else {
@@ -320,13 +316,13 @@ impl Problem {
 #[derive(Clone, Copy)]
 struct Edge<'p> {
     other: usize,
-    /// Whether this end is the one that rows are for.
+    /// Whether the rows of the table are for this end.
     is_low: bool,
     costs: &'p [Vec<Cost>],
 }
 
 impl Edge<'_> {
-    /// What it costs for a label of this end and one of the other.
+    /// The cost for a label of this end and one of the other.
     fn at(&self, label: usize, of_other: usize) -> Cost {
         if self.is_low {
             self.costs[label][of_other]
@@ -391,11 +387,11 @@ fn best_label(
     best
 }
 
-/// How a node was taken out.
+/// How a node was removed.
 enum Step {
-    /// The costs that spoke of it.
+    /// The costs that depended on it.
     Eliminated(Vec<Factor>),
-    /// The node that was given a label instead, and the label.
+    /// The node that was fixed instead, and its label.
     Fixed(usize, usize),
 }
 
@@ -416,7 +412,7 @@ fn logarithm(number: usize) -> u64 {
     bits
 }
 
-/// A problem being taken apart.
+/// A problem during elimination.
 struct Elimination {
     /// How many labels each node has.
     choices: Vec<usize>,
@@ -426,7 +422,7 @@ struct Elimination {
     factors: Vec<Option<Factor>>,
     /// The costs of each node alone.
     own: Vec<usize>,
-    /// The costs that speak of each node; replaced ones may be among them.
+    /// The costs that depend on each node; replaced ones may be among them.
     factors_of: Vec<Vec<usize>>,
     /// The nodes that each node shares costs with.
     neighbours: Vec<BTreeSet<usize>>,
@@ -466,7 +462,7 @@ impl Elimination {
         for (&(a, b), matrix) in &problem.edges {
             let rows = useful[a].iter().map(|&row| &matrix[row]);
             let entries = rows.flat_map(|row| useful[b].iter().map(|&column| row[column]));
-            // With one label on one side it is a cost of the other alone.
+            // With one label on one side, it is a cost of the other side alone.
             match (useful[a].len(), useful[b].len()) {
                 (_, 1) => {
                     for (total, cost) in own[a].iter_mut().zip(entries) {
@@ -532,7 +528,7 @@ impl Elimination {
         self.by_degree.insert((Reverse(degree), node));
     }
 
-    /// Takes a node and the costs that speak of it out of the problem.
+    /// Removes a node and the costs that depend on it from the problem.
     fn take(&mut self, node: usize) -> Vec<Factor> {
         let degree = self.neighbours[node].len();
         self.by_size.remove(&(self.sizes[node], node));
@@ -582,7 +578,7 @@ impl Elimination {
         }
         match scope[..] {
             [] => {}
-            // What falls to one node alone is kept in one table.
+            // Costs of a single node are kept in one table.
             [only] => {
                 if let Some(own) = &mut self.factors[self.own[only]] {
                     for (total, cost) in own.table.iter_mut().zip(table) {
@@ -728,7 +724,7 @@ mod tests {
 
     #[test]
     fn hubs_and_long_chains_are_solved() {
-        // Every second node of a chain of 20,000 also speaks with one hub.
+        // Every second node of a chain of 20,000 is also connected to one hub.
         let mut problem = Problem::new();
         let hub = problem.add_node(vec![1, 0, 2]);
         let mut last = hub;
