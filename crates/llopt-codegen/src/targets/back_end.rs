@@ -1,4 +1,5 @@
-//! Where the vendors part around a module: what LLVM's back ends, their assemblers and their loaders want.
+//! Where vendors differ about a whole module: the requirements of LLVM's back ends, their assemblers and their
+//! loaders.
 
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -12,18 +13,18 @@ use super::nvptx::{self, Nvptx};
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 
-/// A vendor's answers.
+/// The answers of a vendor.
 pub(crate) trait BackEnd {
-    /// How code finds what it refers to when it is loaded.
+    /// How code refers to its symbols when it is loaded.
     fn relocation(&self) -> RelocMode;
 
-    /// Tells the loader of a new module what it has to know.
+    /// Adds what the loader has to know to a new module.
     fn mark_module<'ctx>(&self, _context: &'ctx Context, _module: &Module<'ctx>) {}
 
     /// The device libraries that kernels may need, in the order in which they are linked.
     fn libraries(&self, options: &CodegenOptions) -> Vec<Library>;
 
-    /// Tells the device libraries that were linked in how to compute.
+    /// Configures the device libraries that were linked in.
     fn configure_libraries<'ctx>(
         &self,
         context: &'ctx Context,
@@ -31,18 +32,19 @@ pub(crate) trait BackEnd {
         options: &CodegenOptions,
     );
 
-    /// The passes of LLVM's optimiser that are this vendor's alone.
+    /// The passes of LLVM's optimiser that only this vendor has.
     fn passes(&self) -> VendorPasses;
 
-    /// The last changes to a module that LLVM has optimised; whether they may leave instructions twice, or unused.
+    /// The last changes to a module that LLVM has optimised; answers whether they may leave duplicate or unused
+    /// instructions.
     fn after_optimization(&self, module: &Module<'_>) -> bool;
 
-    /// Threads that run a kernel together, if the function says so.
+    /// The number of threads that run a kernel together, if the function has it.
     fn threads(&self, _: FunctionValue<'_>) -> Option<u32> {
         None
     }
 
-    /// The assembly as its assembler wants it.
+    /// The assembly in the form that its assembler expects.
     fn finish_assembly(&self, text: String) -> String {
         text
     }
@@ -78,7 +80,7 @@ pub(crate) fn hooks(target: Target, options: &CodegenOptions) -> Box<dyn Hooks> 
     }
 }
 
-/// What names of functions that only some vendor's libraries may define begin with.
+/// Prefixes of the names of functions that only vendors' libraries may define.
 pub(crate) fn reserved_prefixes() -> impl Iterator<Item = &'static str> {
     let vendors = nvptx::library::RESERVED.into_iter();
     vendors.chain(amdgpu::library::RESERVED)

@@ -1,6 +1,7 @@
 //! NVIDIA: emission for LLVM's NVPTX back end.
 //!
-//! Stands twice because both vendors' hooks have the trait's signatures, and forward to files of the same names.
+//! Repeats some code of the other vendor's file because both implement the trait's signatures, and forward to files
+//! of the same names.
 
 mod atomic;
 mod back_end;
