@@ -54,7 +54,7 @@ impl Partwise {
             Op::SubF(_) => Some(Self::SubtractFloats),
             Op::ShLI(shift) => distance(shift).map(Self::ShiftLeft),
             Op::MaxUI(_) => Some(Self::LargerUnsigned),
-            // This list also stands in `combination.rs`, which singles out other ops.
+            // Repeated because `combination.rs` lists all ops as well, and singles out other ones.
             Op::CmpF(_)
             | Op::CmpI(_)
             | Op::Select(_)

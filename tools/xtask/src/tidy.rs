@@ -8,7 +8,7 @@
 //! 6. Relative links in the documents lead somewhere, down to the heading.
 //! 7. No files of a crate import each other in a circle.
 //! 8. Code generation knows vendors in `targets/` only, and their folders have the same files.
-//! 9. No long passage of code stands twice without a reason.
+//! 9. No long passage of code is repeated without a reason.
 //! 10. Only the bridges to MLIR and LLVM have `unsafe` code.
 //! 11. Passes, plans, code generation and interpreter know no op by its name.
 //! 12. Only `llopt-dialects` looks at the kind of an encoding.

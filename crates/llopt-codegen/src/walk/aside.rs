@@ -36,7 +36,7 @@ pub(crate) fn place<'ctx>(
     Some(aside)
 }
 
-/// Sets a register aside, as memory holds it.
+/// Stores one register of the value in its private memory, in the form that memory has.
 pub(crate) fn set<'ctx>(e: &Emitter<'ctx>, aside: Aside<'ctx>, register: usize, value: V<'ctx>) {
     e.store(value, aside.place(e, register), aside.bytes);
 }

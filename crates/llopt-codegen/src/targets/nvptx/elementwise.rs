@@ -4,7 +4,7 @@
 //! and `rsqrt` their `.approx` forms, division is `div.full` (2 ulp). Functions without an instruction come from
 //! libdevice, whose functions take `f32` or `f64`.
 //!
-//! Repeats some code of the other vendor's file because the functions of both have the signatures of the hooks.
+//! Repeated because the functions of both vendors have the signatures of the hooks.
 
 use inkwell::FloatPredicate;
 use llopt_plan::element::{Element, Float8};

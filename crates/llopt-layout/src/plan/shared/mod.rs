@@ -66,11 +66,11 @@ pub struct SharedPlan {
     /// The bits of the index of a round; more than one round is taken only when the tensor does
     /// not fit into the memory.
     pub rounds: InlineList<RoundBit, WORD>,
-    /// Whose accesses the barriers order.
+    /// The threads whose accesses the barriers order.
     ///
-    /// With [`Scope::Warp`] each warp reads only elements that it wrote itself; warps that hold the
-    /// same elements write the same values to the same place. Memory that is used for something else
-    /// before or after has to be ordered by whoever shares it out.
+    /// With [`Scope::Warp`] each warp reads only elements that it wrote itself; warps that hold the same elements
+    /// write the same values to the same place. If the memory has another use before or after, the allocator has to
+    /// order the two uses.
     pub scope: Scope,
     /// The bytes of shared memory per block.
     pub bytes: u32,
@@ -96,18 +96,19 @@ impl SharedPlan {
             load_bound: self.load.bound * rounds,
             shared_bytes: self.bytes,
             barriers: 2 * rounds - 1,
-            // Operand and result are never whole at once, except over more than one round.
+            // Operand and result are never held completely at the same time, except over several rounds.
             extra_registers: if rounds > 1 { held } else { 0 },
             ..Counts::default()
         }
     }
 }
 
-/// The cheapest trip through shared memory from `from` to `to` with instructions of the kinds
-/// asked for: optimal swizzling.
+/// The cheapest trip through shared memory from `from` to `to` with instructions of the requested kinds: optimal
+/// swizzling.
 ///
-/// Requires what [`plan`](super::plan()) does. Ensures: the wavefronts of both sides equal their bounds whenever the
-/// request leaves any pair of instructions for which that is possible; it always is for vectors of the same width.
+/// Requires the same as [`plan`](super::plan()). Ensures: the wavefronts of both sides equal their bounds whenever
+/// the request leaves any pair of instructions for which that is possible; it always is for vectors of the same
+/// width.
 pub fn synthesize(
     from: &LinearLayout,
     to: &LinearLayout,
