@@ -1,5 +1,5 @@
-//! Reads files on request and says how long each took: the llopt side of
-//! `tools/bench/parse_time.py`, which asks and does the same with Triton in between.
+//! Reads files on request and says how long each took: the llopt side of `tools/bench/parse_time.py`, which sends the
+//! requests, and measures Triton in between.
 //!
 //! A request is a line `context<TAB>times<TAB>file` on standard input, where `context` is `warm`
 //! (one context of the process, in which such files were read before) or `fresh` (one made for

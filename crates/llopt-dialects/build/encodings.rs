@@ -1,4 +1,4 @@
-//! The enumeration of all encodings: a variant for each record that says what it encodes.
+//! The enumeration of all encodings: a variant for each record that declares what it encodes.
 
 use std::fmt::Write as _;
 
@@ -71,7 +71,7 @@ fn rust_name(record: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut rust = String::new();
     for (at, letter) in letters.iter().enumerate() {
-        // Of several capitals only the first stays one, and the last, which begins the next word.
+        // Of several capitals only the first one remains, and the last one, which begins the next word.
         let follows = at > 0 && letters[at - 1].is_uppercase();
         let begins = letters.get(at + 1).is_none_or(|next| next.is_lowercase());
         if follows && !begins {

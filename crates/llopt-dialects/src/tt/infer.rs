@@ -1,6 +1,6 @@
 //! Result types of tt operations.
 //!
-//! Layouts follow by [`transfer`]; a tensor without a layout gives tensors without one.
+//! Layouts follow by [`transfer`]; an operand without a layout has results without one.
 
 use super::{ExpandDimsOp, ReduceOp, TransOp};
 use crate::{
@@ -17,7 +17,7 @@ use melior::ir::Type;
 
 type Inferred<'c> = Result<Vec<Type<'c>>, Complaint>;
 
-/// What is pointed to.
+/// The pointee.
 ///
 /// # Errors
 /// When the operand is no pointer.
@@ -40,7 +40,7 @@ pub fn unsplat<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferr
 /// The operand with an extent of 1 inserted.
 ///
 /// # Errors
-/// An axis beyond the rank, or a layout that cannot be carried over.
+/// An axis beyond the rank, or a layout that cannot be transferred.
 pub fn expand_dims<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<'c> {
     let source = operand_tensor(input, 0)?;
     let axis = integer_slot(input, ExpandDimsOp::AXIS, "axis")?;

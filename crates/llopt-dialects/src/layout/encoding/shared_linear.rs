@@ -52,7 +52,7 @@ impl SharedLinear {
         &self.layout
     }
 
-    // Stands twice because each encoding's file has all its accessors, and these read the layout of `linear`.
+    // Repeated because each encoding's file has all its accessors, and these read the layout of `linear`.
     /// The alignment of the memory in bytes.
     #[must_use]
     pub fn alignment(&self) -> u32 {
