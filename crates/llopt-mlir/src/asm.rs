@@ -6,8 +6,8 @@
 //! text does not match and answers [`Reported`]; the `optional_` form answers `None` when the
 //! text does not begin with the production, and reports only when it begins and then breaks off.
 //!
-//! Spaces are the printer's business: MLIR's printer puts one space after nothing and before
-//! nothing by itself, save in attribute dictionaries (` {…}`) and regions.
+//! A print hook writes its own spaces: MLIR's printer adds none, except in attribute dictionaries (` {…}`) and
+//! regions.
 
 mod op_parser;
 mod parser;

@@ -24,8 +24,8 @@ pub trait BlockExt<'c: 'a, 'a>: Copy {
     fn successor_blocks(self) -> impl Iterator<Item = BlockRef<'c, 'a>>;
     /// Whether this is the first block of its region.
     fn is_entry(self) -> bool;
-    /// Removes the block with all in it from its region. No handle to it, to its operations or
-    /// arguments may be used afterwards.
+    /// Removes the block and everything in it from its region. No handle to it, to its operations or arguments may be
+    /// used afterwards.
     fn erase(self);
 }
 

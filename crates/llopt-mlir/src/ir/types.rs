@@ -1,4 +1,4 @@
-//! Types taken apart: numbers, tensors, functions.
+//! Reading types: numbers, tensors, functions.
 
 use crate::{diagnostic::Reported, ffi};
 use melior::{
@@ -131,7 +131,7 @@ impl<'c> TensorParts<'c> {
 /// A ranked tensor type, verified with its encoding.
 ///
 /// # Errors
-/// What is wrong has been reported at `location`.
+/// The error, which has been reported at `location`.
 pub fn tensor_type_checked<'c>(
     location: Location<'c>,
     parts: &TensorParts<'c>,
@@ -149,7 +149,7 @@ pub fn tensor_type_checked<'c>(
     .ok_or(Reported::by_mlir())
 }
 
-/// Types taken apart.
+/// Reading types.
 pub trait TypeExt<'c>: Copy {
     /// The context.
     fn ctx(self) -> &'c Context;
@@ -157,7 +157,7 @@ pub trait TypeExt<'c>: Copy {
     fn float_kind(self) -> Option<FloatKind>;
     /// Width and signedness of an integer type.
     fn integer(self) -> Option<(u32, Signedness)>;
-    /// Whether this is the integer type of a width, whatever its sign.
+    /// Whether this is the integer type of a width, with any signedness.
     fn is_integer_of_width(self, width: u32) -> bool {
         self.integer().is_some_and(|(found, _)| found == width)
     }

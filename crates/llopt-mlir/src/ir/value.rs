@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 pub struct Use<'c, 'a> {
     /// The operation that uses the value.
     pub operation: OperationRef<'c, 'a>,
-    /// Which of its operands it is.
+    /// The position among its operands.
     pub operand: usize,
 }
 
@@ -17,7 +17,7 @@ pub struct Use<'c, 'a> {
 pub trait ValueExt<'c: 'a, 'a>: Copy {
     /// The uses, most recent first. Changing a use while iterating is not allowed; collect first.
     fn uses(self) -> impl Iterator<Item = Use<'c, 'a>>;
-    /// The operations behind the uses; an operation that uses the value twice comes twice.
+    /// The operations behind the uses; an operation that uses the value twice occurs twice.
     fn users(self) -> impl Iterator<Item = OperationRef<'c, 'a>> {
         self.uses().map(|r#use| r#use.operation)
     }
