@@ -14,7 +14,7 @@ pub enum CodegenError {
         location: String,
         /// The operation's full name, such as `tt.dot_scaled`.
         op: String,
-        /// The target asked for.
+        /// The requested target.
         target: Target,
         /// The part of the operation that is not supported, if it is not the whole operation.
         reason: Option<String>,
@@ -28,7 +28,7 @@ pub enum CodegenError {
         op: String,
         /// The capability.
         feature: Feature,
-        /// The target asked for.
+        /// The requested target.
         target: Target,
     },
     /// The module breaks a rule that its verifiers do not check.

@@ -58,7 +58,7 @@ pub fn encodings(model: &Model) -> String {
          pub fn is_distributed(&self) -> bool {{\n        match self {{\n{distributed}        }}\n    }}\n\n\
          /// The kind of the attribute.\n\
          fn spec(&self) -> &'static llopt_mlir::dialect::AttributeSpec {{\n        match self {{\n{specs}        }}\n    }}\n\n\
-         /// The encoding with these fields; nothing for attributes that are no encodings.\n\
+         /// The encoding with these fields; nothing for attributes that are not encodings.\n\
          fn read(fields: &Fields<'_>) -> Result<Option<Self>, EncodingError> {{\n{reads}        Ok(None)\n    }}\n\
          }}\n"
     )

@@ -10,7 +10,7 @@ use tblgen::Record;
 /// Reads facts.
 ///
 /// # Errors
-/// A record that is no fact.
+/// A record that is not a fact.
 pub fn read(records: Vec<Record<'_>>) -> Result<Vec<Fact>, ModelError> {
     records.into_iter().map(fact).collect()
 }
@@ -18,7 +18,7 @@ pub fn read(records: Vec<Record<'_>>) -> Result<Vec<Fact>, ModelError> {
 /// Reads one fact.
 ///
 /// # Errors
-/// A record that is no fact.
+/// A record that is not a fact.
 pub fn fact(record: Record<'_>) -> Result<Fact, ModelError> {
     Ok(Fact {
         question: text(record, "question")?,

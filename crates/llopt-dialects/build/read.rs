@@ -143,7 +143,7 @@ fn dialect_of(
 /// The name of an enumeration as (dialect, Rust name).
 ///
 /// # Errors
-/// A record that is no enumeration.
+/// A record that is not an enumeration.
 pub fn enumeration_name(record: Record<'_>) -> Result<(String, String), ModelError> {
     Ok((text(record, "cppNamespace")?, text(record, "className")?))
 }
@@ -315,7 +315,7 @@ fn operation(record: Record<'_>) -> Result<Operation, ModelError> {
 /// The (name, record) pairs of a dag.
 ///
 /// # Errors
-/// An entry that is no record or has no name.
+/// An entry that is not a record or has no name.
 pub fn fields<'r>(
     record: Record<'r>,
     field: &str,

@@ -244,7 +244,7 @@ fn keep(options: &Options, form: Form, number: u64) -> Result<PathBuf, Box<dyn E
     Ok(path)
 }
 
-/// Follows one worker through its files, starting it anew behind each that ends it.
+/// Follows one worker through its files, restarting it after each that ends it.
 fn follow(options: &Options, events: &mpsc::Sender<Event>) {
     let mut options = options.clone();
     let step = options.workers;

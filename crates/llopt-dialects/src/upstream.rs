@@ -46,7 +46,7 @@ fn mnemonic<'c>(operation: OperationRef<'c, '_>, dialect: &str) -> Option<&'c st
 }
 
 impl OpFacts {
-    /// The facts about an op; none for one that is no op of tile IR.
+    /// The facts about an op; none for one that is not an op of tile IR.
     pub fn of(operation: OperationRef<'_, '_>) -> &'static Self {
         match OpDefinition::of(operation) {
             Some(definition) => &definition.facts,

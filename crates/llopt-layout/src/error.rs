@@ -146,7 +146,7 @@ pub enum LayoutError {
         side: Side,
         /// The total size as log2 before the operation.
         expected_log2: u32,
-        /// The total size as log2 that was asked for.
+        /// The total size as log2 that was requested.
         found_log2: u32,
     },
     /// Two lists of dimensions order the same two names differently, so that they have no common

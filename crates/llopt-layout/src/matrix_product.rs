@@ -2,10 +2,10 @@
 //!
 //! # The problem
 //!
-//! `C[b][m][n] += A[b][m][k] * B[b][k][n]`, where three layouts say which element each (register, lane, warp,
-//! block) holds. An instruction multiplies small matrices `D[i][j] += X[i][l] * Y[l][j]`, and three more layouts,
-//! its *fragments*, say which element of these each (register, lane) holds. Which registers of the tensors must
-//! be handed to which instruction, so that all instructions together make the product?
+//! `C[b][m][n] += A[b][m][k] * B[b][k][n]`, where three layouts say which element each (register, lane, warp, block)
+//! holds. An instruction multiplies small matrices `D[i][j] += X[i][l] * Y[l][j]`, and three more layouts, its
+//! *fragments*, say which element of these each (register, lane) holds. Which registers of the tensors must be passed
+//! to which instruction, so that all instructions together make the product?
 //!
 //! An instruction may be placed anywhere: its rows may be any rows of `C`, as long as `X` and `D` agree. So an
 //! instruction that fits is three linear maps, `rows: i -> m`, `columns: j -> n`, `depths: l -> k`, with

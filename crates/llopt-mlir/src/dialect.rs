@@ -63,7 +63,7 @@ pub struct InlinerSpec {
     pub legal_operation: for<'c, 'a> fn(OperationRef<'c, 'a>, bool) -> bool,
     /// For callees of several blocks: the branch that replaces this terminator and passes its
     /// operands to the block after the call. A detached operation; `None` makes the inliner stop
-    /// with a diagnostic, so answer `false` in `legal_call` for such callees instead.
+    /// with a diagnostic, so return `false` in `legal_call` for such callees instead.
     pub branch: for<'c, 'a> fn(OperationRef<'c, 'a>, BlockRef<'c, 'a>) -> Option<Operation<'c>>,
 }
 

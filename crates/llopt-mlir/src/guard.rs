@@ -20,7 +20,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
     }
 }
 
-/// Runs a hook; a panic is handed to `report` as a message and answered with `fallback`.
+/// Runs a hook; a panic is passed to `report` as a message, and the result is `fallback`.
 pub(crate) fn guard<T>(fallback: T, report: impl FnOnce(String), hook: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(hook)) {
         Ok(value) => value,

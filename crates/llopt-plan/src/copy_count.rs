@@ -160,7 +160,7 @@ impl State {
         state
     }
 
-    /// Joins another path into this point; answers whether the state has changed.
+    /// Joins another path into this point; returns whether the state has changed.
     fn meet(&mut self, other: &Self) -> bool {
         let before = self.clone();
         for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {

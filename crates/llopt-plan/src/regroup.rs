@@ -1,4 +1,4 @@
-//! Ops that renumber elements or place them beside those of another tensor: `tt.reshape`, `tt.expand_dims`,
+//! Ops that renumber elements or place them next to those of another tensor: `tt.reshape`, `tt.expand_dims`,
 //! `tt.trans`, `tt.join`, `tt.split` and `tt.cat`.
 //!
 //! Each of them is a renaming and a layout conversion. The operand's registers, lanes, warps and blocks hold elements

@@ -136,7 +136,7 @@ const TRIES: usize = 64;
 const INTERVALS: u32 = 64;
 
 impl Graph {
-    /// Adds a unit; answers its number.
+    /// Adds a unit; returns its number.
     pub fn add(&mut self, unit: Unit) -> usize {
         self.units.push(unit);
         self.units.len() - 1
@@ -460,7 +460,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_free_cycle_is_found(lengths in prop::collection::vec((0..4u32, 0..5u32), 1..8), own in 0..6u32, earliest in 0..40u32) {
-            // Units one behind the other with gaps between, of an interval that ends with a gap.
+            // Units one after the other with gaps between, of an interval that ends with a gap.
             let mut graph = Graph::default();
             let (mut starts, mut end) = (Vec::new(), 7);
             for (gap, length) in lengths {

@@ -53,7 +53,7 @@ pub struct Scratch {
 /// The alignment of data that vectors read: that of the widest access.
 const VECTOR_ALIGNMENT: u64 = 16;
 
-/// Bytes in which a captured value is handed to warp partitions, and their alignment.
+/// Bytes in which a captured value is passed to warp partitions, and their alignment.
 pub const CAPTURE_BYTES: u64 = 8;
 
 /// Bytes of shared memory in which a descriptor object is assembled.

@@ -9,7 +9,7 @@ pub enum Error {
     /// The module has no kernel of that name, or not exactly one when none was named.
     #[error("no kernel {}; the module defines: {}", wanted.as_deref().map_or_else(|| "could be chosen".to_owned(), |w| format!("'{w}'")), if available.is_empty() { "none".to_owned() } else { available.join(", ") })]
     NoKernel {
-        /// The name asked for.
+        /// The requested name.
         wanted: Option<String>,
         /// Kernels that exist.
         available: Vec<String>,

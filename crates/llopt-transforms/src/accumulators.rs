@@ -50,7 +50,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     Ok(())
 }
 
-/// Rewrites all loops of a module; answers how many accumulators now start anew without zeros.
+/// Rewrites all loops of a module; returns how many accumulators now start anew without zeros.
 pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
     let mut loops = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {

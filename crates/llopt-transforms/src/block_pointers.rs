@@ -172,7 +172,7 @@ impl<'c: 'a, 'a> Rewriting<'c, 'a> {
         sum.ok_or_else(|| Complaint::new("has offsets that cannot be added"))
     }
 
-    /// A loop: offsets are carried beside each pointer to a tile.
+    /// A loop: offsets are carried with each pointer to a tile.
     fn carry(&mut self, around: For<'c, 'a>) -> Result<(), Complaint> {
         let mut tiles = Vec::new();
         for (position, value) in around.initial().into_iter().enumerate() {

@@ -196,7 +196,7 @@ impl<'c: 'a, 'a> Making<'c, 'a> {
         self.put(arith::constant(context, attribute, self.location))
     }
 
-    /// Inserts an op before the one that created the descriptor; answers its result.
+    /// Inserts an op before the one that created the descriptor; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

@@ -217,7 +217,7 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
         self.put(arith::constant(context, attribute, self.location))
     }
 
-    /// Inserts an op before the access; answers its result.
+    /// Inserts an op before the access; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

@@ -176,7 +176,7 @@ impl<'c: 'a, 'a> Split<'c, 'a> {
         self.put(SplatOp::build(self.location, like.r#type(), zero))
     }
 
-    /// Inserts an op before the product; answers its result.
+    /// Inserts an op before the product; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

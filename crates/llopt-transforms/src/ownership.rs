@@ -252,7 +252,7 @@ struct Held {
 }
 
 impl Held {
-    /// `None` for a value that is no tensor.
+    /// `None` for a value that is not a tensor.
     fn of(value: Value<'_, '_>, name: &str) -> Result<Option<Self>, String> {
         let Some(tensor) = RankedTensor::of(value.r#type()) else {
             return Ok(None);

@@ -6,7 +6,7 @@
 //! but the `p` youngest is for the products that may have `p` younger ones, and completes those that always have.
 //!
 //! Only other products may use a result before it has been waited for. If a program has another op that does
-//! (Triton's pipelines leave a `select` between zeros and an accumulator behind persistent loops), [`COMPLETE`]
+//! (Triton's pipelines leave a `select` between zeros and an accumulator after persistent loops), [`COMPLETE`]
 //! inserts a wait.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -195,7 +195,7 @@ fn solve(events: &[Option<Event>], successors: &[&[usize]]) -> Vec<Vec<usize>> {
     waited
 }
 
-/// The products running after an event; answers those for which it may wait.
+/// The products running after an event; returns those for which it may wait.
 fn apply(event: Event, point: usize, running: &mut Running) -> Vec<usize> {
     match event {
         Event::Start => {
@@ -229,7 +229,7 @@ fn apply(event: Event, point: usize, running: &mut Running) -> Vec<usize> {
     }
 }
 
-/// Adds the products running on one path to a point; answers whether anything changed.
+/// Adds the products running on one path to a point; returns whether anything changed.
 fn join(into: &mut Running, from: &Running) -> bool {
     let mut changed = false;
     for (product, younger) in from {

@@ -491,7 +491,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         self.put(tt::SplatOp::build(self.location, of, number))
     }
 
-    /// Inserts an op before the product; answers its result.
+    /// Inserts an op before the product; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Result<Value<'c, 'a>, Complaint> {
         self.rewriter
             .insert(op)

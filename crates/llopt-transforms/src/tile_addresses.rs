@@ -216,7 +216,7 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         IntegerType::new(self.context, 64).into()
     }
 
-    /// Inserts an op; answers its result.
+    /// Inserts an op; returns its result.
     pub(crate) fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

@@ -20,7 +20,7 @@ use melior::ir::OperationRef;
 
 /// Warps whose number of registers changes together.
 const GROUP: u32 = 4;
-/// Numbers of registers that can be asked for are multiples of this, from three times it on.
+/// Numbers of registers that can be requested are multiples of this, from three times it on.
 const STEP: u32 = 8;
 /// The least and the most registers that a thread can ask for.
 const LEAST: u32 = 24;

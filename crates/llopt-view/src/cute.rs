@@ -108,8 +108,8 @@ fn mode(
 fn invert(bits: &[Bit], sizes: &[u32]) -> Result<LinearLayout, ReadError> {
     let reach = bits.iter().fold(0, |reach, bit| reach | bit.offset);
     let offset_size = (reach + 1).next_power_of_two() as u32;
-    // From elements to offsets, with the offsets that nobody has as an extra input, so that the map
-    // can be inverted.
+    // From elements to offsets, with the offsets that no element has as an extra input, so that the map can be
+    // inverted.
     let dims: Vec<(Dim, Vec<[u32; 1]>)> = (0..sizes.len())
         .map(|dim| {
             let own = bits.iter().filter(|bit| bit.dim == dim);

@@ -1,9 +1,9 @@
-//! Why a text is no layout.
+//! Why a text is not a layout.
 
 use llopt_dialects::layout::encoding::EncodingError;
 use llopt_layout::{Dim, LayoutError};
 
-/// Why a text is no layout.
+/// Why a text is not a layout.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {

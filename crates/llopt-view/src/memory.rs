@@ -38,7 +38,7 @@ pub struct Swizzle {
 /// The best memory layout to convert a tensor from one distributed layout to another.
 ///
 /// # Errors
-/// As [`conversion`](crate::conversion()), and when no instructions of the kinds asked for fit.
+/// As [`conversion`](crate::conversion()), and when no instructions of the requested kinds fit.
 pub fn swizzle(
     from: &LinearLayout,
     to: &LinearLayout,
@@ -230,7 +230,7 @@ pub struct Conflicts {
 /// instructions, or with those of another kind.
 ///
 /// # Errors
-/// When the layouts do not fit together, the element's width is no power of two from 8 to 128 bits, or
+/// When the layouts do not fit together, the element's width is not a power of two from 8 to 128 bits, or
 /// no instruction of the kind fits.
 pub fn conflicts(
     registers: &LinearLayout,

@@ -55,7 +55,8 @@ pub struct Outcomes {
 /// blocks, where the module has them) each, with the sanitizer on and in one thread of the host. A module without
 /// layouts is run by the reference as it is, and by the machine in the layouts that are chosen for it.
 ///
-/// # Errors Those of a [compilation](crate::Compiler::compile). An engine's error in a run is in its outcome.
+/// # Errors
+/// Those of a [compilation](crate::Compiler::compile). An engine's error in a run is in its outcome.
 pub fn run_everywhere(
     source: &Source,
     options: &Options,

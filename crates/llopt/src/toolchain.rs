@@ -13,8 +13,8 @@ use crate::{Error, Options};
 /// `TRITON_PTXAS_PATH`, else `bin/ptxas` below `CUDA_HOME` or `CUDA_PATH`, else the search path, else
 /// `/usr/local/cuda/bin/ptxas`.
 ///
-/// # Errors Of class [`Environment`](crate::ErrorClass::Environment): there is no such file, or it is in none of
-/// these places.
+/// # Errors
+/// Of class [`Environment`](crate::ErrorClass::Environment): there is no such file, or it is in none of these places.
 pub fn find_ptxas(option: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = option {
         return existing(path, "option --ptxas");

@@ -175,8 +175,9 @@ struct Kernel {
 
 /// Runs according to the arguments.
 ///
-/// # Errors The input cannot be read, compiled or executed, an argument does not fit, a result cannot be written, or
-/// the sanitizer has findings. In the last case buffers and the report are still written.
+/// # Errors
+/// The input cannot be read, compiled or executed, an argument does not fit, a result cannot be written, or the
+/// sanitizer has findings. In the last case buffers and the report are still written.
 pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     let (name, contents) = input::read(&arguments.input)?;
     let is_llvm = is_llvm(&name, &contents);

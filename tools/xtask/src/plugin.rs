@@ -1,4 +1,4 @@
-//! `cargo xtask plugin`: the Python package, built, installed beside Triton, and tested.
+//! `cargo xtask plugin`: the Python package, built, installed next to Triton, and tested.
 //!
 //! It is not part of `cargo xtask test`, because it downloads Triton (about 200 MB, once).
 

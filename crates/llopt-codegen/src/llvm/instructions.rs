@@ -18,7 +18,7 @@ pub(crate) fn any<'ctx>(
     })
 }
 
-/// The instruction of each use of a result; `None` for a user that is no instruction.
+/// The instruction of each use of a result; `None` for a user that is not an instruction.
 pub(crate) fn users(
     made: InstructionValue<'_>,
 ) -> impl Iterator<Item = Option<InstructionValue<'_>>> {

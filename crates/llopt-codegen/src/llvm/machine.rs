@@ -1,6 +1,6 @@
 //! LLVM's target machines, kept from one compilation to the next.
 //!
-//! A target machine builds tables when they are first asked for: the subtarget with its lowering rules, the aliases
+//! A target machine builds tables on their first use: the subtarget with its lowering rules, the aliases
 //! of each register. For a small kernel on AMD they are half of the back end's time. Nothing in a machine depends on
 //! the modules it has compiled, so a machine returns to a pool after use, and the next compilation for the same
 //! target takes it from there, in any thread. There are never more machines than compilations that ran at the same

@@ -13,7 +13,7 @@ use super::nvptx::{self, Nvptx};
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 
-/// The answers of a vendor.
+/// The back end of a vendor.
 pub(crate) trait BackEnd {
     /// How code refers to its symbols when it is loaded.
     fn relocation(&self) -> RelocMode;
@@ -35,7 +35,7 @@ pub(crate) trait BackEnd {
     /// The passes of LLVM's optimiser that only this vendor has.
     fn passes(&self) -> VendorPasses;
 
-    /// The last changes to a module that LLVM has optimised; answers whether they may leave duplicate or unused
+    /// The last changes to a module that LLVM has optimised; returns whether they may leave duplicate or unused
     /// instructions.
     fn after_optimization(&self, module: &Module<'_>) -> bool;
 
@@ -50,7 +50,8 @@ pub(crate) trait BackEnd {
     }
 }
 
-/// Passes of LLVM's that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is empty.
+/// LLVM passes that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is
+/// empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VendorPasses {
     /// Over the module, before anything else.
@@ -61,7 +62,7 @@ pub(crate) struct VendorPasses {
     pub(crate) last: &'static str,
 }
 
-/// The answers for a target.
+/// The back end of a target.
 pub(crate) fn back_end(target: Target) -> Box<dyn BackEnd> {
     match target.vendor() {
         Vendor::Nvptx => Box::new(Nvptx::new(target)),

@@ -313,7 +313,7 @@ pub struct Launch {
     pub threads: u32,
     /// Blocks per cluster.
     pub blocks_per_cluster: u32,
-    /// Limit of 32-bit registers per thread, when one was asked for.
+    /// Limit of 32-bit registers per thread, when one was requested.
     pub max_registers: Option<u32>,
     /// Warps per execution unit to aim for; 0 leaves it to LLVM.
     pub waves_per_eu: u32,

@@ -307,7 +307,7 @@ pub(crate) fn registers<'ctx>(
     Ok(registers)
 }
 
-/// Emits the operations on which `value` depends again, and answers the earlier registers of their results.
+/// Emits the operations on which `value` depends again, and returns the earlier registers of their results.
 fn emit_slice<'c: 'a, 'a, 'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     value: Value<'c, 'a>,

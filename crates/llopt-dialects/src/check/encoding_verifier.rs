@@ -59,7 +59,7 @@ pub fn tensor<'c>(
 /// since a module queries few attributes, at every operand of every operation.
 ///
 /// # Errors
-/// The attribute is no encoding.
+/// The attribute is not an encoding.
 fn threads_of_attribute(attribute: Attribute<'_>) -> Result<Option<Threads>, EncodingError> {
     if let Some(known) = Threads::unpack(AttributeSpec::memo(attribute)) {
         return Ok(Some(known));

@@ -91,7 +91,7 @@ pub fn carried<'c>(
 /// The encoding of a tensor, if it has one; also `None` for an unresolved layout.
 ///
 /// # Errors
-/// When the attribute is no encoding.
+/// When the attribute is not an encoding.
 pub fn encoding_of(tensor: RankedTensor<'_>) -> Result<Option<Encoding>, EncodingError> {
     tensor
         .encoding()

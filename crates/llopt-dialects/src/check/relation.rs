@@ -1,6 +1,6 @@
 //! The functions that the relations of the `.td` files name: one type from another.
 //!
-//! Each answers `None` when the given type is not what the relation expects, so that the parser can report it; none
+//! Each returns `None` when the given type is not what the relation expects, so that the parser can report it; none
 //! panics.
 
 use crate::tables::types::{

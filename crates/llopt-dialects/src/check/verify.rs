@@ -288,7 +288,7 @@ fn check_trait<'c, 'a>(name: OpTrait, operation: OperationRef<'c, 'a>) -> Result
     }
 }
 
-/// The types of all operands and, if asked for, results, each with its place.
+/// The types of all operands and, if requested, results, each with its place.
 fn named_types<'c>(
     operation: OperationRef<'c, '_>,
     results: bool,

@@ -3,7 +3,7 @@
 //!
 //! Every function works in two steps. The linear-layout algebra says what the result's layout *is*, for every
 //! encoding alike. Then a *candidate* in a short attribute form (a blocked layout for a blocked one, a slice for a
-//! reduction) is guessed and kept only if its linear layout is the right one; otherwise the answer is `#ttg.linear`
+//! reduction) is guessed and kept only if its linear layout is the right one; otherwise the result is `#ttg.linear`
 //! or `#ttg.shared_linear`. The guess can therefore be simple: a wrong one costs a longer name, never a wrong layout.
 //!
 //! Worked example: `reshape` of 32x4 with `sizePerThread = [4, 4]` to 128. The basis vectors of
@@ -81,7 +81,7 @@ pub fn are_equal(left: &Encoding, right: &Encoding, shape: &[i64]) -> bool {
         return true;
     }
     let shape = extents(shape);
-    // Padding is no part of the linear layout.
+    // Padding is not part of the linear layout.
     let pads = |encoding: &Encoding| match encoding {
         Encoding::PaddedShared(padded) => padded.pads().to_vec(),
         _ => Vec::new(),
@@ -284,7 +284,7 @@ fn permuted_order(fastest: &[u32], order: &[usize]) -> Vec<u32> {
 /// the inverse permutation on the result's shape.
 ///
 /// # Errors
-/// An order that is no permutation of the encoding's axes.
+/// An order that is not a permutation of the encoding's axes.
 pub fn trans(encoding: &Encoding, shape: &[i64], order: &[i32]) -> Result<Encoding, TransferError> {
     let axes = permutation(order, encoding.rank())?;
     if axes.iter().copied().eq(0..axes.len()) {

@@ -1,9 +1,9 @@
 //! The declared facts about an op, for code that does not know which op it is.
 //!
-//! `dialects/facts.td` defines the questions, and the `.td` files give the answers: for these dialects next to the
-//! definitions of ops, for MLIR's in `dialects/upstream.td`. The answers are enumerations. Passes, plans and the
-//! interpreter match them without a wildcard, so that a new kind of answer is a compile error in each of them until
-//! it is handled, and a new op only has to declare its kind.
+//! `dialects/facts.td` defines the facts, and the `.td` files give their values: for these dialects next to the
+//! definitions of ops, for MLIR's in `dialects/upstream.td`. The values are enumerations. Passes, plans and the
+//! interpreter match them without a wildcard, so that a new value is a compile error in each of them until it is
+//! handled, and a new op only has to declare its kind.
 
 /// The declared facts about an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! The functions rely on what MLIR verifies before any hook of these dialects runs: the number of operands, results
 //! and regions fits the definition. Where that does not hold (an operation built wrongly and not verified yet) the
-//! list forms answer an empty list; the single forms and [`expect`] panic, which is a bug in the code that built the
+//! list forms return an empty list; the single forms and [`expect`] panic, which is a bug in the code that built the
 //! operation.
 
 use crate::tables::definition::{

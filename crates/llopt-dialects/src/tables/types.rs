@@ -1,7 +1,7 @@
 //! Views of the types that the dialects compute on: ranked tensors, pointers, tensor
 //! descriptors and memory descriptors.
 //!
-//! Each view is a Copy wrapper: `of` answers `None` for other types, `new` makes the type.
+//! Each view is a Copy wrapper: `of` returns `None` for other types, `new` makes the type.
 
 use crate::{
     tables::access, tables::definition::TypeConstraint, tables::make, tables::type_set::TypeSet,

@@ -200,7 +200,7 @@ impl LinearLayout {
             .collect()
     }
 
-    /// A basis of the image: the flattened basis vectors that are no sums of earlier ones.
+    /// A basis of the image: the flattened basis vectors that are not sums of earlier ones.
     pub fn image(&self) -> InlineList<u32, MAX_BITS> {
         let mut echelon = Echelon::new();
         self.flat_bases()

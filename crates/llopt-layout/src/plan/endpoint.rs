@@ -11,7 +11,7 @@ pub(crate) type Vectors = InlineList<u32, WORD>;
 /// One end of a conversion, registers without repeats.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
-    /// The images of the register bits that are no sums of earlier ones.
+    /// The images of the register bits that are not sums of earlier ones.
     pub registers: Vectors,
     /// For each of these the register index that has this bit alone.
     pub register_masks: Vectors,

@@ -1,7 +1,7 @@
 //! Reading and creating builtin attributes.
 //!
-//! Every accessor answers `None` for an attribute of another kind, so a chain of `?` reads
-//! untrusted IR safely. Integers come as 64 bits; anything wider answers `None`.
+//! Every accessor returns `None` for an attribute of another kind, so a chain of `?` reads
+//! untrusted IR safely. Integers come as 64 bits; anything wider returns `None`.
 
 use crate::ffi;
 use melior::{

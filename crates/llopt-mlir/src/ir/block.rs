@@ -31,8 +31,8 @@ pub trait BlockExt<'c: 'a, 'a>: Copy {
 
 impl<'c: 'a, 'a> BlockExt<'c, 'a> for BlockRef<'c, 'a> {
     fn operations(self) -> impl Iterator<Item = OperationRef<'c, 'a>> {
-        // SAFETY: the block is live; null ends the chain. The successor is taken before the
-        // current operation is handed out, so that it may be erased.
+        // SAFETY: the block is live; null ends the chain. The successor is taken before the current operation is
+        // returned, so that it may be erased.
         let mut next = unsafe { mlirBlockGetFirstOperation(BlockLike::to_raw(&self)) };
         std::iter::from_fn(move || unsafe {
             let current = OperationRef::from_option_raw(next)?;

@@ -181,8 +181,8 @@ unsafe fn list<T>(
     (0..count).map(move |index| element(index as isize))
 }
 
-// SAFETY, for all of the impl: handles are live by the contract of `OperationRef`; positions are
-// checked before they are handed to MLIR.
+// SAFETY, for all of the impl: handles are live by the contract of `OperationRef`; positions are checked before they
+// are passed to MLIR.
 impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
     fn ctx(self) -> &'c Context {
         unsafe { context_from_raw(mlirOperationGetContext(self.to_raw())) }
@@ -549,7 +549,7 @@ impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
 }
 
 /// # Safety
-/// The attribute is one that MLIR handed out.
+/// The attribute is one that MLIR returned.
 unsafe fn named<'c>(raw: MlirNamedAttribute) -> (&'c str, Attribute<'c>) {
     unsafe {
         (

@@ -217,7 +217,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn integer(self) -> Option<(u32, Signedness)> {
         let raw = self.to_raw();
-        // SAFETY: width and sign are asked for only of integer types.
+        // SAFETY: width and sign are queried only of integer types.
         unsafe {
             if !mlirTypeIsAInteger(raw) {
                 return None;
@@ -243,7 +243,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn tensor(self) -> Option<TensorParts<'c>> {
         let raw = self.to_raw();
-        // SAFETY: the parts are asked for only of ranked tensor types.
+        // SAFETY: the parts are queried only of ranked tensor types.
         unsafe {
             if !mlirTypeIsARankedTensor(raw) {
                 return None;
@@ -269,7 +269,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn element_or_self(self) -> Type<'c> {
         let raw = self.to_raw();
-        // SAFETY: the element type is asked for only of shaped types.
+        // SAFETY: the element type is queried only of shaped types.
         unsafe {
             if mlirTypeIsAShaped(raw) {
                 Type::from_raw(mlirShapedTypeGetElementType(raw))
@@ -281,7 +281,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn tensor_encoding(self) -> Option<Attribute<'c>> {
         let raw = self.to_raw();
-        // SAFETY: the encoding is asked for only of ranked tensor types.
+        // SAFETY: the encoding is queried only of ranked tensor types.
         unsafe {
             if !mlirTypeIsARankedTensor(raw) {
                 return None;
@@ -297,7 +297,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn function(self) -> Option<(Vec<Type<'c>>, Vec<Type<'c>>)> {
         let raw = self.to_raw();
-        // SAFETY: the parts are asked for only of function types, and positions are in range.
+        // SAFETY: the parts are queried only of function types, and positions are in range.
         unsafe {
             if !mlirTypeIsAFunction(raw) {
                 return None;

@@ -37,7 +37,7 @@ pub struct ReductionPrice {
 }
 
 impl ReductionPrice {
-    /// Counts the wavefronts and the bytes; answers how many stores and loads make them. `spread` says whether
+    /// Counts the wavefronts and the bytes; returns how many stores and loads make them. `spread` says whether
     /// threads share the combining of partial results.
     fn count_accesses(
         &mut self,

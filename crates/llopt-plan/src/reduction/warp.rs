@@ -89,7 +89,7 @@ struct Counts {
 }
 
 impl Stages {
-    /// The stages with as many halvings as asked for, or as many as possible.
+    /// The stages with as many halvings as requested, or as many as possible.
     fn new(keys: &[u32], steps: &[LaneStep], halvings: usize) -> Self {
         let (plain, changing): (Vec<LaneStep>, Vec<LaneStep>) =
             steps.iter().partition(|step| step.rest == 0);

@@ -91,7 +91,7 @@ fn two_warps_write_one_word() {
         kinds(&report("cuda:90", body, 64)),
         [FindingKind::SharedWriteWriteRace]
     );
-    // The same value is no race: duplicated warps do this intentionally.
+    // The same value is not a race: duplicated warps do this intentionally.
     let same = body.replace("store i32 %i", "store i32 %h");
     assert_eq!(kinds(&report("cuda:90", &same, 64)), []);
 }

@@ -281,7 +281,7 @@ fn bulk_read_by<'c, 'a>(operation: OperationRef<'c, 'a>) -> Vec<Option<Value<'c,
         .collect()
 }
 
-/// Adds the buffers of one value to those of another; answers whether anything changed.
+/// Adds the buffers of one value to those of another; returns whether anything changed.
 fn flow_into(
     views: &mut HashMap<usize, BTreeSet<usize>>,
     from: Value<'_, '_>,

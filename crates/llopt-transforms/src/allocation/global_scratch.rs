@@ -26,7 +26,7 @@ struct Need {
 }
 
 impl Need {
-    /// Adds a piece; answers its offset.
+    /// Adds a piece; returns its offset.
     fn add(&mut self, piece: Self) -> u64 {
         let begin = self.bytes.next_multiple_of(piece.alignment);
         self.bytes = begin + piece.bytes;

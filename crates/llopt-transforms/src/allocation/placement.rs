@@ -22,7 +22,7 @@
 //! first, as fit into what is needed anyway or into a given number of bytes, whichever is more.
 //!
 //! Rejected: graph colouring of fixed-size slots. It wastes memory where sizes differ, as they do: a tile of a matrix
-//! product beside the scratch of a reduction.
+//! product next to the scratch of a reduction.
 
 use std::cmp::Reverse;
 use std::ops::Range;

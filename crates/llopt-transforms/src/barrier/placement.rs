@@ -278,8 +278,8 @@ mod tests {
 
     #[test]
     fn two_buffers_in_turn_share_a_barrier() {
-        // 0 loop, 1 write A, 2 read A, 3 write B, 4 read B: the barrier before each read also keeps
-        // the write of the other buffer behind the read of the iteration before.
+        // 0 loop, 1 write A, 2 read A, 3 write B, 4 read B: the barrier before each read also keeps the write of the
+        // other buffer after the read of the iteration before.
         let program = [Loop(vec![
             access(Write, 0),
             access(Read, 0),
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_fence_stands_between_threads_and_the_copy_unit() {
-        // 0 write, 1 copy in, 2 loop, 3 read, 4 copy out of what nobody wrote, 5 copy out.
+        // 0 write, 1 copy in, 2 loop, 3 read, 4 copy out of unwritten bytes, 5 copy out.
         let program = [
             access(Write, 0),
             access(BulkCopy, 8),
@@ -512,7 +512,7 @@ mod tests {
         cuts.into_iter().collect()
     }
 
-    /// A program with edges beside those of its structure, in any direction.
+    /// A program with edges besides those of its structure, in any direction.
     fn unstructured() -> impl Strategy<Value = Graph> {
         let edges = prop::collection::vec((any::<u16>(), any::<u16>()), 0..6);
         (program(), edges).prop_map(|(program, edges)| {

@@ -285,7 +285,7 @@ impl<'g> Separation<'g> {
         self.fresh = first;
     }
 
-    /// What arrives behind a node.
+    /// The accesses that arrive after a node.
     fn after(&self, index: usize) -> Arriving {
         let before = match self.cut[index] {
             true => Arriving::default(),
@@ -294,7 +294,7 @@ impl<'g> Separation<'g> {
         with(before, &self.leaves[index], index)
     }
 
-    /// For each node the classes that are met at it or behind it, before a cut.
+    /// For each node the classes that are met at it or after it, before a cut.
     fn ahead(&self) -> Vec<Arriving> {
         let own = |meets: &Vec<Class>| {
             let mut classes: Vec<(Class, usize)> = meets.iter().map(|&class| (class, 0)).collect();
@@ -342,7 +342,7 @@ fn with(mut arriving: Arriving, classes: &[Class], node: usize) -> Arriving {
     arriving
 }
 
-/// Adds what else arrives; answers whether any of it was new.
+/// Adds what else arrives; returns whether any of it was new.
 fn merge(known: &mut Arriving, new: &Arriving) -> bool {
     if Rc::ptr_eq(known, new) || new.is_empty() {
         return false;

@@ -104,7 +104,7 @@ impl GlobalAccess<'_> {
     /// them comes first.
     ///
     /// # Errors
-    /// When a number of warps, threads or a size is no power of two.
+    /// When a number of warps, threads or a size is not a power of two.
     pub fn encodings(
         &self,
         others: &[GlobalAccess<'_>],
@@ -129,7 +129,7 @@ impl GlobalAccess<'_> {
     /// combining along that axis. None if it is the axis of the vectors.
     ///
     /// # Errors
-    /// When a number of warps, threads or a size is no power of two.
+    /// When a number of warps, threads or a size is not a power of two.
     pub fn encodings_away_from(
         &self,
         axis: u32,

@@ -507,7 +507,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
     }
 
-    /// Rewrites the loops in which it is cheaper to keep partial results in their threads; answers whether there were
+    /// Rewrites the loops in which it is cheaper to keep partial results in their threads; returns whether there were
     /// any.
     pub(super) fn keep_in_threads(&self, labels: &[LayoutId]) -> bool {
         let mut rewritten = false;

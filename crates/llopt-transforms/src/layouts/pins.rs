@@ -163,7 +163,7 @@ fn is_plain(conversion: ConvertLayoutOp<'_, '_>) -> bool {
     conversion.operation().discardable_attrs().is_empty()
 }
 
-/// Removes the layouts of what is not kept, and the conversions; answers the layouts that the ops had.
+/// Removes the layouts of what is not kept, and the conversions; returns the layouts that the ops had.
 pub(super) fn release(functions: &[OperationRef<'_, '_>], keep: Keep) -> Pins {
     let mut pins = Pins::default();
     let mut operations = Vec::new();

@@ -32,7 +32,7 @@ struct Slice<'c, 'a> {
 /// A copy of a value, and the original.
 type Copied<'c, 'a> = (Value<'c, 'a>, Value<'c, 'a>);
 
-/// Copies the slices that cost less than the conversions to which `labels` would lead; answers the values that were
+/// Copies the slices that cost less than the conversions to which `labels` would lead; returns the values that were
 /// copied.
 pub(super) fn instead_of_converting<'c: 'a, 'a>(
     engine: &Engine<'_, 'c, 'a>,
@@ -144,7 +144,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         true
     }
 
-    /// Copies the ops, each after its original; answers the copy of `value`.
+    /// Copies the ops, each after its original; returns the copy of `value`.
     fn copy(
         &self,
         value: Value<'c, 'a>,

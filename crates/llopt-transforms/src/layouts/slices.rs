@@ -140,7 +140,7 @@ impl Prices {
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
-    /// Divides k of products among the warps where that is cheaper with these layouts; answers whether there were
+    /// Divides k of products among the warps where that is cheaper with these layouts; returns whether there were
     /// any.
     pub(super) fn slice_products(&self, labels: &[LayoutId]) -> bool {
         let mut sliced = false;

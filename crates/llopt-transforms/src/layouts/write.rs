@@ -90,7 +90,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
     }
 }
 
-/// Writes the layouts of results and carried values; answers the buffers that ops pass on.
+/// Writes the layouts of results and carried values; returns the buffers that ops pass on.
 fn write_types<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) -> Buffers<'c, 'a> {
     let catalog = engine.catalog;
     let set = |value: Value<'c, 'a>, shape, node, label| {

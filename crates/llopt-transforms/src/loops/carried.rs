@@ -6,7 +6,7 @@ use melior::ir::{Value, ValueLike};
 
 use super::view::For;
 
-/// Adds carried values: their initial values, and a closure that takes them as the body sees them and answers the
+/// Adds carried values: their initial values, and a closure that takes them as the body sees them and returns the
 /// next ones. It is called with the rewriter at the end of the body. The old loop is erased.
 pub fn add<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,

@@ -73,7 +73,7 @@ impl<'c: 'a, 'a> Mapping<'c, 'a> {
         copy
     }
 
-    /// Inserts a copy of the body of a loop, and answers the yielded values.
+    /// Inserts a copy of the body of a loop, and returns the yielded values.
     pub fn copy_body(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,

@@ -319,7 +319,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         begins
     }
 
-    /// An iteration of the inner loop; answers the values that it carries on. If the inner loop may have no
+    /// An iteration of the inner loop; returns the values that it carries on. If the inner loop may have no
     /// iteration, it is under a condition, and `carried` is unchanged.
     fn iterate(
         &self,

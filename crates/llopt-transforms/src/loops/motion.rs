@@ -7,7 +7,7 @@ use melior::ir::{BlockRef, OperationRef};
 
 use super::view::{For, If};
 
-/// Hoists loop-invariant operations before the loop; answers how many.
+/// Hoists loop-invariant operations before the loop; returns how many.
 pub fn hoist_invariants(of: For<'_, '_>) -> usize {
     let mut hoisted = 0;
     for operation in of.operations() {
@@ -39,7 +39,7 @@ fn uses_nothing_of<'c: 'a, 'a>(of: For<'c, 'a>, operation: OperationRef<'c, 'a>)
     found.is_continue()
 }
 
-/// Moves an operation whose results are used in one block of a conditional only into that block; answers whether it
+/// Moves an operation whose results are used in one block of a conditional only into that block; returns whether it
 /// was moved.
 pub fn sink_into_branch(operation: OperationRef<'_, '_>) -> bool {
     if !operation.is_memory_effect_free() || operation.region_refs().len() > 0 {

@@ -263,7 +263,7 @@ fn bits(r#type: Type<'_>) -> u32 {
 }
 
 /// Pipelines a loop by stages of its operations, given in the order in which they are to run. `guard` attaches a
-/// condition to a copy of an operation with effects that may run beyond the last iteration, and answers the operation
+/// condition to a copy of an operation with effects that may run beyond the last iteration, and returns the operation
 /// that replaces it. The rewriter is before the copy during that call.
 ///
 /// Requires: each operation of the body occurs in the order once. An operation with effects that is ahead (by more
@@ -432,7 +432,7 @@ where
         slot.expect("all slots are known")
     }
 
-    /// Inserts what comes before the loop; answers what its slots have at first.
+    /// Inserts what comes before the loop; returns what its slots have at first.
     fn prologue(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,

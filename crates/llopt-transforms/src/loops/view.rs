@@ -218,7 +218,7 @@ impl<'c: 'a, 'a> If<'c, 'a> {
         self.operation.result_values().collect()
     }
 
-    /// Inserts a conditional whose blocks are built by the closures, which answer its values. The rewriter is after
+    /// Inserts a conditional whose blocks are built by the closures, which return its values. The rewriter is after
     /// it then. Without values there is no second block.
     pub(super) fn build(
         rewriter: &mut Rewriter<'c, 'a>,

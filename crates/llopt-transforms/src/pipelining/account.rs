@@ -23,7 +23,7 @@ pub struct LoopAccount {
 pub struct Pipelined {
     /// The number of stages.
     pub stages: u32,
-    /// The number of stages that was asked for.
+    /// The number of stages that was requested.
     pub wanted: u32,
     /// The number of stages that hides the latencies.
     pub needed: u32,

@@ -35,7 +35,7 @@
 //! to which the rest is spilled in each iteration, is as fast as the L1 cache, and shared memory reduces the size of
 //! that cache.
 
-/// The largest number of stages that are not asked for: the first ones are code before the loop.
+/// The largest number of stages that are not requested: the first ones are code before the loop.
 const MOST: u32 = 8;
 /// Blocks of which one computes while another waits.
 const ALTERNATING: u32 = 2;

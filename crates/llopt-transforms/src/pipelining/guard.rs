@@ -12,7 +12,7 @@ use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
 /// Why creating operations of `arith` cannot fail.
 const IN_CONTEXT: &str = "the dialect arith is loaded";
 
-/// Attaches a condition to an operation; answers the operation that replaces it. A copy that may run beyond the last
+/// Attaches a condition to an operation; returns the operation that replaces it. A copy that may run beyond the last
 /// iteration without harm is not changed: it writes where the next iteration would have written.
 pub(super) fn guard<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,

@@ -567,7 +567,7 @@ struct Producer<'r, 'd, 'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
-    /// One of the loops with its contents, from a slot and a phase on; answers the slot and the phase after it.
+    /// One of the loops with its contents, from a slot and a phase on; returns the slot and the phase after it.
     fn run(&mut self, level: usize, state: [Value<'c, 'a>; 2]) -> Option<[Value<'c, 'a>; 2]> {
         let of = self.division.nest[level];
         let location = of.operation().loc();

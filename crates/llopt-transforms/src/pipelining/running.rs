@@ -130,7 +130,7 @@ pub(super) fn running<'c: 'a, 'a>(
     beside().into_iter().collect()
 }
 
-/// Waits after a loop for the products that run on; answers the last wait.
+/// Waits after a loop for the products that run on; returns the last wait.
 pub(super) fn complete_behind<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
@@ -149,7 +149,7 @@ pub(super) fn complete_behind<'c: 'a, 'a>(
     Some(last)
 }
 
-/// Lets products run on, and waits for them in the next iteration; answers the wait after which those of the
+/// Lets products run on, and waits for them in the next iteration; returns the wait after which those of the
 /// iteration before are complete.
 pub(super) fn keep_running<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,

@@ -8,8 +8,8 @@ use crate::{Diagnostic, Error};
 /// Each lane has a small block; the blocks of a warp's lanes are adjacent, and so are those of the warps. Lists have
 /// one entry per dimension; `order` lists the dimensions, the fastest-varying first.
 ///
-/// # Errors Invalid input: lists of different lengths, a count that is not a power of two, an order that is not a
-/// permutation.
+/// # Errors
+/// Invalid input: lists of different lengths, a count that is not a power of two, an order that is not a permutation.
 ///
 /// ```
 /// let layout = llopt::build::blocked(&[1, 4], &[4, 8], &[4, 1], &[1, 0])?;
@@ -35,8 +35,9 @@ pub fn blocked(
 
 /// Any linear layout from `register`, `lane`, `warp` and `block` to `dim0`, `dim1`, ….
 ///
-/// # Errors Invalid input: a dimension is missing or out of place, the layout does not reach every element, or a
-/// basis vector has two nonzero coordinates.
+/// # Errors
+/// Invalid input: a dimension is missing or out of place, the layout does not reach every element, or a basis vector
+/// has two nonzero coordinates.
 pub fn linear(layout: LinearLayout) -> Result<Encoding, Error> {
     valid(Encoding::Linear(Linear::new(layout).map_err(invalid)?))
 }
@@ -44,7 +45,8 @@ pub fn linear(layout: LinearLayout) -> Result<Encoding, Error> {
 /// The layout of the result of a reduction, along `dim`, of a tensor with layout `parent`; a tensor to be expanded
 /// along `dim` has it, too.
 ///
-/// # Errors Invalid input: the parent has no such dimension, or no other one.
+/// # Errors
+/// Invalid input: the parent has no such dimension, or no other one.
 pub fn sliced(parent: &Encoding, dim: u32) -> Result<Encoding, Error> {
     valid(Encoding::Slice(Slice {
         dim,

@@ -427,7 +427,7 @@ impl<'ctx> Emitter<'ctx> {
         )
     }
 
-    /// LLVM's compare-and-swap; answers the old value.
+    /// LLVM's compare-and-swap; returns the old value.
     pub fn compare_exchange(
         &self,
         pointer: V<'ctx>,

@@ -207,7 +207,7 @@ impl<'ctx> Emitter<'ctx> {
 const MEMORY_NONE: u64 = 0;
 const MEMORY_READ: u64 = 0b01_01_01_01_01_01;
 
-/// A call, before its result is asked for.
+/// A call, before its result is used.
 #[derive(Clone, Copy)]
 pub struct ValueKindOf<'ctx>(pub CallSiteValue<'ctx>);
 

@@ -76,7 +76,7 @@ pub(crate) fn async_copy(
     Ok(())
 }
 
-/// Copies from the addresses of pointers; answers the number of asynchronous instructions.
+/// Copies from the addresses of pointers; returns the number of asynchronous instructions.
 fn copy_pointers<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: ttg::AsyncCopyGlobalToLocalOp<'_, '_>,
@@ -164,7 +164,7 @@ pub(crate) fn buffer_load_to_local(
     Ok(())
 }
 
-/// Copies from a buffer; answers the number of asynchronous instructions.
+/// Copies from a buffer; returns the number of asynchronous instructions.
 fn copy_buffer<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: amdg::BufferLoadToLocalOp<'_, '_>,
@@ -307,7 +307,7 @@ fn is_zero_or_absent(lowering: &FunctionLowering<'_, '_>, other: Option<Value<'_
     })
 }
 
-/// Copies for which each lane gives the destination of its piece; answers how many, if this is possible.
+/// Copies for which each lane gives the destination of its piece; returns how many, if this is possible.
 fn copy_by_lanes<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     pieces: &Pieces<'ctx>,
@@ -330,7 +330,7 @@ fn copy_by_lanes<'ctx>(
     done.then_some(pieces.access.instructions)
 }
 
-/// Copies for which a warp gives one destination; answers how many, if these pieces can be copied so. `from` gives
+/// Copies for which a warp gives one destination; returns how many, if these pieces can be copied so. `from` gives
 /// the source address of a register; its argument is the pointer to `nothing` if pointers are masked, or a pointer
 /// that stands for it.
 fn copy_by_warps<'ctx>(

@@ -22,8 +22,8 @@
 //! Products are left to LLVM, since it fuses them with sums.
 //!
 //! *When.* Operands that come in words are computed with in words. One by one, `n` parts of a word take `n`
-//! instructions to be extracted, for each operand that is no constant, and `n` for the operation. In a word they take
-//! at most five and, if they are needed one by one, `n` to be extracted; if not, they need not be packed again
+//! instructions to be extracted, for each operand that is not constant, and `n` for the operation. In a word they
+//! take at most five and, if they are needed one by one, `n` to be extracted; if not, they need not be packed again
 //! either. So four bytes always take fewer instructions in a word, and two parts do if the result is used in words,
 //! as is the rule. Operands that are not parts of words are computed with as they are. The words are those of the
 //! first operand: those of the second one are permuted if they have another order.

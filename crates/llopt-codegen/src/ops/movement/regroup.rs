@@ -1,4 +1,4 @@
-//! Ops that renumber elements or place them beside those of another tensor: `tt.reshape`, `tt.expand_dims`,
+//! Ops that renumber elements or place them next to those of another tensor: `tt.reshape`, `tt.expand_dims`,
 //! `tt.trans`, `tt.join`, `tt.split` and `tt.cat`. They follow [`llopt_plan::regroup`], which describes each of them
 //! as a renaming and a layout conversion.
 

@@ -1,7 +1,7 @@
 //! `tt.histogram`: counters in shared memory.
 //!
 //! The threads clear the counters, then each element is counted by one of the threads that hold it, by an atomic
-//! addition; after a barrier every thread reads the bins of its result. A value that is no bin is not counted.
+//! addition; after a barrier every thread reads the bins of its result. A value that is not a bin is not counted.
 
 use llopt_dialects::tt;
 use llopt_plan::tensor::ValueType;

@@ -17,7 +17,7 @@ const PRODUCT: i64 = 0x8;
 /// The largest number of groups at one place: the search for their instructions takes longer the more there are.
 const MOST: u32 = 64;
 
-/// Asks for a computing instruction after each of so many products; answers whether the target has such products.
+/// Asks for a computing instruction after each of so many products; returns whether the target has such products.
 pub fn beside_products(e: &Emitter<'_>, target: Target, products: u32) -> bool {
     if !target.has(Feature::Mfma) {
         return false;

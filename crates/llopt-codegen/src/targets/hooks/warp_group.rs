@@ -75,7 +75,7 @@ pub struct GroupProduct<'ctx> {
 
 /// Asynchronous products of a group of four warps.
 pub trait WarpGroupHooks {
-    /// Starts a product; answers the registers of all results, one result after the other. Unless it waits, nothing
+    /// Starts a product; returns the registers of all results, one result after the other. Unless it waits, nothing
     /// may use them before [`WarpGroupHooks::wait`], which passes them on.
     fn multiply<'ctx>(&self, e: &Emitter<'ctx>, product: &GroupProduct<'ctx>) -> Vec<V<'ctx>>;
 

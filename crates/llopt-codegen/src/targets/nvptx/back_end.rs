@@ -54,8 +54,8 @@ impl BackEnd for Nvptx {
     }
 }
 
-/// Numbers the calls of a PTX text from zero. LLVM writes a comment beside each call, with a number from a counter of
-/// the whole process, so that the text would depend on earlier compilations.
+/// Numbers the calls of a PTX text from zero. LLVM writes a comment next to each call, with a number from a counter
+/// of the whole process, so that the text would depend on earlier compilations.
 fn number_calls(ptx: &str) -> String {
     const MARK: &str = "// callseq ";
     let mut numbers: Vec<&str> = Vec::new();

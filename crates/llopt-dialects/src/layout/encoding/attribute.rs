@@ -26,7 +26,7 @@ impl Encoding {
             .ok_or_else(not_an_encoding)
     }
 
-    /// The encoding of a kind with these parameters, `None` for kinds that are no encodings.
+    /// The encoding of a kind with these parameters, `None` for kinds that are not encodings.
     ///
     /// # Errors
     /// The first field at fault.

@@ -40,7 +40,7 @@ impl CgaLayout {
     /// dimension by dimension in the given order.
     ///
     /// # Errors
-    /// When the numbers are no powers of two, do not divide, or the order is no permutation.
+    /// When the numbers are not powers of two, do not divide, or the order is not a permutation.
     pub fn from_split(
         per_dim: &[u32],
         split: &[u32],

@@ -6,7 +6,7 @@ use llopt_layout::LayoutError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodingError {
-    /// An attribute that is no encoding, or a type without one, is used where an encoding is needed.
+    /// An attribute that is not an encoding, or a type without one, is used where an encoding is needed.
     #[error("`{attribute}` is no encoding")]
     NotAnEncoding {
         /// The text of the attribute or type.

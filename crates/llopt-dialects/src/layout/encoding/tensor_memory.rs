@@ -231,7 +231,7 @@ impl TensorMemoryScales {
         CgaLayout::single(2)
     }
 
-    /// Invariants: none; splits that are no powers of two are rejected by the conversion to a layout.
+    /// Invariants: none; splits that are not powers of two are rejected by the conversion to a layout.
     ///
     /// # Errors
     /// None.

@@ -74,10 +74,9 @@ impl SharedAccess {
     /// In a memory with a given layout, wide instructions may have conflicts that narrow ones do not have. More
     /// narrow ones are needed, and the data that they load has to be packed; the cost includes all three.
     ///
-    /// Requires: `memory` has an input dimension `offset`, counted in elements, and holds every
-    /// element of `layout`; `element_bits` a power of two from 8 to 128.
-    /// Ensures: the wavefronts are exact. The other inputs of `memory`, such as `block`, stand
-    /// behind the offset in the outputs of [`SharedAccess::address`].
+    /// Requires: `memory` has an input dimension `offset`, counted in elements, and holds every element of `layout`;
+    /// `element_bits` a power of two from 8 to 128. Ensures: the wavefronts are exact. The other inputs of `memory`,
+    /// such as `block`, stand after the offset in the outputs of [`SharedAccess::address`].
     ///
     /// ```
     /// # use llopt_layout::banks::{Access, BankModel, Phase};
@@ -228,7 +227,7 @@ fn is_aligned(end: &End, instruction: &Instruction) -> bool {
 pub(super) struct Swizzle {
     pub offsets: Vectors,
     pub inverse: Echelon,
-    /// The dimensions of a place: the offset, and what stands behind it.
+    /// The dimensions of a place: the offset, and the outputs after it.
     pub others: Dims,
 }
 

@@ -199,7 +199,7 @@ pub struct RoundBit {
     pub load: u32,
 }
 
-/// Removes one register bit that both sides share from the problem, to be handled by rounds; answers it with the
+/// Removes one register bit that both sides share from the problem, to be handled by rounds; returns it with the
 /// remaining coordinates.
 ///
 /// The bit has to be independent of everything else on both sides, so that all threads are in the

@@ -4,7 +4,7 @@
 //!
 //! Every lane of the result needs, for register `r`, the value that the operand holds at some register of some lane.
 //! In a shuffle each lane offers one register and takes the one that another lane offers. The requests have to be
-//! arranged in rounds such that in every round each lane is asked for one register only, by any number of lanes.
+//! arranged in rounds such that in every round each lane is asked for only one register, by any number of lanes.
 //!
 //! Let `X(r, l) = (P r + Q l, S r + T l)` be the place, register and lane, to fetch from. If every lane fetched its
 //! register `r` in round `r`, lane `T l + S r` would be asked for the registers `P r + Q l` of all `l` with the same

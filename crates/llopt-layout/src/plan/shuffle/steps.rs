@@ -121,7 +121,7 @@ impl ShufflePlan {
     }
 
     /// Applies if a lane reads itself in round 0, or, if a condition on the thread holds, the lane at a fixed
-    /// distance, and lanes exchange words by arithmetic over all distances of the rounds: answers the condition and
+    /// distance, and lanes exchange words by arithmetic over all distances of the rounds: returns the condition and
     /// that distance.
     ///
     /// Two rounds for one word whose distances differ by that distance then take one exchange and two selects: one

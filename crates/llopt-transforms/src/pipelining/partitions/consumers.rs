@@ -13,7 +13,7 @@ use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::view::For;
 
-/// Carries the number of a slot and its phase through all loops, which are created anew; answers the innermost.
+/// Carries the number of a slot and its phase through all loops, which are created anew; returns the innermost.
 fn count_slots<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
@@ -118,7 +118,7 @@ fn read_rings<'c: 'a, 'a>(
     Some(())
 }
 
-/// Makes the loops read the producer's data; answers the innermost.
+/// Makes the loops read the producer's data; returns the innermost.
 pub(super) fn consume<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
