@@ -1,9 +1,8 @@
 //! Builds the C++ bridge and derives its Rust declarations from the one shared header.
 //!
-//! The header `cpp/bridge.h` is the only statement of the ABI: the C++ files implement it and
-//! `bindgen` turns it into `bindings.rs`, so the two sides cannot drift apart. The LLVM and MLIR
-//! libraries themselves are linked by `mlir-sys`; this script adds nothing but the bridge, which
-//! cargo places before them on the link line.
+//! The header `cpp/bridge.h` is the only definition of the ABI: the C++ files implement it and `bindgen` turns it
+//! into `bindings.rs`, so the two sides cannot differ. The LLVM and MLIR libraries themselves are linked by
+//! `mlir-sys`; this script adds nothing but the bridge, which cargo places before them on the link line.
 
 use bindgen::callbacks::{DeriveTrait, ImplementsTrait, ParseCallbacks};
 use std::{env, error::Error, path::Path, path::PathBuf};
@@ -37,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .opt_level(2)
         .debug(false)
         .include("cpp")
-        // LLVM's headers are not ours to mend: silence their warnings, keep our own.
+        // LLVM's headers are not part of this project: silence their warnings, keep those of the bridge.
         .flag(format!("-isystem{}", include.display()))
         .flag("-fno-exceptions")
         .flag("-fno-rtti")

@@ -1,17 +1,17 @@
 //! Makes the version string that changes with the code, for the keys of caches.
 //!
-//! It hashes the files that the compiler is made of, names and contents, in the order of their
-//! names; the same sources give the same version on every machine.
+//! It hashes the source files of the compiler, names and contents, in the order of their names; the same sources give
+//! the same version on every machine.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// What the output of a compilation depends on, below the root of the workspace, beside the crates.
+/// The inputs that affect the output of a compilation, below the root of the workspace, besides the crates.
 const INPUTS: [&str; 2] = ["Cargo.lock", "dialects"];
 
-/// What a crate may have that is no code of the compiler.
+/// Folders and files of a crate that are not code of the compiler.
 const OTHER: [&str; 5] = ["tests", "benches", "examples", "README.md", "target"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -57,7 +57,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// The version of the LLVM that is linked, such as `22.1.8`.
+/// The version of the linked LLVM, such as `22.1.8`.
 fn llvm_version() -> Result<String, Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=MLIR_SYS_220_PREFIX");
     let prefix = env::var("MLIR_SYS_220_PREFIX")?;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Puts every kernel of a corpus through llopt: round trip, compilation, assembly.
+"""Tests llopt on every kernel of a corpus: round trip, compilation, assembly.
 
     python3 tools/bench/check_corpus.py --corpus FOLDER [--llopt PATH] [--targets cuda:90,…]
 
-For each kernel: `llopt FILE` parses and prints; what it printed must print the same again; and
-`llopt compile` makes a cubin or hsaco (`--assembly`: only the text, without the vendor's
-assembler). Refusals are listed by reason: *unsupported* is an op or a feature that llopt says it
-lacks, *failed* is everything else. The exit status is 1 if anything failed.
+For each kernel: `llopt FILE` parses and prints; its output must print the same again; and `llopt compile` makes a
+cubin or hsaco (`--assembly`: only the text, without the vendor's assembler). Refusals are listed by reason:
+*unsupported* is an op or a feature that llopt reports as missing, *failed* is any other error. The exit status is 1
+if anything failed.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def run(command):
 
 
 def round_trip(llopt, source, folder):
-    """What is wrong with parsing and printing a file, or nothing."""
+    """The error of parsing and printing a file, if there is one."""
     status, once, message = run([llopt, source])
     if status != 0:
         return message
@@ -50,7 +50,7 @@ def round_trip(llopt, source, folder):
 
 
 def examine(llopt, kernel, folder, assembly_only):
-    """Both outcomes of one kernel: the complaint about each, or an empty text."""
+    """Both outcomes of one kernel: the error of each, or an empty text."""
     source = folder / f"{kernel.target.replace(':', '_')}.{kernel.name}.ttgir"
     source.write_text(kernel.text)
     trip = round_trip(llopt, source, folder)

@@ -3,12 +3,11 @@
 
     python3 tools/bench/compare_insts.py [--corpus FOLDER] [--llopt PATH] [--targets cuda:90,…]
 
-Every kernel of the corpus (of `examples/` without one) is compiled by llopt for its own target,
-and its instructions are counted as `corpus.py` says. Triton's counts are the corpus's own;
-with `--triton`, or where the corpus has none, Triton 3.6 compiles the same text in this process,
-which also gives the widths of its global accesses; `--listings` keeps what it made, so that only
-llopt runs the next time. Kernels that llopt refuses, or does not finish within `--timeout`, are
-listed by reason. The exit status is 1 if the mean is above `--limit` or an access is narrower.
+Every kernel of the corpus (of `examples/` without one) is compiled by llopt for its own target, and its instructions
+are counted as `corpus.py` says. Triton's counts are the corpus's own; with `--triton`, or where the corpus has none,
+Triton 3.6 compiles the same text in this process, which also gives the widths of its global accesses; `--listings`
+stores its output, so that only llopt runs the next time. Kernels that llopt rejects, or does not finish within
+`--timeout`, are listed by reason. The exit status is 1 if the mean is above `--limit` or an access is narrower.
 """
 
 import argparse
@@ -26,7 +25,7 @@ import corpus
 
 
 def compile_with_llopt(llopt, kernel, folder, timeout):
-    """The assembly, or none and what llopt said."""
+    """The assembly, or none and llopt's error."""
     stem = f"{kernel.target.replace(':', '_')}.{kernel.name}"
     source = folder / f"{stem}.ttgir"
     source.write_text(kernel.text)
@@ -48,7 +47,7 @@ def compile_with_llopt(llopt, kernel, folder, timeout):
 
 
 def compile_with_triton(kernel, folder, listings):
-    """The assembly, or none if Triton refuses its own text; from `listings` if it is there."""
+    """The assembly, or none if Triton rejects its own text; from `listings` if it is there."""
     stem = f"{kernel.target.replace(':', '_')}.{kernel.name}"
     if listings and (kept := listings / f"{stem}.s").exists():
         return kept.read_text() or None
@@ -56,7 +55,7 @@ def compile_with_triton(kernel, folder, listings):
 
     source = folder / f"{stem}.ttgir"
     source.write_text(kernel.text)
-    # A failed assertion inside Triton ends its process, so each kernel gets one of its own.
+    # A failed assertion inside Triton ends its process, so each kernel has its own process.
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -79,7 +78,7 @@ def compile_with_triton(kernel, folder, listings):
 def narrower(ours, theirs):
     """The kinds of access that move fewer bits at a time than Triton's, in words.
 
-    The mean width is compared, not the number of accesses: that one changes with unrolling.
+    The mean width is compared, not the number of accesses, which changes with unrolling.
     """
     complaints = []
     for kind in ("load", "store"):
@@ -135,7 +134,7 @@ def main():
                     failures[kernel.target, "refused by Triton itself"].append(kernel.name)
                     continue
                 theirs = corpus.instructions(listing)
-                # The vendor's printing is a library: its accesses are not the kernel's.
+                # The vendor's print function is a library: its accesses are not the kernel's.
                 if not any(op in kernel.text for op in ("tt.print", "tt.assert")):
                     pair = corpus.accesses(assembly), corpus.accesses(listing)
                     record["narrower"] = narrower(*pair)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Compares the main loops of matrix products with those of Triton 3.6: instructions, and passes over shared memory.
+"""Compares the main loops of matrix products with those of Triton 3.6: instructions, and wavefronts of shared memory.
 
     eval "$(cargo xtask setup --environment)"
     venv/bin/python tools/bench/compare_loops.py --corpus FOLDER [--targets cuda:90,hip:gfx942,…] [--only REGEX]
 
 Needs a Python with `triton==3.6.0`, which compiles the same `.ttgir` in this process; no GPU. A kernel's main loop is
-the one with the most matrix instructions, of its loops that have no other inside, or the whole kernel if no loop has
-any. Loops may be unrolled by different factors, so instructions are counted for as many products of numbers (m n k of
-each matrix instruction). On NVIDIA both are counted in the machine code that `ptxas` makes, by Triton's own `nvdisasm`.
+the one with the most matrix instructions, among its innermost loops, or the whole kernel if no loop has any. Loops
+may be unrolled by different factors, so instructions are counted per product of numbers (m n k of each matrix
+instruction). On NVIDIA both are counted in the machine code that `ptxas` makes, by Triton's own `nvdisasm`.
 
-Passes over the banks of shared memory (wavefronts) come from the simulated machine, which runs the LLVM IR of both on
-the same inputs (`tools/oracle/launch.py`). The bar is that llopt's are never more; the exit status says whether.
+Wavefronts of shared memory come from the simulated machine, which runs the LLVM IR of both on
+the same inputs (`tools/oracle/launch.py`). The exit status is 1 if llopt has more of them than Triton.
 """
 
 import argparse
@@ -34,7 +34,8 @@ import launch as launches
 
 PRODUCT = re.compile(r"\btt\.dot|\bttng\.warp_group_dot")
 SECONDS = 300
-# The shape of a matrix instruction, in AMD's mnemonics, in SASS, and what is no instruction of a listing.
+# The shape of a matrix instruction, in AMD's mnemonics, in SASS, and the lines of a listing that are not
+# instructions.
 MFMA = re.compile(r"^v_s?mfma\w*?_(\d+)x(\d+)x(\d+)|^v_wmma\w*?_(\d+)x(\d+)x(\d+)")
 GROUP = re.compile(r"^[HIQ]GMMA\.(?:SP\.)?(\d+)x(\d+)x(\d+)")
 WARP = re.compile(r"^[HIDQ]MMA\.(\d+)")
@@ -44,7 +45,7 @@ WARP_SHAPES = {"1688": (16, 8, 8), "16816": (16, 8, 16), "16832": (16, 8, 32), "
 
 
 def matrix_work(instruction):
-    """Products of numbers of one instruction; zero if it is none for matrices."""
+    """Products of numbers of one instruction; zero if it is not a matrix instruction."""
     if found := MFMA.match(instruction) or GROUP.match(instruction):
         return math.prod(int(n) for n in found.groups() if n)
     if found := WARP.match(instruction):
@@ -53,7 +54,7 @@ def matrix_work(instruction):
 
 
 def listing_of_amd(assembly):
-    """Instructions and labels of a listing, with the labels that are jumped to."""
+    """Instructions and labels of a listing, with the labels that are branch targets."""
     lines = []
     for line in assembly.splitlines():
         line = line.split(";")[0].split("//")[0].strip()
@@ -68,7 +69,7 @@ def listing_of_amd(assembly):
 
 
 def listing_of_nvidia(ptx, arch, folder):
-    """The same of the machine code that ptxas makes of PTX."""
+    """The same for ptxas' machine code of PTX."""
     import triton
 
     (folder / "kernel.ptx").write_text(ptx)
@@ -107,7 +108,7 @@ def main_loop(lines):
     best = max(inner, key=lambda span: work(codes, *span), default=None)
     is_loop = best is not None and work(codes, *best) > 0
     low, high = best if is_loop else (0, len(codes) - 1)
-    # What only pads is no work.
+    # Padding is not work.
     body = [text for text, _ in codes[low : high + 1] if not re.match(r"(s_nop|NOP|s_code_end)", text)]
     return body, sum(map(matrix_work, body)), is_loop
 
@@ -117,7 +118,7 @@ def work(codes, low, high):
 
 
 def compile_with_triton(source, target):
-    """Triton's result, from a process of its own; nothing if Triton refuses its own text."""
+    """Triton's result, from its own process; nothing if Triton rejects its own text."""
     import triton_stages
 
     reader, writer = os.pipe()
@@ -138,14 +139,14 @@ def compile_with_triton(source, target):
 
 
 def compile_with_llopt(llopt, source, target):
-    """The listing, or none and what llopt said."""
+    """The listing, or none and llopt's error."""
     command = [llopt, "compile", source, "--target", target]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     return (done.stdout, "") if done.returncode == 0 else (None, corpus.reason(done.stderr))
 
 
 def wavefronts(llopt, file, target, launch, folder, options):
-    """Passes over the banks in one run; none if the machine cannot run it."""
+    """Wavefronts in one run; none if the machine cannot run it."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     words = [
@@ -165,7 +166,7 @@ def wavefronts(llopt, file, target, launch, folder, options):
 
 
 def compare(llopt, kernel, folder):
-    """A record of one kernel, or why there is none."""
+    """A record of one kernel, or the reason why there is none."""
     source = folder / "kernel.ttgir"
     source.write_text(kernel.text)
     ours, said = compile_with_llopt(llopt, source, kernel.target)

@@ -3,16 +3,14 @@
 
     venv/bin/python tools/bench/compile_time.py [--corpus FOLDER] [--targets cuda:90,hip:gfx942] [--form ttir]
 
-Run with a Python that has `triton==3.6.0`. What is counted: processor time from the text of a
-`.ttgir` to the text of the PTX or AMDGPU assembly. On Triton's side that is a new context, its
-parser and its stages `llir` and `ptx` (or `amdgcn`); on llopt's side a new context, parsing,
-lowering, LLVM's optimiser and its back end (the benchmark `compile_time` of the crate `llopt`,
-which cargo builds in release here). Neither side assembles, and neither starts a second thread.
-With `--form ttir` both begin before there are layouts, for four warps: Triton with its stage `ttgir`,
-llopt with layouts and pipelines of its own.
-Each kernel has one process on each side, which compiles it once to warm up and then `--runs` times;
-the least counts, because whatever else runs on the machine only adds. The summary is the geometric
-mean of the ratios. The exit status is 1 if it is above `--limit` for a target.
+Run with a Python that has `triton==3.6.0`. The measured time is processor time from the text of a `.ttgir` to the
+text of the PTX or AMDGPU assembly. On Triton's side that is a new context, its parser and its stages `llir` and `ptx`
+(or `amdgcn`); on llopt's side a new context, parsing, lowering, LLVM's optimiser and its back end (the benchmark
+`compile_time` of the crate `llopt`, which cargo builds in release here). Neither side assembles, and neither starts a
+second thread. With `--form ttir` both start without layouts, for four warps: Triton with its stage `ttgir`, llopt
+with its own layouts and pipelines. Each kernel has one process on each side, which compiles it once to warm up and
+then `--runs` times; the least time counts, since other work on the machine only adds to it. The summary is the
+geometric mean of the ratios. The exit status is 1 if it is above `--limit` for a target.
 """
 
 import argparse
@@ -28,7 +26,7 @@ import corpus
 
 
 def build_benchmark():
-    """The path of llopt's benchmark, built now."""
+    """Builds llopt's benchmark, and returns its path."""
     command = ["cargo", "bench", "--quiet", "--package", "llopt", "--bench", "compile_time"]
     command += ["--no-run", "--message-format=json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=corpus.ROOT, check=False)
@@ -41,7 +39,7 @@ def build_benchmark():
 
 
 def time_llopt(benchmark, kernel, path, runs, timeout):
-    """Least milliseconds, and those of each phase, or in words why there are none."""
+    """Least milliseconds, and those of each phase, or the reason why there are none."""
     command = [benchmark, "--runs", str(runs)]
     line = f"{kernel.target}\t{path}\n"
     try:
@@ -63,7 +61,7 @@ def time_llopt(benchmark, kernel, path, runs, timeout):
     return {"total": min(run["total"] for run in outcome["runs"]), **least}
 
 
-# What the process for Triton does: a failed assertion in Triton ends it.
+# The process for Triton, which a failed assertion in Triton ends.
 TRITON = """
 import json, sys
 import triton_stages
@@ -74,7 +72,7 @@ print(json.dumps(runs))
 
 
 def time_triton(kernel, path, runs, timeout):
-    """Least milliseconds, and those of each stage, or in words why there are none."""
+    """Least milliseconds, and those of each stage, or the reason why there are none."""
     command = [sys.executable, "-c", TRITON, str(path), kernel.target, str(runs)]
     here = Path(__file__).parent
     try:
@@ -116,7 +114,7 @@ def main():
         path = Path(scratch) / f"{kernel.target.replace(':', '_')}.{kernel.name}.{arguments.form}"
         path.write_text(kernel.stage(arguments.form))
         ours = time_llopt(benchmark, kernel, path, arguments.runs, arguments.timeout)
-        # What llopt does not compile yet is not worth the time.
+        # Kernels that llopt does not compile are skipped.
         if isinstance(ours, str):
             return ours, None
         return ours, time_triton(kernel, path, arguments.runs, arguments.timeout)

@@ -3,14 +3,14 @@
 
     python3 tools/bench/conversion_pairs.py [--llopt PATH] [--sample N] [--records FILE]
 
-Eleven layouts of every kind, each converted to each, for four widths of elements and four shapes: 1,936
-kernels. Each is compiled by llopt and by Triton 3.6, and the LLVM IR of both runs on the simulated machine,
-which counts wavefronts (passes over the banks of shared memory) and the fewest that any placement of the same
-data could take, and checks the results. The exit status is 1 if a result is wrong, or a conversion of llopt's
-takes more wavefronts than Triton's, or more than the bound although its vectors cover a bank.
+Eleven layouts of every kind, each converted to each, for four widths of elements and four shapes: 1,936 kernels. Each
+is compiled by llopt and by Triton 3.6, and the LLVM IR of both runs on the simulated machine, which counts wavefronts
+(passes over the banks of shared memory) and the fewest for any placement of the same data, and checks the results.
+The exit status is 1 if a result is wrong, or a conversion of llopt's takes more wavefronts than Triton's, or more
+than the bound although its vectors cover a bank.
 
-All pairs take about ten minutes of two processors. With `--records`, every record is written to a file as soon
-as it is there, a line each, and a run that was interrupted goes on where it was.
+All pairs take about ten minutes of two processors. With `--records`, every record is written to a file at once, a
+line each, and an interrupted run continues where it was.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def text_of(case):
 
 
 def measure(job):
-    """A record of one case; what is refused or wrong stands in it as text."""
+    """A record of one case; it contains errors as text."""
     case, llopt = job
     source, target, element, shape = case
     count = int(np.prod(shape))

@@ -2,7 +2,7 @@
 
 A line of a corpus file is a JSON object with the keys `kernel`, `target` (`cuda:90`,
 `hip:gfx942`, …), `ttgir` (text), perhaps `ttir`, and, as Triton's own compiler left them, `ok`,
-`insts` (instructions by opcode, the opcode of PTX being cut at its first dot) and `meta` (the launch metadata).
+`insts` (instructions by opcode; an opcode of PTX ends at its first dot) and `meta` (the launch metadata).
 """
 
 import gzip
@@ -27,7 +27,7 @@ class Kernel:
     instructions: dict | None
     # The same kernel before it had layouts, if the corpus has it.
     ttir: str | None = None
-    # What Triton compiled it with (`num_warps`, `num_stages`, …), if the corpus has it.
+    # Triton's options for it (`num_warps`, `num_stages`, …), if the corpus has it.
     meta: dict = field(default_factory=dict)
 
     @property
@@ -40,7 +40,7 @@ class Kernel:
 
 
 def find_vendor_tools():
-    """Tells `llopt` where set-up put the vendors' tools, unless the environment does already."""
+    """Sets the paths of the vendors' tools for `llopt`, unless the environment already does."""
     if {"LLOPT_LIBDEVICE", "LLOPT_OCML"} <= os.environ.keys():
         return
     command = ["cargo", "xtask", "setup", "--environment"]
@@ -100,7 +100,7 @@ def instructions(assembly):
 
 
 def reason(message):
-    """What refusals have in common: the message without place, names, types and numbers."""
+    """The common part of error messages: without locations, names, types and numbers."""
     message = re.sub(r"^.*?error:\s*", "", message)
     message = re.sub(r"(![a-z.]+)<.*>", r"\1<…>", message)
     return re.sub(r"%\w+|0x[0-9a-f]+", "…", message)[:200]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What it costs that the command splits in two: a kernel is read with and without, in pairs.
+"""The cost of splitting the command into two processes: a kernel is read with and without, in pairs.
 
     python3 tools/bench/isolation_time.py --llopt target/release/llopt [--pairs 100] [KERNEL]
 
-Which of a pair runs first alternates. Processor time counts both processes; the differences are taken pair by pair, so
-that a machine whose speed drifts changes them little.
+The order within pairs alternates. Processor time counts both processes; the differences are taken pair by pair, so
+that changes in the machine's speed affect them little.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Kernels with chosen layouts, as text, and what their runs on the simulated machine count.
+"""Kernels with chosen layouts, as text, and the counters of their runs on the simulated machine.
 
-A layout is the text of its attribute. Elements are integers as wide as the type that is asked for, so that
-results are exact and tags survive.
+A layout is the text of its attribute. Elements are integers as wide as the given type, so that results are exact and
+tags are preserved.
 """
 
 import json
@@ -29,7 +29,7 @@ def module(body, parameters, target="cuda:90", warps=WARPS, lanes=32):
 
 
 class Body:
-    """Lines of a kernel; every method adds some and gives the name of the value."""
+    """Lines of a kernel; every method adds some and returns the name of the value."""
 
     def __init__(self):
         self.lines = []
@@ -88,7 +88,7 @@ def tensor(shape, element, layout):
 
 @dataclass
 class Run:
-    """What a run left in its output, and its counters."""
+    """The output of a run, and its counters."""
 
     output: np.ndarray
     report: dict
@@ -107,14 +107,14 @@ class Run:
 
 
 class Refused(Exception):
-    """A compiler or the machine refuses a kernel."""
+    """A compiler or the machine rejects a kernel."""
 
 
 def run(llopt, text, suffix, target, buffers, folder, warps=None, shared=None):
     """Runs IR (`.ttgir`) or LLVM IR (`.llir`) on NumPy arrays, the last of which is the output.
 
-    IR runs as lowering makes it. LLVM's optimiser would take wide loads apart, which its back end puts together
-    again; what is counted are the accesses that are planned, which those of the assembly are.
+    IR runs without optimisation. LLVM's optimiser would split wide loads, which its back end merges again; the
+    counted accesses are the planned ones, which are those of the assembly.
     """
     folder = Path(folder)
     source = folder / f"kernel{suffix}"
@@ -139,7 +139,7 @@ def run(llopt, text, suffix, target, buffers, folder, warps=None, shared=None):
 
 
 def assembly(llopt, text, target, folder):
-    """What llopt makes of a kernel."""
+    """The assembly by llopt of a kernel."""
     source = Path(folder) / "assembly.ttgir"
     source.write_text(text)
     done = subprocess.run([llopt, "compile", source, "--target", target], capture_output=True, text=True, check=False)
@@ -149,7 +149,7 @@ def assembly(llopt, text, target, folder):
 
 
 def triton_llvm(path, target):
-    """LLVM IR that Triton 3.6 makes of a file with layouts, and its bytes of shared memory."""
+    """Triton 3.6's LLVM IR of a file with layouts, and its bytes of shared memory."""
     import triton_stages
 
     compiled = triton_stages.compile(path, target)

@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
-"""Cycles of the main loops of matrix products on AMD, as `llvm-mca` counts them, beside those of Triton 3.6.
+"""Cycles of the main loops of matrix products on AMD, by `llvm-mca`, compared with those of Triton 3.6.
 
     eval "$(cargo xtask setup --environment)"
     venv/bin/python tools/bench/loop_cycles.py --corpus FOLDER [--forms ttgir,ttir] [--targets hip:gfx942,…]
 
 Needs a Python with `triton==3.6.0` and LLVM's `llvm-mca`; no GPU. Main loops are those of
 [compare_loops.py](compare_loops.py); a kernel without one is left out. From `.ttgir` both compile the same file. From
-`.ttir` llopt compiles the kernel without layouts, and is compared with what Triton makes of its own `.ttgir`.
+`.ttir` llopt compiles the kernel without layouts, and is compared with Triton's code for its own `.ttgir`.
 
 `llvm-mca` issues the instructions of one wave in order, one a cycle, each as soon as its operands are there. So its
-cycles are those of one wave by itself: of its instructions, of how long it waits for a result, and of units that are
-busy (a product of matrices occupies its unit for as many cycles as LLVM's table says). What that leaves out:
+cycles are those of a single wave: of its instructions, of its waits for results, and of busy units (a matrix product
+occupies its unit for the cycles in LLVM's table). The following is not covered:
 
-- How long memory takes is a constant of LLVM's table (gfx942: 5 cycles for LDS, 80 for global memory). A use waits as
-  long, and so does `s_waitcnt`, which is understood up to gfx11; bank conflicts, caches and other waves are not there.
-- Barriers are taken out: LLVM's tables give them 500 or 2000 cycles, more than all the rest.
-- RDNA's tables have a matrix instruction take one cycle of its unit, so there loops are counted as if products were
-  free.
+- The latency of memory is a constant of LLVM's table (gfx942: 5 cycles for LDS, 80 for global memory). Uses wait for
+  it, and so does `s_waitcnt`, which is modelled up to gfx11; bank conflicts, caches and other waves are not modelled.
+- Barriers are removed: LLVM's tables give them 500 or 2000 cycles, more than all other instructions.
+- In RDNA's tables a matrix instruction takes one cycle of its unit, so products are nearly free there.
 
 Cycles are those of one iteration, the difference between many iterations and few. An iteration does the same step of
 the kernel's loop in both, whatever it repeats in several warps; neither compiler unrolls these loops, and from `.ttgir`,
@@ -58,7 +57,7 @@ def cycles(mca, arch, body, folder):
 
 
 def compile_with_llopt(llopt, kernel, form, folder):
-    """The listing, or none and what llopt said."""
+    """The listing, or none and llopt's error."""
     source = folder / f"kernel.{form}"
     source.write_text(kernel.stage(form))
     command = [llopt, "compile", source, "--target", kernel.target]
@@ -78,7 +77,7 @@ def measure(mca, kernel, listing, folder):
 
 
 def compare(arguments, kernel, theirs, form, folder):
-    """A record, or why there is none."""
+    """A record, or the reason why there is none."""
     ours, said = compile_with_llopt(arguments.llopt, kernel, form, folder)
     if ours is None:
         return f"llopt: {said}"

@@ -3,16 +3,16 @@
 
     python3 tools/bench/paper_tables.py [--llopt PATH] [--json FILE]
 
-Table 2: how wide a thread's accesses to global memory are when a tensor [512, n] of 8 or 16 bit elements, whose
-rows follow each other, is copied. Both compilers get the same kernel without layouts.
+Table 2: the width of a thread's accesses to global memory in a copy of a contiguous tensor [512, n] of 8 or 16 bit
+elements. Both compilers get the same kernel without layouts.
 
-Table 3: reductions over seven kinds of layouts, shapes from 16x16 to 128x128 and both axes, a hundred in all.
-Both compilers get the same kernel with layouts. Results are checked on the simulated machine; what is compared
-are the instructions of the assembly that access shared memory. Reductions of the sliced kinds are over the one
-axis that the slice of a matrix has.
+Table 3: reductions over seven kinds of layouts, shapes from 16x16 to 128x128 and both axes, a hundred in all. Both
+compilers get the same kernel with layouts. Results are checked on the simulated machine; the numbers of instructions
+of the assembly that access shared memory are compared. Reductions of the sliced kinds are over the one axis that the
+slice of a matrix has.
 
 The exit status is 1 if an access is narrower than Triton's, a reduction is wrong, or a kind takes as many or more
-instructions in all than Triton's code does (kinds for which neither needs any are even).
+instructions in all than Triton's code does (a kind for which neither needs any is a tie).
 """
 
 import argparse
@@ -48,7 +48,7 @@ KINDS = {
 
 
 def reductions():
-    """Kind, layout, shape and axis of each; of sliced kinds the axis is that which is sliced away."""
+    """Kind, layout, shape and axis of each; for sliced kinds the axis is the one that is sliced away."""
     cases = [(kind, layout, shape, axis) for kind, layout in KINDS.items() for shape in SHAPES for axis in (0, 1)]
     return [*cases, ("Custom", CUSTOM, (128, 64), 0), ("Custom", CUSTOM, (128, 64), 1)]
 
@@ -96,7 +96,7 @@ def measure_reduction(llopt, case, folder):
 
 
 def triton_in_child(path):
-    """PTX, or nothing if Triton refuses; a failed assertion inside Triton ends only the child."""
+    """PTX, or nothing if Triton rejects it; a failed assertion inside Triton ends only the child."""
     done = subprocess.run(
         [sys.executable, "-c", "import sys, triton_stages; print(triton_stages.compile(sys.argv[1], sys.argv[2]).assembly)",
          path, TARGET],
@@ -106,7 +106,7 @@ def triton_in_child(path):
 
 
 def copy_text(columns, element):
-    """A copy of [512, columns] without layouts, as Triton's front end makes it."""
+    """A copy of [512, columns] without layouts, as in the output of Triton's front end."""
     shape = f"512x{columns}"
     lines = [
         "%r = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32>",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares how long llopt and Triton 3.6 take to read a file: parse and verify it.
+"""Compares the time that llopt and Triton 3.6 take to read (parse and verify) a file.
 
     venv/bin/python tools/bench/parse_time.py [--corpus FOLDER] [--targets …] [--stages ttir,ttgir]
 
@@ -9,14 +9,13 @@ module and destroy the first copy (which is what `ir.parse_mlir_module` of Trito
 does). Two figures for each file:
 
     warm    in a context that has read the other files too;
-    fresh   in a new context, the making of which counts, with the dialects that reading needs
+    fresh   in a new context, whose creation counts, with the dialects that reading needs
             (all that `load_dialects` of the bindings and of the vendor's back end load on
             Triton's side).
 
-The two sides take turns, file by file and round by round, so that whatever else the machine does
-hits both. A turn is five readings in a row, of which the fastest counts; of the rounds the median
-does. The summary is the geometric mean of the ratios, the
-worst, and the sums. The exit status is 1 if a mean is above `--limit`.
+The two sides take turns, file by file and round by round, so that other work on the machine affects both. A turn is
+five readings in a row, of which the fastest counts; of the rounds the median does. The summary is the geometric mean
+of the ratios, the worst, and the sums. The exit status is 1 if a mean is above `--limit`.
 """
 
 import argparse

@@ -3,13 +3,12 @@
 
     python3 tools/bench/plugin_compile_time.py [--corpus FOLDER] [--targets cuda:90,hip:gfx942]
 
-Needed: triton==3.6.0 and triton_llopt; no GPU. What is counted: processor time, of all threads, in
-Triton's stages from TTGIR to assembly (`llir` and `ptx`, or `amdgcn`). The module is parsed already;
-on llopt's side the time contains handing it over as text, parsing it, and printing LLVM IR for
-`asm["llir"]`. Processor time, because both sides work on one thread and other work on the machine
-counts for less than on the wall's clock. Each kernel is compiled ten times by both in turns, and the least
-time counts, for the same reason. The summary is the geometric mean of the ratios; the exit status is 1
-if it is above `--limit`.
+Needed: triton==3.6.0 and triton_llopt; no GPU. The measured time is processor time, of all threads, in Triton's
+stages from TTGIR to assembly (`llir` and `ptx`, or `amdgcn`). The module is parsed already; on llopt's side the time
+includes passing it as text, parsing it, and printing LLVM IR for `asm["llir"]`. Processor time, because both sides
+work on one thread and other work on the machine affects it less than wall time. Each kernel is compiled ten times by
+both in turns, and the least time counts, for the same reason. The summary is the geometric mean of the ratios; the
+exit status is 1 if it is above `--limit`.
 """
 
 import argparse

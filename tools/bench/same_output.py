@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares what two builds of llopt make of every kernel of a corpus, byte for byte.
+"""Compares the output of two builds of llopt for every kernel of a corpus, byte for byte.
 
     python3 tools/bench/same_output.py BASELINE LLOPT --corpus FOLDER [--form ttgir|ttir] [--store FOLDER]
 
-Each kernel is compiled to the vendor's assembly by both. Equal are two listings without a differing
-byte, or two refusals with the same reason. What one refuses and the other compiles is listed apart
-from listings that differ. The exit status is 1 if a listing differs or a kernel is no longer
-compiled. `--store` keeps what the baseline makes, by its digest, so that it need not run again.
+Each kernel is compiled to the vendor's assembly by both. Two identical listings are equal, and so are two errors with
+the same reason. Kernels that only one build compiles are listed separately from listings that differ. The exit status
+is 1 if a listing differs or a kernel is no longer compiled. `--store` keeps the baseline's output, by the digest of
+its binary, so that it need not run again.
 """
 
 import argparse
@@ -28,7 +28,7 @@ BAD = ("differ", "no longer compiled")
 
 
 class Builder:
-    """One build of llopt, and where its results are kept."""
+    """One build of llopt, and the folder of its results."""
 
     def __init__(self, program, scratch, store=None):
         self.program = program
@@ -57,7 +57,7 @@ class Builder:
 
     def run(self, kernel, form, text):
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
-            # The name stands in the assembly: it is the same for both builds.
+            # The file's name is in the assembly, so it is the same for both builds.
             source, output = Path(folder, f"{kernel.name}.{form}"), Path(folder, "output")
             source.write_text(text)
             command = [self.program, "compile", source.name, "--target", kernel.target]
@@ -84,7 +84,7 @@ def unpacked(text):
 
 
 def outcome(before, after):
-    """One of `OUTCOMES`, and what there is to say of it."""
+    """One of `OUTCOMES`, and a message about it."""
     (old, old_reason), (new, new_reason) = before, after
     if old is None and new is None:
         same = old_reason == new_reason

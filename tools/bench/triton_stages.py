@@ -39,7 +39,8 @@ def gpu_target(name):
 
 
 def compile(path, target_name):
-    """From a file to PTX or AMDGPU assembly, by way of Triton's own layouts if it has none; raises what Triton raises."""
+    """From a file to PTX or AMDGPU assembly, through Triton's own layouts if it has none; raises Triton's
+    exceptions."""
     target = gpu_target(target_name)
     backend = make_backend(target)
     with open(path) as file:

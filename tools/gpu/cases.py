@@ -1,7 +1,7 @@
-"""What each example kernel is started with, and what NumPy says it computes.
+"""The launch of each example kernel, and the expected results by NumPy.
 
-Floats are compared bit by bit wherever the operation is exactly rounded, and otherwise with a
-tolerance that stands beside the function it belongs to.
+Floats are compared bit by bit wherever the operation is exactly rounded, and otherwise with a tolerance that is given
+next to its function.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ import formats
 
 # No multiple of a block size or of a vector width: the last block is partly masked.
 CHECKED = 5011
-# Large enough that memory bandwidth is what is measured.
+# Large enough that memory bandwidth determines the time.
 TIMED = 1 << 25
 
 
@@ -35,17 +35,17 @@ class Scalar:
 
 @dataclass
 class Expected:
-    """What one buffer must hold afterwards, and how closely."""
+    """The expected contents of a buffer, with tolerances."""
 
     contents: np.ndarray
     # Errors allowed, for all elements or for each.
     relative: float | np.ndarray = 0.0
     absolute: float | np.ndarray = 0.0
-    # Elements outside this mask may hold anything.
+    # Elements outside this mask may have any value.
     defined: np.ndarray | bool = True
 
     def mismatches(self, actual, type):
-        """Where the buffer holds something else, as a mask."""
+        """Where the buffer differs, as a mask."""
         good = formats.same(actual, self.contents, type)
         if np.any(self.relative) or np.any(self.absolute):
             a = formats.values(actual, type).astype(np.float64)
@@ -57,7 +57,7 @@ class Expected:
 
 @dataclass
 class Launch:
-    """One start of a kernel."""
+    """One launch of a kernel."""
 
     arguments: list
     grid: tuple
@@ -69,15 +69,15 @@ class Launch:
 
 @dataclass
 class Case:
-    """A kernel of the examples and how to start it."""
+    """A kernel of the examples and its launches."""
 
     kernel: str
     launch: Callable[[np.random.Generator], Launch]
-    # A larger start of the same kernel, to be timed; its results are not looked at.
+    # A larger launch of the same kernel, to be timed; its results are not checked.
     timed: Callable[[np.random.Generator], Launch] | None = None
-    # What tells this case from others of the same kernel.
+    # The difference from other cases of the same kernel.
     variant: str = ""
-    # Says what is wrong with the lines that the kernel printed, or nothing.
+    # Returns the error in the lines that the kernel printed, if there is one.
     complains: Callable[[list[str]], str] | None = None
     # The error that the launch must end with.
     fails_with: str = ""
@@ -332,7 +332,7 @@ CASES.append(Case("calls", calls))
 
 
 # Functions of a real variable. The relative error allowed is a few units in the last place for
-# what the device library computes, and what the hardware's approximation promises elsewhere.
+# what the device library computes, and the documented error of the hardware's approximation elsewhere.
 
 UNIT = 2.0**-23
 
@@ -369,7 +369,7 @@ LIBM = (
     (lambda a, b: a * b + a, UNIT / 2, 0),
     (lambda a, b: a / b, 4 * UNIT, 0),
     (lambda a, b: a / b, UNIT / 2, 0),
-    # The remainder is what is left of `a`: its error is one of `a`.
+    # The error of the remainder is relative to `a`.
     (lambda a, b: np.fmod(a, b), 0, 16 * UNIT * 8),
 )
 
@@ -413,7 +413,7 @@ CASES.append(Case("libm_calls_fp64", libm("fp64", LIBM_CALLS, 2.0**-52)))
 
 
 def truncated_division(a, b):
-    """Quotient and remainder as the hardware has them: toward zero."""
+    """Quotient and remainder, rounded toward zero as in the hardware."""
     quotient = np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
     return quotient, a - quotient * b
 
@@ -602,7 +602,7 @@ def choices(type):
                 np.where((a == a) & (b == b), dtype(1), dtype(0)),
             ]
         expected = np.stack(rows).astype(dtype)
-        # What a clamp makes of NaN is left open.
+        # The result of a clamp of NaN is not defined.
         defined = np.ones(expected.shape, dtype=bool)
         defined[5] = ~np.isnan(a)
         return Launch(
@@ -618,7 +618,7 @@ for type in ("fp32", "fp16"):
     CASES.append(Case(f"choices_{type}", choices(type)))
 
 
-# What a kernel says.
+# The output of a kernel.
 
 
 def print_and_assert(value):
@@ -647,7 +647,7 @@ def complains_of_assertion(lines):
 
 
 CASES.append(Case("print_and_assert", print_and_assert(17), complains=complains_of_printed))
-# The error that is left behind ends the process, so this comes last.
+# The error makes the process unusable, so this comes last.
 CASES.append(
     Case(
         "print_and_assert",

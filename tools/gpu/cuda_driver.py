@@ -1,4 +1,4 @@
-"""The part of the CUDA driver interface that starting a kernel takes, over ctypes.
+"""The part of the CUDA driver interface that launching a kernel needs, through ctypes.
 
 Nothing but the driver is needed: no toolkit and no framework. A module may be a cubin or PTX
 text, which the driver then assembles itself.
@@ -11,13 +11,13 @@ import math
 import numpy as np
 
 # Bytes kept free on both sides of every buffer, filled with a pattern, so that a store outside
-# the buffer is noticed.
+# the buffer is detected.
 RED_ZONE = 512
 RED_ZONE_BYTE = 0xA5
 
 
 class CudaError(Exception):
-    """What a driver call answered when it was not success."""
+    """The result of a driver call that failed."""
 
 
 class Driver:
@@ -47,7 +47,7 @@ class Driver:
         return value.value
 
     def call(self, function, *arguments):
-        """Calls a driver function and raises what it complains about."""
+        """Calls a driver function and raises its error."""
         status = getattr(self.library, function)(*arguments)
         if status == 0:
             return
@@ -61,7 +61,7 @@ class Driver:
 
 
 def load_library():
-    """The driver's library, by the names that installations give it."""
+    """The driver's library, by its usual names."""
     for name in ("libcuda.so.1", "libcuda.so", ctypes.util.find_library("cuda")):
         try:
             if name:
@@ -72,7 +72,7 @@ def load_library():
 
 
 class Kernel:
-    """One entry point of a loaded module, and how it is to be started."""
+    """One entry point of a loaded module, and its launch parameters."""
 
     def __init__(self, driver, image, metadata):
         self.driver = driver
@@ -127,7 +127,7 @@ class Kernel:
         """The address of scratch memory for that many blocks, which is kept until the kernel is unloaded."""
         size = int(self.metadata.get("global_scratch_size") or 0) * blocks
         if size > self.scratch_size:
-            # The driver aligns to more than any kernel asks for.
+            # The driver's alignment is larger than any kernel needs.
             self.driver.call("cuMemAlloc_v2", ctypes.byref(self.scratch_memory), ctypes.c_size_t(size))
             self.scratch_size = size
         return self.scratch_memory
@@ -154,7 +154,7 @@ class Buffer:
         self.write()
 
     def write(self):
-        """Puts the array's contents back."""
+        """Restores the array's contents."""
         self.driver.call(
             "cuMemcpyHtoD_v2",
             self.address,

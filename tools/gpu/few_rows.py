@@ -6,20 +6,21 @@
 
 Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU.
 
-`x[M, K]` in bf16 is multiplied with weights of K by N that are bf16, integers of eight bits, or 4-bit floats of which 32
-along k share a scale (mxfp4). Weights lie as `[N, K]` (form NT), bf16 ones also as `[K, N]` (NN). The kernel is the one of
-`products.py`; llopt starts from its `.ttir`. With few rows the time is that in which the weights come from memory, and
-narrow ones are fewer bytes; with many it is that of the matrix units. The yardstick of both is the product of dense
-bf16 weights by cuBLAS.
+`x[M, K]` in bf16 is multiplied with weights of K by N that are bf16, integers of eight bits, or 4-bit floats of which
+32 along k share a scale (mxfp4). Weights have the shape `[N, K]` (form NT), bf16 ones also `[K, N]` (NN). The kernel
+is the one of `products.py`; llopt starts from its `.ttir`. With few rows the time is that of loading the weights, and
+narrow ones are fewer bytes; with many rows it is that of the matrix units. Both are compared with the product of
+dense bf16 weights by cuBLAS.
 
-Every launch finds other weights than the one before, in turns among so many copies that none is still in the L2 cache. A
-graph of launches is captured for each contestant, so that no time of the host is measured. First each compiler's
-configurations of a case are timed one after the other, then the fastest of each and cuBLAS in turns, the order
-changing; a time is the median of the rounds. Configurations are compiled in `--jobs` processes and kept in Triton's cache
-on disk.
+Every launch uses another copy of the weights than the one before; there are so many copies that none is still in the
+L2 cache. A graph of launches is captured for each implementation, so that the host's time is not measured. First each
+compiler's configurations of a case are timed one after the other, then the fastest of each and cuBLAS in turns, the
+order changing; a time is the median of the rounds. Configurations are compiled in `--jobs` processes and kept in
+Triton's cache on disk.
 
-The result of each configuration is compared with PyTorch's product in f32 of the same numbers, within what the sum of k
-terms may lose, (k + 2) 2^-23 |x| |w|, and the last rounding. The exit status is 0 if all of llopt's are right.
+The result of each configuration is compared with PyTorch's product in f32 of the same numbers, within the rounding
+error of a sum of k terms, (k + 2) 2^-23 |x| |w|, and that of the result. The exit status is 0 if all of llopt's are
+right.
 """
 
 import argparse
@@ -44,12 +45,12 @@ from products_kernels import product
 COMPILERS = ("Triton", "llopt")
 CASES = (("bf16", "NT"), ("bf16", "NN"), ("int8", "NT"), ("mxfp4", "NT"))
 ROWS = (1, 16, 64, 4096)
-# Bytes of weights after which a launch may find the first ones again: several times the L2 cache.
+# Bytes of weights after which the first copy is used again: several times the L2 cache.
 CYCLE = 400_000_000
 # Bytes of shared memory that a block may have.
 SHARED = 227 << 10
 ROUNDS = 9
-# Microseconds of a round of one contestant, and of one timing of a configuration.
+# Microseconds of a round of one implementation, and of one timing of a configuration.
 ROUND, GLANCE = 1500, 400
 # Bits that a bf16 keeps.
 MANTISSA = 8
@@ -82,7 +83,7 @@ class Case:
         self.packed = weights == "mxfp4"
 
     def matrix(self):
-        """Weights as they lie in memory, as k by n."""
+        """Weights in their order in memory, as k by n."""
         k = self.size // 2 if self.packed else self.size
         shape = (self.size, k) if self.form == "NT" else (k, self.size)
         if self.weights == "bf16":
@@ -106,7 +107,7 @@ class Case:
         self.bounds = None
 
     def launcher(self, configuration):
-        """Compiles a kernel; answers what runs it with the weights of a number."""
+        """Compiles a kernel; returns a function that runs it with the copy of the weights of a number."""
         rows, columns, depth, warps, stages = configuration
         m, n, k = self.rows, self.size, self.size
         grid = (triton.cdiv(m, rows) * triton.cdiv(n, columns), 1, 1)
@@ -121,7 +122,7 @@ class Case:
         return lambda number: kernel[grid](*arguments(number)), kernel
 
     def dense(self, number):
-        """The weights of a number in f32."""
+        """The weights with a number in f32."""
         b = self.sets[number]
         if not self.packed:
             return b.float()
@@ -130,7 +131,7 @@ class Case:
         return torch.tensor(E2M1, device="cuda")[codes.long()] * scales
 
     def expected(self):
-        """The product with the first weights in f32, and how far a result may be from it."""
+        """The product with the first weights in f32, and the bound on the error of a result."""
         torch.backends.cuda.matmul.allow_tf32 = False
         x, w = self.x.float(), self.dense(0)
         exact = x @ w
@@ -138,7 +139,7 @@ class Case:
         return exact, (x.abs() @ w.abs()) * lost + exact.abs() * 2.0**-MANTISSA
 
     def wrong(self, run):
-        """Elements out of bounds of what a kernel makes of the first weights."""
+        """Elements of a kernel's result for the first weights that are out of bounds."""
         if self.bounds is None:
             self.bounds = self.expected()
         exact, bound = self.bounds
@@ -181,7 +182,7 @@ def replayed(graph, launches):
 
 
 def timed(run, copies, least):
-    """A graph that takes so many microseconds at least, and its launches."""
+    """A graph that takes at least that many microseconds, and the number of its launches."""
     few = graph_of(run, copies, copies)
     replayed(few, copies)
     once = max(replayed(few, copies), 1)
@@ -190,7 +191,7 @@ def timed(run, copies, least):
 
 
 def compile_share(source, key, compiler, configurations, size):
-    """Compiles some configurations of a case, in a process of its own."""
+    """Compiles some configurations of a case, in its own process."""
     SOURCE[0] = source
     case = Case(*key, size)
     case.prepare(1)
@@ -243,7 +244,7 @@ def fastest(case, compiler, report):
 
 
 def measure(case, compilers):
-    """What to report of a case."""
+    """The report of a case."""
     case.prepare()
     library, report, runs = Library(case), {}, {}
     for compiler in compilers:

@@ -71,7 +71,7 @@ class SmallFloat:
         up = (from_high < from_low) | ((from_high == from_low) & (above % 2 == 0))
         pattern = np.where(up, above, above - 1)
         largest = len(finite) - 1
-        # Halfway to the value that would come next, were there one.
+        # Halfway to the next value, if there were one.
         limit = finite[-1] + (finite[-1] - finite[-2]) / 2
         beyond = size >= limit if largest % 2 == 1 else size > limit
         pattern = np.where(beyond, largest if self.saturates else largest + 1, pattern)
@@ -142,7 +142,7 @@ def convert(array, source, target):
 
 
 def same(actual, expected, type):
-    """Where two stored arrays hold the same number; any NaN is as good as another."""
+    """Where two stored arrays hold the same number; any two NaNs are equal."""
     if not is_float(type):
         return actual == expected
     a, b = values(actual, type), values(expected, type)

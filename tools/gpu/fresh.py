@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Conversions and gathers that are drawn anew for each judgement, by llopt and by Triton 3.6, timed on a GPU.
+"""New random conversions and gathers in each run, by llopt and by Triton 3.6, timed on a GPU.
 
     python3 tools/gpu/fresh.py pack FOLDER --seed N [--cases 400] [--llopt PATH]   # where llopt and Triton are
     python3 FOLDER/launcher/plan_times.py FOLDER --json times.json --seconds 500 --only-many   # where the GPU is
     python3 tools/gpu/fresh.py report times.json
 
-A sample that prices were fitted to says nothing of other cases, so each run takes a seed that nobody has used. Nine of
+A sample to which costs were fitted says nothing about other cases, so each run takes an unused seed. Nine of
 ten cases are loops in which a tensor goes to another layout, has something added to it, and comes back: shapes of 16
 to 256 rows and columns; bytes, 16 and 32 bits; rows, columns, squares, one element to a thread, and the results of matrix
 units, with random orders, vectors and splits between lanes and warps. The tenth is a gather of random width. Both
@@ -30,7 +30,7 @@ from layout_kernels import WARPS, Body, tensor
 
 SHARE, WORST = 0.95, 1.10
 EXTENTS = (16, 32, 64, 128, 256)
-# Elements that one thread may have: what fits into registers twice.
+# Elements of one thread, at most: two copies must fit in its registers.
 MOST = 64
 TYPES = ("i8", "i16", "i32", "f16", "f32")
 # Copies of a tensor that its threads may hold together.
@@ -47,7 +47,7 @@ def split(rng, product):
 
 
 def blocked(rng, form):
-    """A random layout of a form, and its tile; `row` and `column` say in which direction the vectors of a thread lie."""
+    """A random layout of a form, and its tile; `row` and `column` give the direction of the vectors of a thread."""
     if form == "one":
         vector = (1, 1)
     elif form == "square":
@@ -112,14 +112,14 @@ def gather(rng):
 
 
 def drawn(seed):
-    """Cases without an end: the record, the kernel, whether both compilers must leave the same."""
+    """An endless sequence of cases: the record, the kernel, and whether both compilers must give the same result."""
     rng = random.Random(seed)
     while True:
         yield gather(rng) if rng.random() < 0.1 else round_trip(rng)
 
 
 def made(path, folder, number, drawing):
-    """A case with both kernels; nothing where no data moves or either compiler refuses."""
+    """A case with both kernels; nothing where no data moves or either compiler rejects the kernel."""
     case, text, case["same"] = drawing
     case["name"] = f"{case['of']}-{number}"
     file = folder / f"{case['name']}.ttgir"

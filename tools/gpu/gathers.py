@@ -6,10 +6,10 @@
     python3 tools/gpu/gathers.py report times.json
 
 A tensor of 512 rows is gathered from, along rows of 2 to 128 elements that lie within warps, or along its columns,
-which lie across warps and leave shared memory as the only way. Each of these is measured twice. A *chain* is a loop
-around the op alone, whose result is its next source and gives its next indices; rows of more than 32 elements do not
-fit into the registers of the loop. A *kernel* is a loop around everything that the shortest kernel with a gather
-does: load, gather, store; each block has a tensor of its own, of TILES.
+which are spread over warps, so that only shared memory is possible. Each of these is measured twice. A *chain* is a
+loop around the op alone, whose result is its next source and gives its next indices; rows of more than 32 elements do
+not fit into the registers of the loop. A *kernel* is a loop around all work of the shortest kernel with a gather:
+load, gather, store; each block has a tensor of its own, of TILES.
 """
 
 import json
@@ -55,7 +55,7 @@ def kernel(form, width, axis):
         x, o = (body.make(f"tt.addptr %{name}, {offset} : !tt.ptr<{ELEMENT}>, i32") for name in "xo")
         at, of = body.pointers(x, shape, ELEMENT, LAYOUT)
         body.lines.append(f"scf.for %i = {zero} to %n step {one} : i32 {{")
-        # Nobody may take the load out of the loop.
+        # The load must not be hoisted out of the loop.
         value = body.make(f"tt.load {at} {{isVolatile = true}} : {of}")
         body.store(o, gather(value), shape, ELEMENT, LAYOUT)
         body.lines.append("}")

@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
-"""Holds the simulated machine to a real GPU: results bit for bit, counters, approximate instructions.
+"""Compares the simulated machine with a real GPU: results bit for bit, counters, approximate instructions.
 
     eval "$(cargo xtask setup --environment)"
     python3 tools/gpu/hardware.py pack FOLDER [--llopt PATH] [--programs FOLDER]   # where llopt is
     python3 FOLDER/launcher/hardware.py compare FOLDER [--ncu PATH] [--json FILE]   # where the GPU is
 
-`pack` compiles kernels for `cuda:90` and runs each on the simulated machine; the folder then holds
-PTX, inputs, what the machine computed and what it counted. `compare` needs Python, NumPy and the
-CUDA driver; for the counters also Nsight Compute (`ncu`). Kernels are the examples (`cases.py`),
-stored programs of the oracle (more with `programs.py --dump`, and `--programs`), access patterns
-of shared memory (`patterns.py`), single instructions (`instructions.py`) and products of one matrix
-instruction each (`tensor_cores.py`). The exit status is 0 if
-results agree wherever the arithmetic is exact, counters agree, and the machine's approximations keep
-to their documented errors.
+`pack` compiles kernels for `cuda:90` and runs each on the simulated machine; the folder then holds PTX, inputs, and
+the machine's results and counters. `compare` needs Python, NumPy and the CUDA driver; for the counters also Nsight
+Compute (`ncu`). Kernels are the examples (`cases.py`), stored programs of the oracle (more with `programs.py --dump`,
+and `--programs`), access patterns of shared memory (`patterns.py`), single instructions (`instructions.py`) and
+products of one matrix instruction each (`tensor_cores.py`). The exit status is 0 if results agree wherever the
+arithmetic is exact, counters agree, and the machine's approximations are within their documented errors.
 """
 
 import argparse
@@ -43,14 +41,14 @@ LAUNCHER = (
 )  # fmt: skip
 # Their output is text, not memory.
 SPEAK = ("print_and_assert",)
-# What threads see here depends on who comes first.
+# The results depend on the order of threads.
 RACES = ("locked_sum",)
-# PTX whose result is left open, within an error or to the order in which threads arrive.
+# PTX whose result is not fully defined: within an error, or by the order in which threads arrive.
 OPEN = re.compile(r"\.approx|\bdiv\.full|\b(red|atom)\.[\w.:]*add\.[\w.:]*(f16|f32|f64|bf16)")
 # Code generation may fuse a product and a sum, which the machine does not.
 FUSED = re.compile(r"\bfma\.r"), re.compile(r"call [^@]*@llvm\.(nvvm\.)?fma|fma\.r")
 MARK = "@case "
-# Kinds of kernels whose inputs the other machine draws again, each with what draws them for a name.
+# Kinds of kernels whose inputs the other machine generates again, each with the function that does so.
 DRAWN = {
     "approximation": lambda name: instructions.launch(instructions.find(name)),
     "instruction": lambda name: instructions.launch(instructions.find(name)),
@@ -63,7 +61,7 @@ COUNTERS = re.compile(
     r"|smsp__inst_executed_op_(shared\w*|ldsm|ldgsts\w*|global_(ld|st))"
     r"|l1tex__t_sectors_pipe_lsu_mem_global_op_(ld|st|atom|red))$"
 )
-# Wavefronts that the GPU counts more or less from run to run, in larger kernels.
+# The variation of the GPU's count of wavefronts from run to run, in larger kernels.
 WAVER = 2
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global"
@@ -114,7 +112,7 @@ def all_cases(programs, scratch):
 
 
 def pack_case(llopt, folder, number, kind, name, file, launch: Launch):
-    """Compiles and simulates one kernel: what went wrong, in words."""
+    """Compiles and simulates one kernel; returns the error, if there is one."""
     stem = folder / f"{number:03}"
     compile = [llopt, "compile", file, "--target", TARGET, "--emit", "ptx"]
     compile += ["-o", f"{stem}.ptx", "--metadata", f"{stem}.json"]
@@ -148,7 +146,7 @@ def pack_case(llopt, folder, number, kind, name, file, launch: Launch):
                     arrays[f"out{position}"] = after
     drawn = kind in DRAWN
     if drawn:
-        # The other machine draws them again, and the inputs stay small.
+        # The other machine generates them again, so that the inputs stay small.
         inputs = [arrays.pop(key) for key in sorted(arrays) if key.startswith("in")]
     for position, expected in launch.expected.items():
         if isinstance(expected.defined, np.ndarray):
@@ -194,7 +192,7 @@ def pack(arguments):
 
 
 def packed_arrays(metadata, stem):
-    """What was packed for a kernel, with its inputs."""
+    """The packed data of a kernel, with its inputs."""
     arrays = dict(np.load(stem.with_suffix(".npz")))
     if metadata["drawn"] is not None:
         drawn = [a.contents for a in DRAWN[metadata["kind"]](metadata["case"]).arguments]
@@ -417,7 +415,7 @@ def approximation(metadata, packed, found):
 
 
 def report(outcomes):
-    """Prints the tables: whether all is as it should be."""
+    """Prints the tables; returns whether all results are correct."""
     good = True
     ran = [o for o in outcomes if "error" not in o]
     for outcome in outcomes:

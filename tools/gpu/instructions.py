@@ -1,9 +1,9 @@
 """Single instructions of PTX, each as a kernel: exact ones, and approximate ones with their limits.
 
-An exact instruction has one right result for each argument. How far an approximate one may be from the
-exact result is what the PTX ISA manual says (it gives no number for those of doubles), "Floating Point Instructions" and "Half Precision Floating
-Point Instructions", for the arguments that `covers` picks; what an instruction does with all others (NaN,
-infinities, zeros, subnormals, far beyond the stated range) is compared all the same.
+An exact instruction has one correct result for each argument. The error of an approximate one is bounded by the PTX
+ISA manual (it gives no number for those of doubles), "Floating Point Instructions" and "Half Precision Floating Point
+Instructions", for the arguments that `covers` picks; the results for all others (NaN, infinities, zeros, subnormals,
+far beyond the stated range) are also compared.
 """
 
 import zlib
@@ -23,13 +23,13 @@ SHAPE = {"fp64": (11, 52), "fp32": (8, 23), "fp16": (5, 10), "bf16": (8, 7)}
 
 @dataclass
 class Instruction:
-    """One instruction, and of an approximate one the meaning and the documented error."""
+    """One instruction, and for an approximate one the meaning and the documented error."""
 
     opcode: str
     # Types of the arguments.
     types: tuple
     result: str
-    # Where arguments of everyday size lie; a third of the inputs is drawn from here.
+    # The usual range of arguments; a third of the inputs is drawn from it.
     usual: tuple = (-100, 100)
     exact: Callable | None = None
     # The documented limit: how it reads, and the difference allowed given (exact, ulp of exact).
@@ -156,7 +156,7 @@ EXACT = [
 
 
 def numbers(rng, type, usual):
-    """Arguments: any bits, the usual range, and the neighbourhood of what is special."""
+    """Arguments: any bits, the usual range, and the neighbourhood of special values."""
     third = COUNT // 3
     if type not in SHAPE:
         info = np.iinfo(formats.NATIVE[type])
@@ -239,7 +239,7 @@ def text(instruction):
 
 
 def launch(instruction):
-    """What the kernel is started with."""
+    """The launch of the kernel."""
     arguments = [Array(type, x) for type, x in zip(instruction.types, inputs(instruction))]
     out = np.zeros(COUNT, formats.storage(instruction.result))
     return Launch([*arguments, Array(instruction.result, out)], (COUNT // 1024,))
@@ -299,5 +299,5 @@ def find(opcode):
 
 
 def checksum(arrays):
-    """A number that says whether two machines drew the same random inputs."""
+    """A checksum that shows whether two machines drew the same random inputs."""
     return zlib.crc32(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays))

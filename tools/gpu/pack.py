@@ -4,7 +4,7 @@
     python3 tools/gpu/pack.py FOLDER [--llopt PATH] [--arch 90]
 
 The folder holds PTX and launch metadata under `kernels/llopt/` and the launcher itself, so
-that `python3 FOLDER/launcher/run.py FOLDER` is all there is to do on the other machine. Run
+that `python3 FOLDER/launcher/run.py FOLDER` is the only command on the other machine. Run
 with a Python that has Triton 3.6, it also puts Triton's own PTX of the same kernels under
 `kernels/triton/`, and the launcher then shows both side by side.
 """

@@ -1,8 +1,8 @@
-"""Kernels that access shared memory in one known way each, as `.ttgir` text.
+"""Kernels that each access shared memory in one known pattern, as `.ttgir` text.
 
-Most store a tensor to a buffer whose layout is given and read it back in another distribution, so
-that layouts alone decide which lanes meet in a bank. What the buffer holds is checked too: every
-kernel leaves its input, permuted, in its last argument. The name of a pattern says what it is about.
+Most store a tensor to a buffer whose layout is given and read it back in another distribution, so that layouts alone
+determine which lanes use the same bank. The contents of the buffer are checked, too: every kernel leaves its input,
+permuted, in its last argument. The name of a pattern describes it.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ TYPES = {"i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "fp16": "f16", "f
 
 @dataclass
 class Pattern:
-    """A kernel's text and what it is started with."""
+    """A kernel's text and its launch."""
 
     name: str
     text: str
@@ -56,7 +56,7 @@ def padded(every, by, shape):
 
 
 def mma(warps):
-    """What a 16x8 matrix product of version 2 leaves in registers."""
+    """The layout of the result of a 16x8 matrix product of version 2."""
     return (
         "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, "
         f"warpsPerCTA = {list(warps)}, instrShape = [16, 8]}}>"
@@ -142,7 +142,7 @@ def staged(name, type, shape, source, shared, target, warps=1):
 
 
 def converted(name, type, shape, source, target, warps=4):
-    """From one distribution to the other as the compiler likes."""
+    """From one distribution to the other, by the compiler's choice."""
     m, n = shape
     tensor = f"tensor<{m}x{n}x{TYPES[type]}"
     middle = f"\n    %w = ttg.convert_layout %v : {tensor}, {source}> -> {tensor}, {target}>"

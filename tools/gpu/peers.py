@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Products and attention by llopt and by Triton next to the vendor's libraries, cuBLAS and cuDNN, on a GPU.
+"""Products and attention by llopt and by Triton compared with the vendor's libraries, cuBLAS and cuDNN, on a GPU.
 
     python3 tools/gpu/peers.py TUTORIALS [--json FILE] [--only REGEX] [--seconds 400] [--jobs 16] [--source ttir]
 
-TUTORIALS is the folder of Triton 3.6's tutorials (nothing of them is copied; only what they define is run). Needed:
+TUTORIALS is the folder of Triton 3.6's tutorials (they are not copied; only their definitions are run). Needed:
 triton==3.6.0, triton_llopt and PyTorch with a GPU.
 
 The kernels are those of tutorials 03 and 09 (products: by pointers, by descriptors, persistent, specialised) and 06
-(attention), as their author wrote them, each with its author's whole list of configurations for both compilers; the
+(attention), unchanged, each with its whole list of configurations for both compilers; the
 tutorial's own tuner chooses, with a shorter benchmark. Compiling comes first, in `--jobs` processes, and is kept by
 Triton's cache on disk; shapes that are multiples of 16 share their kernels. Matrices are random and normal.
 
@@ -38,7 +38,7 @@ from products import SOURCE, chosen, halves, microseconds, tutorial
 
 COMPILERS = ("Triton", "llopt")
 ROUNDS = 7
-# Microseconds of a round of one contestant, at least, and launches at most.
+# Least microseconds of a round of one implementation, and the most launches.
 ROUND, LAUNCHES = 2000, 50
 # Milliseconds of the tuner's benchmark of one configuration, its warm-up apart.
 TUNING = (3, 10)
@@ -59,7 +59,7 @@ TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e5m2}
 
 
 class Kernel:
-    """A function of a tutorial, in a copy of the tutorial for each compiler: a tuner keeps what it chose."""
+    """A function of a tutorial, in a copy of the tutorial for each compiler, since a tuner keeps its choice."""
 
     def __init__(self, name, file, tuned, call):
         self.name, self.file, self.tuned, self.call = name, file, tuned, call
@@ -110,7 +110,7 @@ class Product:
             return lambda: torch.matmul(self.a, self.b)
         if self.form != "NT":
             return None
-        # cuBLAS takes no product of two e5m2: the right one is e4m3 for it.
+        # cuBLAS does not support products of two e5m2: the right operand is e4m3 for it.
         one = torch.ones((), device="cuda")
         right = self.b.T.to(torch.float8_e4m3fn).T
         return lambda: torch._scaled_mm(self.a, right, one, one, out_dtype=torch.float16, use_fast_accum=True)
@@ -214,7 +214,7 @@ def kinds(cases):
 
 
 def compile_share(folder, source, name, kernel, compiler, share):
-    """Compiles some configurations of one kernel, in a process of its own."""
+    """Compiles some configurations of one kernel, in its own process."""
     SOURCE[0] = source
     case = next(case for case in all_cases(folder) if case.name == name)
     case.prepare()
@@ -242,7 +242,7 @@ def compile_all(cases, arguments):
 
 
 def rounds(contestants, switch):
-    """Times of each contestant in turns, round by round."""
+    """Times of each implementation in turns, round by round."""
     once = {}
     for name, run in contestants.items():
         with switch(name):
@@ -261,7 +261,7 @@ def rounds(contestants, switch):
 
 
 def compiler_of(name):
-    """What must be in force while a contestant runs."""
+    """The context in which an implementation runs."""
     compiler = name.split()[0]
     return chosen(compiler) if compiler in COMPILERS else contextlib.nullcontext()
 

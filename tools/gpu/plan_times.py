@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the kernels that `plans.py pack` made: the plans of each case in turns, on the GPU of this machine.
+"""Measures the kernels of `plans.py pack`: the plans of each case in turns, on the GPU of this machine.
 
     python3 plan_times.py FOLDER [--json FILE] [--seconds 200] [--only-many]
 
@@ -25,17 +25,17 @@ import numpy as np
 
 TOLERANCE = 0.03
 ROUNDS = 8
-# Repetitions of an op in one launch, unless the case says how many: some hundred microseconds at least, as starting a kernel takes some, and not
-# always the same.
+# Repetitions of an op in one launch, unless the case says how many: at least a few hundred microseconds, since the
+# time to launch a kernel varies by some.
 REPETITIONS = 4000
-# Blocks for each multiprocessor: as many as hide each other's waiting (by these the plans are judged), and one.
+# Blocks for each multiprocessor: enough to hide each other's latencies (plans are judged by these), and one.
 BLOCKS = {"times": 4, "alone": 1}
 # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 MULTIPROCESSORS = 16
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32}
 ELEMENTS = 1 << 16
-# Cases whose kernels the driver assembles side by side before the first of them is timed: assembling takes longer than
-# timing, and must not run beside it.
+# The number of cases whose kernels the driver assembles in parallel before the first of them is timed: assembling
+# takes longer than timing, and must not run at the same time.
 GROUP = 32
 
 
@@ -63,7 +63,7 @@ def element_of(case):
 
 
 def loaded(driver, pool, packed, cases):
-    """For each case its kernels by plan, or what the driver said of one of them."""
+    """For each case its kernels by plan, or the driver's error about one of them."""
     import cuda_driver
 
     def load(images):
@@ -80,7 +80,7 @@ def loaded(driver, pool, packed, cases):
 
 
 def measure(driver, clock, kernels, case, blocks):
-    """The times of each plan, registers, and whether all plans leave the same."""
+    """The times of each plan, registers, and whether all plans have the same result."""
     import cuda_driver
 
     rng = np.random.default_rng(0)
@@ -144,7 +144,7 @@ def spread(case):
 
 
 def loss(case, of="times"):
-    """How much longer the chosen plan takes than the fastest one."""
+    """The relative loss of the chosen plan compared with the fastest one."""
     times = medians(case, of)
     return times[case["chosen"]] / min(times.values()) - 1
 

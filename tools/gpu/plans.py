@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Is the plan that the planner chooses the cheapest on a GPU?
+"""Measures on a GPU whether the planner chooses the cheapest plan.
 
     python3 tools/gpu/plans.py pack FOLDER [--llopt PATH] [--sample 200]    # where llopt was built
     python3 FOLDER/launcher/plan_times.py FOLDER --json times.json          # where the GPU is
     python3 tools/gpu/plans.py judge times.json [--llopt PATH]              # after a change of the prices
 
-`pack` takes a random sample of the conversions of `tools/bench/conversion_pairs.py` for which there is a choice,
-and a table of gathers, and compiles each by every possible plan (`--conversion-plan`, `--gather-plan`). The second
-command needs the CUDA driver, Python and NumPy; it measures the plans of a case in turns. `judge` asks llopt
-again what it chooses and compares with the times of an earlier run, so a change of the cost model needs no GPU to
-be tried.
+`pack` takes a random sample of the conversions of `tools/bench/conversion_pairs.py` for which there is a choice, and
+a table of gathers, and compiles each by every possible plan (`--conversion-plan`, `--gather-plan`). The second
+command needs the CUDA driver, Python and NumPy; it measures the plans of a case in turns. `judge` runs llopt's
+planner again and compares its choices with the times of an earlier run, so that a change of the cost model can be
+tested without a GPU.
 
-A kernel repeats its conversion in a loop. The registers that come out in the second layout are the next round's in
-the first: named registers of PTX connect the two, with one multiply-add for each as in a kernel that computes
-something between conversions. So there is a true dependence that no compiler can fold, no other memory is touched,
-and little runs beside the instructions of the plan. ptxas is told not to unroll the loop: it would unroll that of one
-plan and not of another, by how long they happen to be. Elements of less than 32 bits lie in words of 32 bits in the
-order of registers, as loads and matrix units leave them. A gather's result, with a different number added to each
-element, is its next source and gives its next indices.
+A kernel repeats its conversion in a loop. The registers of the result, in the second layout, are those of the next
+iteration's operand, in the first: named registers of PTX connect the two, with one multiply-add for each, as in a
+kernel that computes between conversions. So there is a true dependence that no compiler can fold, no other memory is
+touched, and few other instructions run. ptxas is told not to unroll the loop: it would unroll that of one plan and
+not of another, depending on their length. Elements of less than 32 bits are packed into words of 32 bits in the order
+of registers, as loads and matrix units do. A gather's result, with a different number added to each element, is its
+next source and determines its next indices.
 """
 
 import argparse
@@ -44,7 +44,7 @@ TARGET = "cuda:90"
 KINDS = ("vector", "matrix", "transposed")
 CONVERSION_PLANS = ["shuffle"] + [f"shared:{a}-{b}" for a, b in itertools.product(KINDS, KINDS)]
 GATHER_PLANS = ["thread", "shuffle", "shared"]
-# What makes two plans the same.
+# The fields in which two equal plans agree.
 COUNTS = ("kind", "shuffles", "selects", "shared_stores", "shared_loads", "store_wavefronts", "load_wavefronts",
           "barriers", "store_instruction", "load_instruction")  # fmt: skip
 # Where a module's directives end, and one for all of its loops.
@@ -53,7 +53,7 @@ LAUNCHER = ("plan_times.py", "cuda_driver.py")
 
 
 class Refused(Exception):
-    """llopt refuses a kernel."""
+    """llopt rejects a kernel."""
 
 
 def llopt(path, *arguments):
@@ -71,7 +71,7 @@ def compiled(path, file, *arguments):
 
 
 def copy_launcher(folder):
-    """What the machine with the GPU runs."""
+    """Copies the programs for the machine with the GPU."""
     launcher = folder / "launcher"
     launcher.mkdir()
     for name in LAUNCHER:
@@ -93,7 +93,7 @@ def command_line(description, pack, report):
 
 
 def distinct(bases):
-    """The registers that hold something which no lower one holds, and for each register the one it repeats."""
+    """The registers whose contents no lower register has, and for each register the one that it repeats."""
     spanned, free = {}, 0
     for bit, basis in enumerate(bases):
         rest = sum(value << (16 * i) for i, value in enumerate(basis))
@@ -128,7 +128,7 @@ def chain(source, target, element):
     for word in range(sizes[0]):
         at = own.index(source[min(word * slots, len(source) - 1)] // slots)
         parts = [f"s{i}" for i in range(at, len(result), len(own))] or [f"s{at % len(result)}", str(at)]
-        # Each word that comes out counts, and no two that go in are known to be equal.
+        # Each word of the result is used, and no two words of the operand are known to be equal.
         take.append(step.format(word, parts[0]))
         take += [f"add.u{bits[1:]} ${word}, ${word}, {part}" for part in parts[1:]]
     declare = f".reg .{bits} s<{len(names)}>; mov.b32 $0, $1;"
@@ -158,7 +158,7 @@ def is_bijective(bases, shape):
 
 
 def conversion_kernel(path, case):
-    """The kernel, and whether its result is the same by whatever plan."""
+    """The kernel, and whether its result is the same with every plan."""
     source, target, element, shape = case
     layouts = [conversion_pairs.LAYOUTS[name] for name in (source, target)]
     bases = [bases_of(path, layout, shape) for layout in layouts]
@@ -222,7 +222,7 @@ def gather_kernel(case):
 
 
 def decision(path, file, op, *arguments):
-    """What llopt decides about the op."""
+    """llopt's decision about the op."""
     said = json.loads(llopt(path, "explain", file, "--target", TARGET, "--json", *arguments))
     return next(one for one in said["decisions"] if one["op"] == op)
 
@@ -302,7 +302,7 @@ def pack(arguments):
                 packed.writestr(f"{stem}.json", metadata)
                 case.setdefault("kernels", {})[plan] = stem
     shutil.rmtree(sources)
-    # If the time does not suffice for all, what is measured is a sample.
+    # In random order, so that a run that ends early measures a sample.
     random.Random(1).shuffle(cases)
     (folder / "cases.json").write_text(json.dumps(cases, indent=1))
     copy_launcher(folder)
@@ -311,7 +311,7 @@ def pack(arguments):
 
 
 def judge(arguments):
-    """The times of an earlier run against what llopt chooses now."""
+    """Compares llopt's current choices with the times of an earlier run."""
     run = json.loads(arguments.times.read_text())
     folder = arguments.times.parent / "judged"
     folder.mkdir(exist_ok=True)

@@ -3,20 +3,20 @@
 
     python3 tools/gpu/products.py [--json FILE] [--only REGEX] [--seconds 220] [--tutorials FOLDER]
 
-Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU. Both compilers start from the layouts that Triton
-chooses (`--source ttir` lets llopt choose them). Matrices are random and normal: a GPU that multiplies zeros draws
-less power, and runs faster, than it ever does at work.
+Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU. Both compilers start from the layouts that Triton chooses
+(`--source ttir` lets llopt choose them). Matrices are random and normal: a GPU that multiplies zeros draws less
+power, and runs faster, than with real data.
 
-Cases are products of every type, of matrices as they are or transposed (N, T), of several shapes; and with
-`--tutorials`, a folder with Triton 3.6's tutorials (nothing of them is copied; only what they define is run), those
+Cases are products of every type, of matrices that are transposed or not (T, N), of several shapes; and with
+`--tutorials`, a folder with Triton 3.6's tutorials (they are not copied; only their definitions are run), those
 of them that multiply: 03 (matmul), 06 (attention, forward and backward) and 09 (persistent matmul), their tuning
 cut to a few configurations.
 
 Each result of llopt is compared with Triton's bit by bit. Where it differs, both are compared with PyTorch's product
-in f32, within what the sum of k terms may lose: (k + 2) 2^-23 |a| |b|, and the last rounding. Then both kernels run
-in turns in ROUNDS rounds, the order changing; the time of a compiler is the median of its rounds, the ratio that of
-the rounds' ratios. One line for each case; what fails is a line too. After `--seconds` no case is begun. The exit
-status is 0 if all results of llopt are right.
+in f32, within the rounding error of a sum of k terms, (k + 2) 2^-23 |a| |b|, and that of the result. Then both
+kernels run in turns in ROUNDS rounds, the order changing; the time of a compiler is the median of its rounds, the
+ratio that of the rounds' ratios. There is one line for each case, also for one that fails. After `--seconds` no case
+is started. The exit status is 0 if all results of llopt are right.
 """
 
 import argparse
@@ -40,10 +40,10 @@ import triton_llopt
 from products_kernels import product
 
 ROUNDS = 9
-# Microseconds of a round of one compiler, at least, and launches at most.
+# Least microseconds of a round of one compiler, and the most launches.
 ROUND, LAUNCHES = 2000, 50
 COMPILERS = ("Triton", "llopt")
-# The types of the operands and of the result, the precision asked for. Weights that are narrower than the other
+# The types of the operands and of the result, the requested precision. Weights that are narrower than the other
 # operand are widened in registers.
 TYPES = {
     "f16": (torch.float16, torch.float16, torch.float16, None),
@@ -55,10 +55,10 @@ TYPES = {
     "bf16 by int8": (torch.bfloat16, torch.int8, torch.bfloat16, None),
     "bf16 by mxfp4": (torch.bfloat16, torch.uint8, torch.bfloat16, None),
 }
-# What the 16 codes of e2m1 stand for, and how many numbers share a scale.
+# The values of the 16 codes of e2m1, and the number of elements that share a scale.
 E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6)
 SCALED = 32
-# Bits that a result keeps, and those of what an operand is rounded to.
+# Bits of precision of a result, and of a rounded operand.
 MANTISSA = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24}
 SHAPES = (
     (4096, 4096, 4096),
@@ -76,7 +76,7 @@ FORMS = ("NN", "NT", "TN")
 
 
 def matrix(rows, columns, type, transposed):
-    """A random matrix; transposed ones lie column by column."""
+    """A random matrix; a transposed one is stored column by column."""
     shape = (columns, rows) if transposed else (rows, columns)
     if type in (torch.int8, torch.uint8):
         bounds = (-127, 128) if type == torch.int8 else (0, 256)
@@ -116,7 +116,7 @@ class Product:
         self.results = {c: torch.zeros((m, n), device="cuda", dtype=result) for c in COMPILERS}
 
     def start(self, compiler):
-        """Runs once; answers what runs again."""
+        """Runs once; returns a function that runs it again."""
         m, n, k = self.shape
         a, b, c = self.a, self.b, self.results[compiler]
         rows, columns, depth, warps, stages = tile(a.dtype, m, n)
@@ -147,7 +147,7 @@ class Product:
         k = self.shape[2]
         lost = (k + 2) * 2.0**-23
         if self.of == "fp8":
-            # The unit keeps 13 bits of what it adds up, unless the compiler asks for more.
+            # The unit keeps 13 bits of its sums, unless the compiler requests more.
             lost = max(lost, 2.0**-12)
         if self.precision == "tf32":
             lost += 2.0**-9
@@ -163,9 +163,9 @@ class Product:
 
 
 def tutorial(file, whole=False):
-    """What a tutorial defines, which comes first in each of them, up to the first statement that runs something.
+    """The definitions of a tutorial, which come first in each of them, up to the first statement that runs code.
 
-    Of the configurations that it tries two are kept, unless the `whole` list is asked for.
+    Two of its configurations are kept, or the `whole` list.
     """
     tree = ast.parse(file.read_text())
 
@@ -188,7 +188,7 @@ def tutorial(file, whole=False):
 
 
 class Tutorial:
-    """A function of a tutorial: `make` answers what runs it and gives its results."""
+    """A function of a tutorial: `make` returns a function that runs it and returns its results."""
 
     def __init__(self, name, file, operations, make):
         self.name, self.file, self.operations, self.make = name, file, operations, make
@@ -206,7 +206,7 @@ class Tutorial:
         return self.found[compiler]
 
     def wrong(self):
-        """Elements that are apart by more than Triton's own tests of them allow."""
+        """Elements that differ by more than Triton's own tests of them allow."""
         count = 0
         for ours, theirs in zip(*(self.found[c] for c in ("llopt", "Triton"))):
             apart = (ours.float() - theirs.float()).abs()
@@ -282,7 +282,7 @@ def tutorials(folder):
             made = {}
 
             def run():
-                # What the forward pass leaves is the same for both compilers: Triton's.
+                # Both compilers use the results of Triton's forward pass.
                 if "out" not in made:
                     with contextlib.ExitStack() as stack:
                         stack.enter_context(chosen("Triton"))
@@ -323,13 +323,13 @@ def microseconds(run, launches):
 
 
 def differing(ours, theirs):
-    """How many elements differ in any bit."""
+    """The number of elements that differ in any bit."""
     width = {1: torch.int8, 2: torch.int16, 4: torch.int32}[ours.element_size()]
     return int((ours.contiguous().view(width) != theirs.contiguous().view(width)).sum())
 
 
 def measure(case):
-    """What to report of a case."""
+    """The report of a case."""
     case.prepare()
     report, runs = {}, {}
     for compiler in COMPILERS:
@@ -361,7 +361,7 @@ def measure(case):
     times = {compiler: [] for compiler in COMPILERS}
     for turn in range(ROUNDS + 1):
         for compiler in COMPILERS[:: 1 if turn % 2 else -1]:
-            # Chosen once for all launches of a round: what it takes to choose is no part of the kernel's time.
+            # Chosen once for all launches of a round: the time of the choice is not part of the kernel's.
             with chosen(compiler):
                 found = microseconds(runs[compiler], launches)
             if turn > 0:
@@ -398,7 +398,7 @@ def main():
     arguments = parser.parse_args()
     SOURCE[0] = arguments.source
     triton_llopt.disable()
-    # The first shape of all types and forms, then the next: a run that is cut short has seen every kind.
+    # The first shape of all types and forms, then the next: a run that ends early has covered every kind.
     cases = [Product(name, form, SHAPES[0]) for form in FORMS for name in TYPES]
     cases += tutorials(arguments.tutorials) if arguments.tutorials else []
     cases += [Product(name, form, shape) for shape in SHAPES[1:] for form in FORMS for name in TYPES]

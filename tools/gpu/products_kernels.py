@@ -1,4 +1,4 @@
-"""The kernel of `products.py`: a product of matrices of any strides, in tiles that are taken in groups of rows."""
+"""The kernel of `products.py`: a product of matrices of any strides, in tiles that are ordered by groups of rows."""
 
 import triton
 import triton.language as tl
@@ -20,7 +20,7 @@ def product(
     rows = (row * ROWS + tl.arange(0, ROWS)) % m
     columns = (column * COLUMNS + tl.arange(0, COLUMNS)) % n
     depths = tl.arange(0, DEPTH)
-    # Two numbers of four bits lie in a byte, and 32 of them share a scale.
+    # Two numbers of four bits are in a byte, and 32 of them share a scale.
     EACH: tl.constexpr = 2 if PACKED else 1
     packs = tl.arange(0, DEPTH // EACH)
     lefts = a + rows[:, None] * a_row + depths[None, :] * a_column

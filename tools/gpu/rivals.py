@@ -5,12 +5,12 @@
     python3 FOLDER/launcher/plan_times.py FOLDER --json times.json          # where the GPU is
     python3 tools/gpu/rivals.py report times.json
 
-The kernels are those of `plans.py`: each repeats one op in a chain of true dependences. Here both compilers
-choose freely, and the two kernels of a case run in turns as the plans of one compiler do there. Conversions are a
-random sample of the table of `tools/bench/conversion_pairs.py`, without those that only rename registers. Gathers
-are within warps, from one element to 512 along the axis. Reductions are within warps too: of 32 lanes, and of 4, each
-of which holds 1 to 32 results; what a reduction gives is added to the source of the next one. The exit status of `report` is 1 if results differ or the
-geometric mean of the ratios of times is above LIMIT.
+The kernels are those of `plans.py`: each repeats one op in a chain of true dependences. Here both compilers choose
+freely, and the two kernels of a case run in turns, like the plans of one compiler there. Conversions are a random
+sample of the table of `tools/bench/conversion_pairs.py`, without those that only rename registers. Gathers are within
+warps, from one element to 512 along the axis. Reductions are within warps too: of 32 lanes, and of 4, each of which
+holds 1 to 32 results; the result of a reduction is added to the source of the next one. The exit status of `report`
+is 1 if results differ or the geometric mean of the ratios of times is above LIMIT.
 """
 
 import json

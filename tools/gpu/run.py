@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Runs packed kernels on the GPU of this machine and compares what they compute with NumPy.
+"""Runs packed kernels on the GPU of this machine and compares the results with NumPy.
 
     python3 tools/gpu/run.py FOLDER [--only REGEX] [--json FILE] [--markdown FILE]
 
-FOLDER is what `pack.py` made: `FOLDER/kernels/<compiler>/<kernel>.{ptx,cubin}` with the
-launch metadata in `<kernel>.json` beside it. Needed here: Python, NumPy, the CUDA driver, and
-nothing else. Every kernel runs in a child process that is replaced when a kernel brings it
-down. The exit status is 0 only if every result of every compiler agreed.
+FOLDER is the output of `pack.py`: `FOLDER/kernels/<compiler>/<kernel>.{ptx,cubin}` with the launch metadata in
+`<kernel>.json` beside it. Needed here: Python, NumPy, the CUDA driver, and nothing else. Every kernel runs in a child
+process that is replaced when a kernel crashes it. The exit status is 0 only if every result of every compiler agreed.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The cases of `suite.py`: what each kernel is started with, and what NumPy says it computes."""
+"""The cases of `suite.py`: the launch of each kernel, and the expected results by NumPy."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -12,13 +12,13 @@ from cases import Array, Expected, Scalar
 
 @dataclass
 class Start:
-    """One start of a kernel."""
+    """One launch of a kernel."""
 
     grid: tuple
     # Arrays and scalars by parameter.
     arguments: dict
     constants: dict
-    # What buffers hold afterwards, by parameter.
+    # Expected contents of buffers, by parameter.
     expected: dict
     options: dict
     # Bytes read and written at the least.
@@ -43,7 +43,7 @@ CASES = []
 
 
 def case(name, kernel):
-    """Registers what makes the starts of a kernel."""
+    """Registers the function that makes the launches of a kernel."""
 
     def register(start):
         CASES.append(Case(name, kernel, start))
@@ -69,14 +69,14 @@ def empty(shape, type="fp32"):
 
 
 def start(grid, arguments, constants, expected, **options):
-    """A start whose traffic is that of its arrays, each once."""
+    """A launch whose traffic is that of its arrays, each once."""
     arrays = [a.contents for a in arguments.values() if isinstance(a, Array)]
     traffic = sum(a.nbytes for a in arrays)
     return Start(grid, arguments, constants, expected, options, traffic)
 
 
 def values(array):
-    """What an array of the suite stands for, in fp32."""
+    """The values of an array of the suite, in fp32."""
     return formats.values(array.contents, array.type).astype(np.float32)
 
 
@@ -300,7 +300,7 @@ def _(random, n):
 
 @case("dropout", kernels.dropout)
 def _(random, n):
-    # Which elements go is decided by Philox; tl.rand is 2^-31 times its first word, as a magnitude.
+    # Philox decides which elements are dropped; tl.rand is 2^-31 times its first word, as a magnitude.
     x, p, seed = floats(random, n), 0.25, 1234
     word = philox(seed, np.arange(n, dtype=np.uint32)).view(np.int32)
     magnitude = np.where(word < 0, -word - 1, word).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Kernels in Triton's language for `suite.py`: plain ones, as people write them."""
+"""Kernels in Triton's language for `suite.py`: plain ones, as users write them."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Products of one matrix instruction each, as kernels: how a tensor core adds, bit for bit.
+"""Products of one matrix instruction each, as kernels: the additions of a tensor core, bit for bit.
 
 Every program multiplies one tile of 64 x 8 over the depth of one instruction (32 bytes) and adds an accumulator;
 four warps have 16 rows each, by `mma.sync` or together by `wgmma`. Operands are finite and of three kinds: of about
@@ -13,7 +13,7 @@ from cases import Array, Launch
 
 PROGRAMS = 1024
 ROWS, COLUMNS = 64, 8
-# How many powers of two operands are spread over, in the thirds of the programs.
+# The number of powers of two over which operands are spread, in each third of the programs.
 SPREADS = (1, 7, 31)
 # Of each type: the name in tile IR, bits of exponent and mantissa (none for integers).
 ELEMENTS = {
@@ -58,7 +58,7 @@ def find(name):
 
 
 def drawn(rng, type, shape, powers):
-    """Finite numbers whose exponents are spread over so many powers of two around one, as they are stored."""
+    """Finite numbers whose exponents are spread over that many powers of two around one, as stored bits."""
     _, exponent_bits, mantissa = ELEMENTS[type]
     if not exponent_bits:
         return rng.integers(-128, 128, shape).astype(np.int8)
@@ -75,7 +75,7 @@ def drawn(rng, type, shape, powers):
 
 
 def accumulator(rng, result, shape, powers):
-    """What is added to."""
+    """The accumulator's contents."""
     if result == "i32":
         return rng.integers(-(1 << 20), 1 << 20, shape).astype(np.int32)
     if result == "fp16":
@@ -86,7 +86,7 @@ def accumulator(rng, result, shape, powers):
 
 
 def launch(product):
-    """What the kernel is started with."""
+    """The launch of the kernel."""
     rng = np.random.default_rng(PRODUCTS.index(product))
     parts = ([], [], [])
     for number in range(PROGRAMS):

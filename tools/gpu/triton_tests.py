@@ -6,15 +6,15 @@
     python3 tools/gpu/triton_tests.py CHECKOUT --baseline BASELINE …                # of those that pass there
     python3 tools/gpu/triton_tests.py CHECKOUT --backend triton --failed OUTCOMES   # only what failed with llopt
 
-CHECKOUT is the source tree of Triton 3.6.0 (the tests stay where they are, nothing is copied).
+CHECKOUT is the source tree of Triton 3.6.0 (the tests are not copied).
 Needed: triton==3.6.0, triton_llopt, PyTorch, pytest and NumPy. With `--simulate` no GPU is needed:
-PyTorch's CPU tensors go to llopt's simulated machine, sanitizer on. Without `--simulate` the tests
+kernels run on llopt's simulated machine with PyTorch's CPU tensors, sanitizer on. Without `--simulate` the tests
 run on the GPU that PyTorch sees.
 
-A test counts as one of a matrix product when a kernel that it compiles holds one, and is listed apart.
-Tests run in child processes, `--jobs` at a time, that are replaced when one dies or hangs. `--sample N` takes every Nth
-test of each test function, at least one; `--first K` takes others. Printed are a line for each test function and every reason
-of a failure with how often it occurred.
+A test is one of a matrix product if a kernel that it compiles contains one, and is listed separately. Tests run in
+child processes, `--jobs` at a time, that are replaced when one crashes or hangs. `--sample N` takes every Nth test of
+each test function, at least one; `--first K` selects others. The output has a line for each test function, and each
+reason of failure with its number of occurrences.
 """
 
 import argparse
@@ -38,7 +38,7 @@ FILES = (
     "python/triton_kernels/tests",
 )
 SECONDS_FOR_ONE_TEST = 240
-# Warp instructions of one block after which it counts as hung on the simulated machine.
+# Warp instructions of one block after which the simulated machine considers it hung.
 INSTRUCTION_LIMIT = 20_000_000
 MATRIX = re.compile(
     r"\btt\.dot(_scaled)?\b|\bttng\.(warp_group_dot|tc_gen5|tmem)|\bttg\.warp_specialize\b"
@@ -46,7 +46,7 @@ MATRIX = re.compile(
 
 
 def stand_in_for_cuda():
-    """Answers for PyTorch's questions about the GPU, and its CPU in place of its GPU."""
+    """Replaces PyTorch's queries about the GPU, and its GPU by its CPU."""
     import types
 
     import torch
@@ -56,7 +56,7 @@ def stand_in_for_cuda():
     device = driver.active
 
     class OnTheCpu(TorchFunctionMode):
-        """Makes tensors on the CPU wherever a test names the GPU outright."""
+        """Makes tensors on the CPU wherever a test names the GPU explicitly."""
 
         def __torch_function__(self, function, types, arguments=(), keywords=None):
             keywords = dict(keywords or {})
@@ -76,7 +76,7 @@ def stand_in_for_cuda():
 
     OnTheCpu().__enter__()
     if device.target.backend == "hip":
-        # Some tests ask PyTorch for the vendor.
+        # Some tests query the vendor from PyTorch.
         torch.version.hip = "simulated"
     torch.cuda.get_device_capability = device.get_device_capability
     torch.cuda.get_device_name = lambda *_: f"simulated {device.utils.name}"
@@ -166,7 +166,7 @@ def work(arguments):
 
 
 def start(arguments, wanted, folder):
-    """Runs a child; yields what it writes, and ends it when it stops writing."""
+    """Runs a child; yields its output, and kills it when it stops writing."""
     results, list = folder / "results", folder / "wanted"
     results.write_text("")
     list.unlink(missing_ok=True)

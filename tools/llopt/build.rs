@@ -1,17 +1,17 @@
-//! How the programs are linked: so that little of them is touched before `main`.
+//! Link options of the programs, which keep the number of pages small that are touched before `main`.
 //!
-//! A small kernel takes some thirty million instructions, of which five million went by before `main`, and the system
-//! twelve to nineteen million more, most of them for page faults in a file of ninety megabytes, which a program that splits
-//! in two meets twice. There were two causes.
+//! A small kernel takes about thirty million instructions, five million of them before `main` without these options,
+//! and the operating system takes twelve to nineteen million more, most of them for page faults in a file of ninety
+//! megabytes; a program that splits in two has them twice. There are two causes.
 //!
-//! - A program that may lie anywhere has an address to mend in each entry of each table of functions, 140,000 of them, and
-//!   the system copies every page that one lies in. At a fixed address there is nothing to mend, and the pages stay those
-//!   of the file, which are mapped by the dozen. The price is that the place of the program's own code and tables is known
-//!   to whoever attacks it; stack, heap and shared libraries still lie where nobody knows.
-//! - The code that makes LLVM's and MLIR's options before `main` lies beside that of each of their files, all over fifty
-//!   megabytes. Their compiler has marked it, and the linker can put it in one place.
+//! - A position-independent program has a relocation for each entry of each table of functions, 140,000 of them, and
+//!   each relocation copies its page. At a fixed address there are no relocations, and the pages remain those of the
+//!   file, which are mapped many at a time. The price is that an attacker knows the addresses of the program's own
+//!   code and tables; those of the stack, the heap and shared libraries are still random.
+//! - The code that creates LLVM's and MLIR's options before `main` is next to the other code of each of their files,
+//!   spread over fifty megabytes. The compiler has marked it, and the linker can place it together.
 //!
-//! The shared libraries of this workspace are loaded by others and stay as they are.
+//! The shared libraries of this workspace are loaded by other programs and do not use these options.
 
 use std::env;
 
@@ -20,7 +20,7 @@ fn main() {
     let is = |key: &str, value: &str| env::var(key).is_ok_and(|found| found == value);
     if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
         println!("cargo::rustc-link-arg-bins=-no-pie");
-        // Where the linker is GNU's, it does so anyway.
+        // GNU's linker does so without the option.
         println!("cargo::rustc-link-arg-bins=-Wl,-z,keep-text-section-prefix");
     }
 }

@@ -1,10 +1,8 @@
-"""Questions for the oracle: encodings with shapes, over all kinds.
+"""Cases for the oracle: encodings with shapes, of all kinds.
 
-Two sources: everything that a folder of Triton's own IR dumps mentions, and
-random valid encodings of every kind, drawn from a fixed seed. The random ones
-lean towards the corners: shapes smaller and larger than the encoding's tile,
-blocks that split and blocks that duplicate, odd orders, every instruction shape
-and every width of a dot operand.
+Two sources: all encodings in a folder of Triton's own IR dumps, and random valid encodings of every kind, drawn from
+a fixed seed. The random ones prefer corner cases: shapes smaller and larger than the encoding's tile, blocks that
+split and blocks that duplicate, odd orders, every instruction shape and every width of a dot operand.
 """
 
 import random
@@ -325,7 +323,7 @@ KINDS = {
 
 
 def closing(text, at):
-    """The index just behind the bracket group that opens at `at`."""
+    """The index just after the bracket group that opens at `at`."""
     depth = 0
     while True:
         if text[at] in "<[{(":
@@ -352,7 +350,7 @@ def top_level_parts(text):
 
 
 class Module:
-    """What the text of one IR file says about layouts."""
+    """The layouts in the text of one IR file."""
 
     def __init__(self, text):
         self.aliases = dict(re.findall(r"^(#\w+) = (#ttn?g\..*)$", text, re.M))

@@ -4,15 +4,15 @@
 
 `python` must have Triton 3.6.0 (`pip install triton==3.6.0`). Folders are searched for
 `.mlir`, `.ttir` and `.ttgir`; a file may have several parts, divided by `// -----` lines.
-Each part is a question to both:
+Each part is given to both:
 
-* is it valid? What Triton accepts llopt has to accept, and the other way round;
-* how is it printed? Triton must read what llopt prints;
+* is it valid? llopt must accept what Triton accepts, and vice versa;
+* how is it printed? Triton must be able to read llopt's output;
 * how many operations does `canonicalize` leave? llopt's never more than Triton's
   `canonicalizer`, counted over the whole module.
 
 Differences are listed; the last line counts them. The exit status is 1 if a part is rejected that
-Triton accepts, if Triton cannot read what llopt printed, or if llopt leaves more operations.
+Triton accepts, if Triton cannot read llopt's output, or if llopt leaves more operations.
 Invalid parts that llopt accepts are listed as well but may be Triton's gaps, so they do not count.
 
 A part that names operations of dialects that llopt does not have, or unregistered ones, is left
@@ -52,7 +52,7 @@ def parts(paths):
 
 
 def in_child(run, log):
-    """Runs a function in a forked child; whether it came to its end."""
+    """Runs a function in a forked child; whether it returned."""
     child = os.fork()
     if child == 0:
         os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
@@ -104,7 +104,7 @@ class Llopt:
                               timeout=300)
 
     def operations(self, path, *flags):
-        """How many operations of each name; `None` when the run failed."""
+        """The number of operations of each name; `None` when the run failed."""
         result = self.run(path, *flags, "--mlir-print-op-generic")
         if result.returncode != 0:
             return None
@@ -116,7 +116,7 @@ def first_error(text):
 
 
 def compare(part, number, folder, triton, llopt):
-    """The name of the outcome and what there is to say about it."""
+    """The name of the outcome and a message about it."""
     path = folder / f"{number}.mlir"
     path.write_text(part.text)
     ours = llopt.run(path, "--verify-roundtrip")

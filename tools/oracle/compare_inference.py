@@ -2,16 +2,15 @@
 
     python tools/oracle/compare_inference.py --llopt target/release/llopt [--count N] [--seed S]
 
-Random encodings of every kind that registers have go through `tt.trans`, `tt.reshape`,
-`tt.expand_dims`, `tt.reduce`, `tt.split`, `tt.join` and `ttg.fp4_to_fp`. First the operation gets a
-layout that is most likely wrong, and llopt has to say which would be right; then Triton has to
-accept the operation with the layout that llopt named.
+The input is random encodings of every distributed kind, as operands of `tt.trans`, `tt.reshape`, `tt.expand_dims`,
+`tt.reduce`, `tt.split`, `tt.join` and `ttg.fp4_to_fp`. First the operation gets a layout that is most likely wrong,
+and llopt must report the right one; then Triton must accept the operation with the layout that llopt reported.
 
-The exit status is 1 if Triton infers another layout. It counts as no difference that Triton
+The exit status is 1 if Triton infers another layout. The following behaviours of Triton are not differences:
 
-* takes only slices for `tt.expand_dims` and no operands of blocked products for `ttg.fp4_to_fp`;
-* ends with an assertion on shapes smaller than a matrix instruction;
-* tells `tilesPerWarp = [1, 1]` from the absent one, which it prints alike.
+* it accepts only slices for `tt.expand_dims` and no operands of blocked products for `ttg.fp4_to_fp`;
+* it ends with an assertion on shapes smaller than a matrix instruction;
+* it distinguishes `tilesPerWarp = [1, 1]` from an absent one, although it prints both alike.
 """
 
 import argparse

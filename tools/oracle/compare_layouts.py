@@ -6,16 +6,16 @@
     PYTHON tools/oracle/compare_layouts.py FILE.ttir… --targets cuda:90
     llopt-fuzz --without-layouts --print --cases 1 --seed 7 --target cuda:90 > seven.ttir
 
-PYTHON is one with `triton==3.6.0`; no GPU is needed. A program without layouts goes through llopt's layout engine
-and through Triton's whole pipeline up to `.ttgir`, with one stage, so that neither prefetches. What comes out of both
-is lowered by llopt and runs on the simulated machine, which counts. A program of the fuzzer says itself what it is
-for; of others, arguments are derived as `sweep.py` does it.
+PYTHON is one with `triton==3.6.0`; no GPU is needed. A program without layouts goes through llopt's layout engine and
+through Triton's whole pipeline up to `.ttgir`, with one stage, so that neither prefetches. llopt lowers both results,
+which run on the simulated machine and are counted. A program of the fuzzer specifies its arguments; those of others
+are derived as in `sweep.py`.
 
 The table has, as sums and as ratios (llopt's to Triton's, geometric mean over the programs in which both have some):
 conversions in the text, and those in loops; on the machine, wavefronts of shared memory, instructions and sectors of
 global memory, shuffles, barriers and all instructions. A program with more global instructions than Triton's at no
-fewer sectors is named, and so is one with more conversions in loops. Where one of the two sides has the copy unit move
-tiles, which is no access of a thread, accesses to global memory are not compared.
+fewer sectors is named, and so is one with more conversions in loops. Where one of the two sides moves tiles with the
+copy unit, which is not an access of a thread, accesses to global memory are not compared.
 """
 
 import argparse
@@ -43,11 +43,11 @@ COUNTS = ["conversions", "in loops", "wavefronts", "global", "sectors", "shuffle
 
 
 class Refused(Exception):
-    """One side has no answer: what it says."""
+    """One side has no result: its message."""
 
 
 def in_triton(source, target, num_warps, num_ctas):
-    """The program with Triton's layouts, from a process of its own, since a failed assertion ends that."""
+    """The program with Triton's layouts, from a separate process, since a failed assertion ends it."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -90,7 +90,7 @@ def in_triton(source, target, num_warps, num_ctas):
 
 
 def run(command):
-    """What a command prints."""
+    """The output of a command."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -103,7 +103,7 @@ def run(command):
 
 
 def conversions(text):
-    """Conversions in the text of a module, and those of them that stand in a loop."""
+    """Conversions in the text of a module, and the number of those in a loop."""
     total = looped = depth = 0
     opened = []
     for line in text.splitlines():
@@ -121,7 +121,7 @@ def conversions(text):
 
 
 def counted(llopt, source, target, launch, folder):
-    """What the machine counts."""
+    """The machine's counters."""
     report = folder / "report.json"
     words = [
         str(folder / f"{position}.npy") if isinstance(argument, np.ndarray) else str(argument)
@@ -143,7 +143,7 @@ def counted(llopt, source, target, launch, folder):
 
 
 def compare(llopt, name, target, text, grid):
-    """The counts of both sides, or why there are none."""
+    """The counts of both sides, or the reason why there are none."""
     record = {"kernel": name, "target": target}
     num_warps, num_ctas = grid
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,13 +1,13 @@
-"""Compares loops that copy to LDS beside their work, as llopt and Triton 3.6.0 compile them. No GPU needed.
+"""Compares loops with asynchronous copies to LDS, as llopt and Triton 3.6.0 compile them. No GPU needed.
 
     python tools/oracle/copy_loops.py --llopt target/release/llopt [--targets gfx950,gfx942]
 
-Each kernel sums tiles through two to four buffers: while one is read, the copies of the next are under
-way. They copy by pointers or through a buffer with a mask, to rows as they are or swizzled. llopt compiles the
-tile IR that Triton printed. What counts is how many loads each wait leaves under way (`vmcnt`), in the order of
-the text, and the instructions of the loop; and the simulated machine has to compute the sums without a finding.
+Each kernel sums tiles through two to four buffers: while one is read, the copies of the next are outstanding. They
+copy by pointers or through a buffer with a mask, to plain or swizzled rows. llopt compiles the tile IR that Triton
+printed. The number of loads that each wait leaves outstanding (`vmcnt`), in the order of the text, and the
+instructions of the loop are compared; and the simulated machine must compute the sums without a finding.
 
-The exit status is 1 if a wait of llopt's leaves fewer under way than Triton's, or a sum is wrong.
+The exit status is 1 if a wait of llopt's leaves fewer outstanding than Triton's, or a sum is wrong.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def sum_tiles(x, o, n, ROWS: ttgl.constexpr, COLUMNS: ttgl.constexpr, ELEMENTS: 
 
 
 def compile_with_triton(target, constants):
-    """The tile IR and the assembly, or what Triton says against it."""
+    """The tile IR and the assembly, or Triton's error."""
     signature = {"x": "*fp32", "o": "*fp32", "n": "i32"} | dict.fromkeys(constants, "constexpr")
     source = GluonASTSource(fn=sum_tiles, signature=signature, constexprs=constants,
                             attrs={(i,): [["tt.divisibility", 16]] for i in range(2)})

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Whether the layouts that llopt chooses are a fixed point of the passes that choose layouts, and how far they are from
-the least cost.
+"""Checks whether llopt's layouts are a fixed point of the passes that choose layouts, and compares their cost with
+the lower bound.
 
     eval "$(cargo xtask setup --environment)"
     python3 tools/oracle/fixed_points.py --corpus FOLDER [--targets cuda:90,…] [--only REGEX] [--every N]
 
-A kernel without layouts is laid out, and every value's layout is checked (`--verify-layouts`). A pass of Triton's name then
-chooses layouts anew around what it keeps: what comes out must not change when the pass runs once more, and must have no
-more conversions than before. The gap is what `llopt explain` says: how far the cost may be above the least.
+llopt chooses the layouts of a kernel without layouts, and every value's layout is checked (`--verify-layouts`). A
+pass with Triton's name then chooses layouts again: its result must not change when the pass runs once more, and must
+have no more conversions than before. The gap between the cost and the lower bound is that of `llopt explain`.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SECONDS = 300
 
 
 def run(command, text=None):
-    """What a command prints; raises with what it says if it fails."""
+    """The output of a command; raises its error if it fails."""
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode != 0:
         errors = [line for line in done.stderr.splitlines() if "error" in line] or [f"status {done.returncode}"]
@@ -56,7 +56,7 @@ def examine(llopt, kernel):
                 twice = run([llopt, "-", f"--{name}", *simplify], once)
                 counts = [text.count("ttg.convert_layout") for text in (chosen, once)]
                 outcome[name] = once == twice, chosen == once, counts
-            # An account is of one block's program.
+            # The report is about one block's program.
             if number["num-ctas"] == "1":
                 gap = re.search(r"gap ([\d.]+) %", run([llopt, "explain", source, *of]))
                 outcome["gap"] = float(gap[1]) if gap else None

@@ -1,7 +1,7 @@
-"""Inputs for a kernel that says nothing of its inputs.
+"""Inputs for a kernel without a description of its inputs.
 
-A `.ttgir` file names the types of its parameters, and its body says what they are for. That is
-enough to start it with numbers on which everything happens that can happen:
+A `.ttgir` file names the types of its parameters, and its body shows their use. That is enough to choose inputs that
+exercise its code:
 
 - an integer that indices are compared with is a *bound*: it is chosen so that the last block is
   partly masked; one that indices are multiplied with is a *stride*, at least as large as every
@@ -10,7 +10,7 @@ enough to start it with numbers on which everything happens that can happen:
   small, where others use their whole range;
 - the grid has several blocks along each axis that the kernel asks for.
 
-Buffers are larger than what is touched; the machine and the reference report any access outside.
+Buffers are larger than the accessed part; the machine and the reference report any access outside.
 """
 
 import re
@@ -50,7 +50,7 @@ class Parameter:
 
 @dataclass
 class Body:
-    """What the text of a kernel says of each value: the operation it comes from, and its operands."""
+    """The operation that defines each value in the text of a kernel, and its operands."""
 
     parameters: list
     # By name of a result: the operation's name, its operands, its line.
@@ -60,7 +60,7 @@ class Body:
     program_axes: set = field(default_factory=set)
 
     def sources(self, value):
-        """Everything a value is computed from."""
+        """All values from which a value is computed."""
         seen, todo = set(), [value]
         while todo:
             value = todo.pop()
@@ -84,7 +84,7 @@ def storage(type):
 
 
 def parse(text):
-    """The kernel of a module: its parameters and which value comes from which."""
+    """The kernel of a module: its parameters and the data flow between its values."""
     signature = re.search(r"tt\.func (?:public )?@\w+\((.*?)\) (?:attributes|\{)", text)
     parameters = []
     for part in re.split(r", (?=%)", signature[1]) if signature[1] else []:
@@ -105,8 +105,8 @@ def parse(text):
             continue
         if op in ("tt.get_program_id", "tt.get_num_programs"):
             body.program_axes.add(line.split(op)[1].split()[0])
-        # A region's results come from what it yields; the arguments of a loop from their start
-        # and from what the last iteration yielded, which is what the results come from.
+        # A region's results depend on the values that it yields; the arguments of a loop on their initial values and
+        # on the values that the last iteration yielded, which are also its results.
         if op in ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return") and regions:
             for result in regions[-1]:
                 body.producers.setdefault(result, []).append((op, operands, line))
@@ -151,7 +151,7 @@ def widest(body):
 
 
 def dependents(body, value):
-    """Values that are computed from one by casts, splats and the like."""
+    """Values that are computed from one by casts, splats and similar operations."""
     found, todo = [], [value]
     while todo:
         value = todo.pop()
@@ -276,7 +276,7 @@ class Launch:
 
 
 class Unstartable(Exception):
-    """A kernel needs something that cannot be made up from its text."""
+    """A kernel needs an input that cannot be derived from its text."""
 
 
 def derive(text, seed, elements=ELEMENTS, scalars=(), index=16, grid=None):

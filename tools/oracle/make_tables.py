@@ -6,19 +6,17 @@
 `--corpus` names a folder that is searched for `.ttgir` files. The same inputs
 give the same bytes.
 
-Three files come out, gzip-compressed lines of tab-separated fields:
+The output is three files, gzip-compressed lines of tab-separated fields:
 
 * `triton_layouts.tsv.gz`: encoding, shape, bases. Bases are written
   `register=0.1,0.2;lane=1.0;warp=;block=`: input dimensions in order, one
   entry per basis vector, its coordinates separated by dots.
 * `triton_conflicts.tsv.gz`: distributed encoding, memory encoding, shape,
   element width in bits, excess wavefronts per vectorised access.
-* `triton_swizzles.tsv.gz`: source bases, target bases, element width in bits,
-  bases of the shared-memory layout that Triton synthesises for the conversion
-  with plain loads and stores (inputs `vector`, `bank`, `segment`, `reps`);
-  then what it takes with `ldmatrix` and `stmatrix` to choose from: the kinds of
-  the stores and of the loads, and the bases. Source and target are one block's,
-  without registers that hold copies.
+* `triton_swizzles.tsv.gz`: source bases, target bases, element width in bits, bases of the shared-memory layout that
+  Triton synthesises for the conversion with plain loads and stores (inputs `vector`, `bank`, `segment`, `reps`); then
+  its choice if `ldmatrix` and `stmatrix` are available: the kinds of the stores and of the loads, and the bases.
+  Source and target are one block's, without registers that hold copies.
 """
 
 import argparse

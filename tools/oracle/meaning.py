@@ -1,8 +1,8 @@
-"""What kernels of a corpus compute, in NumPy, where their name and shape say it.
+"""The results of kernels of a corpus in NumPy, where their name and shape determine them.
 
-The three executions of `sweep.py` share the file they read; NumPy reads none. Each meaning is a function of the
-launch and of the numbers in its buffers, and answers, by the position of an argument, the numbers expected at the
-beginning of that buffer and the error that the order of a sum may cause.
+The three executions of `sweep.py` read the same file; NumPy reads none. Each meaning is a function of the launch and
+of the numbers in its buffers, and returns, by the position of an argument, the numbers expected at the beginning of
+that buffer and the error that the order of a sum may cause.
 """
 
 import re
@@ -24,7 +24,7 @@ MEANINGS = []
 
 
 def meaning(pattern):
-    """Declares what kernels with such a name compute."""
+    """Declares the meaning of kernels with this name."""
 
     def declare(function):
         MEANINGS.append((re.compile(pattern), function))

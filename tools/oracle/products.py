@@ -4,15 +4,15 @@
     eval "$(cargo xtask setup --environment)"
     python3 tools/oracle/products.py --llopt target/release/llopt [--targets cuda:80,…] [--sample 500]
 
-The cases are strata: what is multiplied (types, precision, operands by rows or columns), how large (three
-extents, warps, batches), and what is around it (a loop along k, an accumulator, another product, a softmax, a
-transposition, scales). From each stratum the same number is drawn. `--mixed` takes all pairs of seven
-types in sixteen shapes instead, each operand converted in registers to the type in which both are multiplied.
+The strata are combinations of the operands (types, precision, by rows or columns), the sizes (three extents, warps,
+batches) and the context (a loop along k, an accumulator, another product, a softmax, a transposition, scales). The
+same number of cases is drawn from each stratum. `--mixed` takes all pairs of seven types in sixteen shapes instead,
+each operand converted in registers to the type in which both are multiplied.
 
-Kernels come without layouts, so the layout engine is judged with the rest. Inputs are small integers, for which
-every sum is exact in every order and results must agree bit by bit; every other case takes normal numbers,
-and may be off by what sums of that many terms in that precision may be off by (Higham, *Accuracy and Stability
-of Numerical Algorithms*, 2nd ed., section 3.1).
+Kernels have no layouts, so the layout engine is tested as well. Inputs are small integers, for which every sum is
+exact in every order and results must agree bit by bit; every other case takes normal numbers, and may differ by the
+error bound of sums of that many terms in that precision (Higham, *Accuracy and Stability of Numerical Algorithms*,
+2nd ed., section 3.1).
 """
 
 import argparse
@@ -42,7 +42,7 @@ TYPES = {
     "f8E4M3FN": (8, "f8E4M3FN"), "f8E5M2": (8, "f8E5M2"), "f8E4M3FNUZ": (8, "f8E4M3FNUZ"),
     "f8E5M2FNUZ": (8, "f8E5M2FNUZ"), "i8": (8, None), "i16": (16, None), "i32": (32, None),
 }
-# Distance of one from the next number, for types and for what units make of f32.
+# Distance of one from the next number, for types and for the units' formats of f32.
 EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "tf32": 2.0**-10, "f16": 2.0**-10, "bf16": 2.0**-7}
 # E2M1 by code.
 FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -50,7 +50,7 @@ FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 @dataclass(frozen=True)
 class Case:
-    """One product: `around` says what is done with it."""
+    """One product: `around` is its context."""
 
     a: str
     b: str
@@ -138,7 +138,7 @@ class Kernel:
 
 
 def strides_of(shape, by_columns):
-    """Distances of neighbours along each axis: rows follow each other, or columns."""
+    """Distances of neighbours along each axis: in row-major or column-major order."""
     rows, columns = shape[-2:]
     inner = (1, rows) if by_columns else (columns, 1)
     return (rows * columns, *inner)[-len(shape):]
@@ -289,7 +289,7 @@ def rounded(numbers, element):
 
 
 def check(llopt, case, target, seed):
-    """What is wrong with a case; an empty text if nothing is."""
+    """The error of a case; an empty text if there is none."""
     rng = np.random.default_rng(seed)
     lead = (case.batch,) if case.batch else ()
     depth = case.k * (1 + (case.around == "loop"))
@@ -357,7 +357,7 @@ def check(llopt, case, target, seed):
 
 
 def multiplied(target):
-    """What is multiplied: types of the operands, of the product and of sums, with precisions."""
+    """The combinations of types: of the operands, of the product and of sums, with precisions."""
     found = [("f16", "f16", "f16", "f32", "ieee"), ("f16", "f16", "f16", "f16", "ieee"),
              ("bf16", "bf16", "bf16", "f32", "ieee"), ("f32", "f32", "f32", "f32", "ieee"),
              ("f32", "f32", "f32", "f32", "tf32"), ("f32", "f32", "f32", "f32", "tf32x3"),
@@ -366,7 +366,7 @@ def multiplied(target):
              ("i8", "f16", "f16", "f32", "ieee"), ("f8E5M2", "f16", "f16", "f32", "ieee"),
              ("f8E5M2", "f8E5M2", "f8E5M2", "f32", "ieee"), ("f8E4M3FN", "f8E4M3FN", "f8E4M3FN", "f32", "ieee")]
     if target in ("cuda:80", "hip:gfx90a", "hip:gfx942", "hip:gfx1100"):
-        # The frontend offers no such type there.
+        # The frontend has no such type there.
         found = [row for row in found if "f8E4M3FN" not in row]
     if target == "hip:gfx942":
         found += [(of, of, of, "f32", "ieee") for of in ("f8E4M3FNUZ", "f8E5M2FNUZ")]
@@ -387,7 +387,7 @@ def strata(target):
         for (m, n, k), warps, batch, order in itertools.product(shapes, (1, 2, 4, 8), (0, 2), range(4)):
             if what == "softmax" and batch or m * n * max(batch, 1) > 8192 or what == "chain" and k != n:
                 continue
-            # Eight-bit floats have a least k.
+            # Eight-bit floats need a minimum k.
             if common.startswith(("f8", "i8")) and k < 32:
                 continue
             exact = (m + k + warps + order) % 2 == 0 and what != "softmax"

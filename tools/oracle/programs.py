@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Runs kernels whose meaning NumPy states on every target, three ways, and compares all with NumPy.
+"""Runs kernels with a meaning in NumPy on every target, with three engines, and compares all results with NumPy.
 
     eval "$(cargo xtask setup --environment)"
     venv/bin/python tools/oracle/programs.py [--targets cuda:90,…] [--only REGEX] [--llopt PATH]
 
-The kernels are in `kernels/`, in Triton's Python with their inputs and their meaning. Triton 3.6 is
-asked for their `.ttgir` (no GPU is needed), which llopt then runs on the simulated machine, optimised
-by LLVM and as lowered, and on the reference interpreter. A finding of the sanitizer is a failure.
-`--dump FOLDER` only writes the `.ttgir` files; `--stored` runs those beside the kernels, for which
-Triton is not needed.
+The kernels are in `kernels/`, in Triton's Python with their inputs and their meaning. Triton 3.6 compiles them to
+`.ttgir` (no GPU is needed), which llopt then runs on the simulated machine, with and without LLVM's optimisation, and
+on the reference interpreter. A finding of the sanitizer is a failure. `--dump FOLDER` only writes the `.ttgir` files;
+`--stored` runs those beside the kernels, for which Triton is not needed.
 """
 
 import argparse
@@ -44,7 +43,7 @@ MODULES = ("elementwise", "reductions", "shapes", "memory", "control", "layouts"
 
 
 class Plain:
-    """A launch as `execute` takes it."""
+    """A launch in the form for `execute`."""
 
     def __init__(self, launch, folder):
         self.grid = launch.grid
@@ -58,7 +57,7 @@ class Plain:
 
 
 def complaints(launch, found):
-    """What NumPy expects otherwise."""
+    """The differences from NumPy."""
     texts = []
     for position, expected in launch.expected.items():
         argument = launch.arguments[position]
@@ -102,7 +101,7 @@ def examine(llopt, program, target, text, seed):
 
 
 def stored(programs, targets):
-    """The same from the files beside the kernels, as far as they are there."""
+    """The same from the stored files next to the kernels, if they exist."""
     for target in targets:
         for program in programs:
             file = STORED / target.replace(":", "-") / f"{program.name}.ttgir"
@@ -111,7 +110,7 @@ def stored(programs, targets):
 
 
 def texts(programs, targets):
-    """Triton's `.ttgir` of each program for each target it is for, or the error it ends with."""
+    """Triton's `.ttgir` of each program for each target it is for, or Triton's error."""
     from dump import dump
 
     for target in targets:
@@ -124,7 +123,7 @@ def texts(programs, targets):
 
 
 def sum_of(count):
-    """All that a counter counted."""
+    """The sum of a counter."""
     return sum(count.values())
 
 

@@ -4,9 +4,9 @@
     eval "$(cargo xtask setup --environment)"
     python3 tools/oracle/prove_corpus.py --corpus FOLDER [--targets cuda:90,…] [--only REGEX] [--seconds 60]
 
-A kernel counts if it compiles. Printed are, for each target, the kernels, the ops that move data, how many of them
-are proven, and each op or kernel that is not, with the reason. The exit status is 1 if an op is wrong or has no
-proof.
+A kernel counts if it compiles. The output for each target is the number of kernels, of ops that move data and of
+proven ops, and each op or kernel that is not proven, with the reason. The exit status is 1 if an op is wrong or has
+no proof.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import corpus
 
 
 def prove(llopt, kernel, seconds):
-    """What is said of each op of a kernel; a text where nothing is said."""
+    """The verdict on each op of a kernel; a text if there is none."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"{kernel.name}.ttgir"
         source.write_text(kernel.text)

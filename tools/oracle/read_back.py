@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Has Triton 3.6 read what llopt prints.
+"""Reads llopt's output with Triton 3.6.
 
     venv/bin/python tools/oracle/read_back.py --llopt target/release/llopt FILE|FOLDER…
 
-Run with a Python that has `triton==3.6.0`; no GPU is needed. Every `.ttir` and `.ttgir` goes
-through `llopt`, and Triton's own parser and verifier read the result:
+Run with a Python that has `triton==3.6.0`; no GPU is needed. `llopt` processes every `.ttir` and `.ttgir`, and
+Triton's own parser and verifier read the result:
 
 * as it is: Triton must find the same module in it as in the original file (it prints both
   alike);
 * with `--emit-bytecode` and back, the same;
-* after each pipeline of `--passes` (`canonicalize cse` is the default): a module must come of it.
+* after each pipeline of `--passes` (`canonicalize cse` is the default): the result must be a valid module.
 
-An input that Triton itself refuses is counted apart. A failed assertion of Triton ends the process that
-asks, so each file is read in a forked child. The exit status is 1 if anything was refused or differs.
+An input that Triton itself rejects is counted separately. A failed assertion of Triton ends its process, so each file
+is read in a forked child. The exit status is 1 if a file was rejected or differs.
 """
 
 import argparse
@@ -38,14 +38,14 @@ def context():
 
 
 def read(path, context):
-    """The module in a file as Triton prints it; raises what Triton raises."""
+    """The module in a file as Triton prints it; raises Triton's exceptions."""
     module = ir.parse_mlir_module(str(path), context)
     module.context = context
     return module.str_nodebug()
 
 
 def in_child(question):
-    """What a function answers in a forked child, a text; `None` if it raised or died."""
+    """The text that a function returns in a forked child; `None` if it raised or crashed."""
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
@@ -66,7 +66,7 @@ def in_child(question):
 
 
 def through_llopt(llopt, arguments, source, result):
-    """Whether llopt turns one file into another; says so if not."""
+    """Whether llopt turns one file into another; prints a message if not."""
     done = subprocess.run(
         [llopt, str(source), *arguments, "-o", str(result)],
         capture_output=True,

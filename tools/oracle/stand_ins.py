@@ -1,16 +1,16 @@
-"""Stand-ins for PyTorch and pytest: what Triton's own tests ask of them before they launch a kernel.
+"""Stand-ins for PyTorch and pytest: the parts that Triton's own tests use before they launch a kernel.
 
-A test of Triton makes tensors with PyTorch, launches a kernel and compares with PyTorch; pytest carries its
-parameters. To know which kernels the tests launch, with which arguments, neither is needed whole:
+A test of Triton makes tensors with PyTorch, launches a kernel and compares with PyTorch; pytest supplies its
+parameters. To find the kernels and arguments of the tests, only parts of both are needed:
 
 - tensors are NumPy arrays with PyTorch's names for types, strides counted in elements, and addresses that are aligned
   as PyTorch's are; arithmetic on them is NumPy's. Formats that NumPy lacks are held as bit patterns;
-- what is only there to be compared with afterwards is `Nothing`, which takes every operation and stays what it is;
-  of a product, whose type and shape a test may ask for, only these are right;
+- a value that is only compared with afterwards is `Nothing`, on which every operation gives `Nothing`; a product,
+  whose type and shape a test may use, has only these right;
 - marks keep their parameters, and a test that is skipped raises `Skipped`.
 
-`install` puts both into `sys.modules`. What a test asks of a stand-in that it lacks is an `AttributeError`, which
-says what is missing.
+`install` puts both into `sys.modules`. The use of a missing attribute of a stand-in is an `AttributeError` that names
+it.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ KINDS = [
 ]  # fmt: skip
 OTHER_NAMES = {"half": "float16", "float": "float32", "double": "float64", "int": "int32", "long": "int64",
                "short": "int16", "uint8": "uint8"}  # fmt: skip
-# No address is less aligned than one that PyTorch allocates.
+# Addresses are at least as aligned as PyTorch's.
 ALIGNED = 512
 
 
@@ -59,7 +59,7 @@ NATIVE = {of.storage: of for of in TYPES.values() if of.small is None and "fnuz"
 
 
 class Nothing:
-    """What is compared with afterwards. Every operation on it is this again."""
+    """A value to compare with afterwards. Every operation on it gives the same object."""
 
     def __getattr__(self, name):
         return self
@@ -83,7 +83,7 @@ NOTHING = Nothing()
 
 
 class Storage:
-    """The memory that a tensor lies in."""
+    """The memory that contains a tensor."""
 
     def __init__(self, size):
         self.bytes = size
@@ -333,14 +333,14 @@ for _name in TYPES:
 
 
 def plain(at):
-    """An index in NumPy's terms."""
+    """An index in NumPy's form."""
     if isinstance(at, tuple):
         return tuple(map(plain, at))
     return at.array if isinstance(at, Tensor) else at
 
 
 def flat(shape):
-    """Extents, be they listed or given one by one."""
+    """Extents, given as a list or as separate arguments."""
     return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
 
 
@@ -490,7 +490,7 @@ def elementwise(op):
 
 
 class Module(types.ModuleType):
-    """A module whose functions compute what is compared with, unless it has them."""
+    """A module whose missing functions return `Nothing`."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -550,7 +550,7 @@ class Skipped(Exception):
 
 
 class Mark:
-    """`pytest.mark`: parameters are kept with the test, other marks say nothing here."""
+    """`pytest.mark`: parameters are kept with the test, other marks have no effect here."""
 
     def __getattr__(self, name):
         def mark(*arguments, **_):
@@ -561,7 +561,7 @@ class Mark:
                     function.__dict__["is_skipped"] = True
                 return function
 
-            # A mark without arguments stands before its test itself.
+            # A mark without arguments is applied to its test directly.
             return arguments[0] if len(arguments) == 1 and callable(arguments[0]) else keep
 
         return mark

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Runs every kernel of a corpus three ways and compares what they leave in memory.
+"""Runs every kernel of a corpus with three engines and compares the contents of memory.
 
     eval "$(cargo xtask setup --environment)"
     python3 tools/oracle/sweep.py --corpus FOLDER [--targets cuda:90,…] [--only REGEX] [--stage ttir]
 
-A kernel runs on the simulated machine as LLVM optimised it and as it was lowered, and on the
-reference interpreter, with inputs derived from its text (`launch.py`). Integers and moved data
-must agree bit by bit; numbers that were computed, within the bound that the reference itself
-derives for them (`llopt run --reference --bounds`), and with NumPy where a kernel's name says what
-it computes (`meaning.py`). A finding of the sanitizer is a failure. With `--stage ttir` the kernels
-come without layouts, and the layout engine is judged with the rest.
+A kernel runs on the simulated machine with and without LLVM's optimisation, and on the reference interpreter, with
+inputs derived from its text (`launch.py`). Integers and moved data must agree bit by bit; numbers that were computed,
+within the bound that the reference itself derives for them (`llopt run --reference --bounds`), and with NumPy where a
+kernel's name determines its meaning (`meaning.py`). A finding of the sanitizer is a failure. With `--stage ttir` the
+kernels have no layouts, and the layout engine is tested as well.
 """
 
 import argparse
@@ -40,7 +39,7 @@ GOOD = {"same", "within bounds"}
 
 
 class Failed(Exception):
-    """A run ended with an error: its text."""
+    """The error of a run, as text."""
 
 
 def execute(llopt, source, target, launch, folder, options):
@@ -100,7 +99,8 @@ EPSILON = {
 
 
 def difference(found, expected, bound, type):
-    """Compares two buffers: whether they are equal bit for bit, and what is outside its bound, in words."""
+    """Compares two buffers: whether they are equal bit for bit, and the differences outside of the bound, in
+    words."""
     a, b = (x.view(f"u{x.dtype.itemsize}") for x in (found, expected))
     wrong = a != b
     if not wrong.any():
@@ -126,13 +126,13 @@ def difference(found, expected, bound, type):
 
 
 def launch_options(kernel, source):
-    """What a kernel without layouts does not say itself: the warps that it was compiled for."""
+    """The options that a kernel without layouts lacks: the warps that it was compiled for."""
     warps = re.search(r'"ttg.num-warps" = (\d+)', kernel.text)
     return ["--num-warps", warps[1]] if source.suffix == ".ttir" and warps else []
 
 
 def run_all(llopt, kernel, launch, source, folder, outcome):
-    """Runs a kernel all ways and compares; what is said goes into the outcome."""
+    """Runs a kernel with all engines and compares; the outcome has the messages."""
     for position, argument in enumerate(launch.arguments):
         if isinstance(argument, np.ndarray):
             np.save(folder / f"{position}.npy", argument)
@@ -178,7 +178,7 @@ def run_all(llopt, kernel, launch, source, folder, outcome):
 
 
 def complaint(found, expected, tolerance, parameter):
-    """What NumPy expects otherwise at the beginning of a buffer, or an empty text."""
+    """The difference from NumPy at the beginning of a buffer, or an empty text."""
     type = meaning.FORMATS[parameter.pointee]
     found = found[: len(expected)]
     if tolerance is None:
@@ -226,7 +226,7 @@ def verdict(outcome):
     """One word for an outcome, and why."""
     if "unstartable" in outcome:
         return "unstartable", outcome["unstartable"]
-    # An assertion that fails everywhere is agreement too.
+    # An assertion that fails in all engines is an agreement, too.
     stopped = [outcome.get(name, "") for name in ("optimized", "lowered")]
     if all(stopped) and "assertion failed" in outcome.get("reference", ""):
         return "same", ""

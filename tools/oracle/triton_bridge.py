@@ -1,18 +1,16 @@
-"""Asks an installed Triton 3.6.0 what it believes about layouts. No GPU needed.
+"""Queries an installed Triton 3.6.0 about layouts. No GPU needed.
 
 Everything enters as IR text and goes through Triton's own parser and verifier,
-so a row of a table is also a row about syntax. Three answers are offered:
+so each row of a table also tests the syntax. There are three queries:
 
 * `linear_layout`: the bases of an encoding on a shape;
-* `bank_conflicts`: what `gluon.bank_conflicts` counts for a register and a
-  shared-memory encoding;
+* `bank_conflicts`: the count of `gluon.bank_conflicts` for a register and a shared-memory encoding;
 * `swizzle`: the shared-memory layout that Triton would synthesise for a
   conversion between two distributed encodings.
 
-How it gets at them. Python sees MLIR attributes as opaque objects that only a
-handful of builder functions create (and none for some kinds), and the Gluon
-builder's `to_linear_layout` refuses memory encodings in 3.6.0: it wraps every
-answer in a distributed attribute, whose verifier aborts. Therefore:
+Implementation. Python sees MLIR attributes as opaque objects that only a handful of builder functions create (and
+none for some kinds), and the Gluon builder's `to_linear_layout` rejects memory encodings in 3.6.0: it wraps every
+result in a distributed attribute, whose verifier aborts. Therefore:
 
 1. An encoding is parsed as the encoding of a function argument's tensor type.
    The attribute is read out of the uniqued type storage (an MLIR type is a
@@ -22,10 +20,10 @@ answer in a distributed attribute, whose verifier aborts. Therefore:
    by address: the wheels keep their symbol table. Both follow the Itanium C++
    ABI for values that do not fit in registers (the caller passes the buffer).
 
-For distributed encodings the builder's own answer is asked too and compared.
+For distributed encodings the builder's own result is also computed and compared.
 
 An encoding that Triton finds invalid ends the process (the wheels are built
-with assertions), so questions are put in forked children; see `ask_all`.
+with assertions), so queries run in forked children; see `ask_all`.
 """
 
 import ctypes
@@ -115,7 +113,7 @@ def symbol_offsets(path, names):
 
 
 class Triton:
-    """One MLIR context with Triton's dialects, and the questions."""
+    """One MLIR context with Triton's dialects, and the queries."""
 
     def __init__(self):
         import triton
@@ -134,7 +132,7 @@ class Triton:
             key: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 8)(base + offset)
             for key, offset in symbol_offsets(path, SYMBOLS).items()
         }
-        self.keep = []  # What ctypes must not free while C++ points at it.
+        self.keep = []  # Objects that ctypes must not free while C++ points to them.
 
     def function(self, argument_type):
         """A function with one argument of the given type, parsed from text."""
@@ -255,10 +253,9 @@ class Triton:
 
 
 def ask_all(triton, questions, answer):
-    """Puts each question to `answer(triton, question)` in a forked child.
+    """Runs `answer(triton, question)` for each question in a forked child.
 
-    Yields `(question, result)`; the result is None where Triton refused the
-    question, raised, or ended the process.
+    Yields `(question, result)`; the result is None where Triton rejected the question, raised, or ended the process.
     """
     at = 0
     while at < len(questions):
@@ -270,7 +267,7 @@ def ask_all(triton, questions, answer):
             os.dup2(silence, 1)
             os.dup2(silence, 2)
             with os.fdopen(write_end, "w") as out:
-                # A child answers a limited number, for what it allocates is never freed.
+                # A child answers a limited number of questions, since it never frees its memory.
                 for question in questions[at:at + 500]:
                     try:
                         result = answer(triton, question)

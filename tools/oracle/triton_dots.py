@@ -8,11 +8,11 @@ CHECKOUT is the source tree of Triton 3.6.0, whose test files are used where the
 NumPy; neither PyTorch, pytest nor a GPU (`stand_ins.py`).
 
 A test is run up to its first launch of a kernel with a product: Triton's front and middle end compile the kernel for
-the target, and the arguments are those that the test gave. The kernel then runs on the simulated machine as LLVM
-optimised it, with the sanitizer, and on the reference interpreter, which derives the bounds within which they must
-agree (`sweep.py`). Of a grid only the first block runs.
+the target, and the arguments are those that the test gave. The kernel then runs on the simulated machine, optimised
+and with the sanitizer, and on the reference interpreter, which derives the bounds within which they must agree
+(`sweep.py`). Only the first block of a grid runs.
 
-Strata are the test functions: from each the same number of tests is drawn, as far as it has them. A test that skips
+Strata are the test functions: the same number of tests is drawn from each, if it has that many. A test that skips
 itself, or that launches no product, is replaced by another one.
 """
 
@@ -62,7 +62,7 @@ SECONDS_TO_RECORD = 120
 
 
 class Compiling(BaseException):
-    """A test does not skip itself: it has come to its first kernel."""
+    """A test has reached its first kernel, so it does not skip itself."""
 
 
 class Launched(BaseException):
@@ -73,7 +73,7 @@ class Launched(BaseException):
 
 
 class Driver:
-    """What Triton's runtime asks of a GPU."""
+    """The driver interface that Triton's runtime uses."""
 
     def __init__(self, name):
         from triton.backends.compiler import GPUTarget
@@ -103,16 +103,16 @@ class Driver:
 
 
 def capability(target):
-    """What PyTorch says of a GPU; AMD's have such numbers too."""
+    """PyTorch's capability of a GPU; AMD's GPUs have such numbers, too."""
     if target.backend == "cuda":
         return divmod(target.arch, 10)
     return int(target.arch[3:-2]), int(target.arch[-2], 16)
 
 
 class Kernel:
-    """A kernel as Triton's launcher sees it, of which only the text with layouts is made."""
+    """A kernel for Triton's launcher, compiled only to the text with layouts."""
 
-    # Whether only that a kernel is to be compiled is of interest.
+    # Whether the test only needs to reach the compilation of a kernel.
     is_dry = False
 
     def __init__(self, source, target, options):
@@ -138,7 +138,7 @@ class Kernel:
         self.text = module.str_nodebug()
         self.kinds = list(source.signature.values())
         self.function = self.packed_metadata = None
-        # What tests look up after a launch that has no product.
+        # Attributes that tests use after a launch without a product.
         self.asm = collections.defaultdict(str)
 
     def launch_metadata(self, *_):
@@ -153,7 +153,7 @@ class Kernel:
 
 
 def parts(value):
-    """What Triton passes for an argument: a descriptor goes as pointer, extents and distances, twice."""
+    """The values that Triton passes for an argument: a descriptor is a pointer, extents and strides, twice."""
     if hasattr(value, "block_shape"):
         steps = [*value.shape, *value.strides]
         return [value.base, *steps, value.padding == "nan", *steps]
@@ -203,7 +203,7 @@ def prepare(checkout, target):
 
 
 def has_product(module, function):
-    """Whether the source of a test, or of a kernel that it names, may hold a product."""
+    """Whether the source of a test, or of a kernel that it names, may contain a product."""
     seen, todo = set(), [function]
     while todo:
         this = todo.pop()
@@ -252,7 +252,7 @@ def strata(modules, only, seed):
 
 
 class Patch:
-    """pytest's `monkeypatch`, of which a child that ends needs no undoing."""
+    """pytest's `monkeypatch`, without undoing, which a child process does not need."""
 
     def setenv(self, name, value, **_):
         os.environ[name] = str(value)
@@ -272,7 +272,7 @@ def fixtures():
 
 
 def record(test):
-    """What a test launches: a record, or a reason why there is none."""
+    """The launch of a test: a record, or a reason why there is none."""
     given = dict(test.arguments)
     known = fixtures()
     for name, parameter in inspect.signature(test.function).parameters.items():
@@ -293,7 +293,7 @@ def record(test):
 
 
 def record_apart(test):
-    """The same in a child, which Triton's own failures may end, unless the test skips itself before."""
+    """The same in a child process, which Triton's own failures may end, unless the test skips itself before."""
     Kernel.is_dry = True
     try:
         return record(test)
@@ -331,7 +331,7 @@ def drawn(of_functions, count, why):
 
 
 def as_launch(found):
-    """The launch that `sweep.py` starts: buffers in the storage of what the kernel's pointers point to."""
+    """The launch in the form of `sweep.py`: buffers in the storage of the pointee types."""
     body = launches.parse(found["text"])
     parameters, arguments = body.parameters, []
     if len(parameters) != len(found["arguments"]):
@@ -345,12 +345,13 @@ def as_launch(found):
 
 
 def optimized(llopt, source, target, launch, folder):
-    """The run of what LLVM optimised, sanitizer on.
+    """The run of the optimised kernel, sanitizer on.
 
-    Two findings are of the tests themselves, and Triton's own code has them too: its pipeliner computes the place of a
-    tile before it knows that there is one, with a division by zero whose result nobody uses and at which no GPU stops;
-    and a test that adds a row or a column of the buffer that it overwrites has no barrier between the warps that
-    read and the one that writes. Where the sanitizer finds nothing else, the run without it counts.
+    Two findings are caused by the tests themselves, and Triton's own code has them, too: its pipeliner computes the
+    place of a tile before it knows that the tile exists, with a division by zero whose result is not used and which
+    does not stop a GPU; and a test that adds a row or a column of the buffer that it overwrites has no barrier
+    between the warps that read and the one that writes. Where the sanitizer finds nothing else, the run without it
+    counts.
     """
     report = folder / "report.json"
     try:
@@ -364,7 +365,7 @@ def optimized(llopt, source, target, launch, folder):
 
 
 def examine(llopt, target, found):
-    """What is wrong with a product; an empty text if nothing is."""
+    """The error of a product; an empty text if there is none."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         source = folder / "product.ttgir"

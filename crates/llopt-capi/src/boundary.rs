@@ -1,4 +1,4 @@
-//! Where C meets Rust: texts in both directions, and no panic on its way out.
+//! The boundary between C and Rust: texts in both directions, and no panic across it.
 
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char) -> Option<&'a str> {
     unsafe { CStr::from_ptr(pointer) }.to_str().ok()
 }
 
-/// A text for the caller. C ends texts at a zero byte, so that one inside becomes `\0`.
+/// A text for the caller. C ends texts at a zero byte, so a zero byte inside becomes `\0`.
 pub(crate) fn c_text(text: impl Into<String>) -> CString {
     let text = text.into();
     CString::new(text).unwrap_or_else(|error| {

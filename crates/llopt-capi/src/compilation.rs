@@ -1,4 +1,4 @@
-//! The handle of an outcome, and what can be read from it.
+//! The handle of an outcome, and the functions that read it.
 
 use std::ffi::{CString, c_char, c_void};
 
@@ -24,7 +24,7 @@ pub struct llopt_compilation_t {
 /// A diagnostic or a note.
 struct Said {
     severity: llopt_severity_t,
-    /// Notes follow what they belong to, one deeper.
+    /// A note follows its parent and is one deeper.
     depth: u32,
     file: Option<CString>,
     line: usize,
@@ -106,7 +106,7 @@ impl llopt_compilation_t {
         outcome
     }
 
-    /// What came of a call that breaks a rule of the interface.
+    /// The outcome of a call that breaks a rule of the interface.
     pub(crate) fn misuse(message: &str) -> Self {
         let mut outcome = Self::new(llopt_status_t::LLOPT_MISUSE);
         outcome.error = Some(c_text(format!("error: {message}")));
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn llopt_kept(
     }
 }
 
-/// Hands out bytes; null and zero if there are none.
+/// Returns bytes; null and zero if there are none.
 ///
 /// # Safety
 /// The handle is null or live; `size` is null or a place for a number.

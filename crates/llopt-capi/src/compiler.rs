@@ -11,13 +11,13 @@ use crate::{LLOPT_ABI_VERSION, llopt_status_t};
 
 /// A compiler: a set of options.
 pub struct llopt_compiler_t {
-    /// None until the target is known, whose defaults the others have.
+    /// None until the target is known, on which the defaults of the others depend.
     options: Option<Options>,
-    /// What was set before the target.
+    /// The options that were set before the target.
     waiting: Vec<(String, String)>,
-    /// About the last `llopt_set` that failed.
+    /// The message of the last `llopt_set` that failed.
     message: Option<CString>,
-    /// What the options are, once the target is known.
+    /// The cache key, once the target is known.
     cache_key: Option<CString>,
 }
 
@@ -244,7 +244,7 @@ impl llopt_compiler_t {
             let target = Target::parse(value).map_err(|error| error.to_string())?;
             let mut options = Options::new(target);
             for (name, value) in self.waiting.drain(..) {
-                // It was tried when it was set.
+                // It was checked when it was set.
                 let _ = options.set(&name, &value);
             }
             self.options = Some(options);

@@ -2,31 +2,28 @@
 //!
 //! # Shape
 //!
-//! Two opaque handles: a *compiler*, which is a set of options, and a *compilation*, which is the
-//! outcome of one call, good or bad, with everything there is to know about it. What a function
-//! hands out belongs to the handle it came from and lives as long; nothing has to be freed but the
-//! handles.
+//! Two opaque handles: a *compiler*, which is a set of options, and a *compilation*, which is the outcome of one
+//! call, good or bad, with all that is known about it. What a function returns belongs to the handle that it came
+//! from and lives as long; only handles have to be freed.
 //!
 //! # Rules
 //!
-//! - Every function takes null for any pointer; it then does nothing and says
-//!   [`LLOPT_MISUSE`](llopt_status_t), null or zero. Texts that are not UTF-8 are misuse too. A handle that was
-//!   closed, and a pointer to something else, cannot be noticed.
+//! - Every function takes null for any pointer; it then does nothing and returns [`LLOPT_MISUSE`](llopt_status_t),
+//!   null or zero. Texts that are not UTF-8 are misuse too. A handle that was closed, and a pointer to something
+//!   else, cannot be detected.
 //! - No panic crosses the boundary: it becomes [`LLOPT_BUG`](llopt_status_t). A fatal error of LLVM does not end
 //!   the process either.
 //! - **Threads.** A compiler may be used by any number of threads at once as long as none of them
 //!   is in [`llopt_set`] or [`llopt_close`]. A compilation may be read by any number of threads at
 //!   once as long as none of them is in [`llopt_release`]. There is no last error of a thread and
 //!   no other state outside of handles.
-//! - **Versions.** [`LLOPT_ABI_VERSION`] grows when a caller would have to be compiled again, and
-//!   [`llopt_open`] refuses a caller that was compiled for another one. Structures that callers
-//!   allocate begin with their size, so that they may grow. New options, new artefacts and new
-//!   functions do not change the version.
-//! - **Symbols.** The shared library exports `llopt_…` and nothing else. It brings its own LLVM and
-//!   lives in peace with another one in the same process. It is never unloaded: LLVM registers
-//!   things for the life of the process.
+//! - **Versions.** [`LLOPT_ABI_VERSION`] grows when a caller would have to be compiled again, and [`llopt_open`]
+//!   rejects a caller that was compiled for another one. Structures that callers allocate begin with their size, so
+//!   that they may grow. New options, new artefacts and new functions do not change the version.
+//! - **Symbols.** The shared library exports `llopt_…` and nothing else. It contains its own LLVM and coexists with
+//!   another one in the same process. It is never unloaded: LLVM registers objects for the life of the process.
 //!
-//! # Road not taken
+//! # Alternative rejected
 //!
 //! A structure of options would be quicker to fill in than texts, and would change the interface
 //! with every option. A compilation takes milliseconds; parsing a number does not.

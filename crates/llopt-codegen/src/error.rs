@@ -1,4 +1,4 @@
-//! What can go wrong while emitting code, told apart by whose fault it is.
+//! Errors of code generation, in classes that say whose fault they are.
 
 use std::path::PathBuf;
 
@@ -10,25 +10,25 @@ pub enum CodegenError {
     /// An operation for which the target has no emission (yet).
     #[error("{location}: error: '{op}' is not supported on {target}{}", because(.reason))]
     UnsupportedOp {
-        /// Where the operation stands, as `file:line:col`.
+        /// Where the operation is, as `file:line:col`.
         location: String,
         /// The operation's full name, such as `tt.dot_scaled`.
         op: String,
-        /// The target asked for.
+        /// The requested target.
         target: Target,
-        /// What about the operation is not supported, when it is not the whole of it.
+        /// The part of the operation that is not supported, if it is not the whole operation.
         reason: Option<String>,
     },
     /// An operation needs a capability that the target lacks.
     #[error("{location}: error: '{op}' needs {feature}, which {target} does not have")]
     MissingFeature {
-        /// Where the operation stands, as `file:line:col`.
+        /// Where the operation is, as `file:line:col`.
         location: String,
         /// The operation's full name.
         op: String,
         /// The capability.
         feature: Feature,
-        /// The target asked for.
+        /// The requested target.
         target: Target,
     },
     /// The module breaks a rule that its verifiers do not check.
@@ -52,7 +52,7 @@ pub enum CodegenError {
         option: &'static str,
         /// The environment variable that names the file.
         variable: &'static str,
-        /// Where it was looked for.
+        /// The places that were searched.
         places: String,
     },
     /// A device library could not be read or linked.
@@ -69,22 +69,22 @@ pub enum CodegenError {
         /// Which program, and what it said.
         message: String,
     },
-    /// LLVM refused what this crate made: a bug in llopt.
+    /// LLVM rejected IR that this crate emitted: a bug in llopt.
     #[error("bug in llopt: {stage}: {message}")]
     Bug {
-        /// The stage that noticed.
+        /// The stage that reported it.
         stage: &'static str,
         /// LLVM's message, or ours.
         message: String,
     },
 }
 
-/// Whose fault an error is.
+/// The classes of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// The input breaks a rule.
     Invalid,
-    /// The input is fine, the target (or this release) cannot do it.
+    /// The input is valid, but the target (or this release) does not support it.
     Unsupported,
     /// Something outside the program is missing: a library file, a linker.
     Environment,

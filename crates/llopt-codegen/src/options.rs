@@ -26,16 +26,18 @@ pub struct CodegenOptions {
     /// The `ld.lld` that links code objects; else the environment variable `LLOPT_LLD`, else the first of
     /// `ld.lld-22`, `ld.lld` on the path.
     pub lld: Option<PathBuf>,
-    /// Whether calls of the device runtime's print functions stay calls of unknown functions, for
-    /// a simulator that provides them (AMD).
+    /// Whether calls of the device runtime's print functions are kept, for a simulator that provides these functions
+    /// (AMD).
     pub keep_print_calls: bool,
-    /// Whether indices call a function with what they must be below, for a simulator that provides it.
+    /// Whether each index is passed to a function together with its bound, for a simulator that provides the
+    /// function.
     pub check_indices: bool,
-    /// Whether functions are called where buffers of shared memory begin and end, for a simulator that provides them.
+    /// Whether functions are called at the start and end of the live ranges of buffers of shared memory, for a
+    /// simulator that provides them.
     pub mark_buffers: bool,
     /// Whether LLVM's verifier runs after lowering.
     pub verify: bool,
-    /// Whether lowering keeps its [decisions](crate::walk::decision) for somebody to read.
+    /// Whether lowering records its [decisions](crate::walk::decision).
     pub keep_decisions: bool,
 }
 

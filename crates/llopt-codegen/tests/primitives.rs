@@ -1,5 +1,4 @@
-//! The emission primitives, compiled for every target: LLVM accepts them and selects the instructions
-//! they are meant to become.
+//! The emission primitives, compiled for every target: LLVM accepts them and selects the intended instructions.
 
 use inkwell::context::Context;
 use inkwell::values::BasicValueEnum;

@@ -1,13 +1,11 @@
-//! Reads files on request and says how long each took: the llopt side of
-//! `tools/bench/parse_time.py`, which asks and does the same with Triton in between.
+//! Reads files on request and says how long each took: the llopt side of `tools/bench/parse_time.py`, which sends the
+//! requests, and measures Triton in between.
 //!
-//! A request is a line `context<TAB>times<TAB>file` on standard input, where `context` is `warm`
-//! (one context of the process, in which such files were read before) or `fresh` (one made for
-//! each reading, within the time). The answer is a line on standard output: the nanoseconds of
-//! the fastest of that many readings, or `error: …`. A reading is what `ir.parse_mlir_module` of
-//! Triton's Python bindings does: read the file, parse, verify, copy the module, destroy the
-//! first. `all<TAB>times<TAB>` instead reads every file named so far that often, for a profiler to
-//! watch.
+//! A request is a line `context<TAB>times<TAB>file` on standard input, where `context` is `warm` (one context of the
+//! process, in which such files were read before) or `fresh` (one made for each reading, within the time). The output
+//! is a line on standard output: the nanoseconds of the fastest of that many readings, or `error: …`. A reading is
+//! what `ir.parse_mlir_module` of Triton's Python bindings does: read the file, parse, verify, copy the module,
+//! destroy the first. `all<TAB>times<TAB>` instead reads every file named so far that often, for a profiler to watch.
 
 use llopt_dialects::register;
 use melior::{Context, dialect::DialectRegistry, ir::Operation};

@@ -42,7 +42,7 @@ const SCALARS: &[(&str, TypeSet)] = &[
 /// Reads a type constraint.
 ///
 /// # Errors
-/// A constraint that keeps nothing that the generator can read.
+/// A constraint without anything that the generator can read.
 pub fn type_constraint(record: Record<'_>) -> Result<TypeConstraint, ModelError> {
     let mut constraint = TypeConstraint {
         any: false,

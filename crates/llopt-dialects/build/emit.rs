@@ -212,7 +212,7 @@ fn traits_of(operation: &Operation) -> (String, String) {
     (traits, own_traits)
 }
 
-/// How types follow from each other.
+/// The relations between types.
 fn relations_of(operation: &Operation) -> Result<String, String> {
     let mut relations = String::new();
     for relation in &operation.relations {
@@ -229,7 +229,7 @@ fn relations_of(operation: &Operation) -> Result<String, String> {
     Ok(relations)
 }
 
-/// The effects that are listed, on the operation as a whole and on its values.
+/// The declared effects, on the operation as a whole and on its values.
 fn effects_of(operation: &Operation) -> String {
     let mut effects = String::new();
     let mut add_effect = |on: &str, (kind, resource): &(String, String)| {
@@ -336,7 +336,7 @@ fn spec(
     spec
 }
 
-/// Who says which memory an operation touches.
+/// The source of the operation's memory effects.
 fn effects_hook(hook: &str, dialect: &Dialect, operation: &Operation) -> String {
     if operation.has_trait("MemoryEffectsOpInterface") {
         format!(
@@ -361,7 +361,7 @@ fn effects_hook(hook: &str, dialect: &Dialect, operation: &Operation) -> String 
     }
 }
 
-/// Whether an operation may run where it did not stand.
+/// Whether an operation may be executed speculatively.
 fn speculation_hook(hook: &str, dialect: &Dialect, operation: &Operation) -> String {
     if operation.has_trait("AlwaysSpeculatableImplTrait") {
         "Speculation::Always".to_owned()
@@ -377,7 +377,7 @@ fn speculation_hook(hook: &str, dialect: &Dialect, operation: &Operation) -> Str
     }
 }
 
-/// What the operation's interfaces answer.
+/// The answers of the operation's interfaces.
 fn interfaces(spec: &mut String, function: &str, dialect: &Dialect, operation: &Operation) {
     if operation.has_trait("InferTypeOpInterface") {
         let _ = write!(

@@ -1,4 +1,4 @@
-//! The enumeration of all encodings: a variant for each record that says what it encodes.
+//! The enumeration of all encodings: a variant for each record that declares what it encodes.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ pub fn encodings(model: &Model) -> String {
          pub fn is_distributed(&self) -> bool {{\n        match self {{\n{distributed}        }}\n    }}\n\n\
          /// The kind of the attribute.\n\
          fn spec(&self) -> &'static llopt_mlir::dialect::AttributeSpec {{\n        match self {{\n{specs}        }}\n    }}\n\n\
-         /// The encoding with these fields; nothing for attributes that are no encodings.\n\
+         /// The encoding with these fields; nothing for attributes that are not encodings.\n\
          fn read(fields: &Fields<'_>) -> Result<Option<Self>, EncodingError> {{\n{reads}        Ok(None)\n    }}\n\
          }}\n"
     )
@@ -71,7 +71,7 @@ fn rust_name(record: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut rust = String::new();
     for (at, letter) in letters.iter().enumerate() {
-        // Of several capitals only the first stays one, and the last, which begins the next word.
+        // Of several capitals only the first one remains, and the last one, which begins the next word.
         let follows = at > 0 && letters[at - 1].is_uppercase();
         let begins = letters.get(at + 1).is_none_or(|next| next.is_lowercase());
         if follows && !begins {

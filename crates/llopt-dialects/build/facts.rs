@@ -1,4 +1,4 @@
-//! OpFacts about ops (`dialects/facts.td`): from records to the Rust expression of a `OpFacts`.
+//! Facts about ops (`dialects/facts.td`): from records to the Rust expression of an `OpFacts`.
 
 use crate::{
     model::{Fact, ModelError},
@@ -10,15 +10,15 @@ use tblgen::Record;
 /// Reads facts.
 ///
 /// # Errors
-/// A record that is none.
+/// A record that is not a fact.
 pub fn read(records: Vec<Record<'_>>) -> Result<Vec<Fact>, ModelError> {
     records.into_iter().map(fact).collect()
 }
 
-/// Reads one.
+/// Reads one fact.
 ///
 /// # Errors
-/// A record that is none.
+/// A record that is not a fact.
 pub fn fact(record: Record<'_>) -> Result<Fact, ModelError> {
     Ok(Fact {
         question: text(record, "question")?,
@@ -26,7 +26,7 @@ pub fn fact(record: Record<'_>) -> Result<Fact, ModelError> {
     })
 }
 
-/// The expression; what is declared later counts.
+/// The expression; later declarations override earlier ones.
 pub fn expression(facts: &[Fact]) -> String {
     let mut code = String::from("OpFacts { ");
     for (index, fact) in facts.iter().enumerate() {

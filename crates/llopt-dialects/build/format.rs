@@ -10,7 +10,7 @@ use std::fmt;
 /// One element of a format, with its place in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element {
-    /// Byte offset in the format text.
+    /// Its byte offset in the format text.
     pub at: usize,
     /// What it is.
     pub kind: Kind,

@@ -1,9 +1,8 @@
-//! Gives the names in a format their meaning: which operand, attribute or type each stands for,
-//! where the printer puts blanks, and where every type comes from.
+//! Gives the names in a format their meaning: the operand, attribute or type of each, the blanks that the printer
+//! writes, and the source of every type.
 //!
-//! Blanks follow the rule of MLIR's generator, so that our text equals that of an op defined in
-//! C++: the state below (`emit_space`, `after_punctuation`) advances over the elements in the
-//! order of the text, groups included.
+//! Blanks follow the rule of MLIR's generator, so that the text equals that of an op defined in C++: the state below
+//! (`emit_space`, `after_punctuation`) advances over the elements in the order of the text, groups included.
 
 use crate::{
     format::{Element, FormatError, Kind},
@@ -363,7 +362,7 @@ impl Lowering<'_> {
                 "an optional group begins with a literal or an operand that may be absent",
             ));
         }
-        // A unit attribute behind a literal says nothing that the literal does not say.
+        // A unit attribute after a literal adds no information to the literal.
         let mut unit = None;
         if let Kind::Variable(name) = &then[anchor].kind
             && let Meaning::Attribute(index) = self.meaning(then[anchor].at, name)?
@@ -467,7 +466,7 @@ impl Lowering<'_> {
         ))
     }
 
-    /// Where a type that is not written comes from.
+    /// The source of a type that is not written.
     fn source(&self, _dialect: &str, field: &ValueField, result: bool) -> Option<String> {
         let operation = self.operation;
         let written = |name: &str| {
@@ -549,7 +548,7 @@ fn stripped_kind(constraint: &TypeConstraint) -> Option<(String, String)> {
     }
 }
 
-/// The type of a constraint that leaves no choice.
+/// The type of a constraint that allows only one type.
 pub fn fixed_type(model: &Model, constraint: &TypeConstraint) -> Option<String> {
     if constraint.any || constraint.tensor != TypeSet::EMPTY {
         return None;
@@ -596,7 +595,7 @@ pub fn kind_path(model: &Model, table: &str, dialect: &str, mnemonic: &str) -> S
     } else {
         "ATTRIBUTES"
     };
-    // A kind outside of the model is a mistake that the Rust compiler reports at the name.
+    // The Rust compiler reports a kind outside of the model at its name.
     position.map_or_else(
         || format!("&crate::{dialect}::UNKNOWN_KIND_{mnemonic}"),
         |position| format!("&crate::{dialect}::{table}[{position}]"),

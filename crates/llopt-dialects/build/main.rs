@@ -1,8 +1,8 @@
 //! Generates the operation tables and wrappers from `dialects/*.td`.
 //!
-//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. Two more hold the
-//! enumeration of encodings and the enumerations of ops by what they compute, and one holds what tile IR takes from
-//! MLIR's own dialects, which `src/upstream.rs` includes. All mistakes of the `.td` files are collected and printed
+//! One file per dialect goes to `OUT_DIR`; `src/tt.rs` and its neighbours include them. Two more have the enumeration
+//! of encodings and the enumerations of ops by what they compute, and one has the ops that tile IR uses from MLIR's
+//! own dialects, which `src/upstream.rs` includes. All mistakes of the `.td` files are collected and printed
 //! together, each with its record.
 
 mod constraint;

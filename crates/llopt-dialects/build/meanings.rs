@@ -1,15 +1,15 @@
-//! For each kind of meaning that several ops share (`Means<"Shape">`), the enumeration of exactly these ops. What
-//! matches one without a wildcard does not compile until a new op that declares the meaning has been given one.
+//! For each kind of meaning that several ops share (`Means<"Shape">`), the enumeration of exactly these ops. A match
+//! over it without a wildcard does not compile until a new op that declares the meaning has an arm.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::model::{Fact, Model};
 
-/// The kinds that say by themselves what an op does, or that say it in a value.
+/// The kinds that determine by themselves, or by a value, what an op does.
 const WITHOUT_OPS: &[&str] = &["Unknown", "Nothing"];
 
-/// Their code.
+/// The code of the enumerations.
 pub fn meanings(model: &Model) -> String {
     let mut kinds: BTreeMap<&str, Kind> = BTreeMap::new();
     for dialect in &model.dialects {
@@ -58,7 +58,7 @@ pub fn meanings(model: &Model) -> String {
     code
 }
 
-/// What is written for one kind.
+/// The code for one kind.
 #[derive(Default)]
 struct Kind {
     variants: String,
@@ -66,7 +66,7 @@ struct Kind {
     back: String,
 }
 
-/// The kind of meaning that an op declares, if it says by no value of its own which.
+/// The kind of meaning that an op declares, if no value of its own determines it.
 fn declared(facts: &[Fact]) -> Option<&str> {
     let meaning = facts.iter().rfind(|fact| fact.question == "meaning")?;
     let kind = meaning.answer.strip_prefix("Meaning::")?;

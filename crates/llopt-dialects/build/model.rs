@@ -1,8 +1,8 @@
-//! What the `.td` files say, as plain data.
+//! The contents of the `.td` files, as plain data.
 
 use crate::type_set::TypeSet;
 
-/// A mistake in a `.td` file, in words.
+/// A message about a mistake in a `.td` file.
 pub type ModelError = String;
 
 /// All dialects, by the order of their first use.
@@ -59,11 +59,11 @@ pub struct KindDefinition {
     pub parameters: Vec<Parameter>,
     /// How parameters are written.
     pub style: Style,
-    /// Of an encoding: whether it deals tensors out to threads, or lays them out in a memory.
+    /// For an encoding, whether it distributes tensors over threads or is a layout of a memory.
     pub encodes: Option<Encodes>,
 }
 
-/// What an encoding is a layout of.
+/// What an encoding describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Encodes {
     /// Registers, lanes and warps.
@@ -114,11 +114,11 @@ pub struct TypeConstraint {
     pub tensor: TypeSet,
     /// Type kinds, as (dialect, mnemonic).
     pub kinds: Vec<(String, String)>,
-    /// In words.
+    /// A description.
     pub summary: String,
 }
 
-/// How many values an operand or result stands for.
+/// The number of values of an operand or result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Multiplicity {
     /// Exactly one.
@@ -135,7 +135,7 @@ pub struct ValueField {
     pub name: String,
     /// What it may be.
     pub constraint: TypeConstraint,
-    /// How many.
+    /// The number of values.
     pub multiplicity: Multiplicity,
     /// Effects on it: (effect, resource).
     pub effects: Vec<(String, String)>,
@@ -166,7 +166,7 @@ pub enum AttributeKind {
     FunctionType,
     /// An array of dictionaries.
     DictionaryArray,
-    /// An attribute kind of ours, by (dialect, mnemonic).
+    /// An attribute kind of these dialects, by (dialect, mnemonic).
     Kind(String, String),
 }
 
@@ -216,7 +216,7 @@ pub enum Argument {
 
 /// A relation of two types: `transform(type(from)) == type(to)`.
 pub struct Relation {
-    /// In words.
+    /// A description.
     pub summary: String,
     /// Name of the known value.
     pub from: String,
@@ -226,7 +226,7 @@ pub struct Relation {
     pub transform: String,
 }
 
-/// What passes ask of an op: a field of `OpFacts` and the expression of its value.
+/// A fact that passes query: a field of `OpFacts` and the expression of its value.
 pub struct Fact {
     /// The field.
     pub question: String,
@@ -272,11 +272,11 @@ pub struct Operation {
     pub traits: Vec<String>,
     /// Names of operations that may hold this one.
     pub parents: Vec<String>,
-    /// What passes ask of it.
+    /// The facts that passes query.
     pub facts: Vec<Fact>,
     /// Relations of types.
     pub relations: Vec<Relation>,
-    /// Effects on no value in particular: (effect, resource). `None` when nothing is said.
+    /// Effects on no value in particular: (effect, resource). `None` if nothing is declared.
     pub effects: Option<Vec<(String, String)>>,
     /// The declarative format.
     pub format: Option<String>,

@@ -1,7 +1,7 @@
 //! The records of the `.td` files.
 //!
-//! TableGen hands out records with named fields; this file reads those that the generator needs
-//! and rejects what it does not understand, so that nothing in a `.td` file is ignored silently.
+//! TableGen provides records with named fields; this file reads those that the generator needs and rejects what it
+//! does not understand, so that nothing in a `.td` file is ignored silently.
 
 use crate::constraint::{attribute_kind, type_constraint};
 use crate::facts;
@@ -143,7 +143,7 @@ fn dialect_of(
 /// The name of an enumeration as (dialect, Rust name).
 ///
 /// # Errors
-/// A record that is no enumeration.
+/// A record that is not an enumeration.
 pub fn enumeration_name(record: Record<'_>) -> Result<(String, String), ModelError> {
     Ok((text(record, "cppNamespace")?, text(record, "className")?))
 }
@@ -315,7 +315,7 @@ fn operation(record: Record<'_>) -> Result<Operation, ModelError> {
 /// The (name, record) pairs of a dag.
 ///
 /// # Errors
-/// An entry that is no record or has no name.
+/// An entry that is not a record or has no name.
 pub fn fields<'r>(
     record: Record<'r>,
     field: &str,
@@ -337,7 +337,7 @@ pub fn fields<'r>(
 /// A constraint with the effects on what it constrains.
 pub type Variable<'r> = (Record<'r>, Vec<(String, String)>);
 
-/// Takes an `Arg` or `Res` apart into its constraint and its effects.
+/// Splits an `Arg` or `Res` into its constraint and its effects.
 ///
 /// # Errors
 /// A record without them.
@@ -456,7 +456,7 @@ fn region_field(name: String, record: Record<'_>) -> Result<RegionField, ModelEr
 
 fn read_trait(record: Record<'_>, operation: &mut Operation) -> Result<(), ModelError> {
     if name(record) == "ReturnLike" {
-        // A list in ODS; the bridge knows the trait as a whole.
+        // ODS has a list here; the bridge has one trait for it.
         operation.traits.push("ReturnLike".to_owned());
     } else if record.subclass_of("TraitList") {
         for entry in list(record, "traits")? {
@@ -502,7 +502,7 @@ fn read_trait(record: Record<'_>, operation: &mut Operation) -> Result<(), Model
     Ok(())
 }
 
-/// Takes the common indentation off a text.
+/// Removes the common indentation of a text.
 fn dedent(text: &str) -> String {
     let indentation = text
         .lines()

@@ -1,9 +1,9 @@
-//! What tile IR takes from MLIR's own dialects: `dialects/upstream.td` says which ops, MLIR's `.td` files
-//! what they are.
+//! The ops that tile IR uses from MLIR's own dialects: `dialects/upstream.td` lists them, and MLIR's `.td` files
+//! define them.
 //!
-//! Of each op there is a wrapper, of each dialect an enumeration, as of the dialects of ours. MLIR
-//! parses, prints and verifies these ops itself, so types and constraints are not read here, only the
-//! names of operands, results, attributes and regions, and where they are.
+//! Each op gets a wrapper and each dialect an enumeration, like the dialects defined here. MLIR parses, prints and
+//! verifies these ops itself, so types and constraints are not read here, only the names of operands, results,
+//! attributes and regions, and their positions.
 
 use crate::{
     emit::identifier,
@@ -14,7 +14,7 @@ use crate::{
 use std::{collections::BTreeMap, fmt::Write};
 use tblgen::{Record, RecordKeeper};
 
-/// An op that is taken.
+/// An op that tile IR uses.
 struct Taken<'k> {
     record: Record<'k>,
     facts: Vec<Fact>,
@@ -69,7 +69,7 @@ fn dialect(record: Record<'_>, field: &str) -> Result<String, ModelError> {
     text(dialect, "name")
 }
 
-/// Whether an op works on each element alone.
+/// Whether an op is elementwise.
 fn is_elementwise(record: Record<'_>) -> Result<bool, ModelError> {
     let mut pending = list(record, "traits")?;
     while let Some(entry) = pending.pop() {
@@ -98,7 +98,7 @@ fn module(dialect: &str, ops: &BTreeMap<String, Taken<'_>>) -> Result<String, Mo
     let mut names = String::new();
     let mut declared = String::new();
     let mut enumerations: BTreeMap<String, String> = BTreeMap::new();
-    // In the order of the names, by which an op is found.
+    // Sorted by name, by which an op is found.
     for (index, (mnemonic, taken)) in ops.iter().enumerate() {
         let class = class(taken.record);
         let variant = class.strip_suffix("Op").unwrap_or(&class).to_owned();

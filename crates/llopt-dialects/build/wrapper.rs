@@ -265,7 +265,7 @@ fn attribute_accessor(field: &AttributeField, position: usize) -> String {
     )
 }
 
-/// The expression of `Option<Attribute>` made of a Rust value; `context` is in scope.
+/// The expression of type `Option<Attribute>` for a Rust value; `context` is in scope.
 fn make_attribute(field: &AttributeField, value: &str) -> String {
     if field.kind == AttributeKind::Unit {
         return format!("{value}.then(|| make::unit(context))");
@@ -296,7 +296,7 @@ fn make_attribute(field: &AttributeField, value: &str) -> String {
 enum ResultSource {
     /// From the caller.
     Given,
-    /// It leaves no choice.
+    /// The constraint allows only one type.
     Fixed(String),
     /// From an operand by a transform.
     Derived(usize, String),
@@ -372,7 +372,7 @@ fn builder(model: &Model, operation: &Operation) -> String {
     code
 }
 
-/// What a builder takes and does for the result types.
+/// The parameters and the code of a builder for the result types.
 fn results(model: &Model, operation: &Operation, parameters: &mut String, body: &mut String) {
     for field in &operation.results {
         let name = format!("{}_type", identifier(&field.name).trim_start_matches("r#"));
@@ -405,7 +405,7 @@ fn results(model: &Model, operation: &Operation, parameters: &mut String, body: 
     }
 }
 
-/// What a builder takes and does for operands, attributes and regions.
+/// The parameters and the code of a builder for operands, attributes and regions.
 fn arguments(operation: &Operation, parameters: &mut String, body: &mut String) {
     for argument in &operation.arguments {
         match *argument {

@@ -1,10 +1,9 @@
-//! Feeds damaged files to the readers for as long as one likes: `cargo xtask fuzz` runs this.
+//! Feeds damaged files to the readers, for any length of time: `cargo xtask fuzz` runs this.
 //!
-//! The parent keeps a few workers, processes that read one damaged file after the other and say
-//! which before they begin. A worker that dies, or says nothing for too long, has found something:
-//! the parent keeps the file, counts, and starts the worker anew behind it. Workers run under
-//! a limit of address space, and their `malloc` fills what it hands out and takes back, so that the
-//! use of either shows.
+//! The parent runs a few workers, processes that read one damaged file after the other and report its number before
+//! they begin. A worker that dies, or reports nothing for too long, has found a bug: the parent keeps the file,
+//! counts it, and restarts the worker after it. Workers run under a limit of address space, and their `malloc` fills
+//! allocated and freed memory, so that uses of either are detected.
 
 #[path = "../tests/dialects/damage/mod.rs"]
 mod damage;
@@ -53,10 +52,10 @@ struct Options {
     /// Also run these passes on accepted modules, for instance `canonicalize,cse`
     #[arg(long, default_value = "")]
     passes: String,
-    /// Where to keep what was found
+    /// Where to keep the findings
     #[arg(long, value_name = "FOLDER", default_value = "target/fuzz")]
     keep: PathBuf,
-    /// Read one file and say what comes of it
+    /// Read one file and report the result
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
     /// Work: every how many-th file from the first is this worker's
@@ -245,7 +244,7 @@ fn keep(options: &Options, form: Form, number: u64) -> Result<PathBuf, Box<dyn E
     Ok(path)
 }
 
-/// Follows one worker through its files, starting it anew behind each that ends it.
+/// Follows one worker through its files, restarting it after each that ends it.
 fn follow(options: &Options, events: &mpsc::Sender<Event>) {
     let mut options = options.clone();
     let step = options.workers;

@@ -1,5 +1,5 @@
-//! Reads files of the dialects, prints them, reads that again and compares; with bytecode in
-//! between too. For checking a whole folder of dumps at once.
+//! Reads files of the dialects, prints them, reads that again and compares; also through bytecode. It checks a whole
+//! folder of dumps at once.
 //!
 //! ```text
 //! cargo run -p llopt-dialects --example roundtrip -- [--exact] FILE…

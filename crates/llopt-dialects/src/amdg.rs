@@ -10,7 +10,7 @@ use melior::ir::ValueLike;
 
 use crate::{check::infer::encoding_of, layout::encoding::Encoding, tables::types::RankedTensor};
 
-/// The dimension of the operand of a matrix product that `amdg.upcast_mxfp` gives which is summed over.
+/// The dimension of the result of `amdg.upcast_mxfp` that the matrix product sums over.
 #[must_use]
 pub fn upcast_summed_dimension(op: UpcastMXFPOp<'_, '_>) -> Option<usize> {
     let tensor = RankedTensor::of(op.result().r#type())?;
@@ -27,7 +27,7 @@ pub fn upcast_summed_dimension(op: UpcastMXFPOp<'_, '_>) -> Option<usize> {
 
 crate::generated::dialect!("/amdg.rs");
 
-/// What the dialect answers beyond its tables.
+/// The dialect's hooks beyond its tables.
 const fn dialect_hooks() -> DialectSpec {
     DialectSpec::new("amdg")
 }

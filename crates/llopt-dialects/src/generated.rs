@@ -1,6 +1,6 @@
 //! The module of a dialect that the build script writes.
 
-/// What a file of the build script's says of a dialect, with all that such a file may name.
+/// Includes a generated file for a dialect, with everything that such a file refers to.
 macro_rules! dialect {
     ($file:literal) => {
         #[allow(
@@ -9,7 +9,7 @@ macro_rules! dialect {
             reason = "the generator imports for every dialect what any dialect may need"
         )]
         mod generated {
-            //! What the build script makes of the `.td` files.
+            //! The code that the build script generates from the `.td` files.
 
             use crate::{
                 meaning::facts::{

@@ -1,4 +1,4 @@
-//! The gluon dialect: layouts that are still to be chosen.
+//! The gluon dialect: layouts that have not been chosen yet.
 
 pub mod verify;
 
@@ -8,12 +8,12 @@ use llopt_mlir::dialect::DialectSpec;
 
 crate::generated::dialect!("/gluon.rs");
 
-/// What the dialect answers beyond its tables.
+/// The dialect's hooks beyond its tables.
 const fn dialect_hooks() -> DialectSpec {
     DialectSpec::new("gluon")
 }
 
-/// Whether an encoding stands for a layout that is yet to be chosen.
+/// Whether an encoding stands for a layout that has not been chosen yet.
 pub fn is_open(encoding: melior::ir::Attribute<'_>) -> bool {
     attribute::AUTO_ENCODING.is(encoding) || attribute::COALESCED_ENCODING.is(encoding)
 }

@@ -1,11 +1,10 @@
 //! The dialects tt, ttg, ttng, amdg and gluon, textually compatible with Triton 3.6.
 //!
-//! `dialects/*.td` is the only place that says what the operations, attributes and types are. The
-//! build script turns it into static tables ([`tables::definition`]), typed wrappers (one module per
-//! dialect, e.g. [`tt::LoadOp`]) and parsed assembly formats; the modules here interpret them:
-//! [`mod@text::format`] reads and writes operations, [`text::kind`] attributes and types, [`check::verify`] checks what
-//! the tables say. Hand-written code per operation (`tt::verify`, `tt::fold`, …) holds only what
-//! a table cannot say.
+//! `dialects/*.td` is the only definition of the operations, attributes and types. The build script turns it into
+//! static tables ([`tables::definition`]), typed wrappers (one module per dialect, e.g. [`tt::LoadOp`]) and parsed
+//! assembly formats; the modules here interpret them: [`mod@text::format`] reads and writes operations,
+//! [`text::kind`] attributes and types, [`check::verify`] checks the rules of the tables. Hand-written code per
+//! operation (`tt::verify`, `tt::fold`, …) contains only what a table cannot express.
 //!
 //! ```no_run
 //! let registry = melior::dialect::DialectRegistry::new();

@@ -1,4 +1,4 @@
-//! The tt dialect: tile programs as a frontend writes them.
+//! The tt dialect: tile programs as a frontend emits them.
 
 pub mod canonicalize;
 pub mod effects;
@@ -16,7 +16,7 @@ use llopt_mlir::dialect::DialectSpec;
 
 crate::generated::dialect!("/tt.rs");
 
-/// What the dialect answers beyond its tables.
+/// The dialect's hooks beyond its tables.
 const fn dialect_hooks() -> DialectSpec {
     DialectSpec {
         inliner: Some(&func::INLINER),

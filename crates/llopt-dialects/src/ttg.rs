@@ -17,7 +17,7 @@ use llopt_mlir::dialect::DialectSpec;
 
 crate::generated::dialect!("/ttg.rs");
 
-/// What the dialect answers beyond its tables.
+/// The dialect's hooks beyond its tables.
 const fn dialect_hooks() -> DialectSpec {
     DialectSpec {
         canonicalization: canonicalize::OF_CONVERT,

@@ -1,8 +1,8 @@
-//! What tile IR takes from MLIR's own dialects, and the enumeration of all ops of tile IR.
+//! The ops that tile IR uses from MLIR's own dialects, and the enumeration of all ops of tile IR.
 //!
-//! `dialects/upstream.td` says which ops are taken. As for our dialects there is one module for each, with
-//! wrappers and an enumeration, generated from MLIR's `.td` files. [`Op`] has all of them, so that a
-//! match over it which has no wildcard is complete.
+//! `dialects/upstream.td` lists these ops. As for the dialects of this crate there is one module for each dialect,
+//! with wrappers and an enumeration, generated from MLIR's `.td` files. [`Op`] has all of them, so that a match over
+//! it without a wildcard is complete.
 
 #[allow(
     unused_imports,
@@ -10,7 +10,7 @@
     reason = "the generator imports for every dialect what any dialect may need"
 )]
 mod generated {
-    //! What the build script makes of MLIR's `.td` files.
+    //! The code that the build script generates from MLIR's `.td` files.
 
     use super::mnemonic;
     use crate::{
@@ -46,7 +46,7 @@ fn mnemonic<'c>(operation: OperationRef<'c, '_>, dialect: &str) -> Option<&'c st
 }
 
 impl OpFacts {
-    /// What is declared of an op; nothing of one that is no op of tile IR.
+    /// The facts about an op; none for one that is not an op of tile IR.
     pub fn of(operation: OperationRef<'_, '_>) -> &'static Self {
         match OpDefinition::of(operation) {
             Some(definition) => &definition.facts,
@@ -56,7 +56,7 @@ impl OpFacts {
 }
 
 impl Control {
-    /// The part of an op.
+    /// The role of an op in control flow.
     pub fn of(operation: OperationRef<'_, '_>) -> Self {
         OpFacts::of(operation).control
     }
@@ -117,7 +117,7 @@ macro_rules! dialects {
             }
         }
 
-        /// What is declared of an op of MLIR's dialects.
+        /// The facts about an op of MLIR's dialects.
         fn facts_of_mlir(operation: OperationRef<'_, '_>) -> Option<&'static OpFacts> {
             let (dialect, mnemonic) = operation.name_str().split_once('.')?;
             match dialect {

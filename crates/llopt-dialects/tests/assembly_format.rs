@@ -1,4 +1,4 @@
-//! Mistakes in the assembly format of a `.td` file end the build with a message that shows the place.
+//! Mistakes in the assembly format of a `.td` file end the build with a message that points at them.
 //!
 //! The build script's own parser and lowering are compiled in here; the operation that they work on
 //! is made by hand.
@@ -80,7 +80,7 @@ fn operation() -> Operation {
     }
 }
 
-/// What the build says about a format.
+/// The result of the build script for a format.
 fn build(text: &str) -> Result<String, String> {
     let model = Model {
         dialects: Vec::new(),

@@ -1,8 +1,8 @@
-//! A program with its inputs, as a file that runs again.
+//! A program with its inputs, as a file that can be run again.
 //!
-//! The file is a module in tile IR below comment lines that say what the module does not: the target, for
-//! each parameter of the kernel the type of its elements, their number, and what they are at first, and of a module
-//! without layouts the warps of a block and the blocks of a cluster that they are to be chosen for.
+//! The file is a module in tile IR after comment lines with the information that the module lacks: the target; for
+//! each parameter of the kernel the type, the number and the initial values of its elements; and, for a module
+//! without layouts, the warps of a block and the blocks of a cluster for which layouts are chosen.
 //!
 //! ```text
 //! // target: cuda:90
@@ -20,17 +20,17 @@ use llopt_target::Target;
 use crate::element::{Data, Number};
 use crate::program::{Buffer, Program, Speller};
 
-/// What the line begins with that says for how many warps and blocks layouts are chosen.
+/// The beginning of the line that gives the warps and blocks for which layouts are chosen.
 const GRID: &str = "layouts are chosen for: ";
 
-/// A kernel and what it is called with.
+/// A kernel and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The GPU it is for.
     pub target: Target,
-    /// Warps of a block and blocks of a cluster, of a module that does not say them.
+    /// Warps of a block and blocks of a cluster, of a module that does not specify them.
     pub grid: Option<[u32; 2]>,
-    /// What its parameters point at.
+    /// The buffers that its parameters point to.
     pub buffers: Vec<Buffer>,
     /// The module.
     pub text: String,
@@ -52,7 +52,7 @@ impl Case {
     /// Reads a file's contents.
     ///
     /// # Errors
-    /// A head line that is not as above, or none with the target.
+    /// A comment line that does not have this form, or none with the target.
     pub fn parse(contents: &str) -> Result<Self> {
         let mut target = None;
         let mut grid = None;
@@ -81,7 +81,7 @@ impl Case {
         })
     }
 
-    /// As a file's contents, below comment lines of the caller's.
+    /// As a file's contents, after comment lines of the caller.
     #[must_use]
     pub fn file(&self, comment: &str) -> String {
         let mut text = String::new();

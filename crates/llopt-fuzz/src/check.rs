@@ -1,4 +1,4 @@
-//! Runs a case by every engine and compares.
+//! Runs a case with every engine and compares the results.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use llopt::{Engines, ErrorClass, Options, Outcome, Source};
 
 use crate::case::Case;
 
-/// Whether what the machine ran was optimised.
+/// Whether the machine ran optimised code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// As lowering made it.
+    /// The code of lowering.
     Unoptimized,
     /// After LLVM's O3.
     Optimized,
@@ -25,37 +25,37 @@ impl fmt::Display for Level {
     }
 }
 
-/// How a case went.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All agree, and the sanitizer found nothing.
     Agreed,
-    /// An operation is not there for this target; the words that say which.
+    /// The target does not support an operation; the message names it.
     Unsupported(String),
-    /// Something is wrong.
+    /// A failure.
     Failed(Failure),
 }
 
-/// What is wrong.
+/// The kind of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The module was refused, or compilation hit a bug.
+    /// The module was rejected, or compilation hit a bug.
     Compilation(String),
-    /// The reference interpreter stopped: the program does what no program may do.
+    /// The reference interpreter stopped: the program has an error.
     Reference(String),
     /// The machine stopped.
     Stopped(Level, String),
-    /// The sanitizer found something.
+    /// The sanitizer has a finding.
     Finding(Level, String),
     /// Results differ.
     Mismatch {
-        /// Which of the machine's runs.
+        /// The machine's run that differs.
         level: Level,
         /// Buffer and element.
         place: (usize, usize),
-        /// What the reference has there.
+        /// The reference's value.
         expected: u64,
-        /// What the machine has there.
+        /// The machine's value.
         found: u64,
         /// Elements of that buffer that differ.
         count: usize,
@@ -63,8 +63,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What two failures of the same cause have in common: the kind, and of messages what stands before the
-    /// first particular.
+    /// The common part of two failures with the same cause: the kind, and the part of the message before the first
+    /// specific detail.
     #[must_use]
     pub fn kind(&self) -> String {
         let words = |text: &str| -> String {
@@ -110,19 +110,19 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Values that one op of a program may give to a thread.
+/// The most values of one op per thread.
 const MOST_VALUES: u64 = 1 << 14;
 
 /// Runs a case.
 #[must_use]
 pub fn check(case: &Case) -> Verdict {
     let mut options = Options::new(case.target);
-    // Every operation rounds once, as the reference does it.
+    // Every operation rounds once, as in the reference.
     options.fp_fusion = false;
     options.line_info = false;
     options.reproducer_directory = None;
     options.verify_layouts = true;
-    // Random layouts give a thread more values than anybody would write down.
+    // Random layouts give a thread more values than realistic ones.
     options.budget.values = MOST_VALUES;
     if let Some([warps, blocks]) = case.grid {
         options.num_warps = Some(warps);

@@ -44,12 +44,12 @@ impl Number {
         Self::F32,
         Self::F64,
     ];
-    /// Integers that arithmetic is done on.
+    /// Integers with arithmetic.
     pub const INTEGERS: [Self; 4] = [Self::I8, Self::I16, Self::I32, Self::I64];
-    /// Floating-point types that arithmetic is done on.
+    /// Floating-point types with arithmetic.
     pub const REALS: [Self; 4] = [Self::F16, Self::BF16, Self::F32, Self::F64];
 
-    /// As the IR writes it.
+    /// The name in the IR.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Number {
         Self::REALS.contains(&self)
     }
 
-    /// The largest integer up to which all are exact, for floating-point types with arithmetic.
+    /// The largest integer such that all up to it are exact, for floating-point types with arithmetic.
     #[must_use]
     pub fn exact_integers(self) -> u64 {
         match self {
@@ -166,7 +166,7 @@ impl Number {
                 u64::from(((bits >> 23) - 127 + 15) << 10 | (bits >> 13 & 0x3ff))
             }
             Self::F8E5M2 | Self::F8E4M3 if value == 0 => 0,
-            // Two or three bits of mantissa hold numbers up to 7.
+            // Two or three bits of mantissa represent numbers up to 7.
             Self::F8E5M2 => {
                 let bits = (double as f32).to_bits();
                 u64::from(((bits >> 23) - 127 + 15) << 2 | (bits >> 21 & 0x3))
@@ -180,7 +180,7 @@ impl Number {
     }
 }
 
-/// What a buffer holds before the kernel runs.
+/// The contents of a buffer before the kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Zeros.
@@ -214,7 +214,7 @@ impl Data {
 fn random_bits(number: Number, rng: &mut Rng) -> u64 {
     let width = number.bits();
     let mask = u64::MAX >> (64 - width);
-    // Mostly any bits; now and then a corner.
+    // Mostly any bits; sometimes a corner case.
     let bits = mask
         & match rng.u8(0..16) {
             0 => 0,
@@ -240,7 +240,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// As the IR writes it.
+    /// The name in the IR.
     #[must_use]
     pub fn name(self) -> String {
         match self {

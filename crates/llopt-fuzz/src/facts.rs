@@ -1,10 +1,10 @@
-//! What the generator knows about a value beyond its type.
+//! The generator's knowledge about a value beyond its type.
 
-/// What holds for every element of a value.
+/// Facts about every element of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Whether the bits are determined: not so for floating-point results of arithmetic, which may be any
-    /// NaN and either zero.
+    /// Whether the bits are determined; those of floating-point arithmetic are not, since a result may be any NaN and
+    /// either zero.
     pub bits: bool,
     /// Whether the elements are integers from 0 to this, also in floating point.
     pub bound: Option<u64>,
@@ -31,7 +31,7 @@ impl Facts {
         }
     }
 
-    /// What holds for both.
+    /// The facts that hold for both.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         Self {

@@ -11,10 +11,10 @@ use llopt_dialects::layout::encoding::{
 use llopt_layout::Dim;
 use llopt_target::{Target, Vendor};
 
-/// The most registers of a tensor in one thread: more cost time and show nothing new.
+/// The most registers of a tensor in one thread: more take time and find nothing new.
 const MOST_REGISTERS: u32 = 32;
 
-/// For whom layouts are made.
+/// The machine for which layouts are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// The GPU.
@@ -37,7 +37,7 @@ pub fn distributed(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Rc<Encodin
     }
     let mut encoding = blocked(rng, machine, shape.len());
     if let Encoding::Blocked(blocked) = &mut encoding {
-        // On any shape: all blocks hold all of it.
+        // For any shape: all blocks hold all of it.
         for dim in 0..shape.len() {
             blocked.cga_layout = blocked.cga_layout.shared_along(dim);
         }
@@ -45,8 +45,8 @@ pub fn distributed(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Rc<Encodin
     Rc::new(encoding)
 }
 
-/// The encoding in which lanes take a number of elements each, one after the other along the last dimension, then
-/// along the one before it.
+/// The encoding in which each lane has a number of consecutive elements, along the last dimension first, then along
+/// the one before it.
 pub fn in_order(machine: Machine, shape: &[u32], elements: u32) -> Option<Rc<Encoding>> {
     let extents: Vec<u64> = shape.iter().map(|&extent| extent.into()).collect();
     let mut size_per_thread = vec![1; shape.len()];
@@ -66,7 +66,7 @@ pub fn in_order(machine: Machine, shape: &[u32], elements: u32) -> Option<Rc<Enc
     .map(|blocked| Rc::new(Encoding::Blocked(blocked)))
 }
 
-/// Row by row, vectors swizzled or not.
+/// Row by row, with or without a swizzle of vectors.
 pub fn rows(rng: &mut Rng, rank: usize, vec: u32) -> Rc<Encoding> {
     Rc::new(Encoding::SwizzledShared(SwizzledShared {
         vec,
@@ -77,7 +77,7 @@ pub fn rows(rng: &mut Rng, rank: usize, vec: u32) -> Rc<Encoding> {
     }))
 }
 
-/// Whether the encoding has a layout on the shape, of not too many registers.
+/// Whether the encoding has a layout for the shape with not too many registers.
 pub(crate) fn fits(encoding: &Encoding, shape: &[u32]) -> bool {
     let extents: Vec<u64> = shape.iter().map(|&extent| extent.into()).collect();
     encoding.verify().is_ok()
@@ -127,10 +127,10 @@ fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.usize(0..from.len())]
 }
 
-/// `log2` factors of two, dealt out among `rank` dimensions.
+/// `log2` factors of two, distributed over `rank` dimensions.
 fn deal(rng: &mut Rng, log2: u32, rank: usize) -> Vec<u32> {
     let mut counts = vec![1; rank];
-    // In runs, so that dimensions are long as often as short.
+    // In runs, so that long dimensions are as frequent as short ones.
     let mut left = log2;
     while left > 0 {
         let run = rng.u32(1..=left);
@@ -140,7 +140,7 @@ fn deal(rng: &mut Rng, log2: u32, rank: usize) -> Vec<u32> {
     counts
 }
 
-/// Blocks that split dimensions, or hold copies, in random order.
+/// Blocks that split dimensions, or have copies, in random order.
 fn cluster(rng: &mut Rng, machine: Machine, rank: usize) -> CgaLayout {
     let mut pieces = vec![1; rank];
     let mut bases = vec![vec![0; rank]; machine.blocks.ilog2() as usize];
@@ -169,8 +169,8 @@ pub fn blocked(rng: &mut Rng, machine: Machine, rank: usize) -> Encoding {
     })
 }
 
-/// Bits of a shape, each a unit vector, in random order; within a dimension mixed by a triangular matrix
-/// now and then, which keeps them independent.
+/// Bits of a shape, each a unit vector, in random order; sometimes combined by a triangular matrix within a
+/// dimension, which keeps them independent.
 fn directions(rng: &mut Rng, shape: &[u32]) -> Vec<Vec<u32>> {
     let mixes = rng.u8(0..3) == 0;
     let mut list = Vec::new();
@@ -195,7 +195,7 @@ fn linear(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Option<Encoding> {
     let list = directions(rng, shape);
     let lanes = machine.target.warp_size().trailing_zeros() as usize;
     let warps = machine.warps.trailing_zeros() as usize;
-    // How many bits each kind of place gets; what threads cannot take, registers do.
+    // The number of bits of each kind of place; bits that threads cannot have go to registers.
     let bits = list.len();
     let most_lanes = lanes.min(bits);
     let of_lanes = if rng.bool() {
@@ -220,7 +220,7 @@ fn linear(rng: &mut Rng, machine: Machine, shape: &[u32]) -> Option<Encoding> {
     let (register, rest) = list.split_at(of_registers);
     let (lane, rest) = rest.split_at(of_lanes);
     let (warp, block) = rest.split_at(of_warps);
-    // Places that hold copies: nothing, or now and then what another place holds as well.
+    // Places with copies: a zero basis vector, or sometimes that of another place.
     let echoes = rng.u8(0..6) == 0;
     let extra = rng.usize(0..8).saturating_sub(6);
     let mut filled = |mut of: Vec<Vec<u32>>, to: usize| {
@@ -292,8 +292,8 @@ fn matrix(rng: &mut Rng, machine: Machine, rank: usize) -> Option<Encoding> {
     }))
 }
 
-/// A random encoding of the result of a product on a matrix unit whose operands and sums have so many bits, and a
-/// width of its operands along k; `None` where there is no such.
+/// A random encoding of the result of a product on a matrix unit whose operands and sums have these bits, and a width
+/// of its operands along k; `None` where there is none.
 pub fn product(
     rng: &mut Rng,
     machine: Machine,
@@ -317,7 +317,7 @@ pub fn product(
     }
 }
 
-/// A random encoding of shared memory for a buffer of a shape, with elements of so many bits.
+/// A random encoding of shared memory for a buffer of a shape, with elements of this many bits.
 pub fn shared(rng: &mut Rng, machine: Machine, shape: &[u32], bits: u32) -> Rc<Encoding> {
     for _ in 0..20 {
         let Some(encoding) = memory(rng, machine, shape, bits) else {
@@ -359,7 +359,7 @@ fn memory(rng: &mut Rng, machine: Machine, shape: &[u32], bits: u32) -> Option<E
         })),
         3 | 4 => {
             let offsets = directions(rng, shape);
-            // Without an offset the attribute does not say its rank.
+            // Without an offset the attribute does not determine its rank.
             offsets.first()?;
             SharedLinear::from_bases(rank, &offsets, &[], pick(rng, &[16, 128]))
                 .ok()

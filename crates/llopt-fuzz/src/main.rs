@@ -1,4 +1,4 @@
-//! `llopt-fuzz`: makes programs, runs each by every engine, keeps those that fail.
+//! `llopt-fuzz`: makes programs, runs each with every engine, keeps those that fail.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -76,11 +76,11 @@ struct Arguments {
     print: bool,
 }
 
-/// What the threads count together.
+/// The joint counts of all threads.
 #[derive(Default)]
 struct Tally {
     agreed: u64,
-    /// How often, and the least seed.
+    /// The number of occurrences, and the least seed.
     unsupported: BTreeMap<String, (u64, u64)>,
     failures: BTreeMap<String, u64>,
 }
@@ -119,7 +119,7 @@ const SECONDS: f64 = 10.5;
 /// MiB of memory that an answer may take.
 const MIB: i64 = 1024;
 
-/// Compiles changed kernels, each in a process of its own, so that a crash is an outcome like others.
+/// Compiles changed kernels, each in its own process, so that a crash is an ordinary outcome.
 fn hostile(arguments: &Arguments, targets: &[Target]) -> Result<()> {
     let mut tally: BTreeMap<String, u64> = BTreeMap::new();
     let mut failures = 0;
@@ -179,7 +179,7 @@ fn hostile(arguments: &Arguments, targets: &[Target]) -> Result<()> {
     Ok(())
 }
 
-/// What a child process came to.
+/// The outcome of a child process.
 struct End {
     /// Its status, or `None` if a signal ended it.
     status: Option<i32>,
@@ -191,8 +191,8 @@ struct End {
 
 /// Runs `work` in a child process. The process has a single thread here.
 fn apart(work: impl FnOnce() -> i32) -> End {
-    // SAFETY: nothing runs beside, so that the child is a whole process; it ends without going back to the caller's
-    // frames. Zeros are a valid account.
+    // SAFETY: there are no other threads, so the child is a complete process; it exits without returning to the
+    // caller's frames. Zeros are a valid usage structure.
     unsafe {
         match libc::fork() {
             0 => libc::_exit(work()),
@@ -211,7 +211,7 @@ fn apart(work: impl FnOnce() -> i32) -> End {
     }
 }
 
-/// The program of a seed.
+/// The program for a seed.
 fn made(arguments: &Arguments, target: Target, seed: u64) -> Program {
     match arguments.without_layouts {
         true => generate_without_layouts(target, seed),
@@ -243,7 +243,7 @@ fn fuzz(arguments: &Arguments, targets: &[Target]) -> Result<()> {
     let next = AtomicU64::new(0);
     let tally = Mutex::new(Tally::default());
     let begun = Instant::now();
-    // Hidden where standard error is no terminal.
+    // Hidden where standard error is not a terminal.
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len}, {per_sec}, {eta} left")?;
     let progress = ProgressBar::new(total).with_style(style);
     let work = || -> Result<()> {
@@ -335,7 +335,7 @@ fn too_many(tally: &Mutex<Tally>, most: usize) -> bool {
     tally.failures.values().sum::<u64>() >= most as u64
 }
 
-/// Writes a failing program, made small if it is the first few of its kind.
+/// Writes a failing program; the first few of each kind are shrunk.
 fn keep(
     arguments: &Arguments,
     program: &Program,

@@ -1,18 +1,18 @@
-//! Kernels that nobody would write: a good one with a few changes that keep it a text.
+//! Unusual kernels: a valid one with a few changes to its text.
 //!
-//! A change goes where the structure is, since a random byte hardly gets past the parser: it replaces an element type
-//! or an extent wherever it stands, puts another number into an attribute, renames a function, makes functions call each
-//! other in other ways, writes inline assembly, replaces an operation by one of the same form, drops or doubles a line, lets
-//! aliases stand for more than they say.
+//! A change respects the structure, since a text with a random byte rarely passes the parser: it replaces an element
+//! type or an extent everywhere, changes a number in an attribute, renames a function, changes the calls between
+//! functions, inserts inline assembly, replaces an operation by one of the same form, removes or repeats a line, or
+//! expands aliases.
 //!
-//! What comes out may mean anything. The promise that it tests is that every input has an answer, a result or an error
-//! of the input's or of this release's, within the budget ([`answer`]); that the answer is right is for the programs
-//! of [`generate`](crate::generate) to show.
+//! The result may have any meaning. The property under test is that every input has an answer within the budget: a
+//! result, or an error that blames the input or this release ([`answer`]). The programs of
+//! [`generate`](crate::generate) test whether answers are correct.
 
 use fastrand::Rng;
 use llopt::{ArtifactKind, Compiler, ErrorClass, Options, Source, Target};
 
-/// Element types, of which one takes the place of another.
+/// Element types that may replace one another.
 const TYPES: [&str; 17] = [
     "i1",
     "i8",
@@ -33,7 +33,7 @@ const TYPES: [&str; 17] = [
     "!tt.ptr<f32>",
 ];
 
-/// Numbers where programs have their seams.
+/// Numbers at the limits of programs.
 const NUMBERS: [&str; 20] = [
     "0",
     "1",
@@ -57,7 +57,7 @@ const NUMBERS: [&str; 20] = [
     "-1",
 ];
 
-/// Names that mean something to somebody.
+/// Names with a special meaning.
 const NAMES: [&str; 14] = [
     "llvm.memcpy",
     "llvm.used",
@@ -174,7 +174,7 @@ fn pick<'a>(rng: &mut Rng, list: &[&'a str]) -> &'a str {
     list[rng.usize(..list.len())]
 }
 
-/// The places of a word that is no part of a longer one.
+/// The positions of a word that is not part of a longer one.
 fn places(text: &str, word: &str) -> Vec<usize> {
     let part =
         |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
@@ -182,7 +182,7 @@ fn places(text: &str, word: &str) -> Vec<usize> {
         .map(|(at, _)| at)
         .filter(|&at| {
             let before = text[..at].chars().next_back();
-            // In `4xf32` the type begins behind the `x`.
+            // In `4xf32` the type begins after the `x`.
             let joins =
                 before == Some('x') && text[..at - 1].ends_with(|c: char| c.is_ascii_digit());
             (joins || !part(before)) && !part(text[at + word.len()..].chars().next())
@@ -202,7 +202,7 @@ fn replaced(text: &str, places: &[usize], length: usize, by: &str) -> String {
     changed
 }
 
-/// Another element type, everywhere or, now and then, in one place.
+/// Another element type, everywhere or, sometimes, in one place.
 fn element_type(text: &str, rng: &mut Rng) -> Option<String> {
     let there: Vec<&str> = TYPES
         .iter()
@@ -220,7 +220,7 @@ fn element_type(text: &str, rng: &mut Rng) -> Option<String> {
     Some(replaced(text, &places, word.len(), pick(rng, &TYPES)))
 }
 
-/// The ranges of numbers that `is_one` accepts, by what stands before and behind them.
+/// The ranges of numbers that `is_one` accepts, by the text before and after them.
 fn numbers(text: &str, is_one: impl Fn(&str, &str) -> bool) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -241,7 +241,7 @@ fn numbers(text: &str, is_one: impl Fn(&str, &str) -> bool) -> Vec<(usize, usize
     found
 }
 
-/// Another extent of tensors, wherever it stands.
+/// Another extent of tensors, everywhere.
 fn extent(text: &str, rng: &mut Rng) -> Option<String> {
     let found = numbers(text, |before, after| {
         (before.ends_with(['<', 'x'])) && after.starts_with('x')
@@ -267,7 +267,7 @@ fn number(text: &str, rng: &mut Rng) -> Option<String> {
     Some(replaced(text, &[begin], end - begin, pick(rng, &NUMBERS)))
 }
 
-/// Another name of a function, where it is defined and called, or of what a library has.
+/// Another name of a function, in its definition and calls, or one of a library.
 fn name(text: &str, rng: &mut Rng) -> Option<String> {
     let at = text.find("tt.func")?;
     let begin = at + text[at..].find('@')? + 1;
@@ -284,9 +284,9 @@ fn calls(text: &str, rng: &mut Rng) -> Option<String> {
     let mut functions = String::new();
     for i in 0..count {
         let callee = match form {
-            // A ring, or a function that calls itself.
+            // A cycle, or a function that calls itself.
             0 => format!("@c{}", (i + 1) % count),
-            // What is declared, or not there.
+            // A declared function, or an unknown one.
             1 if i + 1 == count => "@declared".to_owned(),
             2 if i + 1 == count => "@nowhere".to_owned(),
             _ if i + 1 == count => String::new(),
@@ -322,7 +322,7 @@ fn calls(text: &str, rng: &mut Rng) -> Option<String> {
     ))
 }
 
-/// Inline assembly on the result of an operation, or other assembly where there is some.
+/// Inline assembly on the result of an operation, or other assembly where there already is some.
 fn assembly(text: &str, rng: &mut Rng) -> Option<String> {
     let (template, constraints) = (pick(rng, &ASSEMBLY), pick(rng, &CONSTRAINTS));
     let lines: Vec<&str> = text.lines().collect();
@@ -355,7 +355,7 @@ fn operation(text: &str, rng: &mut Rng) -> Option<String> {
     Some(replaced(text, &[at], length, pick(rng, form)))
 }
 
-/// A line less, or twice.
+/// Removes or repeats a line.
 fn line(text: &str, rng: &mut Rng) -> Option<String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let at = rng.usize(..lines.len().max(1));
@@ -368,7 +368,7 @@ fn line(text: &str, rng: &mut Rng) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Aliases that stand for more and more.
+/// Aliases that expand exponentially.
 fn aliases(text: &str, rng: &mut Rng) -> Option<String> {
     let count = rng.usize(2..60);
     let mut chain = String::from("#z0 = [1 : i32]\n");
@@ -402,14 +402,14 @@ fn warps(text: &str, rng: &mut Rng) -> Option<String> {
     ))
 }
 
-/// What a compilation made of a text.
+/// The outcome of compiling a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// An artefact.
     Result,
-    /// An error that is the text's or this release's.
+    /// An error that blames the text or this release.
     Refused(ErrorClass),
-    /// A bug of llopt, in its words.
+    /// A bug of llopt, with its message.
     Bug(String),
 }
 

@@ -1,7 +1,7 @@
-//! Programs: kernels as data that can be made, printed and made smaller.
+//! Programs: kernels as data that can be made, printed and shrunk.
 //!
-//! An operation is a line or a few of IR with holes. Its operands and results are numbers of values, so that
-//! cutting a program apart needs no knowledge of operations. Holes are:
+//! An operation is one or a few lines of IR with holes. Its operands and results are numbers of values, so that a
+//! program can be cut without knowledge of operations. Holes are:
 //!
 //! | hole | filled with |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `$0`, `$1`, … | the name of an operand |
 //! | `$t0`, `$T0` | the type of an operand, of a result |
 //! | `$b`, `$p` | the pointer to the node's buffer, the type of its elements |
-//! | `$L7` | the layout of value 7, which only stands for its type |
-//! | `$u` | a number of the node, for names of its own |
+//! | `$L7` | the layout of value 7, which exists only for its type |
+//! | `$u` | a number of the node, for its own names |
 //! | `$B0`, `$A0`, `$Y0` | of a region: the body, the arguments, the yielded values with their types |
 
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ pub struct Node {
     pub results: Vec<Value>,
     /// The buffer in global memory that it accesses.
     pub buffer: Option<usize>,
-    /// Whether it matters without its results being used.
+    /// Whether it is needed even if its results are not used.
     pub has_effect: bool,
     /// Its regions.
     pub regions: Vec<Region>,
@@ -117,11 +117,11 @@ pub struct Node {
 /// The body of a loop or a branch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Region {
-    /// Values that it begins with.
+    /// Values at its start.
     pub arguments: Vec<Value>,
-    /// What it does.
+    /// The operations.
     pub body: Vec<Node>,
-    /// Values that it ends with.
+    /// Values at its end.
     pub yields: Vec<Value>,
 }
 
@@ -130,9 +130,9 @@ pub struct Region {
 pub struct Buffer {
     /// Type of its elements.
     pub number: Number,
-    /// Their count.
+    /// Their number.
     pub length: usize,
-    /// What it holds at first.
+    /// The initial contents.
     pub data: Data,
 }
 
@@ -145,29 +145,29 @@ pub struct Program {
     pub warps: u32,
     /// Blocks of the cluster.
     pub blocks: u32,
-    /// Whether it is written with its layouts. Without, conversions are left out: a compiler chooses.
+    /// Whether it is written with its layouts. Without them, conversions are omitted: the compiler chooses layouts.
     pub has_layouts: bool,
     /// Types of all values.
     pub types: Vec<Type>,
     /// Arguments.
     pub buffers: Vec<Buffer>,
-    /// What it does.
+    /// The operations.
     pub body: Vec<Node>,
 }
 
-/// How a template begins that only changes the layout.
+/// The template of an operation that only changes the layout.
 pub const CONVERSION: &str = "$r = ttg.convert_layout $0";
 
-/// Writes layouts as the IR does.
+/// Writes layouts in the IR's syntax.
 pub struct Speller {
     context: Context,
 }
 
 impl Speller {
-    /// With a context that knows the dialects.
+    /// With a context that has the dialects.
     ///
     /// # Errors
-    /// A mistake in the dialects' tables.
+    /// An error in the dialects' tables.
     pub fn new() -> anyhow::Result<Self> {
         let registry = DialectRegistry::new();
         llopt_dialects::register(&registry)?;
@@ -259,7 +259,7 @@ struct Printer<'a> {
     speller: &'a Speller,
     names: HashMap<Rc<Encoding>, usize>,
     aliases: Vec<String>,
-    /// Where layouts are not written: what each conversion is of.
+    /// Where layouts are not written: the operand of each conversion.
     converted: HashMap<Value, Value>,
     buffers: &'a [usize],
     unique: usize,

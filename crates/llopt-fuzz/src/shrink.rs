@@ -1,9 +1,9 @@
 //! Makes a failing program smaller.
 //!
-//! One step is: leave out an operation with an effect, or cut the program at an operation, whose results are
-//! then loaded from memory or, where an operand has the same type, are that operand. What nothing needs any
-//! more goes as well. A step stays if the program still fails in the same way; steps are tried from the last
-//! operation to the first, over and over, until none stays.
+//! A step removes an operation with an effect, or cuts the program at an operation, whose results are then loaded
+//! from memory or, where an operand has the same type, replaced by that operand. Operations that become unused are
+//! removed as well. A step is kept if the program still fails in the same way; steps are tried from the last
+//! operation to the first, repeatedly, until none is kept.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::check::{Verdict, check};
 use crate::element::{Data, Element};
 use crate::program::{Buffer, Node, Program, Region, Speller, Type, Value};
 
-/// The smallest program found that fails as `program` does, which fails with that kind.
+/// The smallest program found that fails with the same kind as `program`.
 #[must_use]
 pub fn shrink(program: &Program, kind: &str, speller: &Speller, mut budget: usize) -> Program {
     let mut best = program.clone();
@@ -50,14 +50,14 @@ fn fails(program: &Program, kind: &str, speller: &Speller) -> bool {
     )
 }
 
-/// A way to do without an operation.
+/// A way to remove an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Leave it out: it has no results.
+    /// Remove it: it has no results.
     Remove,
-    /// Take operands for results.
+    /// Use operands as results.
     Forward,
-    /// Run a region once in place of the operation around it.
+    /// Replace the operation by one execution of its region.
     Inline,
     /// Load the results.
     Load,
@@ -160,7 +160,7 @@ impl Editor<'_> {
         }
     }
 
-    /// A load of what a value stands for.
+    /// A load that replaces a value.
     fn loaded(&mut self, result: Value) -> Option<Node> {
         let of = &self.types[result];
         let Element::Number(number) = of.element() else {
@@ -174,7 +174,7 @@ impl Editor<'_> {
             Type::Memory { .. } => return None,
             Type::Scalar(_) => "$r = tt.load $b : !tt.ptr<$p>".to_owned(),
             Type::Tensor { shape, .. } => {
-                // The range needs a layout of its own, which only the result's shape decides if it is flat.
+                // The range needs its own layout, which the result determines only if it has one dimension.
                 if shape.len() != 1 {
                     return None;
                 }
@@ -206,7 +206,7 @@ impl Editor<'_> {
 
 fn rename(nodes: &mut [Node], renamed: &[(Value, Value)]) {
     let of = |mut value: Value| {
-        // What a value is renamed to may be renamed itself.
+        // The replacement of a value may be replaced itself.
         for _ in 0..=renamed.len() {
             match renamed.iter().find(|(from, _)| *from == value) {
                 Some(&(_, to)) if to != value => value = to,

@@ -1,4 +1,4 @@
-//! A few hundred kernels that nobody would write: each has an answer, and none is a bug of llopt.
+//! A few hundred unusual kernels: each has an answer, and none is a bug of llopt.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn examples(folder: &str) -> Vec<String> {
 
 fn all_are_answered(folder: &str, target: &str, seeds: std::ops::Range<u64>) {
     let target = Target::parse(target).unwrap();
-    // Large ones take long and have nothing that small ones lack.
+    // Large ones take long and find nothing that small ones do not.
     let mut examples = examples(folder);
     examples.retain(|text| text.len() < 12_000);
     let mut results = 0;

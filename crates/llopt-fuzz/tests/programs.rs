@@ -1,4 +1,4 @@
-//! A few hundred programs for each vendor, and all cases that once failed.
+//! A few hundred programs for each vendor, and all cases that failed earlier.
 
 use std::path::Path;
 

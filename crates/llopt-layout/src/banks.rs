@@ -13,17 +13,16 @@
 //!
 //! # The lemma
 //!
-//! When addresses are a linear function of the lane, and the lanes of a phase are a subspace (all
-//! known hardware is so, also where the lanes of a phase are not consecutive), then the words `W`
-//! that a phase wants are a subspace of the words, all occupied banks are equally busy, and the
-//! number of wavefronts is `2^dim(W & K)`, where `K` are the words of bank 0. In the terms of a
-//! memory layout whose offset bits are cut into bytes inside a word, banks, and *segments* (which
-//! row of banks), `K` is the span of the segment bases: an access conflicts exactly as far as the
-//! span of its lanes meets the span of the segments. The other phases are translates of the first
-//! and take as many.
+//! When addresses are a linear function of the lane, and the lanes of a phase are a subspace (as on all known
+//! hardware, even where the lanes of a phase are not consecutive), then the words `W` that a phase wants are a
+//! subspace of all words, all occupied banks are equally busy, and the number of wavefronts is `2^dim(W & K)`, where
+//! `K` are the words of bank 0. In the terms of a memory layout whose offset bits are cut into bytes inside a word,
+//! banks, and *segments* (which row of banks), `K` is the span of the segment bases: an access has conflicts exactly
+//! to the extent that the span of its lanes intersects the span of the segments. The other phases are translates of
+//! the first and take as many.
 //!
-//! [`BankModel::wavefronts`] is this formula, exact for every linear access, also for vectors
-//! narrower than a bank. [`BankModel::count`] is the definition, for any addresses whatever.
+//! [`BankModel::wavefronts`] is this formula, exact for every linear access, also for vectors narrower than a bank.
+//! [`BankModel::count`] is the definition, for arbitrary addresses.
 
 use alloc::vec::Vec;
 
@@ -41,9 +40,9 @@ pub enum Access {
 /// Which lanes are served together, for accesses up to a width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// The direction that the row is about.
+    /// The direction of the accesses.
     pub access: Access,
-    /// The widest access, in bits per lane, that the row is about.
+    /// The widest access, in bits per lane, that the row applies to.
     pub bits: u32,
     /// A basis of the lanes of the phase that has lane 0; the others are its translates. Entries
     /// beyond the lanes of a warp do not count, so that one row serves warps of both sizes.
@@ -52,12 +51,12 @@ pub struct Phase {
     pub joined: Option<Joined>,
 }
 
-/// When phases are joined: lanes whose numbers differ by one of `equal` all have equal addresses.
+/// The condition for joined phases: lanes whose numbers differ by one of `equal` all have equal addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
     /// The differences of lane numbers, one of which suffices.
     pub equal: &'static [u32],
-    /// A basis of the lanes of the phase that has lane 0 then.
+    /// A basis of the lanes of the joined phase that has lane 0.
     pub lanes: &'static [u32],
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a layout or with the operands of an operation on layouts.
+//! Errors of layouts and of operations on layouts.
 
 use core::fmt;
 
@@ -24,9 +24,8 @@ impl fmt::Display for Side {
 
 /// The reason why a layout cannot be built or an operation has no result.
 ///
-/// Every variant names the dimension at fault and, where one basis vector is to blame, that one:
-/// `bit` counts basis vectors inside their dimension from zero, so bit `i` is the image of the
-/// coordinate `2^i`.
+/// Every variant names the dimension at fault and, if a single basis vector is at fault, that vector: `bit` counts
+/// basis vectors inside their dimension from zero, so bit `i` is the image of the coordinate `2^i`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutError {
@@ -121,7 +120,7 @@ pub enum LayoutError {
         /// The first basis vector that is a sum of earlier ones.
         bit: u32,
     },
-    /// A basis vector maps to an output dimension that only one register bit may touch, alone.
+    /// A basis vector maps to an output dimension to which only one register bit, alone, may map.
     NotSeparable {
         /// The input dimension of the basis vector.
         dim: Dim,
@@ -147,7 +146,7 @@ pub enum LayoutError {
         side: Side,
         /// The total size as log2 before the operation.
         expected_log2: u32,
-        /// The total size as log2 that was asked for.
+        /// The total size as log2 that was requested.
         found_log2: u32,
     },
     /// Two lists of dimensions order the same two names differently, so that they have no common

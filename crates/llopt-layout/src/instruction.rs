@@ -1,12 +1,9 @@
-//! Instructions that move data between registers and shared memory, as permutations of bits.
-//!
-//! Every such instruction, whatever its name, does this: some lanes give addresses, at each
-//! address lies a *chunk* of contiguous elements, and each element of each chunk goes to one
-//! register of one lane. Both sides are counted in bits, and all known instructions only permute
-//! them. A vector load keeps lane bits as address bits and takes register bits for the chunk;
-//! `ldmatrix` takes two lane bits into the chunk and leaves the other three, and the register bits
-//! that select one of its matrices, for the addresses. Swizzle synthesis needs no more than that,
-//! and therefore treats all of them alike.
+//! Instructions that move data between registers and shared memory, as permutations of bits.  Every such instruction,
+//! does this: some lanes give addresses, at each address there is a *chunk* of contiguous elements, and each element
+//! of each chunk goes to one register of one lane. Both sides are counted in bits, and all known instructions only
+//! permute them. A vector load keeps lane bits as address bits and takes register bits for the chunk; `ldmatrix`
+//! takes two lane bits into the chunk and leaves the other three, and the register bits that select one of its
+//! matrices, for the addresses. Swizzle synthesis needs no more than that, and therefore treats all of them alike.
 
 use crate::InlineList;
 use crate::banks::{Access, BankModel};
@@ -50,7 +47,7 @@ pub struct MatrixInstruction {
     pub name: &'static str,
     /// Load or store.
     pub access: Access,
-    /// Plain or transposed; `Vector` is not meant here.
+    /// Plain or transposed, never `Vector`.
     pub kind: InstructionKind,
     /// The width of the elements that it permutes.
     pub element_bits: u32,
@@ -76,10 +73,9 @@ pub struct Instruction {
     pub kind: InstructionKind,
     /// The width of an element, as stored, in bits.
     pub element_bits: u32,
-    /// Which bits of the place make the position inside a chunk, least first.
+    /// The bits of the place that form the position inside a chunk, least first.
     pub chunk: Bits,
-    /// Which bits of the place make the index of the address, least first. Address `i` is given by
-    /// lane `i`.
+    /// The bits of the place that form the index of the address, least first. Address `i` is given by lane `i`.
     pub address: Bits,
     /// A basis of the address indices served together.
     pub phase: InlineList<u32, MAX_INSTRUCTION_BITS>,

@@ -2,13 +2,13 @@
 //!
 //! # The problem
 //!
-//! `C[b][m][n] += A[b][m][k] * B[b][k][n]`, where three layouts say which element each (register, lane, warp,
-//! block) holds. An instruction multiplies small matrices `D[i][j] += X[i][l] * Y[l][j]`, and three more layouts,
-//! its *fragments*, say which element of these each (register, lane) holds. Which registers of the tensors must
-//! be handed to which instruction, so that all instructions together make the product?
+//! `C[b][m][n] += A[b][m][k] * B[b][k][n]`, where three layouts say which element each (register, lane, warp, block)
+//! holds. An instruction multiplies small matrices `D[i][j] += X[i][l] * Y[l][j]`, and three more layouts, its
+//! *fragments*, say which element of these each (register, lane) holds. Which registers of the tensors must be passed
+//! to which instruction, so that all instructions together make the product?
 //!
-//! An instruction may stand anywhere: its rows may be any rows of `C`, if only `X` and `D` agree which ones.
-//! So an instruction that fits is three linear maps, `rows: i -> m`, `columns: j -> n`, `depths: l -> k`, with
+//! An instruction may be placed anywhere: its rows may be any rows of `C`, as long as `X` and `D` agree. So an
+//! instruction that fits is three linear maps, `rows: i -> m`, `columns: j -> n`, `depths: l -> k`, with
 //!
 //! * `C(register, lane) = (rows(i), columns(j))` wherever the fragment of `D` says `(i, j)`, up to an offset;
 //! * `A(register, lane) = (rows(i), depths(l))` wherever the fragment of `X` says `(i, l)`;
@@ -16,13 +16,12 @@
 //!
 //! # The solution
 //!
-//! Lanes leave no choice: what bit `l0` of the lane adds in `A` *is* `depths` of the bit of `l` that the
-//! fragment deals to `l0`. The bits of an instruction that registers hold are free: any vector will do that the
-//! registers of both matrices concerned can make, and the first ones are taken, which keeps elements together
-//! that were loaded together. What is left of the registers repeats the instruction: over the rows and columns
-//! of `C`, and over `k`. Lanes that the instruction does not know (all of them, for a multiply-add of a thread),
-//! warps and blocks must work on their own part of `C`, so `A` has to be spread over them as the rows of `C`
-//! are, `B` as its columns.
+//! Lanes leave no choice: what bit `l0` of the lane adds in `A` *is* `depths` of the bit of `l` that the fragment
+//! assigns to `l0`. The bits of an instruction that registers hold are free: any vector in the span of the registers
+//! of both matrices is possible, and the first ones are taken, which keeps elements together that were loaded
+//! together. The remaining register bits repeat the instruction: over the rows and columns of `C`, and over `k`.
+//! Lanes that the instruction does not know (all of them, for a multiply-add of a thread), warps and blocks must work
+//! on their own part of `C`, so `A` has to be spread over them as the rows of `C` are, `B` as its columns.
 //!
 //! Along `m` and `n` a tensor may be smaller than the instruction: rows are then computed more than once. Along
 //! `k` no element may be counted twice. Where lanes hold copies, all but one of them must count as zero
@@ -37,10 +36,9 @@
 //!
 //! # Alternatives rejected
 //!
-//! Asking which encoding the tensors have and knowing the loops of each is what makes every new layout a new
-//! case. Dividing the layouts by the fragments as they stand ([`LinearLayout::divide_left`]) allows neither `k`
-//! to be permuted, which is how operands are loaded in wider pieces, nor anything that other ops make of a
-//! layout.
+//! Code that asks for the encoding of the tensors and knows the loops of each needs a new case for every new layout.
+//! Dividing the layouts by the fragments as they stand ([`LinearLayout::divide_left`]) allows neither `k` to be
+//! permuted, which is how operands are loaded in wider pieces, nor layouts that result from other ops.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -74,35 +72,35 @@ pub struct Step {
 /// A product as instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// For each part of the result the registers that the instruction takes and gives, in the order of its
-    /// fragment. A register may come twice, where rows or columns are computed twice.
+    /// For each part of the result the registers that the instruction reads and writes, in the order of its fragment.
+    /// A register may occur twice, if rows or columns are computed twice.
     pub tiles: Vec<Vec<u32>>,
     /// For each part of the first operand its registers; `None` stands for zero.
     pub a: Vec<Vec<Option<u32>>>,
     /// For each part of the second operand its registers; `None` stands for zero.
     pub b: Vec<Vec<Option<u32>>>,
-    /// The instructions: all parts of the result for the first k, then all for the next.
+    /// The instructions: for the first k those of all parts of the result, then those for the next k.
     pub steps: Vec<Step>,
-    /// Where each register of the result is: tile, and place in its list.
+    /// For each register of the result: its tile, and its position in the tile's list.
     pub results: Vec<(u32, u32)>,
     /// Operands count as zero in lanes with any of these bits.
     pub repeating_lanes: u32,
 }
 
-/// Why an instruction cannot make a product.
+/// Why an instruction cannot compute a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotDivisible {
-    /// Ranks or extents do not belong together.
+    /// Ranks or extents do not match.
     Shapes,
-    /// What a lane's bit adds is not what the instruction wants of it.
+    /// What a lane's bit adds is not what the instruction requires.
     Lane {
         /// The matrix: 0 and 1 for the operands, 2 for the result.
         matrix: u8,
         /// The bit.
         bit: u32,
     },
-    /// Threads, warps or blocks are not spread over an operand as they are over the result.
+    /// Lanes, warps or blocks are not spread over an operand as they are over the result.
     Spread {
         /// The operand, 0 or 1.
         matrix: u8,
@@ -159,7 +157,7 @@ enum Axis {
 /// The axes of the last two dimensions of each matrix.
 const AXES: [[Axis; 2]; 3] = [[Axis::M, Axis::K], [Axis::K, Axis::N], [Axis::M, Axis::N]];
 
-/// Where k, n, m and the batches stand in a number that has them all.
+/// The positions of k, n, m and the batches in a number that combines them.
 struct Space {
     /// The lowest bits of k, n and m.
     low: [u32; 3],
@@ -253,7 +251,7 @@ impl Space {
     }
 }
 
-/// What a bit of a fragment's register or lane stands for.
+/// What a bit of a fragment's register or lane means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// The bit of an index.
@@ -279,7 +277,7 @@ fn parts(fragment: &LinearLayout, matrix: usize, dim: Dim) -> Option<Vec<Part>> 
         .collect()
 }
 
-/// Vectors within `mask` that sums of `bases` are, in the order of the last basis that each needs.
+/// The vectors within `mask` in the span of `bases`, in the order of the last basis that each needs.
 fn within(bases: &[u32], mask: u32) -> Vec<u32> {
     let mut rows: Vec<u32> = Vec::new();
     let mut found = Vec::new();
@@ -323,12 +321,12 @@ impl Images {
         &mut of[bit as usize]
     }
 
-    /// Says what a bit's image is; `false` if it is another one already.
+    /// Sets the image of a bit; `false` if it has another one already.
     fn bind(&mut self, axis: Axis, bit: u32, image: u32) -> bool {
         *self.slot(axis, bit).get_or_insert(image) == image
     }
 
-    /// All images that are known.
+    /// All known images.
     fn known(&self, axis: Axis) -> Vec<u32> {
         self.of[axis as usize].iter().copied().flatten().collect()
     }
@@ -350,7 +348,7 @@ impl<'a> Pairing<'a> {
         })
     }
 
-    /// What the bits of a dimension of a fragment stand for.
+    /// The meanings of the bits of a dimension of a fragment.
     fn parts(&self, matrix: usize, dim: Dim) -> Result<Vec<Part>, NotDivisible> {
         parts(self.fragments[matrix], matrix, dim).ok_or(NotDivisible::Shapes)
     }
@@ -384,7 +382,8 @@ impl<'a> Pairing<'a> {
         Ok(images)
     }
 
-    /// Whether the lanes that the instruction does not know, the warps and the blocks hold factors of their own results.
+    /// Whether the lanes that the instruction does not use, the warps and the blocks hold factors of their own
+    /// results.
     fn outer_bits_agree(&self) -> Result<(), NotDivisible> {
         let space = &self.space;
         let known_lanes = self
@@ -415,8 +414,8 @@ impl<'a> Pairing<'a> {
         Ok(())
     }
 
-    /// Gives images to the bits that the instruction's registers hold: of those along k `depths`, of the others what
-    /// registers of the result and of the factor hold. `registers` is what each bit of a register adds.
+    /// Sets the images of the bits that the instruction's registers hold: for those along k `depths`, for the others
+    /// what registers of the result and of the factor hold. `registers` is what each bit of a register adds.
     fn bind_registers(
         &self,
         registers: &[Vec<u32>; 3],
@@ -457,7 +456,7 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// A tensor's registers by what they hold.
+/// A tensor's registers by their elements.
 struct Holders {
     first: BTreeMap<u32, u32>,
     images: Vec<u32>,
@@ -542,7 +541,7 @@ fn register_images(parts: &[Part], images: &Images) -> Vec<Option<u32>> {
 /// once for each element of the result.
 ///
 /// # Errors
-/// What keeps the instruction from it.
+/// Why the instruction cannot compute the product.
 pub fn divide(
     tensors: &Matrices<'_>,
     instruction: &Matrices<'_>,
@@ -569,7 +568,7 @@ pub fn divide(
     let mut depth_candidates = space.depths_in_both(&registers);
     pairing.bind_registers(&registers, &depth_candidates, &mut images)?;
 
-    // What is left of k is walked over.
+    // The remaining bits of k are iterated over.
     for depth in images.known(Axis::K) {
         depths.insert(depth);
     }
@@ -633,7 +632,7 @@ pub fn divide_among_threads(tensors: &Matrices<'_>) -> Result<Division, NotDivis
     divide(tensors, &single)
 }
 
-/// The tiles of the result, the element that each begins at, and where each register is.
+/// The tiles of the result, the element at which each begins, and the position of each register.
 #[expect(
     clippy::type_complexity,
     reason = "three lists that belong to one walk"

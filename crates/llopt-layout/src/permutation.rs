@@ -79,7 +79,7 @@ impl BitPermutation {
                 .all(|(i, &bit)| i == usize::from(bit))
     }
 
-    /// The index before of what has `index` afterwards.
+    /// The index before the permutation of the value that has `index` after it.
     ///
     /// Ensures: `apply_to(layout)` maps `index` to what `layout` maps `source(index)` to.
     pub fn source(&self, index: u32) -> u32 {

@@ -2,9 +2,9 @@
 //!
 //! # The problem
 //!
-//! Elements narrower than 32 bits lie in words, and what moves data moves words. Where an instruction wants
-//! other words than there are, bytes have to be gathered. The hardware has one instruction for that, a
-//! *permute* of two words (PTX `prmt`, AMDGCN `v_perm_b32`). A word whose bytes lie in
+//! Elements narrower than 32 bits are packed in words, and instructions move words. If an instruction needs other
+//! words than there are, bytes have to be gathered. The hardware has one instruction for that, a *permute* of two
+//! words (PTX `prmt`, AMDGCN `v_perm_b32`). A word whose bytes lie in
 //!
 //! | words | takes |
 //! |---|---|
@@ -14,9 +14,9 @@
 //!
 //! # Sharing
 //!
-//! A permute of a pair yields four bytes, of which one word wants two. So words that are made of the same
-//! words share permutes of pairs: each pair is cut into halves, and a permute joins a half of one with a half
-//! of the other; pieces of which few bytes are wanted share a permute. Transposing 4 x 4 bytes,
+//! A permute of a pair yields four bytes, of which one word needs two. So words that are made of the same words share
+//! permutes of pairs: each pair is cut into halves, and a permute joins a half of one with a half of the other;
+//! pieces of which few bytes are needed share a permute. Transposing 4 x 4 bytes,
 //!
 //! ```text
 //!   a0 a1 a2 a3      a0 b0 c0 d0       a0 a1 b0 b1   c0 c1 d0 d1   (first two results)
@@ -25,9 +25,9 @@
 //!   d0 d1 d2 d3      a3 b3 c3 d3
 //! ```
 //!
-//! takes four permutes of pairs and four of their results, eight for four words, where each word by itself
-//! takes three. The permutes of pairs depend on as little else as possible: whoever makes one of these words
-//! at a time makes the same ones again, for a compiler to find.
+//! takes four permutes of pairs and four of their results, eight for four words, where each word by itself takes
+//! three. The permutes of pairs depend on as little else as possible: code that makes these words one at a time emits
+//! the same permutes again, so that a compiler can merge them.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -44,7 +44,7 @@ pub struct Byte {
     pub at: u8,
 }
 
-/// What the bytes of a word shall be, the lowest first; `None` may become anything.
+/// The requested bytes of a word, the lowest first; `None` may become anything.
 pub type Wanted = [Option<Byte>; BYTES];
 
 /// A word made of any bytes of two.
@@ -56,21 +56,21 @@ pub struct Permute {
     pub selector: [u8; BYTES],
 }
 
-/// How to gather words; see [`gather`].
+/// How words are gathered; see [`gather`].
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Gather {
-    /// In this order. The words there are count from 0, the results of permutes on from there.
+    /// The permutes, in order. The source words are numbered from 0, and the results of permutes after them.
     pub permutes: Vec<Permute>,
-    /// For each word that was wanted, the index of the word that it is.
+    /// For each requested word its index.
     pub words: Vec<u32>,
 }
 
-/// The permutes that make the words `wanted` of `sources` words.
+/// The permutes that make the words `wanted` from `sources` words.
 ///
-/// Requires: `sources` at least 1; the words that are wanted from are below it, their bytes below 4.
-/// Ensures: each of the resulting words has the bytes that were wanted. At most one permute for a word made
-/// of up to two, one less than the words that a word is made of for others, and none for a word that there
-/// is; what is wanted twice is made once.
+/// Requires: `sources` at least 1; the indices of words in `wanted` are below it, those of bytes below 4. Ensures:
+/// each of the resulting words has the requested bytes. A word takes no permute if it exists already, one if it is
+/// made of one or two words, and else one less than the number of words of which it is made; a word that is requested
+/// twice is made once.
 ///
 /// ```
 /// use llopt_layout::words::{Byte, gather};
@@ -154,14 +154,14 @@ impl Pairs {
         }
     }
 
-    /// The pair with a word.
+    /// The pair that contains a word.
     fn with(&self, word: u32) -> Option<Pair> {
         let mut pairs = self.0.iter().copied().flatten();
         pairs.find(|pair| pair.contains(&word))
     }
 }
 
-/// Which half of `word` the (one) byte that is wanted of it lies in.
+/// The half of `word` that has the (only) requested byte of it.
 fn half_of(wanted: &Wanted, word: u32) -> u8 {
     let mut bytes = wanted.iter().flatten();
     bytes
@@ -169,10 +169,10 @@ fn half_of(wanted: &Wanted, word: u32) -> u8 {
         .map_or(0, |byte| byte.at / 2)
 }
 
-/// A pair, the halves of its words that are wanted together, and the bytes that are wanted.
+/// A pair, the halves of its words that are needed together, and the requested bytes.
 type Piece = (Pair, Vec<(u8, u8)>, Vec<Byte>);
 
-/// The result of a permute of a pair: which byte each of its bytes is.
+/// The result of a permute of a pair: the source of each of its bytes.
 #[derive(Clone)]
 struct Joined {
     word: u32,

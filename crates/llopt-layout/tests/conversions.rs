@@ -1,5 +1,5 @@
-//! The conversions of real kernels: every plan is right, wavefronts meet their bounds, and nothing is
-//! worse than what Triton 3.6 takes.
+//! The conversions of real kernels: every plan is correct, wavefronts equal their bounds, and no plan costs more than
+//! Triton 3.6's.
 
 mod corpus;
 mod executor;
@@ -39,7 +39,7 @@ fn no_more_passes_and_instructions_than_tritons_swizzle() {
     let (mut equal, mut better, mut more) = (0, 0, 0);
     for pair in pairs() {
         let Some(memory) = &pair.triton else { continue };
-        // Passes and instructions are compared; that narrow elements may have to be permuted is not.
+        // Wavefronts and instructions are compared; permutes of narrow elements are not.
         let costs = Costs {
             permute: 0.0,
             ..pair.machine().costs
@@ -70,7 +70,7 @@ fn no_more_passes_and_instructions_than_tritons_swizzle() {
             "{from}\n{to}\n{memory}\n{}",
             own.memory
         );
-        // An instruction more only where that saves passes.
+        // One more instruction is allowed only if it saves wavefronts.
         assert!(
             own_passes < passes || own_count <= count,
             "{from}\n{to}\n{memory}\n{}",

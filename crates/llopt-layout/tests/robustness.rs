@@ -1,4 +1,4 @@
-//! Whatever is written, nothing panics: an answer or an error.
+//! No input makes anything panic: the result is an answer or an error.
 
 mod machines;
 
@@ -82,7 +82,7 @@ proptest! {
     fn conversions(a in any_layout(), b in any_layout(), bits in prop_oneof![Just(8u32), Just(16), Just(32), Just(128), any::<u32>()]) {
         let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
         for machine in [WARP32, WARP32_MATRIX, WAVE64_BANKS64] {
-            // A layout always fits itself, as far as it describes registers.
+            // A layout always converts to itself, as far as it describes registers.
             for to in [&a, &b] {
                 if let Ok(plans) = plan(&a, to, bits, &machine) {
                     for plan in plans {

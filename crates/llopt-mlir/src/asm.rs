@@ -3,11 +3,11 @@
 //! [`AsmParser`] and [`AsmPrinter`] serve attributes and types; [`OpParser`] and [`OpPrinter`]
 //! dereference to them and add operands, regions, successors and the operation under
 //! construction. Every production follows one rule: the plain form reports an error when the
-//! text does not match and answers [`Reported`]; the `optional_` form answers `None` when the
+//! text does not match and returns [`Reported`]; the `optional_` form returns `None` when the
 //! text does not begin with the production, and reports only when it begins and then breaks off.
 //!
-//! Spaces are the printer's business: MLIR's printer puts one space after nothing and before
-//! nothing by itself, save in attribute dictionaries (` {…}`) and regions.
+//! A print hook writes its own spaces: MLIR's printer adds none, except in attribute dictionaries (` {…}`) and
+//! regions.
 
 mod op_parser;
 mod parser;

@@ -1,8 +1,8 @@
 //! Diagnostics as values: errors that callbacks return, and messages captured from MLIR.
 //!
-//! Inside a hook an error is either a [`Complaint`] (a message that the bridge reports on the
-//! operation or location at hand) or [`Reported`], the proof that somebody has reported already.
-//! On the outside, [`capture`] collects everything MLIR says while a closure runs.
+//! Inside a hook an error is either a [`Complaint`] (a message that the bridge reports on the operation or location
+//! at hand) or [`Reported`], the proof that an error has been reported already. Outside of hooks, [`capture`]
+//! collects all diagnostics of MLIR while a closure runs.
 
 use crate::ffi;
 use crate::ir::{LocationExt, LocationKind};
@@ -39,7 +39,7 @@ impl fmt::Display for Reported {
 
 impl std::error::Error for Reported {}
 
-/// What a verifier says is wrong. The bridge adds the operation's name and location.
+/// An error found by a verifier. The bridge adds the operation's name and location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     message: Option<String>,
@@ -198,7 +198,7 @@ impl<'c> Emission<'c> {
         self
     }
 
-    /// Hands the diagnostic to the handlers of the context.
+    /// Passes the diagnostic to the handlers of the context.
     pub fn emit(self) -> Reported {
         let notes: Vec<_> = self
             .notes
@@ -228,16 +228,16 @@ impl<'c> Emission<'c> {
     }
 }
 
-/// How bad it is.
+/// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// An explanation attached to another diagnostic.
     Note,
-    /// Something worth knowing.
+    /// Information.
     Remark,
-    /// Something suspicious.
+    /// A possible problem.
     Warning,
-    /// Something wrong.
+    /// A definite problem.
     Error,
 }
 
@@ -272,12 +272,12 @@ impl fmt::Display for Position {
 /// A diagnostic as a value, independent of any context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The text.
     pub message: String,
-    /// Where, innermost first: the place itself, then the call sites around it. Empty when the
-    /// location is unknown.
+    /// The positions, innermost first: the position itself, then the call sites around it. Empty when the location is
+    /// unknown.
     pub positions: Vec<Position>,
     /// Notes.
     pub notes: Vec<Diagnostic>,
@@ -340,7 +340,7 @@ fn collect_positions(location: Location<'_>, positions: &mut Vec<Position>) {
             collect_positions(callee, positions);
             collect_positions(caller, positions);
         }
-        // The parts of a fused location are equals, not a chain: the first stands for all.
+        // The parts of a fused location are alternatives, not a chain: the first represents all.
         LocationKind::Fused { locations } => {
             if let Some(first) = locations.first() {
                 collect_positions(*first, positions);
@@ -378,8 +378,8 @@ pub fn render(diagnostics: &[Diagnostic]) -> String {
     text
 }
 
-/// Whether errors on operations carry a note `see current operation: …` that prints the whole
-/// operation, as they do by default. Useful for IR that has no source text, noise otherwise.
+/// Whether errors on operations carry a note `see current operation: …` that prints the whole operation, as they do
+/// by default. This is useful only for IR without source text.
 pub fn print_operations(context: &Context, print: bool) {
     // SAFETY: the context is live.
     unsafe { ffi::llopt_context_print_operations(context.to_raw(), print) }

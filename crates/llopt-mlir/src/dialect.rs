@@ -1,13 +1,13 @@
-//! Dialects as data: a [`DialectSpec`] is a `static` table of operations, attribute kinds and
-//! type kinds, and MLIR learns of it when a context loads the dialect.
+//! Dialects as data: a [`DialectSpec`] is a `static` table of operations, attribute kinds and type kinds, which is
+//! registered with MLIR when a context loads the dialect.
 //!
 //! The address of a spec is its identity in every context of the process, so specs must be
 //! `static` items (or elements of `static` arrays), never `const`: a `const` may be copied to
 //! several addresses. Registering a dialect costs a few microseconds per operation and happens
 //! once per context.
 //!
-//! Every hook receives the spec it belongs to, so that one generic function can serve all rows
-//! of a generated table; `data` carries whatever else that function needs.
+//! Every hook receives the spec it belongs to, so that one generic function can serve all rows of a generated table;
+//! `data` has everything else that the function needs.
 
 mod hooks;
 mod kind;
@@ -54,16 +54,16 @@ pub type VerifyArgumentAttributeFn = for<'c, 'a> fn(
     Attribute<'c>,
 ) -> Result<(), Complaint>;
 
-/// What the inliner asks of a dialect.
+/// The hooks of a dialect for the inliner.
 #[derive(Clone, Copy)]
 pub struct InlinerSpec {
-    /// Whether this call of this callable may be inlined; `cloned` tells that the callee stays.
+    /// Whether this call of this callable may be inlined; `cloned` says that the callee is kept.
     pub legal_call: for<'c, 'a> fn(OperationRef<'c, 'a>, OperationRef<'c, 'a>, bool) -> bool,
     /// Whether this operation may be moved into a caller.
     pub legal_operation: for<'c, 'a> fn(OperationRef<'c, 'a>, bool) -> bool,
     /// For callees of several blocks: the branch that replaces this terminator and passes its
     /// operands to the block after the call. A detached operation; `None` makes the inliner stop
-    /// with a diagnostic, so answer `false` in `legal_call` for such callees instead.
+    /// with a diagnostic, so return `false` in `legal_call` for such callees instead.
     pub branch: for<'c, 'a> fn(OperationRef<'c, 'a>, BlockRef<'c, 'a>) -> Option<Operation<'c>>,
 }
 
@@ -77,8 +77,8 @@ pub struct DialectSpec {
     pub attributes: &'static [AttributeSpec],
     /// Type kinds.
     pub types: &'static [TypeSpec],
-    /// Dialects that must be loaded with this one, because its folders, materialised constants
-    /// or canonicalisation patterns make operations of theirs. They must be in the registry.
+    /// Dialects that must be loaded with this one, because its folders, materialised constants or canonicalisation
+    /// patterns create operations of these. They must be in the registry.
     pub dependencies: &'static [&'static str],
     /// Makes constants for folded values.
     pub materialize_constant: Option<MaterializeFn>,

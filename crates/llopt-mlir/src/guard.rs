@@ -1,5 +1,5 @@
-//! No panic crosses into C++: [`guard`] catches it, reports `bug in llopt: …` where the hook was
-//! working, and answers what the hook would answer after an error.
+//! No panic crosses into C++: [`guard`] catches it, reports `bug in llopt: …` at the hook's location, and returns the
+//! hook's result for an error.
 
 use crate::diagnostic;
 use melior::ir::{Location, OperationRef};
@@ -20,13 +20,13 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
     }
 }
 
-/// Runs a hook; a panic is handed to `report` as a message and answered with `fallback`.
+/// Runs a hook; a panic is passed to `report` as a message, and the result is `fallback`.
 pub(crate) fn guard<T>(fallback: T, report: impl FnOnce(String), hook: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(hook)) {
         Ok(value) => value,
         Err(payload) => {
             let message = format!("bug in llopt: {}", panic_text(&*payload));
-            // A diagnostic handler is Rust code too and may panic in its turn.
+            // A diagnostic handler is Rust code too and may panic as well.
             let _ = catch_unwind(AssertUnwindSafe(|| report(message)));
             // Dropping a foreign payload may panic as well; leaking it cannot.
             std::mem::forget(payload);

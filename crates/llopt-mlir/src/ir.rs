@@ -1,10 +1,9 @@
 //! Access to the IR that melior leaves out, as extension traits over melior's own types.
 //!
-//! MLIR's IR is a graph with interior mutability: an `OperationRef` is a pointer, and changing
-//! an operation through one is as legal here as it is in C++. What the borrow checker cannot
-//! see is erasure: after [`OperationExt::erase`] every handle to the operation, its results,
-//! regions and blocks dangles, and the caller must not use them. Passes are written so that
-//! erasure comes last.
+//! MLIR's IR is a graph with interior mutability: an `OperationRef` is a pointer, and changing an operation through
+//! one is as legal here as it is in C++. The borrow checker cannot check erasure: after [`OperationExt::erase`] every
+//! handle to the operation, its results, regions and blocks dangles, and the caller must not use them. Passes are
+//! written so that erasure comes last.
 
 mod attribute;
 mod block;

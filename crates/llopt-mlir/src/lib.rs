@@ -3,20 +3,18 @@
 //!
 //! # Theory
 //!
-//! To MLIR a dialect is a bundle of objects that a context asks questions. C++ makes these
-//! objects from classes that TableGen writes at compile time; nothing in MLIR depends on that,
-//! though, and this crate makes them at run time from `static` tables.
+//! To MLIR a dialect is a set of objects that a context queries. C++ makes these objects from classes that TableGen
+//! generates at compile time; but nothing in MLIR depends on that, and this crate makes them at run time from
+//! `static` tables.
 //!
-//! **An operation** is registered as an `OperationName::Impl`, an object with virtual functions
-//! for everything MLIR may ask: which traits, how to parse, print, verify, fold, how large the
-//! properties are. The bridge has one subclass of it for all operations of all tables
-//! (`RustOp`); each object holds the address of an [`dialect::OpSpec`] and forwards to the
-//! functions in there.
+//! **An operation** is registered as an `OperationName::Impl`, an object with virtual functions for everything that
+//! MLIR may query: the traits, how to parse, print, verify and fold it, and the size of its properties. The bridge
+//! has one subclass of it for all operations of all tables (`RustOp`); each object holds the address of an
+//! [`dialect::OpSpec`] and forwards to the functions in there.
 //!
-//! **A TypeID** identifies classes of operations, attributes and types. It is a pointer to
-//! something with a unique address. The address of the spec serves: it is unique, stable and the
-//! same in every context of the process, so the spec of an operation is found without a table.
-//! This is why specs are `static`, never `const`.
+//! **A TypeID** identifies classes of operations, attributes and types. It is a pointer to something with a unique
+//! address. This crate uses the address of the spec: it is unique, stable and the same in every context of the
+//! process, so the spec of an operation is found without a table. This is why specs are `static`, never `const`.
 //!
 //! **An interface** is looked up in a map from the interface's TypeID to a *concept*, a table of
 //! functions that take the operation. MLIR knows three ways to fill it: from the C++ class of the
@@ -76,39 +74,37 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What it must never know
+//! # What this crate must not know
 //!
-//! No dialect of this project, no GPU, no layout. `cpp/` holds no operation name but those that
-//! MLIR's own interfaces fix (`function_type`, `operandSegmentSizes`). A new operation never
-//! needs a line of C++.
+//! No dialect of this project, no GPU, no layout. `cpp/` contains no operation name except those that MLIR's own
+//! interfaces define (`function_type`, `operandSegmentSizes`). A new operation never needs a line of C++.
 //!
-//! # Traps, each paid for once
+//! # Pitfalls
 //!
-//! - `InferTypeOpInterface` is asked before the operation exists, and its functions receive
-//!   neither operation nor name. The bridge keeps a pool of template instantiations, one slot per
-//!   operation with inference; registration fails with a clear error when it is exhausted.
+//! - `InferTypeOpInterface` is called before the operation exists, and its functions receive neither operation nor
+//!   name. The bridge keeps a pool of template instantiations, one slot per operation with inference; registration
+//!   fails with a clear error when it is exhausted.
 //! - Operations with properties need `BytecodeOpInterface`, or the bytecode writer crashes; every
 //!   operation here has it.
 //! - Interfaces that build on others look these up while they are inserted: bases go first
 //!   (`ArgAndResultAttrs` before `Callable` before `Function`).
 //! - Trait folds (operand order of commutative operations, involutions) belong to the fold hook
 //!   of the operation, not to the driver; `RustOp` runs them after the hook.
-//! - melior's `ContextRef::to_ref` and `OperationRef::to_ref` answer a reference to the handle
-//!   they are called on; called on a temporary, it dangles. Use [`ir::context`].
-//! - melior's `try_from` between types, attributes and values prints what it cannot convert into
-//!   its error, aliases of the whole context included. Where failing is common, ask first
-//!   ([`ir::TypeExt`], [`ir::AttributeExt`], [`ir::ValueExt`]).
+//! - melior's `ContextRef::to_ref` and `OperationRef::to_ref` return a reference to the handle they are called on;
+//!   called on a temporary, it dangles. Use [`ir::context`].
+//! - melior's `try_from` between types, attributes and values prints what it cannot convert into its error, aliases
+//!   of the whole context included. Where failure is common, test first ([`ir::TypeExt`], [`ir::AttributeExt`],
+//!   [`ir::ValueExt`]).
 //! - `mlirFreezeRewritePattern` moves out of the set but does not free it.
-//! - MLIR's parser recurses without a limit and its bytecode reader trusts counts; see
-//!   [`parse_module`] for what is done about it.
+//! - MLIR's parser recurses without a limit and its bytecode reader does not check counts; [`parse_module`] says how
+//!   this crate handles that.
 //! - A diagnostic on an operation prints the whole operation in a note unless
 //!   [`diagnostic::print_operations`] turns that off.
-//! - `mlirIntegerAttrGetValueInt` answers -1 for `true`; [`ir::AttributeExt::as_i64`] answers 1.
-//! - A kind's verifier runs once per attribute, a tensor type's once per encoding, shape and
-//!   element type, although MLIR asks each time a type is spelled: both must be functions of what
-//!   they are given.
+//! - `mlirIntegerAttrGetValueInt` returns -1 for `true`; [`ir::AttributeExt::as_i64`] returns 1.
+//! - A kind's verifier runs once per attribute, a tensor type's once per encoding, shape and element type, although
+//!   MLIR calls it each time a type is written: both must depend on their arguments only.
 //!
-//! # Roads not taken
+//! # Alternatives rejected
 //!
 //! MLIR's dynamic dialects (`DynamicOpDefinition`, IRDL) cannot carry properties, inherent
 //! attributes or traits with verifiers. melior's `dialect!` macro wraps operations that exist but

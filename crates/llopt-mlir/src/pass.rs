@@ -1,9 +1,9 @@
 //! Passes written in Rust.
 //!
-//! A [`PassSpec`] is a `static` with a plain function: a pass has no state of its own besides
-//! its options, because MLIR clones passes for its threads. Once registered, a pass answers to
-//! `--argument` on the command line of [`crate::opt_main`] and to its argument in textual
-//! pipelines; [`run_pipeline`] runs such a pipeline on an operation.
+//! A [`PassSpec`] is a `static` with a plain function: a pass has no state of its own except its options, because
+//! MLIR clones passes for its threads. Once registered, a pass is selected by `--argument` on the command line of
+//! [`crate::opt_main`] and by its argument in textual pipelines; [`run_pipeline`] runs such a pipeline on an
+//! operation.
 
 pub(crate) mod hooks;
 mod register;
@@ -39,13 +39,13 @@ pub struct PassOption {
     pub name: &'static str,
     /// One line for `--help`.
     pub description: &'static str,
-    /// What values look like.
+    /// The form of the values.
     pub kind: OptionKind,
     /// The value when the option is not given.
     pub default: &'static str,
 }
 
-/// What the values of an option look like.
+/// The form of an option's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     /// `true`, `false`, or nothing for true.
@@ -93,7 +93,7 @@ impl PassSpec {
     }
 }
 
-/// One run of a pass: its options and what it reports back.
+/// One run of a pass: its options, and what the pass reports to MLIR.
 pub struct PassRun {
     raw: LloptSink,
     spec: &'static PassSpec,
@@ -114,7 +114,7 @@ impl PassRun {
     /// The value of an option as text.
     ///
     /// # Panics
-    /// When the spec has no such option, a bug of the pass; likewise below.
+    /// When the spec has no such option, which is a bug of the pass; the same holds below.
     pub fn text(&self, name: &str) -> &str {
         self.value(name)
     }
@@ -124,18 +124,18 @@ impl PassRun {
         matches!(self.value(name), "" | "true" | "1")
     }
 
-    /// The value of an integer option; zero for what is no integer, which registration of the
-    /// option as [`OptionKind::Int`] excludes.
+    /// The value of an integer option; zero for a value that is not an integer, which registering the option as
+    /// [`OptionKind::Int`] excludes.
     pub fn integer(&self, name: &str) -> i64 {
         self.value(name).parse().unwrap_or_default()
     }
 
-    /// What the caller of the pipeline shares with its passes, if it is of this type.
+    /// The value that the caller of the pipeline shares with its passes, if it is of this type.
     pub fn shared<T: 'static>(&self) -> Option<Rc<T>> {
         SHARED.with_borrow(|all| Rc::clone(all.last()?).downcast().ok())
     }
 
-    /// Says that the pass changed nothing, so that analyses stay valid.
+    /// Declares that the pass changed nothing, so that analyses stay valid.
     pub fn preserve_all(&mut self) {
         // SAFETY: the pass is live during its run.
         unsafe { ffi::llopt_pass_preserve_all(self.raw) }
@@ -152,15 +152,15 @@ impl PassRun {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {
-    /// The text is no pipeline: unknown pass, bad option, wrong nesting.
+    /// The text is not a pipeline: unknown pass, bad option, wrong nesting.
     #[error("invalid pass pipeline `{pipeline}`: {reason}")]
     Invalid {
         /// The text.
         pipeline: String,
-        /// What MLIR says about it.
+        /// MLIR's message.
         reason: String,
     },
-    /// A pass failed and has reported why.
+    /// A pass failed and has reported the reason.
     #[error("a pass of `{pipeline}` failed")]
     Failed {
         /// The text.
@@ -203,13 +203,13 @@ pub fn run_pipeline(
 }
 
 thread_local! {
-    /// What is shared with the passes of the pipelines that run in this thread, the innermost last.
+    /// The values shared with the passes of the pipelines that run in this thread, the innermost last.
     static SHARED: RefCell<Vec<Rc<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a textual pipeline as [`run_pipeline`] does, with a value that its passes may ask for
-/// ([`PassRun::shared`]): what one pass has found need not be found again by the next. Passes that MLIR runs in
-/// threads of its own do without.
+/// Runs a textual pipeline as [`run_pipeline`] does, with a value that its passes can read ([`PassRun::shared`]): a
+/// pass need not compute again what an earlier one has computed. Passes that MLIR runs in its own threads do not see
+/// it.
 ///
 /// # Errors
 /// See [`PipelineError`].
@@ -219,7 +219,7 @@ pub fn run_pipeline_sharing<T: 'static>(
     verify: bool,
     shared: &Rc<T>,
 ) -> Result<(), PipelineError> {
-    /// Takes the value back, also when a panic passes.
+    /// Removes the value, also after a panic.
     struct Shares;
     impl Drop for Shares {
         fn drop(&mut self) {
@@ -231,8 +231,8 @@ pub fn run_pipeline_sharing<T: 'static>(
     run_pipeline(operation, pipeline, verify)
 }
 
-/// Registers MLIR's own passes that are of use on these dialects: canonicalize, cse, sccp,
-/// symbol-dce, inline, loop-invariant-code-motion, convert-scf-to-cf and their like.
+/// Registers MLIR's own passes that are useful on these dialects: canonicalize, cse, sccp, symbol-dce, inline,
+/// loop-invariant-code-motion, convert-scf-to-cf and similar ones.
 pub fn register_upstream_passes() {
     // SAFETY: the bridge guards MLIR's registry and registers once.
     unsafe { ffi::llopt_register_upstream_passes() }

@@ -1,9 +1,9 @@
 //! Rewriting: patterns written in Rust, the rewriter they use, and the greedy driver.
 //!
-//! A [`PatternSpec`] is a `static`, like everything else that MLIR calls back. A [`Rewriter`] is
-//! MLIR's `RewriterBase`: inside a pattern it is the driver's own and keeps the worklist
-//! informed, outside of one it is a free-standing builder. All changes inside a pattern must go
-//! through it; a pattern that answers [`NoMatch`] must not have changed anything.
+//! A [`PatternSpec`] is a `static`, like everything else that MLIR calls back. A [`Rewriter`] is MLIR's
+//! `RewriterBase`: inside a pattern it is the driver's own and updates the worklist; outside of a pattern it is an
+//! independent builder. All changes inside a pattern must go through it; a pattern that returns [`NoMatch`] must not
+//! have changed anything.
 
 mod driver;
 
@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMatch;
 
-/// What a pattern answers.
+/// The result of a pattern.
 pub type Rewritten = Result<(), NoMatch>;
 
 /// A rewrite pattern as data.
@@ -62,7 +62,7 @@ impl PatternSpec {
     }
 }
 
-/// MLIR's rewriter: a builder with an insertion point that tells the driver what changes.
+/// MLIR's rewriter: a builder with an insertion point that reports changes to the driver.
 pub struct Rewriter<'c, 'a> {
     raw: mlir_sys::MlirRewriterBase,
     owned: bool,
@@ -88,7 +88,7 @@ pub struct InsertionPoint<'c, 'a> {
 // SAFETY, for all of the impl: the rewriter is live for `self`, handles are live by the contract
 // of their types.
 impl<'c: 'a, 'a> Rewriter<'c, 'a> {
-    /// A rewriter of its own, for code outside of patterns. It has no insertion point yet.
+    /// An independent rewriter, for code outside of patterns. It has no insertion point yet.
     pub fn new(context: &'c Context) -> Self {
         Self {
             // SAFETY: the context is live.
@@ -140,7 +140,7 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
         }
     }
 
-    /// Goes back to an insertion point; the operation it is before must still be there.
+    /// Restores an insertion point; the operation that it is before must still exist.
     pub fn restore(&mut self, point: InsertionPoint<'c, 'a>) {
         match point.before {
             Some(operation) => self.set_before(operation),
@@ -148,7 +148,7 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
         }
     }
 
-    /// Runs a closure and goes back to the current insertion point.
+    /// Runs a closure and then restores the current insertion point.
     pub fn at<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let point = self.insertion_point();
         let value = run(self);
@@ -161,8 +161,7 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
     /// Inserts a detached operation at the insertion point.
     ///
     /// # Panics
-    /// Without an insertion point: a bug of the caller, which MLIR answers by leaking the
-    /// operation.
+    /// Without an insertion point. That is a bug of the caller, on which MLIR leaks the operation.
     pub fn insert(&mut self, operation: Operation<'c>) -> OperationRef<'c, 'a> {
         assert!(
             self.insertion_point().is_some(),
@@ -234,8 +233,8 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
         }
     }
 
-    /// Inserts a detached operation before another, replaces that one's results by its own and
-    /// erases the other.
+    /// Inserts a detached operation before another, replaces the other's results by the new ones and erases the
+    /// other.
     pub fn replace_with(
         &mut self,
         operation: OperationRef<'c, 'a>,
@@ -257,7 +256,7 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
         unsafe { mlirRewriterBaseEraseOp(self.raw, operation.to_raw()) }
     }
 
-    /// Erases a block with all in it.
+    /// Erases a block with its content.
     pub fn erase_block(&mut self, block: BlockRef<'c, 'a>) {
         unsafe { mlirRewriterBaseEraseBlock(self.raw, block.to_raw()) }
     }
@@ -267,7 +266,7 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
         unsafe { mlirRewriterBaseReplaceAllUsesWith(self.raw, of.to_raw(), with.to_raw()) }
     }
 
-    /// Replaces all uses of a value but those by one operation.
+    /// Replaces all uses of a value except those by one operation.
     pub fn replace_all_uses_except(
         &mut self,
         of: Value<'c, 'a>,
@@ -303,8 +302,8 @@ impl<'c: 'a, 'a> Rewriter<'c, 'a> {
         unsafe { mlirRewriterBaseMoveOpAfter(self.raw, operation.to_raw(), other.to_raw()) }
     }
 
-    /// Moves the operations of a block before an operation, replaces the block's arguments by
-    /// values and erases the block. Its terminator is the caller's business.
+    /// Moves the operations of a block before an operation, replaces the block's arguments by values and erases the
+    /// block. The caller handles its terminator.
     pub fn inline_block_before(
         &mut self,
         block: BlockRef<'c, 'a>,
@@ -395,7 +394,7 @@ impl Rewriter<'_, '_> {
 }
 
 impl PatternSpec {
-    /// The C view of the pattern; `root` when the pattern has none of its own.
+    /// The C view of the pattern; `root` when the pattern has none.
     pub(crate) fn to_raw(&'static self, root: &'static str) -> ffi::LloptPattern {
         ffi::LloptPattern {
             spec: std::ptr::from_ref(self).cast(),

@@ -1,13 +1,11 @@
-//! Contexts kept from one use to the next.
+//! A pool of contexts.
 //!
-//! A context that is made for one small module costs more than the module: dialects register hundreds of
-//! operations in it, and all of them go with it. So a context goes back to a [`Shelf`] after use, and whoever
-//! needs one next takes it from there, in whatever thread. There are never more of them than were in use at
-//! once.
+//! To make a context for one small module costs more than to compile the module: dialects register hundreds of
+//! operations in it, and dropping the context frees them all. So a context returns to a [`Shelf`] after use, and the
+//! next user, in any thread, takes it from there. There are never more contexts than were in use at the same time.
 //!
-//! What a context remembers is what is the same for every module: dialects, and attributes, types and
-//! locations, each of which is made once and never freed. It would grow for ever; after a number of uses it
-//! is dropped instead of kept.
+//! A context keeps only what is the same for every module: dialects, and attributes, types and locations, each of
+//! which is made once and never freed. It would grow without limit, so after a number of uses it is dropped instead.
 
 use melior::Context;
 use std::{
@@ -15,14 +13,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Where contexts wait, all made in the same way.
+/// A pool of contexts that are all made in the same way.
 pub struct Shelf {
     waiting: Mutex<Vec<Kept>>,
-    /// How often a context is used before it is dropped.
+    /// The number of uses after which a context is dropped.
     uses: u32,
 }
 
-/// A context, and how often it may still be used.
+/// A context, and the number of uses that it has left.
 struct Kept {
     context: Context,
     left: u32,
@@ -32,7 +30,7 @@ struct Kept {
 unsafe impl Send for Kept {}
 
 impl Shelf {
-    /// An empty shelf for contexts that are used `uses` times, at least once.
+    /// An empty pool for contexts that are used `uses` times, at least once.
     pub const fn new(uses: u32) -> Self {
         Self {
             waiting: Mutex::new(Vec::new()),
@@ -40,9 +38,9 @@ impl Shelf {
         }
     }
 
-    /// A context that has been used before, or what `make` makes.
+    /// A context from the pool, or a new one by `make`.
     ///
-    /// Requires: `make` answers equal contexts, with multi-threading disabled.
+    /// Requires: `make` returns equal contexts, with multi-threading disabled.
     ///
     /// # Errors
     /// Those of `make`.
@@ -66,7 +64,7 @@ impl Shelf {
     }
 }
 
-/// A context in use. It goes back when this is dropped.
+/// A context in use. Dropping this returns it to the pool.
 pub struct Taken<'s> {
     shelf: &'s Shelf,
     kept: Option<Kept>,
@@ -85,7 +83,7 @@ impl Deref for Taken<'_> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        // Whatever went wrong may have left it half way.
+        // A panic may have left the context in an inconsistent state.
         if std::thread::panicking() {
             return;
         }

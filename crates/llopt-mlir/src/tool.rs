@@ -1,4 +1,4 @@
-//! MLIR's own tools and its parser, with the dialects and passes that Rust registers.
+//! MLIR's own tools and parser, with the dialects and passes that Rust registers.
 
 use crate::{
     diagnostic::{self, Diagnostic},
@@ -64,11 +64,10 @@ pub fn lsp_main(arguments: &[String], registry: &DialectRegistry) -> i32 {
 
 /// Parses and verifies a module from text or bytecode. `name` is the file name for locations.
 ///
-/// Text whose brackets nest deeper than 256 levels is refused, because MLIR's parser recurses
-/// without a limit. MLIR's bytecode reader trusts what it reads, so on Linux a child process reads
-/// bytecode and hands over the module as text, which is parsed and verified here: a crash, an
-/// endless loop or a corrupted heap there is an error here. Elsewhere a crash is caught where
-/// possible, and the context is then in no fit state for anything but being dropped.
+/// Text whose brackets nest deeper than 256 levels is rejected, because MLIR's parser recurses without a limit.
+/// MLIR's bytecode reader does not validate its input, so on Linux a child process reads bytecode and returns the
+/// module as text, which is parsed and verified here: a crash, an endless loop or a corrupted heap in the child is an
+/// error here. On other systems a crash is caught where possible, and the context must then only be dropped.
 ///
 /// # Errors
 /// The diagnostics of the parser or the verifier, at least one of them an error.

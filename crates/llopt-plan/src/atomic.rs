@@ -9,7 +9,7 @@ use crate::facts::AxisFacts;
 use crate::global_access::{AccessKind, AccessPrice, Addresses, GlobalAccess};
 use crate::tensor::TensorType;
 
-/// How many elements next to each other one instruction updates, for naturally aligned groups.
+/// How many neighbouring elements one instruction updates, for naturally aligned groups.
 #[must_use]
 pub fn width(update: RmwOp, element: Element, target: Target) -> u32 {
     let summed = match element {
@@ -32,15 +32,15 @@ pub fn width(update: RmwOp, element: Element, target: Target) -> u32 {
     }
 }
 
-/// Whether elements of one group need no mask in common, because an update of part of a group is done on the
-/// whole.
+/// Whether the elements of a group may have different masks: an update of some of them is carried out on the whole
+/// group.
 #[must_use]
 pub fn takes_whole_groups(update: RmwOp, element: Element, target: Target) -> bool {
     target.atomics_take_whole_groups() && width(update, element, target) > 1
 }
 
-/// What an update of a tensor takes, for a warp; `update` is none for a comparison that swaps. What it takes to give
-/// the old values to threads that hold copies is not in it.
+/// The cost of an update of a tensor, for a warp; `update` is none for a compare-and-swap. It does not include
+/// handing the old values to threads that hold copies.
 #[must_use]
 pub fn price(
     update: Option<RmwOp>,

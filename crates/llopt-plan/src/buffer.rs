@@ -1,4 +1,4 @@
-//! How much shared memory a buffer takes that the program itself makes, from its type.
+//! How much shared memory a buffer that the program allocates takes, from its type.
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::tables::types::MemDesc;
@@ -8,19 +8,19 @@ use llopt_mlir::ir::TypeExt;
 /// Bytes of the widest access of a thread.
 const WIDEST: u32 = 16;
 
-/// Room that a buffer takes.
+/// The size and alignment of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes in one block.
     pub bytes: u64,
-    /// What its address has to be a multiple of, in bytes.
+    /// The alignment of its address, in bytes.
     pub alignment: u64,
 }
 
-/// The room that the whole of a buffer takes in one block.
+/// The size and alignment of a whole buffer in one block.
 ///
 /// # Errors
-/// Its size is not known; why, in words.
+/// The size of the buffer is not known; the text says why.
 pub fn room(memory: MemDesc<'_>) -> Result<Room, String> {
     let attribute = memory.encoding().ok_or("its type has no layout")?;
     let encoding = Encoding::from_attribute(attribute).map_err(|error| error.to_string())?;
@@ -34,7 +34,7 @@ pub fn room(memory: MemDesc<'_>) -> Result<Room, String> {
         .map_err(|error| error.to_string())?;
     let stages: u64 = stages.iter().map(|&size| size.unsigned_abs()).product();
     let elements = stages * layout.in_dim_size(Dim::OFFSET);
-    // Padding goes on from one stage to the next; only the last needs none at its end.
+    // Padding continues from one stage to the next; only the last stage needs none at its end.
     let elements = encoding.elements_in_memory(elements);
     let bits = u64::from(memory.element().bit_width().unwrap_or(64));
     Ok(Room {
@@ -43,8 +43,8 @@ pub fn room(memory: MemDesc<'_>) -> Result<Room, String> {
     })
 }
 
-/// What the accesses to a layout assume of the address that it begins at, in bytes; without a wish of its own it is
-/// happy with the widest vector.
+/// The alignment in bytes that accesses to a layout assume of the buffer's address; a layout that asks for none gets
+/// that of the widest vector.
 fn alignment_of(encoding: &Encoding) -> u64 {
     u64::from(encoding.memory_alignment().unwrap_or(WIDEST).max(WIDEST))
 }

@@ -1,7 +1,7 @@
-//! Whom a block of a cluster writes to: the blocks at certain *distances*, masks of the block's number that are
+//! Which blocks of a cluster a block writes to: those at certain *distances*, which are masks of the block's number,
 //! given by generators.
 
-/// The sums of generators, each once if these are independent; the first is zero.
+/// The sums of generators, each once if the generators are independent; the first is zero.
 pub fn distances(generators: &[u32]) -> impl Iterator<Item = u32> {
     (0..1u32 << generators.len()).map(|chosen| {
         let all = generators.iter().enumerate();

@@ -13,8 +13,8 @@ use crate::tensor::TensorType;
 use crate::warp_parts::WarpParts;
 use crate::words::has_free_words;
 
-/// The part of its permutes that a conversion makes whose words may have any order: few, where it does not keep together what
-/// others do.
+/// The share of its permutes that a conversion is charged for where the words of its operand and result may have any
+/// order. It needs few: only where it does not keep together what the other conversions keep together.
 const FREE: f32 = 0.25;
 
 /// The bits of an element on its way: whole bytes.
@@ -22,10 +22,10 @@ pub fn moved_bits(element: Element) -> u32 {
     element.memory_bits().next_power_of_two()
 }
 
-/// The plan of the conversion that `op` is or needs: the cheapest, or that of the kind asked for.
+/// The plan of the conversion that `op` is or needs: the cheapest, or that of the forced kind.
 ///
 /// # Errors
-/// There is no plan, or none of that kind; what is wrong, in words.
+/// There is no plan, or none of the forced kind; the text says which.
 pub fn plan_conversion(
     op: OperationRef<'_, '_>,
     from: &TensorType,
@@ -41,7 +41,7 @@ pub fn plan_conversion(
     }
 }
 
-/// What the planner knows of the target, with the prices that hold for the conversion that `op` is or needs.
+/// What the planner knows of the target, with the prices of the conversion that `op` is or needs.
 fn machine(op: OperationRef<'_, '_>, from: &TensorType, target: Target) -> Machine<'static> {
     let mut machine = target.machine();
     if has_free_words(op, from.element, target) {
@@ -50,7 +50,7 @@ fn machine(op: OperationRef<'_, '_>, from: &TensorType, target: Target) -> Machi
     machine
 }
 
-/// The feasible plans of a conversion beside the one that is followed, cheapest first.
+/// The feasible plans of a conversion other than the one that is followed, cheapest first.
 pub fn other_plans(
     op: OperationRef<'_, '_>,
     from: &TensorType,
@@ -65,10 +65,10 @@ pub fn other_plans(
     all
 }
 
-/// The bits of the warp's number whose warps store what other warps store too.
+/// The bits of the warp's number that only repeat data: warps that differ in them store the same elements.
 ///
-/// Where each warp reads what it has written itself, such warps get memory of their own: otherwise a warp
-/// could read while another writes, if only the same bits.
+/// Where each warp reads what it has written itself, such warps get memory of their own: otherwise one could read
+/// while another writes, even if it writes the same bits.
 pub fn repeating_warps(from: &TensorType) -> Vec<u32> {
     let layout = from.layout();
     let mut held = Echelon::of(layout.flat_bases_of(Dim::REGISTER));
@@ -110,7 +110,7 @@ pub fn warp_parts(from: &TensorType, plan: &SharedPlan) -> Option<WarpParts> {
     let (mut warps, read) = (bases(&plan.store, Dim::WARP), bases(&plan.load, Dim::WARP));
     let (_, warp_bits) = from.thread_bits();
     warps.resize(warp_bits as usize, 0);
-    // What a warp reads it has written.
+    // What a warp reads is what it has written.
     inside.extend(
         warps
             .iter()

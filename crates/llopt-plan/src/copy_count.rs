@@ -1,33 +1,33 @@
-//! How many instructions of asynchronous copies may still be under way where a program waits for copies.
+//! How many instructions of asynchronous copies may still be outstanding where a program waits for copies.
 //!
-//! A program waits for *groups* of copies: until at most `n` of the groups it has closed are under way, or until
-//! those that tokens name are not. Hardware that counts *instructions*, which complete in the order in which they
-//! were issued, has waited long enough once no more are under way than were issued after what is waited for. That
-//! number depends on the way that control has taken: the least over all ways is always enough, a greater one is
-//! not on some way.
+//! A program waits for *groups* of copies: until at most `n` of the groups it has committed are outstanding, or until
+//! those that tokens name are complete. Some hardware counts *instructions*, which complete in the order in which
+//! they were issued. There a wait is long enough once no more instructions are outstanding than were issued after the
+//! one that is waited for. That number depends on the path that control has taken: the least over all paths is always
+//! safe, and a greater one is wrong on some path.
 //!
 //! # The analysis
 //!
-//! A *mark* is a place in the sequence of issued instructions. The state at a point of the program gives for each
-//! mark the least number of instructions issued since, over all ways to that point: for `k = 0, 1, …` the mark
-//! where the `k`-th youngest group was closed, and for each token where the group or copy that it names ended.
+//! A *mark* is a position in the sequence of issued instructions. The state at a point of the program gives for each
+//! mark the least number of instructions issued since, over all paths to that point. There is a mark for `k = 0, 1,
+//! …` where the `k`-th youngest group was committed, and for each token where the group or copy that it names ended.
 //!
 //! - A copy of `i` instructions adds `i` to all marks. Its own token is a mark at zero.
-//! - Closing a group makes the `k`-th youngest the `k + 1`-th, and sets the youngest and the token to zero.
-//! - A call may close any number of groups: all of them are at zero. What tokens name is no younger for it.
+//! - Committing a group makes the `k`-th youngest the `k + 1`-th, and sets the youngest and the token to zero.
+//! - A call may commit any number of groups: all of them are at zero. It does not change what tokens name.
 //! - A branch gives the marks of tokens to the arguments of the block.
-//! - Where ways meet, the smaller number counts.
+//! - Where paths join, the smaller number counts.
 //!
-//! Numbers only fall while the states of blocks are recomputed, and the least number of instructions on a way is
-//! a shortest path with no negative edges, so this ends.
+//! Numbers only decrease while the states of blocks are computed again, and the least number of instructions on a
+//! path is a shortest path without negative edges, so the analysis terminates.
 //!
-//! A mark with no copy before it is at [`NOTHING`]: there is nothing to wait for. A kernel begins so. Other
-//! functions begin where they are called, with all groups of their caller closed at that point.
+//! A mark with no copy before it is at [`NOTHING`]: there is nothing to wait for. A kernel begins in this state.
+//! Other functions begin with all groups of their caller committed at the call.
 //!
 //! # Rejected
 //!
-//! Walking backwards from each wait until enough groups have been passed (as Triton does) enumerates paths, or has
-//! to remember for each place with which counts it was reached. The forward analysis visits each block a few times
+//! Walking backwards from each wait until enough groups have been passed (as Triton does) enumerates paths, or has to
+//! remember for each point the counts with which it was reached. The forward analysis visits each block a few times
 //! for all waits together.
 
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ use std::collections::HashMap;
 /// The count of a mark with no copy before it.
 pub const NOTHING: u32 = u32::MAX;
 
-/// Groups beyond the so-manieth youngest are taken to have been closed when that one was.
+/// How many groups are told apart. Older ones are taken to have been committed together with the oldest of these.
 const GROUPS: usize = 32;
 
 /// The name of a token.
@@ -48,7 +48,7 @@ pub enum Event {
     Copy {
         /// What names the copy.
         token: Token,
-        /// How many; none if it is done otherwise.
+        /// The number of instructions; `None` if the copy is not asynchronous.
         instructions: u32,
     },
     /// The copies since the last group become a group.
@@ -62,9 +62,9 @@ pub enum Event {
     Wait {
         /// The names of what it waits for; if there are none, `groups` says it.
         tokens: Vec<Token>,
-        /// How many groups may be under way.
+        /// How many groups may be outstanding.
         groups: u32,
-        /// What names all that has been waited for.
+        /// The token of everything that has been waited for.
         token: Token,
     },
 }
@@ -87,12 +87,12 @@ pub struct Block {
     pub edges: Vec<Edge>,
 }
 
-/// What is known at a point: the least numbers of instructions issued since marks.
+/// The state at a point: the least numbers of instructions issued since each mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     /// Since the end of the `k`-th youngest group.
     groups: [u32; GROUPS],
-    /// Since the end of what a token names; a token without entry names something unknown.
+    /// Since the end of what a token names; a token without an entry names something unknown.
     tokens: HashMap<Token, u32>,
     /// Whether no copy has been issued.
     is_fresh: bool,
@@ -139,7 +139,7 @@ impl State {
         }
     }
 
-    /// How many instructions may be under way when a wait is over.
+    /// How many instructions may be outstanding when a wait is over.
     fn allowed(&self, tokens: &[Token], groups: u32) -> u32 {
         let of_token = |token| self.tokens.get(token).copied().unwrap_or(0);
         tokens.iter().map(of_token).min().unwrap_or_else(|| {
@@ -148,7 +148,7 @@ impl State {
         })
     }
 
-    /// What is known after a branch.
+    /// The state after a branch.
     fn along(&self, edge: &Edge) -> Self {
         let mut state = self.clone();
         for (parameter, argument) in &edge.arguments {
@@ -160,7 +160,7 @@ impl State {
         state
     }
 
-    /// Adds another way to get here; whether that changes anything.
+    /// Joins another path into this point; returns whether the state has changed.
     fn meet(&mut self, other: &Self) -> bool {
         let before = self.clone();
         for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
@@ -176,11 +176,11 @@ impl State {
     }
 }
 
-/// For each wait, in the order of blocks and events, how many instructions of copies may be under way when it is
+/// For each wait, in the order of blocks and events, how many instructions of copies may be outstanding when it is
 /// over; [`NOTHING`] if there is nothing to wait for. The first block is the entry.
 ///
-/// Ensures: on every way through the blocks, at least that many instructions have been issued since the end of
-/// what is waited for, and on some way exactly that many (but for groups beyond the 32nd youngest, and calls).
+/// Ensures: on every path through the blocks, at least that many instructions have been issued since the end of what
+/// is waited for, and on some path exactly that many (except for groups beyond the 32nd youngest, and calls).
 pub fn allowed_at_waits(blocks: &[Block], is_kernel: bool) -> Vec<u32> {
     let mut states: Vec<Option<State>> = vec![None; blocks.len()];
     let Some(entry) = states.first_mut() else {
@@ -212,7 +212,7 @@ pub fn allowed_at_waits(blocks: &[Block], is_kernel: bool) -> Vec<u32> {
     }
     let mut allowed = Vec::new();
     for (block, state) in blocks.iter().zip(states) {
-        // Of a block that no way leads to nothing is known.
+        // Nothing is known of a block that no path leads to.
         let mut state = state.unwrap_or_else(|| State::at_entry(false));
         for event in &block.events {
             if let Event::Wait { tokens, groups, .. } = event {
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// Tokens of the tests, apart from those that nobody asks for.
+    /// Tokens of the tests, apart from those that nothing uses.
     const UNUSED: Token = 99;
 
     fn copy(instructions: u32) -> Event {
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_loop_with_two_buffers_lets_the_next_copy_run() {
-        // The group of the iteration before is waited for, with this iteration's copy under way.
+        // The group of the iteration before is waited for while this iteration's copy is outstanding.
         let entry = Block {
             events: vec![copy(4), commit(0)],
             edges: vec![Edge {
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_way_with_fewest_instructions_counts() {
-        // 0 copy, commit; 1 a copy of three, 2 a copy of one; 3 wait with the open copies under way.
+        // 0 copy, commit; 1 a copy of three, 2 a copy of one; 3 wait while the uncommitted copies are outstanding.
         let blocks = [
             block(vec![copy(4), commit(0)], &[1, 2]),
             block(vec![copy(3)], &[3]),
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(allowed_at_waits(&blocks, false), [1, 0]);
     }
 
-    /// What has happened on one way: all that was issued and closed, oldest first, and what tokens stand for.
+    /// What has happened on one path: all that was issued and committed, oldest first, and what tokens stand for.
     #[derive(Clone, Default)]
     struct History {
         /// The number of instructions issued before each commit.
@@ -363,7 +363,7 @@ mod tests {
         tokens: HashMap<Token, u32>,
     }
 
-    /// The least number at each wait over all ways of at most `steps` blocks, if one leads there.
+    /// The least number at each wait over all paths of at most `steps` blocks, if one leads there.
     fn over_all_ways(blocks: &[Block], steps: usize) -> Vec<Option<u32>> {
         let first: Vec<usize> = blocks
             .iter()

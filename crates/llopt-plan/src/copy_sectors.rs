@@ -1,23 +1,25 @@
-//! Which sectors asynchronous copies ask for, and layouts of shared memory for which they ask once.
+//! Which sectors asynchronous copies request, and layouts of shared memory for which they request each once.
 //!
-//! A copy from global to shared memory (`cp.async`) goes through the first cache without staying there. A warp's
-//! instruction asks for a sector once for each line of shared memory that bytes of it go to, a line being a row of all
-//! banks: on an H200 a copy of 16 bytes for each lane, whose sectors go to two lines each, brings twice the bytes from
-//! the second cache, and takes twice the time where the cache is what limits (ncu:
-//! `l1tex__m_xbar2l1tex_read_bytes`). Conflicts say nothing of that: they depend on which bytes meet in a bank, not on
-//! which share a line.
+//! A copy from global to shared memory (`cp.async`) passes through the first-level cache without staying there. A
+//! warp's instruction requests a sector once for each line of shared memory that receives bytes of it, where a line
+//! is a row of all banks. On an H200, a copy of 16 bytes for each lane whose sectors go to two lines each transfers
+//! twice the bytes from the second-level cache, and takes twice the time where the cache is the bottleneck (ncu:
+//! `l1tex__m_xbar2l1tex_read_bytes`). Bank conflicts do not show this: they depend on which bytes share a bank, not
+//! on which share a line.
 //!
 //! # The count
 //!
 //! The sector of an element and the line that it goes to are both linear in the element's number, up to what shares
-//! both. So an instruction asks for as many as the rank of the joint map says, over what its lanes and registers span.
+//! both. So the number of requests of an instruction follows from the rank of the joint map, over the span of its
+//! lanes and registers.
 //!
 //! # The choice
 //!
-//! A layout of shared memory is a basis of the tensor, offset bit 0 first: the bits of a copy, the bits within a line,
-//! and the *segments*, one for each bit of the line's number. Which accesses conflict depends on the span of the
-//! segments alone (see `llopt_layout::plan`), so any complement of it may become what lies in a line, as long
-//! as the bits of a copy stay what they are. [`Copies::with_lines`] takes as many neighbours in global memory as are in none.
+//! A layout of shared memory is a basis of the tensor, offset bit 0 first: the bits of a copy, the bits within a
+//! line, and the *segments*, one for each bit of the line's number. Which accesses conflict depends on the span of
+//! the segments alone (see `llopt_layout::plan`), so any complement of it may be what lies in a line, as long as the
+//! bits of a copy stay what they are. [`Copies::with_lines`] takes for the line as many neighbours in global memory
+//! as lie in no segment.
 
 use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LinearLayout};
@@ -39,7 +41,7 @@ pub struct Copies<'t> {
 }
 
 impl Copies<'_> {
-    /// Bits of an element's number along the dimension in which a group's elements lie side by side: those within a
+    /// The bits of an element's number along the dimension in which a group's elements are neighbours: those within a
     /// group, and those of the rest of the dimension; `None` if each instruction moves one element.
     fn run(&self) -> Option<(u32, std::ops::Range<u32>)> {
         let group = self.groups.groups.first().filter(|group| group.len() > 1)?;
@@ -57,12 +59,13 @@ impl Copies<'_> {
         self.tensor.element.memory_bits() / 8
     }
 
-    /// How many elements, as a power of two, lie in so many bytes.
+    /// log2 of the number of elements in so many bytes.
     fn elements_log2(&self, bytes: u32) -> usize {
         (bytes / self.bytes()).max(1).ilog2() as usize
     }
 
-    /// What the instructions ask for, all together, beyond the sectors of each, if copies go to such a layout of memory.
+    /// How many sectors the instructions request beyond each sector once, if the copies go to such a layout of
+    /// memory.
     #[must_use]
     pub fn asked_again(&self, memory: &LinearLayout, target: Target) -> u32 {
         let (Some((low, _)), Ok(places)) = (
@@ -82,7 +85,7 @@ impl Copies<'_> {
         let lanes = tensor.layout().flat_bases_of(Dim::LANE).iter().copied();
         let moved: Vec<u32> = lanes.chain(of_group).collect();
         let (mut sectors, mut lines) = (Echelon::new(), Echelon::new());
-        // A sum of elements of one sector that is not of one line is a line more.
+        // A sum that stays in one sector but leaves the line is one more line.
         for element in &moved {
             if let Some(recipe) = sectors.insert(element & !in_sector) {
                 let sum = moved.iter().enumerate();
@@ -96,18 +99,18 @@ impl Copies<'_> {
         self.groups.groups.len() as u32 * of_each * ((1u32 << lines.rank()) - 1)
     }
 
-    /// The same memory but for what lies together in a line: neighbours in global memory as far as possible.
+    /// The same memory with other lines: neighbours in global memory share a line as far as possible.
     ///
-    /// Requires: `memory` is a layout of this tensor that the copies can go to.
-    /// Ensures: what a copy moves lies as it did, the segments are the same, and so are conflicts.
+    /// Requires: `memory` is a layout of this tensor that the copies can go to. Ensures: the elements of a copy stay
+    /// where they were, the segments are the same, and so are the conflicts.
     #[must_use]
     pub fn with_lines(&self, memory: &LinearLayout) -> LinearLayout {
         self.lined(memory).unwrap_or_else(|| memory.clone())
     }
 
-    /// The same tensor as it would be stored line by line: each thread has what one copy moves, the lanes beside each other
-    /// what comes next in global memory. A layout of memory without conflicts for these stores leaves neighbours
-    /// together, since none of them is in a segment.
+    /// A layout of the same tensor as if it were stored line by line: each thread has what one copy moves, and
+    /// neighbouring lanes have what is next in global memory. A layout of memory without conflicts for such stores
+    /// keeps neighbours together, since none of them is in a segment.
     #[must_use]
     pub fn in_lines(&self) -> Option<LinearLayout> {
         let (low, further) = self.run()?;
@@ -223,7 +226,8 @@ mod tests {
         LinearLayout::from_bases(bases, &outs).unwrap()
     }
 
-    /// Halves by columns: a lane has eight of a column, eight lanes a column, four columns a warp.
+    /// By columns, 16 bits each: a lane has eight elements of a column, eight lanes make a column, a warp has four
+    /// columns.
     fn by_columns() -> (TensorType, Groups) {
         let column = |bit: u32| vec![0, 1 << bit];
         let row = |bit: u32| vec![1 << bit, 0];

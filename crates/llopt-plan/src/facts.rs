@@ -194,8 +194,8 @@ impl AxisFacts {
         self.dims[dim].divisibility_at(run, self.step)
     }
 
-    /// A divisor of every element: a claim about all positions along any one dimension is a claim
-    /// about all elements, so the best dimension answers.
+    /// A divisor of every element. A claim about all positions along any one dimension is a claim about all elements,
+    /// so the best dimension gives the answer.
     pub fn divisor(&self) -> Pow2 {
         (0..self.rank())
             .map(|dim| self.divisibility_at(dim, Pow2::ONE))

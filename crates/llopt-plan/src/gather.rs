@@ -1,37 +1,36 @@
-//! How a gather reaches its elements, decided from the two layouts and the target's prices.
+//! How a gather reaches its elements, decided by the two layouts and the target's prices.
 //!
 //! # Where the wanted element is
 //!
-//! Let `A` be the layout of the source and `B` that of the indices and the result. The element wanted for
-//! the result's place `p` with index `a` has the source's number `rest(B(p)) + a * stride`, where `rest`
-//! takes the result's coordinates outside of the axis to the source's number. Both parts are linear over
-//! F2, so with a right inverse of `A` restricted to the registers and lanes of one warp the register and
-//! the lane that hold the element are a *linear function of the place and the index*. The inverse exists
-//! if each warp holds the whole axis for what it wants; then
+//! Let `A` be the layout of the source and `B` that of the indices and the result. The element wanted for the
+//! result's place `p` with index `a` is number `rest(B(p)) + a * stride` of the source, where `rest` maps the
+//! result's coordinates outside of the axis to a number of the source. Both parts are linear over F2, so with a right
+//! inverse of `A` restricted to the registers and lanes of one warp the register and the lane that hold the element
+//! are a *linear function of the place and the index*. The inverse exists if each warp holds the whole axis for what
+//! it wants; then
 //!
-//! * if the lane is always the reader's own, the element is picked among the thread's registers;
-//! * otherwise it comes by a shuffle, and if its register depends on what is known only to the reader
-//!   (its lane, its index), one shuffle for each register that it may be, and selects among them.
+//! * if the lane is always the reader's own, the element is selected among the thread's registers;
+//! * otherwise it comes by a shuffle, and if its register depends on what only the reader knows (its lane, its
+//!   index), there is one shuffle for each candidate register, and selects among the results.
 //!
-//! Of elements narrower than 32 bits, registers that compete travel in one word; the reader shifts the one
-//! that it wants to the front.
+//! Elements narrower than 32 bits: candidate registers travel in one word, and the reader shifts the one that it
+//! wants to the low bits.
 //!
-//! The road not taken is to let the sender choose the register: it does not know what its reader wants.
+//! Rejected: to let the sender choose the register. It does not know what its reader wants.
 //!
 //! # Through shared memory
 //!
-//! The source is stored with its numbers' bits in an order of our choice; one address and one load per
-//! element of the result read it. Three orders compete: row by row, which makes stores wide; one that
-//! puts those bits outside of the axis lowest that the reading lanes differ in, so that lanes which must
-//! read different elements read different banks, whatever their indices are; and one that puts those bits
-//! lowest that the storing lanes differ in, so that they store to different banks. A source larger than shared
-//! memory goes in rounds: split along what registers alone decide on both sides, then along the axis, there
-//! too by what the storing thread's registers decide before what would need a condition on the thread. The
-//! rounds along the axis follow each other directly, so that few elements, indices and results are alive
-//! at once.
+//! The source is stored with the bits of its numbers in an order that the plan chooses; the result takes one address
+//! and one load per element. Three orders compete: row by row, which makes stores wide; one that puts lowest the bits
+//! outside of the axis in which the reading lanes differ, so that lanes which must read different elements read
+//! different banks, whatever their indices are; and one that puts lowest the bits in which the storing lanes differ,
+//! so that they store to different banks. A source larger than shared memory is gathered in rounds. It is split along
+//! bits that only registers decide on both sides, then along the axis; there, too, the bits that the storing thread's
+//! registers decide come before those that need a condition on the thread. The rounds along the axis follow each
+//! other directly, so that few elements, indices and results are alive at once.
 //!
-//! Where the inverse above exists and no two warps hold the same element, each warp reads only what it has
-//! written itself. Then its lanes wait for each other and the block does not.
+//! Where the inverse above exists and no two warps hold the same element, each warp reads only what it has written
+//! itself. Then the lanes of a warp synchronise and the block does not.
 //!
 //! All prices are those of conversions ([`llopt_layout::plan::Costs`]).
 
@@ -69,7 +68,7 @@ impl std::ops::BitXor for Holder {
     }
 }
 
-/// A gather inside of each warp: the linear function from place and index to the holder.
+/// A gather inside each warp: the linear function from place and index to the holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpGather {
     /// For each register of the result.
@@ -82,10 +81,10 @@ pub struct WarpGather {
     pub axis: Vec<Holder>,
     /// Whether the holder is always the reading thread itself.
     pub is_local: bool,
-    /// The registers that a reader may want differ by sums of these; each has a bit, its lowest, that
-    /// no other one has.
+    /// The candidate registers of a reader differ by sums of these; each has a bit, its lowest, that no other one
+    /// has.
     pub choices: Vec<u32>,
-    /// Of how many of the first choices all registers lie in one word.
+    /// The number of leading choices whose registers all lie in one word.
     pub packed: u32,
 }
 
@@ -104,23 +103,23 @@ pub struct SharedGather {
     pub scope: Scope,
 }
 
-/// A way to gather.
+/// A plan of a gather.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatherPlan {
-    /// Inside of each warp.
+    /// Inside each warp.
     Warp(WarpGather),
     /// Through shared memory.
     Shared(SharedGather),
 }
 
-/// A way to gather, and those that were not taken.
+/// The plan that is followed, and those that were not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChosenGather {
-    /// What is done.
+    /// The plan.
     pub plan: GatherPlan,
     /// Its price.
     pub cost: f32,
-    /// The other ways, cheapest first.
+    /// The other plans, cheapest first.
     pub rejected: Vec<Priced>,
 }
 
@@ -129,7 +128,7 @@ pub struct ChosenGather {
 #[error("it would have to read elements that other blocks of the cluster hold")]
 pub struct CrossesBlocks;
 
-/// The source, the result, and how their elements' numbers belong together.
+/// The source, the result, and how the numbers of their elements correspond.
 pub struct Frame<'t> {
     from: &'t TensorType,
     to: &'t TensorType,
@@ -158,7 +157,7 @@ impl<'t> Frame<'t> {
         }
     }
 
-    /// The source's element with coordinate 0 along the axis that stands where `element` of the result does.
+    /// The source's element with coordinate 0 along the axis at the position of the result's `element`.
     pub fn embed(&self, element: u32) -> u32 {
         (self.embed)(element)
     }
@@ -181,7 +180,7 @@ impl<'t> Frame<'t> {
         bases.iter().map(|basis| self.embed(*basis)).collect()
     }
 
-    /// What a place outside of registers and lanes wants beyond what it holds itself.
+    /// What a place outside of registers and lanes wants in addition to what it holds itself.
     fn missing(&self, dim: Dim) -> Vec<u32> {
         let (held, wanted) = (self.source_bases(dim), self.wanted_bases(dim));
         (0..held.len().max(wanted.len()))
@@ -401,7 +400,7 @@ impl SharedGather {
         let rounds = Self::rounds(frame, all, bytes_log2, target);
         let kept = |bit: &u32| !rounds.contains(bit);
         let rows: Vec<u32> = (0..all).filter(kept).collect();
-        // What the lanes of a reading warp are sure to differ in.
+        // Bits in which the lanes of a reading warp always differ.
         let apart = frame
             .wanted_bases(Dim::LANE)
             .iter()
@@ -417,7 +416,7 @@ impl SharedGather {
             rows.iter()
                 .filter(|bit| !is_axis(bit) && apart >> *bit & 1 == 0),
         );
-        // What the storing lanes differ in lowest: no two of them meet in a bank.
+        // The lowest bits in which the storing lanes differ: no two lanes share a bank.
         let stored = frame
             .source_bases(Dim::LANE)
             .iter()
@@ -483,7 +482,7 @@ impl SharedGather {
         gathered_bits(&self.order, element)
     }
 
-    /// The bytes that each warp touches where it reads only what it has written itself.
+    /// The bytes that each warp touches, if it reads only what it has written itself.
     #[must_use]
     pub fn warp_parts(&self, from: &TensorType) -> Option<WarpParts> {
         let bytes_log2 = (moved_bits(from.element) / 8).trailing_zeros();
@@ -501,7 +500,7 @@ impl SharedGather {
         gathered_bits(&self.rounds, element)
     }
 
-    /// log2 of the elements next to each other in memory that one thread holds, as many as a store takes.
+    /// log2 of the neighbouring elements in memory that one thread holds, at most as many as one store takes.
     fn widest_store(&self, frame: &Frame<'_>, target: Target) -> u32 {
         let limit = (target.machine().max_vector_bits / moved_bits(frame.from.element))
             .max(1)
@@ -535,7 +534,7 @@ impl SharedGather {
             }
             span.rank()
         };
-        // What the lanes add that are served together, and how many times lanes are served.
+        // What the lanes add that are served together, and in how many groups lanes are served.
         let served = |access: Access, bits: u32, lanes: &[u32]| -> (Vec<u32>, f32) {
             let masks = banks.phase(access, bits, |_| false).unwrap_or(&[]);
             let sum = |mask: &u32| {
@@ -562,7 +561,7 @@ impl SharedGather {
             .max(1.0);
         let stores = distinct / (1u32 << self.vector_bits) as f32;
 
-        // Of the lanes with the same low bits outside of the axis, each reads any of the banks left.
+        // Lanes that agree in the low bits outside of the axis may each read any of the remaining banks.
         let lanes = frame.wanted_bases(Dim::LANE);
         let (together, times) = served(Access::Load, bits, &lanes);
         let apart = rank(&mut together.iter().map(|element| in_bank(*element)));
@@ -600,9 +599,9 @@ impl SharedGather {
     }
 }
 
-/// About how many different words `2^readers` independent readers want from the bank that is asked most, of
-/// `2^banks` banks with `2^rows` words each: the mean, and what that bank has beyond it (3.5 of 32 in 32). On a
-/// simulated machine this is within a fifth of what random indices take.
+/// About how many different words `2^readers` independent readers want from the most requested of `2^banks` banks
+/// with `2^rows` words each: the mean, and the excess of that bank over the mean (3.5 of 32 in 32). On a simulated
+/// machine this is within a fifth of what random indices take.
 fn expected_collisions(readers: u32, banks: u32, rows: u32) -> f32 {
     let mean = (f64::from(readers) - f64::from(banks)).exp2() as f32;
     let beyond = readers.min(banks) as f32 / 2.0 * mean.max(1.0).sqrt();
@@ -620,11 +619,11 @@ fn gathered_bits(positions: &[u32], element: u32) -> u32 {
 }
 
 impl GatherPlan {
-    /// The way in which `op` gathers from `from` along dimension `axis` by indices in the layout of `to`: the
-    /// cheapest, or that of the kind asked for.
+    /// The plan by which `op` gathers from `from` along dimension `axis` by indices in the layout of `to`: the
+    /// cheapest, or that of the forced kind.
     ///
     /// # Errors
-    /// There is no way, or none of that kind; what is wrong, in words.
+    /// There is no plan, or none of the forced kind; the text says which.
     pub fn of(
         op: OperationRef<'_, '_>,
         from: &TensorType,
@@ -658,8 +657,7 @@ impl GatherPlan {
         })
     }
 
-    /// The ways to gather with their prices, cheapest first: at most one inside of warps and one through
-    /// shared memory.
+    /// The plans with their prices, cheapest first: at most one inside warps and one through shared memory.
     pub fn priced(
         from: &TensorType,
         to: &TensorType,
@@ -685,12 +683,12 @@ impl GatherPlan {
             Err(crosses) if plans.is_empty() => return Err(crosses),
             Err(_) => {}
         }
-        // Stable: of equal prices that inside of warps comes first.
+        // The sort is stable: at equal prices the plan inside warps comes first.
         plans.sort_by(|a, b| a.1.total_cmp(&b.1));
         Ok(plans)
     }
 
-    /// One word for it: `thread`, `shuffle` or `shared`.
+    /// Its name: `thread`, `shuffle` or `shared`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Warp(plan) if plan.is_local => "thread",
@@ -785,7 +783,7 @@ mod tests {
 
     #[test]
     fn large_sources_go_in_rounds_along_registers_first() {
-        // 512 x 128 floats, 64 lanes along the row: 256 KiB where there are 64.
+        // 512 x 128 floats, 64 lanes along the row: 256 KiB, where shared memory has 64.
         let registers: Vec<u32> = (6..14).map(|bit| 1 << bit).collect();
         let lanes: Vec<u32> = (0..6).map(|bit| 1 << bit).collect();
         let large = tensor(&[512, 128], &registers, &lanes, &[1 << 14, 1 << 15]);

@@ -1,4 +1,4 @@
-//! How wide a thread may access memory: what must be known about addresses and masks, and the choice.
+//! How wide a thread may access memory: the facts about addresses and masks that this needs, and the choice.
 //!
 //! Registers form a vector when they hold consecutive elements along one tensor dimension, and the
 //! addresses of these elements are consecutive, aligned to the vector's size, and share one mask value. The
@@ -57,7 +57,7 @@ pub fn choose_groups(tensor: &TensorType, max_width: u32, limit: &impl WidthLimi
                 None => break,
             }
         }
-        // No other bit, of registers, lanes, warps or blocks, may touch the low bits of the dimension.
+        // No other bit, of registers, lanes, warps or blocks, may change the low bits of the dimension.
         let others = register_bases
             .iter()
             .enumerate()
@@ -98,11 +98,11 @@ pub fn choose_groups(tensor: &TensorType, max_width: u32, limit: &impl WidthLimi
 pub enum Addresses<'f> {
     /// Pointers.
     Pointers(&'f AxisFacts),
-    /// Offsets, in elements, from the beginning of a buffer that this many bytes divide.
+    /// Offsets, in elements, from the start of a buffer; `base` divides the address of the start.
     Offsets {
         /// What is known of the offsets.
         offsets: &'f AxisFacts,
-        /// A divisor of the beginning, in bytes.
+        /// A divisor of the address of the start, in bytes.
         base: u64,
     },
 }
@@ -115,7 +115,7 @@ impl Addresses<'_> {
         }
     }
 
-    /// The bytes that divide the beginning of each contiguous run along a dimension.
+    /// The bytes by which the start of each contiguous run along a dimension is divisible.
     fn alignment(&self, dim: usize, element_bytes: u64) -> u64 {
         let divisibility = self.facts().along(dim).divisibility.get();
         match self {
@@ -124,7 +124,7 @@ impl Addresses<'_> {
         }
     }
 
-    /// How many elements next to each other along a dimension one access may have.
+    /// How many neighbouring elements along a dimension one access may have.
     #[must_use]
     pub fn width_along(&self, dim: usize, element_bytes: u64) -> u64 {
         let aligned = (self.alignment(dim, element_bytes) / element_bytes).max(1);
@@ -132,7 +132,7 @@ impl Addresses<'_> {
     }
 }
 
-/// How many elements next to each other along a dimension have one mask.
+/// How many neighbouring elements along a dimension have one mask value.
 #[must_use]
 pub fn mask_width(mask: Option<&AxisFacts>, dim: usize) -> u64 {
     mask.map_or(u64::MAX, |mask| mask.along(dim).constancy.get())
@@ -145,7 +145,7 @@ pub enum AccessKind {
     Load,
     /// It stores.
     Store,
-    /// It updates, at most this many elements with one instruction.
+    /// It updates, at most so many elements with one instruction.
     Atomic {
         /// The number of elements.
         widest: u32,
@@ -157,7 +157,7 @@ pub enum AccessKind {
 pub struct GlobalAccess<'f> {
     /// What is moved, and which thread moves what.
     pub tensor: &'f TensorType,
-    /// Where it is.
+    /// The addresses.
     pub addresses: Addresses<'f>,
     /// What is known of the mask, if there is one.
     pub mask: Option<&'f AxisFacts>,
@@ -165,18 +165,18 @@ pub struct GlobalAccess<'f> {
     pub kind: AccessKind,
 }
 
-/// What an access takes, for a warp.
+/// The cost of an access, for a warp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AccessPrice {
-    /// Elements of one instruction.
+    /// Elements per instruction.
     pub width: u32,
-    /// Instructions.
+    /// The number of instructions.
     pub instructions: u32,
-    /// The sectors that each instruction touches, for all instructions together.
+    /// The sectors that each instruction touches, summed over all instructions.
     pub touched: u32,
-    /// The lines that the parts of each instruction ask for, for all instructions together.
+    /// The lines that the parts of each instruction request, summed over all instructions.
     pub requests: u32,
-    /// The warp's share of the different sectors that its block touches.
+    /// The warp's share of the distinct sectors that its block touches.
     pub sectors: f32,
     /// The price, in cycles of a multiprocessor.
     pub cost: f32,
@@ -198,12 +198,13 @@ impl GlobalAccess<'_> {
         })
     }
 
-    /// What the access takes.
+    /// The cost of the access.
     ///
-    /// Which elements share a sector is linear: along the dimension in which addresses are contiguous, those whose
-    /// coordinates differ in low bits only; along any dimension, those in a run of equal addresses. So the sectors
-    /// of the elements of a subspace (those of an instruction, of a warp, of a block) are a quotient, and there are
-    /// as many as its rank says. Of addresses that nothing is known of, each counts as a sector of its own.
+    /// Which elements share a sector is linear. Along the dimension in which addresses are contiguous, those whose
+    /// coordinates differ in low bits only share one; along any dimension, those in a run of equal addresses do. So
+    /// the sectors of the elements of a subspace (those of an instruction, of a warp, of a block) are a quotient
+    /// space, and its rank gives their number. If nothing is known of the addresses, each counts as a sector of its
+    /// own.
     #[must_use]
     pub fn price(&self, target: Target) -> AccessPrice {
         let tensor = self.tensor;
@@ -213,7 +214,7 @@ impl GlobalAccess<'_> {
         let facts = self.addresses.facts();
         let contiguity = |dim: usize| facts.along(dim).contiguity.get();
         let fastest = (0..tensor.shape.len()).max_by_key(|dim| contiguity(*dim));
-        // The bits of an element's number that do not change its sector, or its line, and those that leave it in its run.
+        // The bits of an element's number that do not change its sector, its line, or its run of equal addresses.
         let (mut in_sector, mut in_line, mut in_run) = (0u32, 0u32, 0u32);
         for dim in 0..tensor.shape.len() {
             let (low, bits) = tensor.bits_of_dim(dim);
@@ -237,7 +238,7 @@ impl GlobalAccess<'_> {
             }
             1u32 << span.rank()
         };
-        // A run that begins anywhere has a sector more than one that begins with a sector.
+        // A run with an arbitrary start touches one sector more than a run that starts with a sector.
         let is_aligned = fastest.is_none_or(|dim| {
             let alignment = self.addresses.alignment(dim, u64::from(bytes));
             alignment >= u64::from(costs.sector_bytes) || contiguity(dim) == 1
@@ -260,14 +261,14 @@ impl GlobalAccess<'_> {
         let of_instruction: Vec<u32> = lanes.iter().copied().chain(of_group).collect();
         let instructions = groups.groups.len() as u32;
         let touched = instructions * sectors_of(&of_instruction);
-        // The lanes that ask together come first.
+        // The lanes that are served together come first.
         let asking = costs.line_bytes / (groups.width as u32 * bytes).max(1);
         let asking = (asking.max(1).ilog2() as usize).min(lanes.len());
         let parts = instructions << (lanes.len() - asking);
         let requests = parts * count(&lanes[..asking], in_line);
         let of_block = [registers, lanes, warps].concat();
         let sectors = sectors_of(&of_block) as f32 / (1u32 << warps.len()) as f32;
-        // Of warps that hold the same, one writes.
+        // Of warps that hold the same elements, one writes.
         let (lane_bits, _) = tensor.thread_bits();
         let acting = match self.kind {
             AccessKind::Load => 1.0,
@@ -283,7 +284,7 @@ impl GlobalAccess<'_> {
                 count * costs.wait + sectors * costs.sector + again * costs.again + more
             }
             AccessKind::Store => sectors * costs.sector + again * costs.stored_again,
-            // Nothing on the way to the second cache collects updates.
+            // Nothing before the second-level cache combines updates.
             AccessKind::Atomic { .. } => all * costs.sector,
         };
         AccessPrice {
@@ -365,7 +366,7 @@ mod tests {
         )
     }
 
-    /// The sectors of addresses `4 (64 row + column)`, counted one by one: of each instruction, and of all.
+    /// The sectors of addresses `4 (64 row + column)`, counted one by one: per instruction, and in total.
     fn counted(tensor: &TensorType, groups: &Groups, sector: u32) -> (u32, u32) {
         let lanes = tensor.layout().flat_bases_of(Dim::LANE);
         let (_, column_bits) = tensor.bits_of_dim(1);
@@ -498,7 +499,7 @@ mod tests {
         // The same row for all lanes.
         let one_row = row_major(8, 256).with_promises(&[], &[], &[32, 1]);
         assert_eq!(sectors(&one_row), 1.0);
-        // Rows that begin anywhere touch one more.
+        // Rows with an arbitrary start touch one more.
         assert_eq!(sectors(&row_major(8, 4)), 64.0);
     }
 

@@ -1,10 +1,12 @@
-//! Whether the barriers between accesses of shared memory have to order global memory, too.
+//! Whether the barriers between accesses to shared memory have to order global memory, too.
 //!
-//! Threads of a block agree by barriers on what is in shared memory. About global memory these promise nothing; explicit
-//! barriers do. But what an atomic operation of one thread acquires for its block, the others learn of by a barrier in
-//! front of its result, and what they wrote before, they hand to it by a barrier as well. So if a module has an operation
-//! that both reads and writes global memory, or may do anything, all its barriers are for all memory. Otherwise loads and
-//! stores of global memory need not be complete at a barrier: on AMD's RDNA a block may run on two compute units, each with
+//! Threads of a block order their accesses to shared memory by barriers. These promise nothing about global memory;
+//! explicit barriers do. But the other threads of a block learn what an atomic operation of one thread has acquired
+//! by the barrier in front of its result, and they hand to it what they wrote before by a barrier as well. So if a
+//! module has an operation that both reads and writes global memory, or whose effects are unknown, all its barriers
+//! order all memory. Otherwise loads and stores of global memory need not be complete at a barrier. That matters on
+//! AMD's RDNA: a block may run on two compute units with a cache each, and a barrier for all memory waits for every
+//! load and invalidates these caches.
 //! a cache of its own, and a barrier for all memory waits for every load and empties these caches.
 
 use llopt_dialects::meaning::facts::{Control, OpFacts, Synchronization};
@@ -13,7 +15,8 @@ use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{Effect, OperationExt, Walk};
 use melior::ir::OperationRef;
 
-/// Whether the threads of a block may learn of one another's accesses to global memory otherwise than by explicit barriers.
+/// Whether threads of a block may learn of one another's accesses to global memory by something other than explicit
+/// barriers.
 #[must_use]
 pub fn is_ordered_by_all_barriers(module: OperationRef<'_, '_>) -> bool {
     let mut is_ordered = false;
@@ -23,7 +26,7 @@ pub fn is_ordered_by_all_barriers(module: OperationRef<'_, '_>) -> bool {
     is_ordered
 }
 
-/// Whether an operation itself both reads and writes global memory, or memory of which nothing is said.
+/// Whether an operation itself both reads and writes global memory, or memory of an unknown kind.
 fn communicates(operation: OperationRef<'_, '_>) -> bool {
     let is_global = |effect: &Effect<'_, '_>| {
         let resource = effect.resource;
@@ -37,7 +40,7 @@ fn communicates(operation: OperationRef<'_, '_>) -> bool {
             };
             has(EffectKind::Read) && has(EffectKind::Write)
         }
-        // Control flow and barriers declare no effects; what is in a region is visited by itself.
+        // Control flow and barriers declare no effects; the operations of a region are visited themselves.
         None => {
             let facts = OpFacts::of(operation);
             facts.control == Control::Computes

@@ -19,24 +19,25 @@
 //!
 //! # What is derived
 //!
-//! Each row of the table is a linear layout, the *tile*, from offsets to coordinates. A buffer can be read that way if
-//! its layout divided by the tile from the left has a quotient: then the buffer is made of whole core matrices, and
-//! nothing else about it matters but where these lie. The quotient's inverse says so, bit by bit of a coordinate; the
-//! hardware's one stride along a dimension must be what each of these bits adds, times its power of two. No kind of
-//! encoding is asked for, so that any layout that the hardware can read is found, and of any other it is known why not.
+//! Each row of the table is a linear layout, the *tile*, from offsets to coordinates. A buffer can be read that way
+//! if the left division of its layout by the tile has a quotient: then the buffer consists of whole core matrices,
+//! and only their positions matter. The inverse of the quotient gives these, bit by bit of a coordinate; the
+//! hardware's one stride along a dimension must be what each of these bits adds, times its power of two. The
+//! derivation does not look at the kind of encoding, so it finds every layout that the hardware can read, and gives
+//! the reason for every other.
 
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 
 /// Rows of a core matrix.
 const ROWS: u32 = 8;
-/// Bytes that a swizzle keeps together, and that a row has where there is none.
+/// Bytes that a swizzle keeps together; also the bytes of a row without swizzle.
 const GROUP: u32 = 16;
 /// The first address bit that a swizzle adds to others.
 const PATTERN_BIT: u32 = 7;
 /// Bytes of an operand along k that one instruction takes.
 pub const DEPTH_BYTES: u32 = 32;
 
-/// An operand in shared memory as the instruction is told to read it.
+/// An operand in shared memory as the descriptor presents it to the instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupOperand {
     /// Bytes of the swizzle's span; 0 for none.
@@ -47,18 +48,18 @@ pub struct GroupOperand {
     pub leading: u32,
     /// The descriptor's stride dimension byte offset.
     pub stride: u32,
-    /// What each bit of the outer coordinate adds to the address, in bytes, and whether in another block.
+    /// What each bit of the outer coordinate adds to the address, in bytes, and to the block's number.
     outer: Vec<Place>,
     /// The same for k.
     depth: Vec<Place>,
 }
 
-/// Where a coordinate's bit leads.
+/// What a bit of a coordinate adds to an element's position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Bytes, without carry.
+    /// Bytes, combined by exclusive or.
     pub bytes: u32,
-    /// The block, without carry.
+    /// The block's number, combined by exclusive or.
     pub block: u32,
 }
 
@@ -71,7 +72,7 @@ impl Place {
     }
 }
 
-/// What an instruction asks of an operand.
+/// What an instruction requires of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The dimension of rows of the first operand, or of columns of the second.
@@ -80,21 +81,21 @@ pub struct Wanted {
     pub depth: Dim,
     /// Bits of an element.
     pub bits: u32,
-    /// How many rows or columns one instruction takes.
+    /// The number of rows or columns that one instruction takes.
     pub extent: u32,
 }
 
 impl GroupOperand {
-    /// How a buffer is read by an instruction.
+    /// How an instruction reads a buffer.
     ///
     /// # Errors
-    /// Why it cannot be, in words.
+    /// It cannot; the text says why.
     pub fn derive(layout: &LinearLayout, wanted: &Wanted) -> Result<Self, String> {
         let inverse = layout.pseudo_invert().map_err(|error| error.to_string())?;
         let offsets = layout
             .sublayout(&[Dim::OFFSET], layout.out_dims())
             .map_err(|error| error.to_string())?;
-        // Only elements of 16 bits are transposed on their way.
+        // Only elements of 16 bits can be transposed while they are read.
         let orders: &[bool] = if wanted.bits == 16 {
             &[true, false]
         } else {
@@ -123,7 +124,7 @@ impl GroupOperand {
         }))
     }
 
-    /// The strides from core matrix to core matrix of a layout that is made of them.
+    /// The strides from core matrix to core matrix of a layout that consists of them.
     fn with_tile(
         inverse: &LinearLayout,
         wanted: &Wanted,
@@ -172,7 +173,7 @@ impl GroupOperand {
         } else {
             (span, rows)
         };
-        // The core matrix itself must be there, too.
+        // The buffer must also have the extents of a whole core matrix.
         for (places, least, what) in [
             (&outer, outer_bits.min(outer_from), "its rows or columns"),
             (&depth, depth_bits.min(depth_from), "k"),
@@ -186,7 +187,7 @@ impl GroupOperand {
         }
         let along_outer = stride_of(&outer, outer_from, outer_bits, "its rows or columns")?;
         let along_depth = stride_of(&depth, depth_from, depth_bits, "k")?;
-        // What the hardware does not look at is a stride of one group.
+        // A stride that the hardware ignores is that of one group.
         let (leading, stride) = match (k_contiguous, swizzle) {
             (true, _) | (false, 0) => (along_depth, along_outer),
             (false, _) => (along_outer, along_depth),
@@ -209,7 +210,7 @@ impl GroupOperand {
         })
     }
 
-    /// Where the element at a place lies.
+    /// The position of an element.
     ///
     /// An instruction may begin there if the place is the first of the rows of a core matrix, which
     /// [`GroupOperand::may_begin_at`] tells.
@@ -249,7 +250,7 @@ impl GroupOperand {
     }
 }
 
-/// A core matrix: from offsets, in elements, to coordinates.
+/// A core matrix: the map from offsets, in elements, to coordinates.
 fn tile(wanted: &Wanted, swizzle: u32, k_contiguous: bool) -> Result<LinearLayout, LayoutError> {
     let (inner, rows) = if k_contiguous {
         (wanted.depth, wanted.outer)
@@ -349,7 +350,7 @@ mod tests {
             } else {
                 &[true]
             };
-            // A stride is where the first element beyond some core matrix lies, or counts for nothing.
+            // A stride is the position of the first element beyond some core matrix, or is ignored.
             let candidates = |extent: u32, along: &dyn Fn(u32) -> u64| -> Vec<u64> {
                 let mut all: Vec<u64> = (0..8)
                     .map(|bit| 1 << bit)
@@ -447,7 +448,7 @@ mod tests {
                         leading: how.leading.into(),
                         stride: how.stride.into(),
                     };
-                    // Every instruction that the buffer is divided into.
+                    // Every instruction's part of the buffer.
                     let step = DEPTH_BYTES * 8 / buffer.wanted.bits;
                     for x in (0..buffer.extent).step_by(buffer.wanted.extent as usize) {
                         for k in (0..buffer.depth).step_by(step as usize) {

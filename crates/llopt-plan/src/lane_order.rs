@@ -1,12 +1,12 @@
-//! Copies for which a warp gives one address, and the data of its lanes follow each other from there.
+//! Copies for which a warp gives one address; the data of its lanes lie one after the other from there.
 //!
-//! A copy of `2^k` lanes fills a window of `2^k` slots of memory, the lane with number `s` slot `s`. A layout says
-//! which slot an element belongs to: with `M` the matrix of the lanes, that of lane `l` is `M·l + c`, where `c`
-//! depends on the warp, on the block and on which of several copies it is. If `M` is invertible, lane `s` has to copy
-//! what is lane `M⁻¹·(s + c)`'s. That is how a swizzle, which exchanges elements within rows, gets into memory
-//! although the hardware only writes in order. Worked example: with eight lanes for a row and a swizzle that adds the
-//! number of the row to the column, `M` is the identity where rows belong to warps, and `c` is the row; where rows
-//! belong to lanes too, the bits of the row are in `M`.
+//! A copy of `2^k` lanes fills a window of `2^k` slots of memory; lane `s` fills slot `s`. A layout says which slot
+//! an element belongs to: with `M` the matrix of the lanes, that of lane `l` is `M·l + c`, where `c` depends on the
+//! warp, on the block and on which of several copies it is. If `M` is invertible, lane `s` has to copy the data of
+//! lane `M⁻¹·(s + c)`. So a swizzle, which exchanges elements within rows, is possible although the hardware only
+//! writes in order. Worked example: with eight lanes for a row and a swizzle that adds the number of the row to the
+//! column, `M` is the identity where rows belong to warps, and `c` is the row; where rows belong to lanes too, the
+//! bits of the row are in `M`.
 
 use llopt_layout::f2::Matrix;
 
@@ -19,7 +19,7 @@ pub struct Affine {
     pub blocks: Vec<u32>,
     /// What each bit of the copy's number adds.
     pub repeats: Vec<u32>,
-    /// What is added always.
+    /// What is always added.
     pub constant: u32,
 }
 
@@ -34,7 +34,7 @@ impl Affine {
         }
     }
 
-    /// What is added for a copy, whatever the thread.
+    /// What is added for a copy, independently of the thread.
     pub fn constant_of(&self, repeat: u32) -> u32 {
         let added = |(bit, _): &(usize, &u32)| repeat >> bit & 1 == 1;
         let bases = self.repeats.iter().enumerate().filter(added);
@@ -42,7 +42,7 @@ impl Affine {
     }
 }
 
-/// Which lane copies what.
+/// Which lane's data each lane copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneOrder {
     /// The lane whose data a lane has to copy.
@@ -51,11 +51,10 @@ pub struct LaneOrder {
 }
 
 impl LaneOrder {
-    /// The order for data that belong to these places, counted in what a lane copies, when warps have
+    /// The order for data that belong to these places, counted in units of what a lane copies, when warps have
     /// `2^lane_bits` lanes; `None` if the data of a warp do not fill such a window.
     ///
-    /// Ensures: the data of the lane that [`LaneOrder::source`] names belong to the slot with the number of the
-    /// lane that asks.
+    /// Ensures: the data of lane [`LaneOrder::source`]`(s)` belong to slot `s`.
     pub fn of(places: &Affine, lane_bits: u32) -> Option<Self> {
         let window = (1u32 << lane_bits) - 1;
         let (lanes, warps) = places.threads.split_at_checked(lane_bits as usize)?;
@@ -64,7 +63,7 @@ impl LaneOrder {
         }
         let inverse = Matrix::from_columns(lanes).inverse()?;
         let mut source = places.map(|basis| inverse.apply(basis & window));
-        // The lane that asks stands for a slot.
+        // The lane that asks has the number of its slot.
         source.threads = inverse.columns().to_vec();
         source
             .threads

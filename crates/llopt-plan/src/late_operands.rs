@@ -1,18 +1,17 @@
-//! Operands of a product that do not fit into registers together with its sums.
+//! Operands of a product that do not fit into registers together with its accumulators.
 //!
-//! A matrix instruction takes a fragment of each operand, and all executions for one part of k come before those for
-//! the next. So of an operand that lies in shared memory no more need be in registers than one part of k. Compilers of
-//! instructions move loads towards their uses only as far as a scheduler sees, and what widens or scales an operand
-//! between the load and the product stands in the way: a product of tiles of 128 by 128 then has three times as many
-//! values as registers.
+//! A matrix instruction takes a fragment of each operand, and all its executions for one part of k come before those
+//! for the next part. So of an operand in shared memory only one part of k at a time has to be in registers. LLVM
+//! moves loads towards their uses only as far as its scheduler sees, and an op that widens or scales an operand
+//! between the load and the product blocks the move: a product of tiles of 128 by 128 then has three times as many
+//! values as there are registers.
+//! Other values that a thread holds while the product is computed count as well: accumulators of other products, and
+//! tiles that have been loaded for later iterations. Structured control flow no longer exists when code is generated,
+//! so the pass that moves operands marks the products that take them late ([`LATE`]).
 //!
-//! What else a thread holds while the product is computed counts as well: sums of other products, and tiles that have
-//! been loaded for later iterations. As control flow is gone when code is generated, the pass that moves operands marks
-//! the products that take them late ([`LATE`]).
-//!
-//! The *chain* of such a product is what brings its operands from shared memory and computes with them element by
-//! element, and is used by nothing else. It is moved next to the product before buffers are placed, and emitted with
-//! the product, for the registers of one fragment after the other.
+//! The *chain* of such a product consists of the ops that load its operands from shared memory and compute with them
+//! elementwise, and that nothing else uses. It is moved next to the product before buffers are placed, and emitted
+//! with the product, for the registers of one fragment after the other.
 
 use std::collections::HashSet;
 
@@ -28,13 +27,13 @@ use crate::element::Element;
 use crate::tensor::TensorType;
 use crate::types::Types;
 
-/// The attribute of a product whose operands are read and computed a few fragments at a time: for how many of their words
-/// there are registers ([`room`]).
+/// The attribute of a product whose operands are read and computed a few fragments at a time. Its value is the number
+/// of words of its operands for which there are registers ([`room`]).
 pub const LATE: &str = "llopt.late_operands";
 
-/// Whether operands and sums of a product, and what is held beside them, are more than `threads` threads have registers
-/// for, where LLVM decides what is in which. An assembler that comes after LLVM orders instructions by registers itself.
-/// `more` registers are taken besides, by what is not there yet.
+/// Whether the operands and accumulators of a product, and the values held across it, are more than the registers of
+/// `threads` threads, on a target where LLVM allocates registers. An assembler that follows LLVM orders instructions
+/// by register pressure itself. `more` is the number of additional registers for values that do not exist yet.
 #[must_use]
 pub fn exceeds_registers(
     dot: DotOp<'_, '_>,
@@ -51,10 +50,11 @@ pub fn exceeds_registers(
     all.is_some_and(|all| is_scarce(all + held_across(dot, types) + more, target, threads))
 }
 
-/// Registers of a thread for addresses, counters, and rows or columns.
+/// Registers of a thread for addresses, counters, rows and columns.
 const BESIDE: u32 = 40;
 
-/// Registers of a thread that are left for fragments of the operands of a product, of which `chain` brings some or all.
+/// Registers of a thread that are left for fragments of the operands of a product; `chain` loads some or all of the
+/// operands.
 #[must_use]
 pub fn room(
     dot: DotOp<'_, '_>,
@@ -76,9 +76,9 @@ pub fn room(
     target.registers_of_each(threads).saturating_sub(taken)
 }
 
-/// Registers of 32 bits for what is held while a product is computed, beside its operands and sums: what is made or
-/// carried before and needed behind it, and what other products of the same block take from outside of it. Addresses,
-/// offsets and masks are not counted, which are computed for each access.
+/// Registers of 32 bits for the values held while a product is computed, except its operands and accumulators: values
+/// that are made or carried before it and needed after it, and values that other products of the same block take from
+/// outside of it. Addresses, offsets and masks do not count, since each access computes its own.
 fn held_across(dot: DotOp<'_, '_>, types: &Types) -> u32 {
     let product = dot.operation();
     let Some(block) = product.parent_block() else {
@@ -121,7 +121,7 @@ fn held_across(dot: DotOp<'_, '_>, types: &Types) -> u32 {
     counts.filter_map(|value| held_words(value, types)).sum()
 }
 
-/// The words of a tensor that are held, and not computed for each access.
+/// The words of a tensor that are held, as opposed to computed for each access.
 fn held_words(value: Value<'_, '_>, types: &Types) -> Option<u32> {
     let of = types.resolve(value.r#type()).ok()?;
     let tensor = of.tensor()?;
@@ -131,24 +131,25 @@ fn held_words(value: Value<'_, '_>, types: &Types) -> Option<u32> {
     }
 }
 
-/// Whether one of `threads` threads has no room for so many words of operands and sums beside what else it needs.
+/// Whether one of `threads` threads has too few registers for so many words of operands and accumulators in addition
+/// to its other values.
 #[must_use]
 pub fn is_scarce(words: u32, target: Target, threads: u32) -> bool {
     words + BESIDE > target.registers_of_each(threads)
 }
 
-/// Registers of 32 bits that the different elements of a tensor take in a thread, packed; `None` if it is no tensor with a
-/// layout.
+/// Registers of 32 bits that the distinct elements of a tensor take in a thread, packed; `None` if the value is no
+/// tensor with a layout.
 #[must_use]
 pub fn words(value: Value<'_, '_>, types: &Types) -> Option<u32> {
     let of = types.resolve(value.r#type()).ok()?;
     of.tensor().map(|tensor| packed_words(tensor))
 }
 
-/// Bits of the row-major numbers of an operand's elements that tell apart what executions of an instruction take one
-/// after the other: those of k from `step` on, where one execution takes `step` elements along k.
+/// The bits of the row-major numbers of an operand's elements that tell successive executions of an instruction
+/// apart: those of k from `step` on, where one execution takes `step` elements along k.
 ///
-/// *Requires*: extents and `step` are powers of two.
+/// Requires: extents and `step` are powers of two.
 #[must_use]
 pub fn parts_along_k(shape: &[u32], operand: usize, step: u32) -> u32 {
     let [.., rows, columns] = shape else {
@@ -161,21 +162,21 @@ pub fn parts_along_k(shape: &[u32], operand: usize, step: u32) -> u32 {
     (depth - 1) / step.max(1) * step.max(1) * below
 }
 
-/// Registers of 32 bits that the different elements of a thread take, packed.
+/// Registers of 32 bits that the distinct elements of a thread take, packed.
 fn packed_words(tensor: &TensorType) -> u32 {
     let distinct = (0..tensor.registers()).filter(|register| tensor.is_canonical(*register));
     (distinct.count() as u32 * tensor.element.bits()).div_ceil(32)
 }
 
-/// What names an operation.
+/// A key that identifies an operation.
 fn key(operation: OperationRef<'_, '_>) -> usize {
     operation.to_raw().ptr as usize
 }
 
-/// The operations of a product's chain, each behind those that it takes values from.
+/// The operations of a product's chain, in the order of execution.
 ///
-/// *Ensures*: nothing but the chain and the product, as its operand, uses what they compute; and between each of them
-/// and the product nothing [`disturbs`] memory.
+/// Ensures: only the chain and the product, as its operand, use what they compute; and no operation between them and
+/// the product [`disturbs`] memory.
 #[must_use]
 pub fn chain<'c: 'a, 'a>(dot: DotOp<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let product = dot.operation();
@@ -206,7 +207,7 @@ pub fn chain<'c: 'a, 'a>(dot: DotOp<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
         known.insert(key(operation));
         found.push(operation);
     }
-    // Each was found behind all that use it. Only what computes with something loaded is worth it.
+    // Each was found after all its users. Only a chain that computes with something loaded is useful.
     found.reverse();
     let mut chained = HashSet::new();
     found.retain(|operation| {
@@ -227,7 +228,7 @@ fn is_load(operation: OperationRef<'_, '_>) -> bool {
     LocalLoadOp::of(operation).is_some()
 }
 
-/// Whether each element of the one result follows from one element of each operand that is a tensor.
+/// Whether each element of the single result follows from one element of each tensor operand.
 #[must_use]
 pub fn is_elementwise(operation: OperationRef<'_, '_>) -> bool {
     let facts = OpFacts::of(operation);
@@ -240,8 +241,8 @@ pub fn is_elementwise(operation: OperationRef<'_, '_>) -> bool {
         && operation.result_types().all(TypeExt::is_tensor)
 }
 
-/// Whether nothing disturbs memory between an operation and a product further on, in the same block or in choices
-/// below it.
+/// Whether no operation disturbs memory between an operation and a later product, in the same block or in
+/// conditionals nested in it.
 fn reaches<'c: 'a, 'a>(from: OperationRef<'c, 'a>, product: OperationRef<'c, 'a>) -> bool {
     let mut inner = product;
     loop {
@@ -266,7 +267,7 @@ fn reaches<'c: 'a, 'a>(from: OperationRef<'c, 'a>, product: OperationRef<'c, 'a>
     }
 }
 
-/// Whether an operation may do more to memory than read it, or wait for other threads.
+/// Whether an operation may do more to memory than read it, or may wait for other threads.
 #[must_use]
 pub fn disturbs(operation: OperationRef<'_, '_>) -> bool {
     let reads = |effects: Vec<Effect<'_, '_>>| {

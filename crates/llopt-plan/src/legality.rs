@@ -1,4 +1,4 @@
-//! Which layouts the code for an op can work on, where that is not all of them.
+//! Which layouts the code for an op supports, for ops that do not support every layout.
 
 use llopt_dialects::{tables::access, tt};
 use llopt_layout::{Dim, LinearLayout};
@@ -8,7 +8,8 @@ use crate::plans::Plans;
 use crate::reduction::Axis;
 use crate::tensor::{TensorType, ValueType};
 
-/// A layout for all operands and results of an op, if it has code, but none for the layout that they have.
+/// A layout for all operands and results of an op whose code does not support their present layout; `None` if no
+/// other layout is needed.
 ///
 /// Ensures: the op has code for the layout.
 pub fn wanted_layout(op: OperationRef<'_, '_>, plans: &Plans) -> Option<LinearLayout> {
@@ -24,9 +25,9 @@ pub fn wanted_layout(op: OperationRef<'_, '_>, plans: &Plans) -> Option<LinearLa
     in_order(&tensor, axis)
 }
 
-/// The layout in which coordinates count along the axis first and then along the others, through registers,
-/// lanes and warps; the bits that lanes and warps have no room for are registers', the lowest ones. Blocks keep
-/// what they split of the other dimensions; in place of a part of the axis they get another bit, or a copy.
+/// The layout in which coordinates count along the axis first and then along the others, through registers, lanes and
+/// warps; the lowest bits belong to registers, namely those for which lanes and warps have no room. Blocks keep their
+/// split of the other dimensions; in place of a part of the axis they get another bit, or hold copies.
 fn in_order(tensor: &TensorType, axis: usize) -> Option<LinearLayout> {
     let layout = tensor.layout();
     let rank = tensor.shape.len();

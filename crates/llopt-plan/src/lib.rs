@@ -1,34 +1,34 @@
 //! What the code of each op will do, before there is code, and what that costs.
 //!
-//! A *plan* says how an op's elements get where they are wanted: which registers are combined, which lanes
-//! exchange what, what goes through shared memory and who waits for whom. It follows from the layouts of the op's
-//! operands and results, from what is known of their values ([`facts`]) and from the target alone. Shared memory
-//! is handed out, barriers are placed, layouts are chosen and code is emitted by the same plan, so what is
-//! decided in one place holds in all the others.
+//! A *plan* says how an op's elements reach the places where they are wanted: which registers are combined, which
+//! lanes exchange data, what goes through shared memory, and who waits for whom. It follows from the layouts of the
+//! op's operands and results, from what is known of their values ([`facts`]) and from the target alone. Allocation of
+//! shared memory, placement of barriers, the choice of layouts and emission all follow the same plan, so they cannot
+//! disagree.
 //!
 //! | op | plan |
 //! |---|---|
-//! | `ttg.convert_layout` | [`conversion`], whose ways are those of `llopt_layout::plan` |
+//! | `ttg.convert_layout` | [`conversion`], by the plans of `llopt_layout::plan` |
 //! | `tt.reshape`, `tt.trans`, `tt.join`, … | [`regroup`]: a renaming and a conversion |
 //! | `tt.reduce` | [`reduction`]: in the thread, in the warp, in shared memory |
 //! | `tt.scan` | [`scan`] |
 //! | `tt.gather` | [`gather`] |
 //! | `tt.dot`, `tt.dot_scaled` | [`product`], by division of layouts in `llopt_layout::matrix_product` |
-//! | products larger than the registers | [`late_operands`]: what of the operands is emitted with the product |
+//! | products larger than the registers | [`late_operands`]: which part of the operands is emitted with the product |
 //! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
 //! | loads, stores, atomics | [`global_access`], [`atomic`] |
 //! | buffers in shared memory | [`buffer`]: how large they are |
 //! | accesses to shared memory | [`shared_access`] |
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | asynchronous copies | [`copy_sectors`] |
-//! | loads that come iterations ahead | [`ring`]: how their buffers lie |
+//! | loads issued iterations ahead | [`ring`]: the layout of their buffers |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
-//! [`plans`] keeps those of a compilation. [`scratch`] says of any op how much shared memory it takes and who reads
-//! it, [`warp_parts`] which bytes of it each warp touches, [`legality`] which layouts there is no plan for.
+//! [`plans`] keeps the plans of a compilation. [`scratch`] says for any op how much shared memory it takes and who
+//! reads it, [`warp_parts`] which bytes of it each warp touches, and [`legality`] which layouts have no plan.
 //!
-//! This crate knows no LLVM and emits nothing. It never runs a pass: an analysis that a plan relies on is handed
-//! to it as its result.
+//! This crate knows no LLVM and emits nothing. It never runs a pass: the result of an analysis that a plan relies on
+//! is an argument.
 
 pub mod atomic;
 pub mod buffer;

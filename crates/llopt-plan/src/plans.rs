@@ -1,9 +1,9 @@
 //! The plans of one compilation, each made once and kept.
 //!
-//! Legalisation, allocation, barriers, emission and explanations ask for the plan of the same op, one after the other,
-//! and planning is dear: all feasible ways are made and priced. What a plan follows from is its key: the layouts, the
-//! width of elements, and what was asked for. So ops with equal keys share a plan, and a plan never goes stale when
-//! ops are moved, erased or made.
+//! Legalisation, allocation, barriers, emission and explanations ask for the plan of the same op, one after the
+//! other, and planning is expensive: all feasible plans are made and priced. The key of a plan is what it follows
+//! from: the layouts, the width of elements, and the forced kind, if any. So ops with equal keys share a plan, and a
+//! plan never goes stale when ops are moved, erased or created.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,13 +24,13 @@ use crate::tensor::TensorType;
 use crate::types::Types;
 use crate::words::has_free_words;
 
-/// From where, to where, bits of an element, the plan that was asked for, and whether the words may have any order.
+/// Source and result layout, bits of an element, the forced plan, and whether the words may have any order.
 type Movement = (LinearLayout, LinearLayout, u32, Option<Box<str>>, bool);
 
 /// A table of what has been found.
 type Known<K, V> = RefCell<HashMap<K, V>>;
 
-/// The plans for one target. It belongs to one compilation: types are known by their identity in its context.
+/// The plans for one target. It belongs to one compilation, because types are known by their identity in its context.
 pub struct Plans {
     target: Target,
     types: Types,
@@ -66,7 +66,7 @@ fn known<K: Eq + Hash, V: Clone>(table: &Known<K, V>, key: K, make: impl FnOnce(
 }
 
 impl Plans {
-    /// None made yet.
+    /// No plans yet.
     #[must_use]
     pub fn new(target: Target) -> Self {
         Self {
@@ -91,10 +91,10 @@ impl Plans {
         &self.types
     }
 
-    /// The plan of the conversion that `op` is or needs: the cheapest, or that of the kind asked for.
+    /// The plan of the conversion that `op` is or needs: the cheapest, or that of the forced kind.
     ///
     /// # Errors
-    /// There is no plan, or none of that kind; what is wrong, in words.
+    /// There is no plan, or none of the forced kind; the text says which.
     pub fn conversion(
         &self,
         op: OperationRef<'_, '_>,
@@ -107,10 +107,10 @@ impl Plans {
         })
     }
 
-    /// The way in which `op` gathers from `from` along dimension `axis` by indices in the layout of `to`.
+    /// The plan by which `op` gathers from `from` along dimension `axis`, with the result in the layout of `to`.
     ///
     /// # Errors
-    /// There is no way, or none of the kind asked for; what is wrong, in words.
+    /// There is no plan, or none of the forced kind; the text says which.
     pub fn gather(
         &self,
         op: OperationRef<'_, '_>,

@@ -1,8 +1,8 @@
-//! A way to do something, and its price: what is shown of the ways that were not taken.
+//! A kind of plan with its price: what is shown of the plans that were not taken.
 
 use serde::Serialize;
 
-/// A way to gather, with its price in the target's cycles.
+/// A kind of plan of a gather, with its price in the target's cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Priced {
     /// `thread`, `shuffle` or `shared`.

@@ -1,9 +1,10 @@
-//! Which matrix instruction makes a product, and which registers each execution of it takes.
+//! Which matrix instruction computes a product, and which registers each execution of it takes.
 //!
-//! Whether an instruction can make the product of three layouts is division of them by its fragments
-//! ([`llopt_layout::matrix_product`]). It can also make the transposed product, with its operands exchanged: then the
-//! transposed layouts are divided, and its first operand is the product's second. Of all that fit the one is taken
-//! that keeps the matrix unit busy for the shortest time, of these the one with the fewest executions.
+//! Whether an instruction can compute the product of three layouts is a question of left division of the layouts by
+//! its fragments ([`llopt_layout::matrix_product`]). It can also compute the transposed product, with its operands
+//! exchanged: then the transposed layouts are divided, and its first operand is the product's second. Among the
+//! instructions that fit, the one is taken that keeps the matrix unit busy for the shortest time, and among these the
+//! one with the fewest executions.
 
 use llopt_dialects::tt::ScaleDotElemType;
 use llopt_layout::matrix_product::{Division, Matrices, NotDivisible, divide};
@@ -23,17 +24,17 @@ pub fn scaled_element(kind: ScaleDotElemType) -> Option<(MatrixElement, u32)> {
     }
 }
 
-/// The layouts of a product `c[.., m, n] += a[.., m, k] * b[.., k, n]`, and the types in which a matrix unit may
-/// take the elements.
+/// The layouts of a product `c[.., m, n] += a[.., m, k] * b[.., k, n]`, and the element types that a matrix unit may
+/// use for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'p> {
     /// The layouts.
     pub layouts: Matrices<'p>,
-    /// Of the first operand, any of these.
+    /// The types that the first operand may have.
     pub a: &'p [MatrixElement],
-    /// Of the second operand.
+    /// The types that the second operand may have.
     pub b: &'p [MatrixElement],
-    /// Of the accumulator.
+    /// The types that the accumulator may have.
     pub c: &'p [MatrixElement],
 }
 
@@ -56,8 +57,8 @@ impl Selection {
 }
 
 impl Problem<'_> {
-    /// The instruction of `target` that makes the product in the shortest time, among those that `allowed` lets
-    /// pass. If there is none, why the last one that has the right elements does not fit.
+    /// The instruction of `target` that makes the product in the shortest time, among those that `allowed` lets pass.
+    /// If there is none, the error says why the last candidate with the right element types does not fit.
     pub fn select(
         &self,
         target: Target,
@@ -205,7 +206,7 @@ mod tests {
                 (name, executions)
             );
         }
-        // Vectors of 4 do not fill the operand of the longer one's lanes, whose registers may lie anywhere in k.
+        // Vectors of 4 do not fill an operand lane of the longer instruction, whose registers may lie anywhere in k.
         assert_eq!(select("hip:gfx950", 4, false).instruction.k, 16);
     }
 

@@ -1,10 +1,10 @@
-//! Ops after which elements have other numbers or stand beside those of another tensor: `tt.reshape`,
-//! `tt.expand_dims`, `tt.trans`, `tt.join`, `tt.split` and `tt.cat`.
+//! Ops that renumber elements or place them next to those of another tensor: `tt.reshape`, `tt.expand_dims`,
+//! `tt.trans`, `tt.join`, `tt.split` and `tt.cat`.
 //!
-//! Each of them is a renaming and a layout conversion: the operand's registers, lanes, warps and blocks hold
-//! elements of the result too, which is a layout of the result's shape, and from there the elements go to
-//! where the result's own layout wants them. Mostly that is where they are already, as passes infer the
-//! one layout from the other; then nothing is emitted. Otherwise they move by the plan of a conversion.
+//! Each of them is a renaming and a layout conversion. The operand's registers, lanes, warps and blocks hold elements
+//! of the result too; that is a layout of the result's shape, and from there the elements move to the result's own
+//! layout. Usually the two layouts are equal, as passes infer the one from the other; then nothing is emitted.
+//! Otherwise the elements move by the plan of a conversion.
 //!
 //! | op | the operand's element `x` in the result | extra register |
 //! |---|---|---|
@@ -15,8 +15,8 @@
 //! | `cat` | `x + side * size` | which side |
 //!
 //! Where the order of the result's elements is free (`cat`, and `reshape` with `allow_reorder`, which is how the
-//! reduction of a whole tensor begins) and the two layouts spread their elements alike, the result takes the
-//! registers as they come, and nothing moves.
+//! reduction of a whole tensor begins) and the two layouts have the same numbers of distinct elements per thread, the
+//! result takes the registers in their order, and nothing moves.
 
 use llopt_dialects::meaning::facts::{OpFacts, ScratchUse};
 use llopt_dialects::tt;
@@ -36,13 +36,13 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Whether an op is one of this file.
+    /// Whether an op is one of those in this file.
     pub fn is_taken_by(op: OperationRef<'_, '_>) -> bool {
         OpFacts::of(op).scratch == ScratchUse::Regrouping
     }
 
-    /// The passage of an op of this file with these types; `None` for another op, and for one that
-    /// takes the registers as they are.
+    /// The passage of an op of this file with these types; `None` for another op, and for one that takes the
+    /// registers in their order.
     pub fn of(
         op: OperationRef<'_, '_>,
         from: &TensorType,
@@ -94,8 +94,8 @@ impl Passage {
     }
 }
 
-/// The type whose places hold what `map` makes of the elements that those of `of` hold, with one more
-/// register bit, the highest, that adds `side`.
+/// The type whose places hold `map` of the elements that those of `of` hold, with one more register bit, the highest,
+/// that adds `side`.
 fn renumbered(
     of: &TensorType,
     shape: &[u32],
@@ -119,15 +119,15 @@ fn beside(of: &TensorType, shape: &[u32]) -> Result<TensorType, LayoutError> {
     renumbered(of, shape, &|element| element << 1, Some(1))
 }
 
-/// How many different elements a thread holds.
+/// The number of distinct elements that a thread holds.
 fn distinct(tensor: &TensorType) -> usize {
     (0..tensor.registers())
         .filter(|register| tensor.is_canonical(*register))
         .count()
 }
 
-/// Whether the registers of `count` tensors `from`, one after the other, are those of a tensor `to` in some order
-/// of its elements: as many together, in threads that hold copies of each other in both or in neither.
+/// Whether the registers of `count` tensors `from`, one after the other, are those of a tensor `to`, in some order of
+/// its elements: the numbers of distinct elements agree, and the same threads hold copies.
 pub fn spread_alike(from: &TensorType, to: &TensorType, count: usize) -> bool {
     distinct(to) == count * distinct(from)
         && from.free_threads() == to.free_threads()
@@ -136,7 +136,7 @@ pub fn spread_alike(from: &TensorType, to: &TensorType, count: usize) -> bool {
         && places_are_independent(to)
 }
 
-/// Whether two places hold the same element only if they differ in bits that move nothing.
+/// Whether two places hold the same element only if they differ in bits that add nothing.
 fn places_are_independent(tensor: &TensorType) -> bool {
     let mut seen = Echelon::new();
     [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK]
@@ -146,7 +146,8 @@ fn places_are_independent(tensor: &TensorType) -> bool {
         .all(|basis| seen.insert(*basis).is_none())
 }
 
-/// The map that takes the field at the first bit of each triple to its second, with its mask.
+/// The map that moves bit fields: each triple is the first bit of a field, its new first bit, and the mask of its
+/// width.
 pub fn move_fields(fields: Vec<(u32, u32, u32)>) -> Box<dyn Fn(u32) -> u32> {
     Box::new(move |element| {
         fields.iter().fold(0, |moved, (from, to, mask)| {

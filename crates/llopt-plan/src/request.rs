@@ -1,8 +1,8 @@
-//! Kinds of plans that somebody asks for, instead of what the model finds cheapest.
+//! Forced plans: kinds of plans that the user asks for, instead of what the model finds cheapest.
 //!
-//! A request is an attribute, [`CONVERSION_PLAN`] or [`GATHER_PLAN`], with the name of a kind of plan. It
-//! holds for the op that carries it, and on a function or a module for all ops inside that do not say
-//! otherwise. An attribute reaches both who asks: the pass that hands out shared memory, and emission.
+//! A plan is forced by an attribute, [`CONVERSION_PLAN`] or [`GATHER_PLAN`], with the name of a kind of plan. It
+//! holds for the op that carries it; on a function or a module it holds for all ops inside that do not have their
+//! own. Both readers of the plan see the attribute: the pass that allocates shared memory, and emission.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ pub use llopt_layout::plan::Request as ConversionRequest;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use melior::ir::OperationRef;
 
-/// How elements go from one layout to another: one of the names of [`ConversionRequest`].
+/// The plan of a conversion between layouts: one of the names of [`ConversionRequest`].
 pub const CONVERSION_PLAN: &str = "llopt.conversion_plan";
 
-/// How elements are gathered: one of the names of [`GatherRequest`].
+/// The plan of a gather: one of the names of [`GatherRequest`].
 pub const GATHER_PLAN: &str = "llopt.gather_plan";
 
 /// A kind of plan for `tt.gather`: `thread`, `shuffle` or `shared`.
@@ -34,7 +34,7 @@ pub enum GatherRequest {
 pub struct NoSuchGather;
 
 impl GatherRequest {
-    /// What [`FromStr`] takes, in words.
+    /// The texts that [`FromStr`] accepts, for a message.
     pub const EXPECTED: &'static str = "thread, shuffle or shared";
 
     /// Its name, which is also that of the plans of this kind.
@@ -64,13 +64,12 @@ impl FromStr for GatherRequest {
     }
 }
 
-/// What is asked for of an op by the attribute `name`, as it is written: on the op or on the nearest op
-/// around it.
+/// The value of the attribute `name`, as it is written, on the op or on the nearest op around it.
 pub fn request_of<'c>(op: OperationRef<'c, '_>, name: &str) -> Option<&'c str> {
     let mut at = Some(op);
     while let Some(op) = at {
         if let Some(attribute) = op.attr(name) {
-            // What is no text names no plan either.
+            // An attribute that is not a text names no plan either.
             return Some(attribute.as_str().unwrap_or(""));
         }
         at = op.parent_op();
@@ -78,7 +77,7 @@ pub fn request_of<'c>(op: OperationRef<'c, '_>, name: &str) -> Option<&'c str> {
     None
 }
 
-/// The request of an op.
+/// The forced plan of an op.
 ///
 /// # Errors
 /// The attribute names no kind of plan.
@@ -94,12 +93,12 @@ where
         .transpose()
 }
 
-/// The request for a conversion.
+/// The forced plan of a conversion.
 pub fn conversion_request(op: OperationRef<'_, '_>) -> Result<Option<ConversionRequest>, String> {
     request(op, CONVERSION_PLAN)
 }
 
-/// The request for a gather.
+/// The forced plan of a gather.
 pub fn gather_request(op: OperationRef<'_, '_>) -> Result<Option<GatherRequest>, String> {
     request(op, GATHER_PLAN)
 }

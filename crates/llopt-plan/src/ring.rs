@@ -1,11 +1,12 @@
-//! The way of a tensor through shared memory between its load and its use some iterations later.
+//! How a tensor passes through shared memory between its load and its use some iterations later.
 //!
-//! What a loop loads ahead waits in a ring of buffers. Where the target has asynchronous copies, each brings what lies
-//! together in global memory, and no thread waits for it or stores it; but all bytes of one copy have to lie
-//! together in the buffer. Otherwise registers are loaded, waited for, and stored. So a layout of
-//! the buffer is chosen with both in mind: as the readers like it, as copies can bring it, and as it comes. Of the second
-//! kind there may be two: one that keeps apart what one instruction of the loads' layout copies, and one that keeps
-//! apart what makes up lines ([`Copies::in_lines`]), so that copies ask for no sector twice.
+//! The data that a loop loads ahead wait in a ring of buffers. Where the target has asynchronous copies, each moves
+//! bytes that are contiguous in global memory, and no thread waits for it or stores it; but all bytes of one copy
+//! have to be contiguous in the buffer too. Otherwise registers are loaded, waited for, and stored. So the layout of
+//! the buffer has several candidates: the best one for the readers, the best one that copies can write, and the order
+//! of the load. There may be two of the second kind: one that keeps apart what one instruction of the loads' layout
+//! copies, and one that keeps apart what makes up lines ([`Copies::in_lines`]), so that copies ask for no sector
+//! twice.
 
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
@@ -19,11 +20,11 @@ use crate::global_access::Groups;
 use crate::shared_access::{self, Buffer};
 use crate::tensor::TensorType;
 
-/// Bytes that the begin of a buffer is a multiple of: a row of all banks.
+/// The alignment of a buffer in bytes: a row of all banks.
 pub const ROW: u32 = 128;
 /// Bytes of the widest asynchronous copy.
 const WIDEST_COPY: u32 = 16;
-/// The ways to read a buffer.
+/// The kinds of instructions that may read a buffer.
 const KINDS: [Option<InstructionKind>; 3] = [
     None,
     Some(InstructionKind::Matrix),
@@ -36,9 +37,9 @@ const VECTOR: Option<InstructionKind> = Some(InstructionKind::Vector);
 pub struct Ring<'t> {
     /// What is loaded, in the layout of its load.
     pub stored: &'t TensorType,
-    /// The groups of registers that a copy may move each, if there are copies.
+    /// The groups of registers that one copy each may move, if there are copies.
     pub copied: Option<&'t Groups>,
-    /// Bits of the numbers of elements that tell parts apart which the readers take one after the other
+    /// Bits of the numbers of elements that tell apart the parts that readers take one after the other
     /// ([`SwizzleRequest::parts`]).
     pub parts: u32,
     /// The target.
@@ -50,14 +51,14 @@ pub struct Ring<'t> {
 pub struct Buffers {
     /// Where each element is.
     pub memory: LinearLayout,
-    /// Whether copies bring it there.
+    /// Whether asynchronous copies write it.
     pub is_copied: bool,
-    /// What it costs a warp to bring a tensor there and back.
+    /// The cost, for a warp, of moving a tensor there and back.
     pub cost: f32,
 }
 
 impl Ring<'_> {
-    /// The vectors of what one copy moves.
+    /// The basis vectors that one copy moves.
     fn chunk(&self) -> Option<Chunk> {
         let group = self.copied?.groups.first()?;
         let first = self.stored.element_in(*group.first()?);
@@ -95,7 +96,7 @@ impl Ring<'_> {
             let memory = self.synthesized(from, to, load, chunk);
             layouts.extend(memory.filter(|memory| !layouts.contains(memory)));
         }
-        // What conflicts does not depend on what lies in a line, but how often copies ask for a sector does.
+        // Conflicts do not depend on what lies in a line, but the number of times that copies request a sector does.
         let lined: Vec<LinearLayout> = copies
             .iter()
             .flat_map(|copies| layouts.iter().map(|memory| copies.with_lines(memory)))
@@ -124,19 +125,19 @@ impl Ring<'_> {
         plan.memory.transpose_outs(&outs).ok()
     }
 
-    /// The layout of the buffers with which it costs least to bring what is loaded into registers of this layout; `None`
-    /// if nothing fits.
+    /// The layout of the buffers that makes it cheapest to move the loaded tensor into registers of this layout;
+    /// `None` if nothing fits.
     #[must_use]
     pub fn to_registers(&self, loaded: &TensorType) -> Option<Buffers> {
         let priced = self.layouts(loaded).into_iter();
         let priced = priced.filter_map(|memory| self.priced(loaded, memory));
         let best = priced.min_by(|one, other| one.cost.total_cmp(&other.cost));
-        // What cannot be read in parts is read as a whole.
+        // An operand that cannot be read in parts is read as a whole.
         let whole = || Self { parts: 0, ..*self }.to_registers(loaded);
         best.or_else(|| (self.parts != 0).then(whole)?)
     }
 
-    /// What that costs a warp, or a little more, if copies bring the tensor to the buffers; `None` if none do.
+    /// An upper estimate of that cost for a warp if copies write the buffers; `None` if they cannot.
     #[must_use]
     pub fn estimate(&self, loaded: &TensorType) -> Option<f32> {
         let copies = self.copies()?;
@@ -175,7 +176,7 @@ impl Ring<'_> {
         })
     }
 
-    /// What it costs a warp that copies ask for sectors more than once.
+    /// The cost, for a warp, of requesting sectors more than once.
     fn asked_again(&self, memory: &LinearLayout) -> f32 {
         let again = self
             .copies()
@@ -183,13 +184,13 @@ impl Ring<'_> {
         again as f32 * self.target.global_costs().sector
     }
 
-    /// What it costs a warp that copies bring what is loaded to a buffer; `None` if they cannot.
+    /// The cost, for a warp, of copying the tensor to a buffer asynchronously; `None` if that is not possible.
     #[must_use]
     pub fn to_memory(&self, memory: &LinearLayout) -> Option<f32> {
         self.is_copied_to(memory).then(|| self.asked_again(memory))
     }
 
-    /// What it costs a warp to wait for registers and to store them. `None` if there is no way.
+    /// The cost, for a warp, of waiting for registers and storing them; `None` if there is no plan.
     fn stored_to(&self, memory: &LinearLayout) -> Option<f32> {
         let costs = self.target.global_costs();
         let buffer = Buffer {
@@ -199,15 +200,15 @@ impl Ring<'_> {
         };
         let store =
             shared_access::access(self.stored, &buffer, Access::Store, VECTOR, 1, self.target);
-        // What comes through registers is waited for once more.
+        // Data that come through registers are waited for once more.
         let waited = self
             .copied
             .map_or(0.0, |groups| groups.groups.len() as f32 * costs.wait);
         Some(shared_access::price(&store.ok()?, self.target) + waited)
     }
 
-    /// Whether copies bring a tensor to memory: what each of them moves lies together there as it does where it comes
-    /// from, where groups of registers lie together.
+    /// Whether asynchronous copies can write a layout of memory: the elements of each copy must be contiguous there
+    /// as they are in global memory, as the groups of registers say.
     #[must_use]
     pub fn is_copied_to(&self, memory: &LinearLayout) -> bool {
         let Some(groups) = self.copied else {
@@ -295,7 +296,7 @@ mod tests {
         };
         let load = shared_access::access(&stored, &buffer, Access::Load, None, 1, target).unwrap();
         assert_eq!((load.instructions, load.wavefronts), (8, 32));
-        // What it is taken to cost is what it costs.
+        // The estimate is exact here.
         assert_eq!(ring.estimate(&stored), Some(found.cost));
     }
 

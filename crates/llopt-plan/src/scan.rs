@@ -2,16 +2,16 @@
 //!
 //! # How
 //!
-//! The bits of the coordinate along the axis come from registers, lanes and warps. Counted from the lowest
-//! bit they are here taken as: registers, lanes, warps, registers again (each may be empty), which is how
-//! tiles lie. So a thread holds *runs* of consecutive elements; runs of the lanes of a warp are neighbours,
-//! warps follow each other, and *chunks* of all that repeat in further registers.
+//! The bits of the coordinate along the axis come from registers, lanes and warps. From the lowest bit on, the order
+//! has to be: registers, lanes, warps, registers again (each may be empty), as it is in blocked layouts. So a thread
+//! holds *runs* of consecutive elements; runs of the lanes of a warp are neighbours, warps follow each other, and
+//! *chunks* of all that repeat in further registers.
 //!
 //! 1. Each thread scans its runs.
-//! 2. The totals of the runs are scanned over the lanes: at step `k` a lane whose bit `k` is set takes the
-//!    total of the lane with all lower bits set and bit `k` clear, which is where the block before it ends.
+//! 2. The totals of the runs are scanned over the lanes: at step `k` a lane whose bit `k` is set takes the total of
+//!    the lane with all lower bits set and bit `k` clear, which ends the group of lanes before it.
 //! 3. The last lanes write the totals of their warps to shared memory; after a barrier every thread reads
-//!    those of all warps and combines what lies before its own.
+//! 4. A chunk's prefix is the combination of the totals of the chunks before it.
 //! 4. A chunk's prefix is the total of the chunks before it.
 //! 5. Every element is combined once with what lies before its run.
 //!
@@ -33,11 +33,11 @@ pub struct ScanPlan {
     /// For each place outside of the axis that a thread holds, the runs of registers, chunk by chunk, in
     /// the order of the scan.
     pub lines: Vec<Line>,
-    /// The lane bits along the axis, lowest coordinate first.
+    /// The lane bits along the axis, lowest coordinate bit first.
     pub lane_bits: Vec<u32>,
-    /// The warp bits along the axis, lowest coordinate first.
+    /// The warp bits along the axis, lowest coordinate bit first.
     pub warp_bits: Vec<u32>,
-    /// How often runs, lanes and warps repeat in further registers.
+    /// How many times runs, lanes and warps repeat in further registers.
     pub chunks: u32,
     /// log2 of the places outside of the axis.
     pub rest_bits: u32,
@@ -56,7 +56,7 @@ pub struct Line {
     pub chunks: Vec<Vec<usize>>,
 }
 
-/// Who provides a bit of the coordinate along the axis, in the order in which a scan takes them.
+/// The provider of a bit of the coordinate along the axis, in the order in which a scan needs them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Run,
@@ -65,7 +65,7 @@ enum Stage {
     Chunk,
 }
 
-/// Who provides the bits of the coordinate along the axis.
+/// Which hardware dimension provides each bit of the coordinate along the axis.
 struct Providers {
     /// How many of the lowest bits registers provide.
     run_bits: u32,
@@ -116,7 +116,8 @@ impl Providers {
     }
 }
 
-/// The registers by the places outside of the axis, in runs of `2^run_bits`, of which the next begins `2^below_chunk` further.
+/// The registers by the position outside of the axis, in runs of `2^run_bits`, each of which begins `2^below_chunk`
+/// after the one before.
 fn lines_of(
     tensor: &TensorType,
     axis: Axis,
@@ -203,7 +204,8 @@ impl ScanPlan {
         let below_chunk = run_bits + (lane_bits.len() + warp_bits.len()) as u32;
         let chunks = 1u32 << (axis_bits - below_chunk);
         let lines = lines_of(tensor, axis, [run_bits, below_chunk], reverse);
-        // A bit that only repeats has no part in the axis and none in the rest that is not had already.
+        // A bit that only repeats data adds nothing along the axis, and nothing to the rest that other bits do not
+        // add already.
         let mut seen = llopt_layout::f2::Echelon::of(&register_bases);
         let mut repeated_threads = 0;
         for (bit, basis) in thread_bases.iter().enumerate() {
@@ -232,20 +234,20 @@ impl ScanPlan {
     }
 }
 
-/// What a scan takes, for a warp.
+/// The cost of a scan, for a warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ScanPrice {
-    /// Combinations of a thread.
+    /// Combinations per thread.
     pub combinations: u32,
     /// Shuffles of 32-bit registers.
     pub shuffles: u32,
     /// Selects of 32-bit registers.
     pub selects: u32,
-    /// Passes over the banks that write totals of warps.
+    /// Wavefronts that write the totals of warps.
     pub store_wavefronts: u32,
-    /// Passes over the banks that read them.
+    /// Wavefronts that read them.
     pub load_wavefronts: u32,
-    /// Barriers of the block inside of the code.
+    /// Block barriers within the code.
     pub block_barriers: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
@@ -253,8 +255,8 @@ pub struct ScanPrice {
     pub cost: f32,
 }
 
-/// What it takes to scan tensors of the layout of `tensor`, one of each element type, along dimension `axis`; `None`
-/// where there is no plan.
+/// The cost of scanning tensors of the layout of `tensor`, one of each element type, along dimension `axis`; `None`
+/// if there is no plan.
 #[must_use]
 pub fn price(
     tensor: &TensorType,
@@ -277,7 +279,7 @@ pub fn price(
     let steps = plan.lane_bits.len() as u32;
     let warps = 1u32 << plan.warp_bits.len();
     let (by_lanes, by_warps) = (steps > 0, warps > 1);
-    // What may lie before a run: the totals of lanes, and those of warps.
+    // What may precede a run: the totals of lanes, and those of warps.
     let prefixes = u32::from(by_lanes) + u32::from(by_warps);
 
     let mut price = ScanPrice {
@@ -305,7 +307,7 @@ pub fn price(
                 .map(|bit| (plan.thread_rests[bit] << shift) * bytes)
                 .collect()
         };
-        // The last lane along the axis stores, of lanes that repeat each other one.
+        // The last lane along the axis stores; of lanes that hold the same, one.
         let idle = along | plan.repeated_threads;
         let banks = target.banks();
         for element in elements {
@@ -324,7 +326,7 @@ pub fn price(
         price.selects += totals * (warps - 1) * words;
         price.block_barriers = 1;
     }
-    // What lies before each run is put together, and then each element after it.
+    // What precedes each run is combined first, and then with each element of the run.
     let joined = prefixes.saturating_sub(1) + (chunks - 1) * prefixes;
     let later = chunks.saturating_sub(2);
     let after = run * if prefixes > 0 { chunks } else { chunks - 1 };

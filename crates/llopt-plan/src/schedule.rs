@@ -1,42 +1,43 @@
-//! Schedules of loops: when the parts of an iteration begin, while others are under execution.
+//! Schedules of loops: when the parts of an iteration begin while other iterations are in flight.
 //!
 //! # The objects
 //!
 //! A body is a graph. Its nodes are *units* of issue, each with the *pipe* that executes it, the cycles for which it
-//! keeps that pipe busy (its *occupancy*), and the cycles after which its result is there (its *latency*). An edge is a
-//! *dependence*: a unit needs the result of another one, of the same iteration or of one that was so many before (its
-//! *distance*). What is asynchronous is two units: one that issues, and a pipe that works beside the program.
+//! keeps that pipe busy (its *occupancy*), and the cycles after which its result is available (its *latency*). An
+//! edge is a *dependence*: a unit needs the result of another one, of the same iteration or of one `distance`
+//! iterations before. An asynchronous op is two units: one that issues it, and one on the pipe that executes it.
 //!
-//! A *schedule* with the *interval* `I` begins iteration `i` at `i * I`, and in it each unit `u` at `t(u)` after that.
-//! It is right if for each dependence
+//! A *schedule* with the *interval* `I` starts iteration `i` at cycle `i * I`, and each unit `u` of it `t(u)` cycles
+//! later. It is valid if for each dependence
 //!
 //! ```text
 //! t(from) + latency(from) <= t(to) + distance * I
 //! ```
 //!
-//! and if no pipe has two units at a time, modulo `I`. The *stage* of a unit is the quotient of `t(u)` and `I`.
+//! and if no pipe executes two units at the same time, modulo `I`. The *stage* of a unit is the quotient of `t(u)`
+//! and `I`.
 //!
 //! # The bound
 //!
-//! No interval is shorter than what a pipe has to do in an iteration (the *resource* bound), nor than latencies around
-//! a circle of dependences divided by its distances (the *recurrence* bound). The larger one is the *bound*, and the
-//! difference to the interval that was found the *gap*.
+//! No interval is shorter than the cycles for which an iteration keeps a pipe busy (the *resource* bound), nor than
+//! the sum of latencies around a cycle of dependences divided by the sum of its distances (the *recurrence* bound).
+//! The larger one is the *bound*, and the difference between it and the interval found is the *gap*.
 //!
 //! # The search
 //!
-//! Units are placed one after the other, those on the longest way to the end first, each as early as the placed ones
-//! and its pipe allow. Where it finds no place, it takes one and drives others out, for so many times as the budget
-//! has; then the interval grows. So an answer comes within the budget, and says whether it met it
+//! Units are placed one after the other, those on the longest path to the end first, each as early as the units
+//! placed already and its pipe allow. A unit without a free slot takes one and evicts others, as often as the budget
+//! allows; then the interval grows. So the search ends within the budget, and says whether it exhausted it
 //! ([`Schedule::exhausted`]).
 //!
-//! # Road not taken
+//! # Alternative rejected
 //!
-//! A solver for integers finds the best interval if given half a minute. Loops have a dozen units that matter, and their
-//! busiest pipe nearly always lets them reach the bound.
+//! An integer-programming solver finds the best interval if given half a minute. Loops have about a dozen units that
+//! matter, and their busiest pipe nearly always lets them reach the bound.
 
 use std::fmt;
 
-/// What executes a unit.
+/// The resource that executes a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pipe {
     /// Threads: arithmetic and whatever has no pipe of its own.
@@ -52,7 +53,7 @@ pub enum Pipe {
 }
 
 impl Pipe {
-    /// All.
+    /// All pipes.
     pub const ALL: [Self; 5] = [
         Self::Threads,
         Self::Special,
@@ -79,22 +80,22 @@ impl fmt::Display for Pipe {
 pub struct Unit {
     /// What it is, for readers.
     pub name: String,
-    /// What executes it.
+    /// The pipe that executes it.
     pub pipe: Pipe,
-    /// For how many cycles it keeps that busy.
+    /// The cycles for which it keeps the pipe busy.
     pub occupancy: u32,
-    /// After how many cycles its result is there.
+    /// The cycles after which its result is available.
     pub latency: u32,
 }
 
-/// That a unit needs the result of another.
+/// A dependence: a unit needs the result of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// Whose result it is.
+    /// The unit whose result is needed.
     pub from: usize,
-    /// Who needs it.
+    /// The unit that needs it.
     pub to: usize,
-    /// How many iterations later.
+    /// The number of iterations between them.
     pub distance: u32,
 }
 
@@ -103,29 +104,29 @@ pub struct Dependence {
 pub struct Graph {
     /// Its parts.
     pub units: Vec<Unit>,
-    /// Who needs what.
+    /// The dependences between them.
     pub dependences: Vec<Dependence>,
 }
 
-/// What no interval is below.
+/// The lower bound of the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// Cycles.
     pub interval: u32,
-    /// The pipe that is busy for so long; `None` if it is latencies around a circle.
+    /// The pipe that is busy for so long; `None` if the bound is that of a recurrence.
     pub pipe: Option<Pipe>,
 }
 
-/// When units begin.
+/// The start of each unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Cycles from one iteration to the next.
     pub interval: u32,
-    /// What it is not below.
+    /// The lower bound of the interval.
     pub bound: Bound,
-    /// When each unit begins, in cycles from the begin of its iteration.
+    /// The start of each unit, in cycles from the start of its iteration.
     pub starts: Vec<u32>,
-    /// Whether the search ended at its budget for an interval that might have been possible.
+    /// Whether the search exhausted its budget at an interval that might have been possible.
     pub exhausted: bool,
 }
 
@@ -135,7 +136,7 @@ const TRIES: usize = 64;
 const INTERVALS: u32 = 64;
 
 impl Graph {
-    /// Adds a unit; answers its number.
+    /// Adds a unit; returns its number.
     pub fn add(&mut self, unit: Unit) -> usize {
         self.units.push(unit);
         self.units.len() - 1
@@ -156,12 +157,12 @@ impl Graph {
         own.map(|unit| unit.occupancy).sum()
     }
 
-    /// What no interval is below.
+    /// The lower bound of the interval.
     #[must_use]
     pub fn bound(&self) -> Bound {
         let busiest = Pipe::ALL.into_iter().max_by_key(|pipe| self.busy(*pipe));
         let resource = busiest.map_or(0, |pipe| self.busy(pipe)).max(1);
-        // The least interval with which no circle takes longer than its iterations.
+        // The least interval with which no cycle of dependences takes longer than its iterations.
         let (mut low, mut high) = (resource, resource);
         while self.longest(high).is_none() {
             low = high + 1;
@@ -180,7 +181,7 @@ impl Graph {
         }
     }
 
-    /// The longest way from each unit to the end of an iteration, if circles allow this interval.
+    /// The longest path from each unit to the end of an iteration, if the recurrences allow this interval.
     fn longest(&self, interval: u32) -> Option<Vec<i64>> {
         let latency = |unit: usize| i64::from(self.units[unit].latency);
         let mut longest: Vec<i64> = (0..self.units.len()).map(latency).collect();
@@ -217,7 +218,7 @@ impl Graph {
             }
             exhausted = true;
         }
-        // One unit after the other is always right.
+        // To execute one unit after the other is always valid.
         let mut starts = Vec::new();
         let mut interval = 0;
         for unit in &self.units {
@@ -232,7 +233,7 @@ impl Graph {
         }
     }
 
-    /// Begins of all units with this interval, if they are found within the budget.
+    /// The starts of all units with this interval, if they are found within the budget.
     fn place(&self, interval: u32) -> Option<Vec<u32>> {
         let count = self.units.len();
         let longest = self.longest(interval)?;
@@ -245,7 +246,7 @@ impl Graph {
             };
             let earliest = self.earliest(unit, interval, &starts);
             let free = self.first_free(unit, earliest, interval, &starts);
-            // Where there is no place, one that it did not have before.
+            // A unit without a free slot takes one that it has not had before.
             let start = free.unwrap_or_else(|| match before[unit] {
                 Some(before) => earliest.max(before + 1),
                 None => earliest,
@@ -255,7 +256,7 @@ impl Graph {
             }
             starts[unit] = Some(start);
             before[unit] = Some(start);
-            // Those that would begin too early now are placed again.
+            // Units that now begin too early are placed again.
             for edge in &self.dependences {
                 if edge.from == unit
                     && edge.to != unit
@@ -269,7 +270,7 @@ impl Graph {
         None
     }
 
-    /// When a unit may begin after those that have been placed.
+    /// The earliest start of a unit after those that have been placed.
     fn earliest(&self, unit: usize, interval: u32, starts: &[Option<u32>]) -> u32 {
         let edges = self.dependences.iter().filter(|edge| edge.to == unit);
         edges
@@ -281,10 +282,10 @@ impl Graph {
             .unwrap_or(0)
     }
 
-    /// The first cycle from `earliest` on at which nothing that is placed keeps the pipe of a unit busy for as long as the
+    /// The first cycle from `earliest` on at which no placed unit keeps the pipe of a unit busy for as long as the
     /// unit needs it.
     ///
-    /// Requires: the unit is not placed, and of those that are no two have a pipe at the same time.
+    /// Requires: the unit is not placed, and no two placed units occupy a pipe at the same time.
     fn first_free(
         &self,
         unit: usize,
@@ -322,7 +323,7 @@ impl Graph {
         gap.map(|(begin, _)| earliest + begin % interval)
     }
 
-    /// The units that keep the pipe of a unit busy when it would.
+    /// The units that occupy the pipe of a unit at that time.
     fn in_the_way(
         &self,
         unit: usize,
@@ -339,7 +340,7 @@ impl Graph {
                 else {
                     return false;
                 };
-                // From the begin of one to that of the other, around the interval, both ways.
+                // From the start of one unit to that of the other, around the interval, in both directions.
                 let to_other = (begin % interval + interval - start % interval) % interval;
                 let to_own = (start % interval + interval - begin % interval) % interval;
                 to_other < own.occupancy && own.occupancy > 0 && unit_of.occupancy > 0
@@ -350,13 +351,13 @@ impl Graph {
 }
 
 impl Schedule {
-    /// How many iterations a unit is behind the begin of its own.
+    /// The stage of a unit: by how many iterations it is delayed.
     #[must_use]
     pub fn stage(&self, unit: usize) -> u32 {
         self.starts[unit] / self.interval.max(1)
     }
 
-    /// How many iterations are executed at the same time.
+    /// The number of iterations in flight at the same time.
     #[must_use]
     pub fn stages(&self) -> u32 {
         (0..self.starts.len())
@@ -365,7 +366,7 @@ impl Schedule {
             .unwrap_or(1)
     }
 
-    /// How far the interval is from the bound, as a share of the bound.
+    /// The gap as a fraction of the bound.
     #[must_use]
     pub fn gap(&self) -> f64 {
         f64::from(self.interval) / f64::from(self.bound.interval.max(1)) - 1.0
@@ -459,7 +460,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_free_cycle_is_found(lengths in prop::collection::vec((0..4u32, 0..5u32), 1..8), own in 0..6u32, earliest in 0..40u32) {
-            // Units one behind the other with gaps between, of an interval that ends with a gap.
+            // Units one after the other with gaps between, of an interval that ends with a gap.
             let mut graph = Graph::default();
             let (mut starts, mut end) = (Vec::new(), 7);
             for (gap, length) in lengths {
@@ -486,7 +487,7 @@ mod tests {
                 let ready = schedule.starts[edge.from] + graph.units[edge.from].latency;
                 prop_assert!(ready <= schedule.starts[edge.to] + edge.distance * interval);
             }
-            // Cycle by cycle, no pipe has two units.
+            // No pipe executes two units in the same cycle.
             for pipe in Pipe::ALL {
                 let mut taken = vec![false; interval as usize];
                 for (unit, start) in graph.units.iter().zip(&schedule.starts) {
@@ -500,7 +501,7 @@ mod tests {
 
         #[test]
         fn no_interval_is_below_the_bound(graph in graphs()) {
-            // With one cycle less a circle takes too long, or a pipe has too much to do.
+            // With one cycle less, a recurrence takes too long or a pipe is too busy.
             let bound = graph.bound();
             let less = bound.interval - 1;
             let busy = Pipe::ALL.into_iter().any(|pipe| graph.busy(pipe) > less);

@@ -1,8 +1,7 @@
 //! How much shared memory the code for an op uses while it executes.
 //!
-//! Memory is assigned before code is emitted, by a pass that asks here; the offset comes back as
-//! the attribute `allocation.offset` of the op. What is asked for has to be what the emission uses,
-//! so both take it from the same plans.
+//! A pass assigns memory before code is emitted, and asks here how much; the attribute `allocation.offset` of the op
+//! holds the offset. Emission must use exactly the memory that was assigned, so both follow the same plans.
 
 use std::rc::Rc;
 
@@ -24,7 +23,7 @@ use crate::tensor::{TensorType, ValueType};
 use crate::upcast::scales_of;
 use crate::warp_parts::WarpParts;
 
-/// Who reads what was written to scratch memory.
+/// Which warps read the data written to scratch memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readers {
     /// Each warp reads only what it has written itself.
@@ -34,9 +33,9 @@ pub enum Readers {
     },
     /// The warps of the block, after a barrier.
     Block,
-    /// The warps of all blocks of the cluster, which meet before and once more after they read.
+    /// The warps of all blocks of the cluster, with a cluster barrier before and another after they read.
     ClusterReads,
-    /// The warps of the block; but all blocks of the cluster write, which meet before and once more after.
+    /// The warps of the block; but all blocks of the cluster write, with a cluster barrier before and another after.
     ClusterWrites,
 }
 
@@ -51,18 +50,18 @@ pub struct Scratch {
     pub readers: Readers,
 }
 
-/// Alignment of what vectors are read from: that of the widest access.
+/// The alignment of data that vectors read: that of the widest access.
 const VECTOR_ALIGNMENT: u64 = 16;
 
-/// Bytes in which a value is handed to groups of warps, and their alignment.
+/// Bytes in which a captured value is passed to warp partitions, and their alignment.
 pub const CAPTURE_BYTES: u64 = 8;
 
-/// Bytes of shared memory through which a descriptor object is written.
+/// Bytes of shared memory in which a descriptor object is assembled.
 const DESCRIPTOR_SCRATCH: u64 = 128;
 
-/// The scratch memory that the code for an op uses, `None` for an op that needs none.
+/// The scratch memory that the code for an op uses; `None` for an op that needs none.
 ///
-/// An op that has no emission needs none either; it is the emission that says so.
+/// An op without emission needs none either; it is emission that reports the op.
 pub fn scratch(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
     match OpFacts::of(op).scratch {
         ScratchUse::None => None,
@@ -81,7 +80,7 @@ pub fn scratch(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
             })
         }
         ScratchUse::Captures => {
-            // What the kernel's warps hand to those of the partitions.
+            // The values that the kernel's warps hand to those of the partitions.
             let captured = op.operand_count() as u64;
             (captured > 0).then_some(Scratch {
                 bytes: captured * CAPTURE_BYTES,
@@ -89,7 +88,7 @@ pub fn scratch(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
                 readers: Readers::Block,
             })
         }
-        // One warp does it all.
+        // One warp does all the work.
         ScratchUse::TensorMap => Some(Scratch {
             bytes: DESCRIPTOR_SCRATCH,
             alignment: DESCRIPTOR_SCRATCH,
@@ -162,7 +161,7 @@ fn of_conversion(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
     of_movement(op, &from, &to, plans)
 }
 
-/// Ops that give elements other numbers, and then a layout of its own to the result.
+/// Ops that renumber elements and then convert to the layout of the result.
 fn of_regrouping(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
     let from = tensor(plans, access::operand_at(op, 0))?;
     let to = tensor(plans, access::result_at(op, 0))?;
@@ -196,7 +195,7 @@ fn of_movement(
     })
 }
 
-/// Who reads what is written to the blocks at these distances.
+/// The readers of data that are written to the blocks at these distances.
 fn readers_of(distances: &[u32]) -> Readers {
     match distances {
         [] => Readers::Block,

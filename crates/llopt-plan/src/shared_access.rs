@@ -1,8 +1,8 @@
 //! Accesses to shared memory.
 //!
-//! A tensor is moved between registers and a buffer by vectors or by matrix instructions, which
-//! `llopt_layout::plan` chooses; [`access`] asks it, [`price`] says what the access costs. What ops move beside
-//! tensors (partial results, totals) they move by one vector for each lane, at linear addresses: [`wavefronts`].
+//! A tensor is moved between registers and a buffer by vectors or by matrix instructions, which `llopt_layout::plan`
+//! chooses; [`access`] returns its choice, and [`price`] says what the access costs. Data other than tensors (partial
+//! results, totals) move by one vector for each lane, at linear addresses: [`wavefronts`].
 
 use llopt_layout::banks::{Access, BankModel};
 use llopt_layout::f2::Echelon;
@@ -22,14 +22,14 @@ pub struct Buffer<'l> {
     pub layout: &'l LinearLayout,
     /// What an element is.
     pub element: Element,
-    /// Bits that one access may have: unused bytes between elements cut vectors short.
+    /// The widest access in bits: unused bytes between elements limit it.
     pub max_bits: u32,
 }
 
-/// How a tensor is moved between registers and a buffer, by instructions of a kind if one is asked for.
+/// How a tensor is moved between registers and a buffer, by instructions of the forced kind if there is one.
 ///
 /// # Errors
-/// There is no way; why, in words.
+/// There is no plan; the text says why.
 pub fn access(
     tensor: &TensorType,
     buffer: &Buffer<'_>,
@@ -57,7 +57,7 @@ pub fn access(
     )
     .map_err(|error| error.to_string())?;
     let offset_bits = found.address.out_dim_size_log2(Dim::OFFSET);
-    // What all blocks hold, each reads from its own memory.
+    // Data that all blocks hold, each block reads from its own memory.
     let told_apart = buffer
         .layout
         .flat_bases_of(Dim::BLOCK)
@@ -87,14 +87,14 @@ pub fn access(
     Ok(found)
 }
 
-/// What an access takes a warp, in cycles of a multiprocessor.
+/// The cost of an access for a warp, in cycles of a multiprocessor.
 #[must_use]
 pub fn price(access: &SharedAccess, target: Target) -> f32 {
     access.cost(&target.movement_costs())
 }
 
-/// The passes over the banks of an access of `bits` for each lane, where bit `i` of the lane's number adds `lanes[i]`
-/// to the address, in bytes. An access wider than any instruction is taken apart first.
+/// The wavefronts of an access of `bits` for each lane, where bit `i` of the lane's number adds `lanes[i]` to the
+/// address, in bytes. An access wider than any instruction is taken apart first.
 ///
 /// Requires: addresses are multiples of the bytes that are moved.
 #[must_use]

@@ -74,7 +74,7 @@ impl TensorType {
         })
     }
 
-    /// A tensor type from what each bit of each input dimension adds to the element's row-major number.
+    /// A tensor type from the row-major number that each bit of each input dimension adds.
     ///
     /// # Errors
     /// The layout's own message, for a number outside of `shape`.
@@ -92,7 +92,7 @@ impl TensorType {
                 .map(|(dim, extent)| {
                     let coordinate = above & (extent - 1);
                     above >>= extent.trailing_zeros();
-                    // What is left over is above the shape: the layout refuses it.
+                    // A remainder lies outside of the shape: the layout rejects it.
                     if dim == 0 {
                         coordinate | above << extent.trailing_zeros()
                     } else {
@@ -259,10 +259,11 @@ impl TensorType {
     }
 }
 
-/// For each number the first one that a linear map makes the same of, by what the map makes of each bit.
+/// For each number the first one that a linear map takes to the same value; `bases` are the values of the single
+/// bits.
 ///
-/// A bit whose value is a sum of those of lower bits stands for these; what is left of a number without such bits is the
-/// least of all that are equal.
+/// A bit whose value is the sum of those of lower bits is replaced by these; a number without such bits is the least
+/// of all that are equal.
 fn first_of_equals(bases: &[u32]) -> Vec<u32> {
     let mut span = Echelon::new();
     let mut first = Vec::with_capacity(1 << bases.len());
@@ -288,7 +289,7 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// Generators of the distances between blocks of a cluster that hold the same elements.
+    /// The generators of the distances between blocks of a cluster that hold the same elements.
     #[must_use]
     pub fn block_copies(&self, blocks_per_cluster: u32) -> Vec<u32> {
         match self {
@@ -395,7 +396,7 @@ mod tests {
 
     #[test]
     fn equal_numbers_have_the_same_first_one() {
-        // The third bit is the sum of the first two, the fifth nothing.
+        // The third bit is the sum of the first two, the fifth is zero.
         let bases = [1, 2, 3, 8, 0];
         let value = |number: u32| {
             let bits = (0..5).filter(|bit| number >> bit & 1 == 1);

@@ -20,10 +20,10 @@ pub struct Types {
 }
 
 impl Types {
-    /// What a source type is here.
+    /// The type that a source type stands for.
     ///
     /// # Errors
-    /// A sentence about the type, for a type whose values this crate cannot carry.
+    /// Values of the type cannot be represented; the text says why.
     pub fn resolve(&self, source: Type<'_>) -> Result<ValueType, String> {
         let key = source.to_raw().ptr as usize;
         if let Some(known) = self.known.borrow().get(&key) {
@@ -56,11 +56,11 @@ fn tensor_type(source: Type<'_>, tensor: RankedTensor<'_>) -> Result<TensorType,
         .map_err(|error| format!("{source}: {error}"))
 }
 
-/// The element that a scalar type is.
+/// The element type that a scalar type stands for.
 pub fn element(source: Type<'_>) -> Option<Element> {
     if let Some(pointer) = Pointer::of(source) {
         let pointee = pointer.pointee();
-        // A pointer to a tensor, or to something without a size here, steps by bytes.
+        // A pointer to a tensor, or to a type without a size here, steps by bytes.
         let pointee_bits = element(pointee).map_or(8, Element::memory_bits);
         return Some(Element::Pointer {
             space: u16::try_from(pointer.address_space()).unwrap_or(1),
@@ -68,7 +68,7 @@ pub fn element(source: Type<'_>) -> Option<Element> {
         });
     }
     if MemDesc::of(source).is_some_and(MemDesc::is_shared) {
-        // A buffer is its address; everything else is in the type.
+        // The value of a buffer is its address; everything else is in the type.
         return Some(Element::Pointer {
             space: space::SHARED,
             pointee_bits: 8,
@@ -82,7 +82,7 @@ pub fn element(source: Type<'_>) -> Option<Element> {
         });
     }
     if ttg::r#type::ASYNC_TOKEN.is(source) {
-        // Stands for an order, and has no value that anybody reads.
+        // A token only stands for an order: nothing reads its value.
         return Some(Element::Int(1));
     }
     if let Some((width, _)) = source.integer() {

@@ -1,7 +1,8 @@
 //! Upcasts of microscaled operands: which scale each register of the result needs.
 //!
-//! A scale belongs to 32 elements along k. The layout of the result, seen group by group, is the layout that the scales
-//! must have: the coordinate along k loses five bits, and is the scales' last one. To bring them there is a conversion.
+//! A scale belongs to 32 elements along k. The layout of the result, with each group of 32 as one element, is the
+//! layout that the scales must have: the coordinate along k loses five bits, and becomes the last one of the scales.
+//! A conversion moves the scales there.
 
 use llopt_layout::{Dim, LayoutError};
 
@@ -10,9 +11,9 @@ use crate::tensor::TensorType;
 /// Elements along k that share a scale.
 const GROUP: u32 = 32;
 
-/// The scales of an operand's registers: the type that has, in each register, the scale of the operand's register.
+/// The type that has, in each register, the scale of the operand's register.
 ///
-/// `k` is the operand's dimension that is summed over; scales are (.., outer, groups along k).
+/// `k` is the operand's dimension that is summed over; scales have the shape (.., outer, groups along k).
 ///
 /// # Errors
 /// When there are not as many scales as groups.

@@ -1,8 +1,8 @@
 //! Which bytes of an op's scratch memory each warp touches, where each has a part of its own.
 //!
-//! Warps that write and read only bytes of their own need not wait for one another: not inside of an op, and not
-//! between two ops that divide the same bytes in the same way. Whether they do is a question about the two plans, and
-//! it is answered by comparing what each warp touches.
+//! Warps that write and read only bytes of their own need not wait for one another: neither inside an op, nor between
+//! two ops that divide the same bytes in the same way. Whether two ops do is decided by comparing what each warp
+//! touches according to their plans.
 //!
 //! Plans are linear: the bytes that warp `w` touches are a coset `A w + S` of the span `S` of what its lanes,
 //! registers and instructions add. Two plans divide memory alike if `S` is the same space and `A` the same map modulo

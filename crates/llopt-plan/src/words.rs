@@ -1,10 +1,10 @@
-//! Elements narrower than a word that go from operation to operation in words.
+//! Elements narrower than a word that pass from operation to operation in words.
 //!
-//! What moves data moves words, and some operations compute with all parts of a word at once ([`Partwise`]). Between these
-//! nobody asks in which order the elements of a thread lie in its words: the order of the first operation that needs
-//! one is the order of all others. A conversion between such operations packs nothing and takes nothing apart, as far
-//! as both layouts keep together what lies in a word; its price is not the one of a conversion whose operand and result
-//! are words in the order of their registers ([`has_free_words`]).
+//! Operations that move data move words, and some operations compute with all parts of a word at once ([`Partwise`]).
+//! Between such operations the order of a thread's elements in its words does not matter: the first operation that
+//! needs an order sets it for all others. A conversion between such operations packs and unpacks nothing, as far as
+//! both layouts keep the elements of a word together; so its price is below that of a conversion whose operand and
+//! result are words in the order of their registers ([`has_free_words`]).
 
 use llopt_dialects::{Op, arith, tt, ttg};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
@@ -16,7 +16,7 @@ use crate::element::Element;
 /// Bits of a word.
 pub const WORD: u32 = 32;
 
-/// An operation on parts of words that words have, too.
+/// An operation on the parts of a word that the hardware has for whole words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partwise {
     /// `x + y`.
@@ -40,7 +40,7 @@ pub enum Partwise {
 }
 
 impl Partwise {
-    /// What an operation is.
+    /// The kind of an operation.
     #[must_use]
     pub fn of(op: arith::Op<'_, '_>) -> Option<Self> {
         use arith::Op;
@@ -54,7 +54,7 @@ impl Partwise {
             Op::SubF(_) => Some(Self::SubtractFloats),
             Op::ShLI(shift) => distance(shift).map(Self::ShiftLeft),
             Op::MaxUI(_) => Some(Self::LargerUnsigned),
-            // Stands twice because `combination.rs` lists all ops as well, and calls other ones by name.
+            // Repeated because `combination.rs` lists all ops as well, and singles out other ones.
             Op::CmpF(_)
             | Op::CmpI(_)
             | Op::Select(_)
@@ -100,7 +100,7 @@ impl Partwise {
         }
     }
 
-    /// How many elements of a type one word's operation takes, if there is one.
+    /// How many elements of a type one word operation takes, if there is one.
     #[must_use]
     pub fn parts(self, element: Element, target: Target) -> Option<usize> {
         let has_it = match (self, element) {
@@ -120,20 +120,20 @@ impl Partwise {
     }
 }
 
-/// By how much all elements are shifted, if that is one number known here.
+/// The shift distance, if it is one known number for all elements.
 fn distance(shift: arith::ShLIOp<'_, '_>) -> Option<u32> {
     let by = arith::ConstantOp::defining(shift.rhs())?.operation();
     let by = by.attr("value").and_then(AttributeExt::splat_bits)?;
     u32::try_from(by).ok()
 }
 
-/// Whether a word has room for several elements of a type, and operations know it.
+/// Whether a word has room for several elements of a type, and operations support it.
 #[must_use]
 pub fn is_narrow(of: Element) -> bool {
     matches!(of, Element::Int(8 | 16) | Element::F16 | Element::Bf16)
 }
 
-/// Whether operations take a value with elements of a type, and all do in words. Branches only pass it on.
+/// Whether a value with elements of a type has users, and all of them take it in words. Branches only pass it on.
 #[must_use]
 pub fn goes_on_in_words<'c: 'a, 'a>(value: Value<'c, 'a>, of: Element, target: Target) -> bool {
     let mut takers = value
@@ -143,8 +143,8 @@ pub fn goes_on_in_words<'c: 'a, 'a>(value: Value<'c, 'a>, of: Element, target: T
     takers.peek().is_some() && takers.all(|op| takes_words(op, of, target))
 }
 
-/// Whether the code of an operation takes such elements as words if they come as such. One that is not named takes
-/// them one by one, which is always right.
+/// Whether the code of an operation takes such elements in words if they come in words. An operation that is not
+/// listed takes them one by one, which is always correct.
 fn takes_words(op: OperationRef<'_, '_>, of: Element, target: Target) -> bool {
     match Op::of(op) {
         Some(
@@ -156,11 +156,11 @@ fn takes_words(op: OperationRef<'_, '_>, of: Element, target: Target) -> bool {
     }
 }
 
-/// Whether the words that the conversion `op` takes and makes may have any order: what makes its operand and what takes
-/// its result computes with whole words, converts them, or carries them through branches.
+/// Whether the words that the conversion `op` takes and produces may have any order: the producer of its operand and
+/// the users of its result compute with whole words, convert them, or carry them through branches.
 ///
-/// What control flow carries counts as whole, whoever else takes it: which operations these are changes when loops and
-/// conditions become branches, and the plan of an op must not.
+/// A value that control flow carries always counts as being in words: its users change when loops and conditions
+/// become branches, but the plan of an op must not.
 #[must_use]
 pub fn has_free_words<'c: 'a, 'a>(op: OperationRef<'c, 'a>, of: Element, target: Target) -> bool {
     if !is_narrow(of) || ttg::ConvertLayoutOp::of(op).is_none() {

@@ -1,5 +1,5 @@
-//! Lane instructions per second of one core, on elementwise code: the figure that says how large a kernel one can
-//! afford to simulate.
+//! Lane instructions per second of one core, on elementwise code: the figure that determines how large a simulated
+//! kernel can be.
 
 use std::hint::black_box;
 

@@ -1,20 +1,20 @@
-//! What can go wrong before and during a run, told apart by whose fault it is.
+//! Errors before and during a run, by whose fault they are.
 
-/// Why a module could not be prepared or a run not be completed.
+/// Why a module could not be prepared, or a run could not be completed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// LLVM does not accept the text or bitcode.
     #[error("invalid LLVM IR: {0}")]
     InvalidModule(String),
-    /// The module has no kernel of that name, or no single one when none was named.
+    /// The module has no kernel of that name, or not exactly one when none was named.
     #[error("no kernel {}; the module defines: {}", wanted.as_deref().map_or_else(|| "could be chosen".to_owned(), |w| format!("'{w}'")), if available.is_empty() { "none".to_owned() } else { available.join(", ") })]
     NoKernel {
-        /// The name asked for.
+        /// The requested name.
         wanted: Option<String>,
         /// Kernels that exist.
         available: Vec<String>,
     },
-    /// The machine does not know the meaning of something in the module.
+    /// The module contains something whose meaning the machine does not know.
     #[error("the simulator does not know {what} (in @{function}: {instruction})")]
     Unsupported {
         /// What is unknown: an instruction, an intrinsic, an assembly mnemonic.
@@ -27,14 +27,14 @@ pub enum Error {
     /// Grid, block or arguments do not fit the kernel.
     #[error("invalid launch")]
     Launch(#[from] LaunchError),
-    /// A kernel did something after which execution cannot go on.
+    /// A kernel did something after which execution cannot continue.
     #[error("block ({}, {}, {}) stopped: {message}", block[0], block[1], block[2])]
     Stopped {
         /// Block in which it happened.
         block: [u32; 3],
         /// What happened, with its place.
         message: String,
-        /// Counters and findings up to there.
+        /// Counters and findings up to that point.
         report: Box<crate::machine::report::Report>,
     },
     /// A block executed more instructions than the limit allows.
@@ -53,7 +53,7 @@ pub enum Error {
 /// What is wrong with a launch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// Number of arguments.
+    /// The number of arguments is wrong.
     #[error("the kernel takes {expected} arguments, {given} given")]
     ArgumentCount {
         /// Parameters of the kernel.
@@ -61,25 +61,25 @@ pub enum LaunchError {
         /// Arguments of the launch.
         given: usize,
     },
-    /// Kind of an argument.
+    /// The kind of an argument is wrong.
     #[error("argument {index} is {given}, the kernel expects {expected}")]
     ArgumentKind {
         /// Position, from 0.
         index: usize,
-        /// What the parameter is.
+        /// The kind of the parameter.
         expected: String,
-        /// What was given.
+        /// The kind of the argument.
         given: &'static str,
     },
     /// A block has too many or no threads, or a grid no blocks.
     #[error("{0}")]
     Shape(String),
-    /// Memory that cannot be mapped where it is to be.
+    /// Memory that cannot be mapped at its address.
     #[error("{0}")]
     Mapping(String),
 }
 
-/// A construct whose meaning the machine does not know; the decoder adds where it stands.
+/// A construct whose meaning the machine does not know; the decoder adds its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unknown(pub(crate) String);
 

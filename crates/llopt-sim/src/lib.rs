@@ -1,8 +1,8 @@
 //! A SIMT machine: executes the LLVM IR that a compiler emits for NVIDIA and AMD GPUs, lane by lane, on a CPU.
 //!
 //! It is one half of the project's oracle: it runs what the code generator produced, before and after optimisation,
-//! with every vendor intrinsic and piece of inline assembly in it, and says what each block did to memory. It also
-//! counts what the hardware would count, and watches for what a correct kernel never does.
+//! with every vendor intrinsic and piece of inline assembly in it, and returns the contents of memory. It also counts
+//! what the hardware would count, and a sanitizer reports what a correct kernel never does.
 //!
 //! # Execution model
 //!
@@ -14,29 +14,29 @@
 //! 2. **Divergence.** At a branch whose condition differs between lanes the path splits: one path per target. Each
 //!    sees the values of its own lanes, since every value is a row with one element per lane.
 //! 3. **Reconvergence.** The lanes of a split meet again at the branch's immediate post-dominator, the first block
-//!    that all ways to the function's end go through. The machine remembers this as a *region*: the block, and the
-//!    lanes that are to come. A path that reaches the block of its innermost region waits; with the last lane, one path
-//!    with all of them goes on. Regions nest like the branches do; in a loop that lanes leave at different iterations,
-//!    all iterations share one region, since they share the post-dominator. Lanes that leave the kernel are no longer
-//!    waited for, and ways into a trap do not count as ways.
-//! 4. **Convergent operations.** An operation that names its members (`shfl.sync` and its relatives, `ldmatrix`,
-//!    `mma.sync`, barriers of the whole block) waits until all members that are still alive stand at it; paths of
-//!    one warp that stand there together take it as one. This is how independent thread scheduling on NVIDIA
-//!    hardware behaves: while one path waits, its siblings run. If no sibling can run any more, members are missing
-//!    for good; the sanitizer reports it and lets each path through alone. AMD's cross-lane operations name no
-//!    members: they act on the lanes of the path, as the hardware acts on those in `exec`.
+//!    that all paths to the function's end go through. The machine remembers this as a *region*: the block, and the
+//!    lanes that will arrive. A path that reaches the block of its innermost region waits; when the last lane
+//!    arrives, one path with all of them continues. Regions nest like the branches do; in a loop that lanes leave at
+//!    different iterations, all iterations share one region, since they share the post-dominator. Lanes that leave
+//!    the kernel are no longer expected, and control flow into a trap is ignored.
+//! 4. **Convergent operations.** An operation that names its members (`shfl.sync` and similar ones, `ldmatrix`,
+//!    `mma.sync`, barriers of the whole block) waits until all members that are still alive stand at it; paths of one
+//!    warp that have reached it execute it together. This is how independent thread scheduling on NVIDIA hardware
+//!    behaves: while one path waits, its siblings run. If no sibling can run any more, the missing members can never
+//!    arrive; the sanitizer reports this and lets each path execute the operation alone. AMD's cross-lane operations
+//!    name no members: they act on the lanes of the path, as the hardware acts on those in `exec`.
 //!
 //! Which path runs next, and which warp, is fixed, so that executions repeat exactly. No path runs forever while
-//! others could: each has a share of instructions, after which a sibling, or another warp, gets its turn, so that
-//! lanes may spin on what other lanes write.
+//! others can run: after a fixed number of instructions a sibling, or another warp, gets its turn, so that lanes can
+//! spin on a value that other lanes write.
 //!
 //! # Layers
 //!
-//! `translate` turns LLVM IR, intrinsics and inline assembly into bytecode on rows; `machine` has the grid, blocks,
-//! warps and paths that execute it, and the report; `memory` holds what accesses read and write, what they cost, the
-//! copy engine and the sanitizer's shadow; `units` are what a warp does as a whole (exchanges, matrix products,
-//! tiles, printing); `numbers` are floating-point formats in software. None of them learns what tensor or layout a
-//! value came from. `reference` stands apart: it interprets the tile IR itself.
+//! `translate` turns LLVM IR, intrinsics and inline assembly into bytecode on rows; `machine` contains the grid,
+//! blocks, warps and paths that execute it, and the report; `memory` contains global and shared memory, the cost of
+//! accesses, the copy engine and the sanitizer's shadow; `units` contains what a warp does as a whole (exchanges,
+//! matrix products, tiles, printing); `numbers` contains floating-point formats in software. None of them knows from
+//! which tensor or layout a value came. `reference` is separate: it interprets the tile IR itself.
 //!
 //! # Example
 //!

@@ -6,16 +6,16 @@
 //! random inputs, lowering, layouts and synchronisation are right.
 //!
 //! Floating point: element by element, each operation rounds once in the type of its operands, as the machine does,
-//! and shares its functions on rows, which are tested against the host and against exhaustive tables. Sums differ in
-//! order: a reduction here combines along its axis in ascending order, a dot product adds exact products in double
-//! precision and rounds once, while compiled code combines in the order of its layout. Every element therefore
-//! carries a bound on how far compiled code may be from it ([`Bounds`]), which is zero, bit for bit, unless it
-//! descends from such a sum or from a function with a documented error.
+//! and uses the machine's functions on rows, which are tested against the host and against exhaustive tables. Sums
+//! differ in order: a reduction here combines along its axis in ascending order, a dot product adds exact products in
+//! double precision and rounds once, while compiled code combines in the order of its layout. Every element therefore
+//! has a bound on the difference to compiled code ([`Bounds`]), which is zero (equal bit for bit) unless it depends
+//! on such a sum or from a function with a documented error.
 //!
 //! Two operations leave their results open: `tt.cat`, and `tt.reshape` with `allow_reorder`, may put the elements in
-//! any order; here they keep theirs.
+//! any order; here they keep their order.
 //!
-//! An operation that is not known is an error that names it.
+//! An unknown operation is an error that names it.
 
 mod assembly;
 mod bound;
@@ -58,17 +58,17 @@ use value::{Descriptor, Element, Tensor, Value, View, shape_of};
 
 pub use limits::Limits;
 
-/// How far numbers in buffers may be from what compiled code leaves there.
+/// Bounds on the differences between the numbers in buffers and those of compiled code.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bounds {
-    /// For each buffer, by the position of its argument: the bound of the element at an offset in bytes. Elements that
-    /// are not listed must be equal; infinite is the bound of those of which nothing can be said.
+    /// For each buffer, by the position of its argument: the bound of the element at an offset in bytes. Elements
+    /// that are not listed must be equal; the bound is infinite where nothing is known.
     pub buffers: BTreeMap<usize, BTreeMap<u64, f64>>,
 }
 
-/// Runs the kernel of `module` (its only public function) on whole tensors. Buffers among the arguments come back as
-/// the kernel left them, and beside them how far compiled code may be from it. The launch's block size and shared memory mean nothing here, and null pointers after the
-/// module's own parameters (scratch memory) are ignored.
+/// Runs the kernel of `module` (its only public function) on whole tensors. Buffers among the arguments have the
+/// contents that the kernel left; the result is the bound on the difference to compiled code. The launch's block size
+/// and shared memory are not used, and null pointers after the module's own parameters (scratch memory) are ignored.
 ///
 /// # Errors
 /// [`Error::NoKernel`], [`Error::Launch`], [`Error::Unsupported`] for an operation that is not known, and
@@ -91,13 +91,13 @@ pub fn run_within(
     if meetings.is_empty() {
         return Ok(bounds);
     }
-    // What an atomic answers is certain where no other comes by, which only the end of a run shows.
+    // The result of an atomic is certain where no other atomic uses its address, which only the end of a run shows.
     let (bounds, _) = run_knowing(module, &mut again, limits, meetings)?;
     *launch = again;
     Ok(bounds)
 }
 
-/// A run that knows where atomics meet; also where they met.
+/// A run that knows the addresses that several atomics use; also returns those that it found.
 fn run_knowing(
     module: &Module<'_>,
     launch: &mut Launch,
@@ -155,7 +155,7 @@ fn run_knowing(
     outcome.map(|()| (bounds, meetings))
 }
 
-/// The buffers among the arguments: which argument, and where it lies in memory.
+/// The buffers among the arguments: the argument, and its address in memory.
 type Buffers = Vec<(usize, u64)>;
 
 /// The only public function of a module, and its first block.
@@ -192,7 +192,7 @@ fn kernel_of<'c, 'a>(
     }
 }
 
-/// What the parameters stand for, and the buffers among them.
+/// The values of the parameters, and the buffers among them.
 fn arguments_in(
     memory: &mut GlobalMemory,
     parameters: &[Handle<'_, '_>],
@@ -248,7 +248,7 @@ fn arguments_in(
     Ok((arguments, buffers))
 }
 
-/// Hands the buffers back as the run left them; answers how far each element may be from compiled code.
+/// Returns the buffers as the run left them, and the bound of each element.
 fn buffers_after(
     launch: &mut Launch,
     memory: &GlobalMemory,
@@ -302,13 +302,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }
     }
 
-    /// Takes the cost of an operation off what is left, before it is executed.
+    /// Subtracts the cost of an operation from the limits, before it is executed.
     fn charge(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<()> {
         let elements = op.result_types().fold(0u64, |sum, of| {
             let extents = shape_of(of).into_iter();
             sum.saturating_add(extents.fold(1, |count, extent| count.saturating_mul(extent as u64)))
         });
-        // An element takes its bits, and mostly a bound and a copy on the way.
+        // An element needs its bits, and mostly a bound and a temporary copy.
         if elements.saturating_mul(24) > self.room {
             return wrong(format!(
                 "with its {elements} elements the program takes more than {} MiB",
@@ -350,7 +350,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }
     }
 
-    /// A condition that decides where to go.
+    /// A condition of control flow.
     fn condition(&mut self, op: OperationRef<'c, 'a>) -> Interpreted<bool> {
         let condition = self.operand(op, 0)?;
         self.undecided |= condition.bound_at(0) > 0.0;
@@ -528,13 +528,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             Control::Computes => match Op::of(op).and_then(ControlOp::of) {
                 Some(ControlOp::TtReduce(reduce)) => self.reduce(reduce)?,
                 Some(ControlOp::TtScan(scan)) => self.scan(scan)?,
-                // The region is made of operations on single elements, which mean the same on all at once, unless
-                // it branches: then element by element.
+                // The region contains operations on single elements, which mean the same on all elements at once,
+                // unless it branches: then it is executed element by element.
                 Some(ControlOp::TtMapElementwise(map)) if map.pack() == 1 => {
                     self.map_elementwise(op)?
                 }
-                // Of several elements at once: not known. The others have a part in control flow, and the arms of
-                // that part.
+                // With several elements at once: not known. The other ops are parts of control flow, or the arms of
+                // such parts.
                 Some(
                     ControlOp::TtMapElementwise(_)
                     | ControlOp::TtReturn(_)
@@ -564,7 +564,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }))
     }
 
-    /// A loop that counts; answers what its last iteration carries on.
+    /// A loop with a counter; returns the values that its last iteration yields.
     fn counted_loop(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
         let at = |f: Failure| (f, op);
         let bound = |i| -> Interpreted<i64> { self.operand(op, i)?.signed() };
@@ -600,7 +600,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(carried)
     }
 
-    /// A loop with a condition; answers what it ends with.
+    /// A loop with a condition; returns the values with which it ends.
     fn conditional_loop(&mut self, op: OperationRef<'c, 'a>) -> Located<'c, 'a, Vec<Value>> {
         let at = |f: Failure| (f, op);
         let mut values: Vec<Value> = op

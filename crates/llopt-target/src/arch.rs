@@ -4,7 +4,7 @@
 //! Specifications per Compute Capability", from sm_80 on minus the 1 KiB the system keeps per block) and the LDS sizes
 //! of the AMD ISA manuals.
 
-/// Who makes the GPU; also which LLVM back end emits its code.
+/// The vendor of the GPU, which determines the LLVM back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Vendor {
     /// NVIDIA, through LLVM's NVPTX back end.
@@ -49,7 +49,7 @@ pub enum Family {
 pub struct Architecture {
     /// The spelling of `ttg.target`: `cuda:90`, `hip:gfx942`.
     pub name: &'static str,
-    /// The maker.
+    /// The vendor.
     pub vendor: Vendor,
     /// The architecture's own name: `sm_90`, `gfx942`.
     pub arch: &'static str,
@@ -112,9 +112,9 @@ const fn amd(
     }
 }
 
-/// All known architectures. PTX 8.6 is the oldest version that knows every instruction we may emit up to
-/// `sm_100a`; `sm_120a` came with 8.7. `-real-true16` keeps 16-bit values of gfx11 in whole registers,
-/// which needs fewer moves than LLVM's half-register allocation.
+/// All known architectures. PTX 8.6 is the oldest version that has every instruction that llopt emits up to
+/// `sm_100a`; `sm_120a` came with 8.7. `-real-true16` keeps 16-bit values of gfx11 in whole registers, which needs
+/// fewer moves than LLVM's half-register allocation.
 pub const ARCHITECTURES: &[Architecture] = &[
     nvidia(
         "cuda:70",

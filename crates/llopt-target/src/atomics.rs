@@ -14,9 +14,9 @@ pub enum SummedFloat {
 }
 
 impl Target {
-    /// How many floats next to each other one atomic addition updates, for naturally aligned groups: vectors where
-    /// NVIDIA has them, pairs of IEEE halves on all of its GPUs, pairs of either half on AMD's. Where AMD has no
-    /// such instruction, LLVM makes a loop that compares and swaps the word of the pair.
+    /// How many neighbouring floats one atomic addition updates, for naturally aligned groups: vectors where NVIDIA
+    /// has them, pairs of IEEE halves on all of its GPUs, pairs of either half on AMD's. Where AMD has no such
+    /// instruction, LLVM emits a loop that compares and swaps the word of the pair.
     #[must_use]
     pub fn atomic_sum_width(self, element: SummedFloat) -> u32 {
         use SummedFloat::{Bfloat, Half, Single};
@@ -28,8 +28,8 @@ impl Target {
         }
     }
 
-    /// Whether an update of part of a group is done on the whole, the rest of which is left as it is: then the
-    /// elements of a group need no mask in common.
+    /// Whether an update of some elements of a group is executed on the whole group and leaves the others unchanged:
+    /// then the elements of a group may have different masks.
     #[must_use]
     pub fn atomics_take_whole_groups(self) -> bool {
         self.vendor() == Vendor::Amdgpu

@@ -1,20 +1,19 @@
-//! Shared memory as data: banks, phases, matrix accesses, and what moving data costs.
+//! Shared memory as data: banks, phases, matrix accesses, and the prices of moving data.
 //!
 //! # Banks
 //!
 //! All targets have banks of four bytes. How many, and which lanes an access serves together, are
 //! the rows below; a phase is given by a basis of its lanes (see [`llopt_layout::banks`]).
 //!
-//! **NVIDIA.** 32 banks; accesses of up to 32 bits serve a warp at once, 64 bits half a warp, 128
-//! bits a quarter (CUDA C++ Programming Guide, "Shared Memory"; the widths above 32 bits are not
-//! written down there). *Measured* on an H200 (sm_90): 400 random linear address patterns for each
-//! of ten loads and stores, and for `stmatrix`, took exactly the number of cycles that the rows
-//! say, 4,400 of 4,400. Among them is what the guide does not mention: a wide *load* joins two
-//! phases when all lanes `l` and `l ^ 1`, or all lanes `l` and `l ^ 2`, read the same address. 800
-//! patterns of `ldmatrix`, plain and transposed, took the cycles of the rows within an eighth, which
-//! is the resolution of that loop; the GPU's counters of its wavefronts agree with the rows, as they
-//! do for the other accesses (`tools/gpu/hardware.py`). A part of the measurements is in
-//! `tests/banks_h200.txt`, and a test holds the rows to it.
+//! **NVIDIA.** 32 banks; accesses of up to 32 bits serve a warp at once, 64 bits half a warp, 128 bits a quarter
+//! (CUDA C++ Programming Guide, "Shared Memory"; the widths above 32 bits are not written down there). *Measured* on
+//! an H200 (sm_90): 400 random linear address patterns for each of ten loads and stores, and for `stmatrix`, took
+//! exactly the number of cycles of the rows, 4,400 of 4,400. They include a case that the guide does not mention: a
+//! wide *load* joins two phases when all lanes `l` and `l ^ 1`, or all lanes `l` and `l ^ 2`, read the same address.
+//! 800 patterns of `ldmatrix`, plain and transposed, took the cycles of the rows within an eighth, which is the
+//! resolution of that loop; the GPU's counters of its wavefronts agree with the rows, as they do for the other
+//! accesses (`tools/gpu/hardware.py`). A part of the measurements is in `tests/banks_h200.txt`, and a test checks the
+//! rows against it.
 //!
 //! **AMD CDNA.** 32 banks on gfx90a and gfx942 (CDNA3 ISA, "Data Share"), 64 on gfx950 (CDNA4 ISA).
 //! `ds_write_b128` serves eight consecutive lanes, `ds_read_b128` lanes 0-3 with 20-23, and so on
@@ -22,9 +21,9 @@
 //! lanes 0-3, 12-15, 20-23, 24-27, and 64-bit accesses half a wave (Triton's AMD back end, padded
 //! layouts for gfx950). Other widths serve as many consecutive lanes as fill the banks.
 //!
-//! **AMD RDNA.** The memory of a work-group processor has 64 banks, of which a wave reaches the 32 of
-//! its half at full speed in either mode (RDNA3 ISA, "Local Data Share"). The rows say 32: what does
-//! not conflict there does not conflict on 64.
+//! **AMD RDNA.** The memory of a work-group processor has 64 banks, of which a wave reaches the 32 of its half at
+//! full speed in either mode (RDNA3 ISA, "Local Data Share"). The rows have 32 banks: an access without conflicts
+//! there has none with 64 banks.
 
 pub use llopt_layout::banks::{Access, BankModel};
 use llopt_layout::banks::{Joined, Phase};
@@ -216,7 +215,7 @@ const LOADS_AND_STORES: &[MatrixInstruction] = &[
     STORE_TRANS_16,
 ];
 
-/// These with [`Feature::LdmatrixB8`] and [`Feature::StmatrixB8`].
+/// The same, and [`Feature::LdmatrixB8`] and [`Feature::StmatrixB8`].
 const LOADS_AND_STORES_B8: &[MatrixInstruction] = &[
     LOAD_8,
     LOAD_16,
@@ -287,14 +286,14 @@ const WAVE_32_COLUMNS: &[MatrixInstruction] = &[
     },
 ];
 
-/// Cycles of one multiprocessor per instruction of a warp, *measured* on an H200 with 16 warps:
-/// shuffle 1.1, select and `prmt` 0.5, `bar.sync` 12 and 2 for each warp, `bar.warp.sync` 0.3; a
-/// wavefront is one cycle. Arithmetic runs beside the accesses to shared memory.
+/// Cycles of one multiprocessor per instruction of a warp, *measured* on an H200 with 16 warps: shuffle 1.1, select
+/// and `prmt` 0.5, `bar.sync` 12 and 2 for each warp, `bar.warp.sync` 0.3; a wavefront is one cycle. Arithmetic
+/// overlaps with accesses to shared memory.
 ///
-/// The rest is *fitted* to the times of plans of conversions with as many wavefronts
-/// (`tools/gpu/plans.py`): stores take a little longer than loads, an access of 128 bits longer than two
-/// of 64, and permutes and selects next to other work longer than by themselves. A barrier costs besides what the last
-/// store before it and the first load after it wait, of which other warps hide a part.
+/// The rest is *fitted* to the times of plans of conversions with as many wavefronts (`tools/gpu/plans.py`): stores
+/// take a little longer than loads, an access of 128 bits longer than two of 64, and permutes and selects together
+/// with other work longer than alone. The price of a barrier includes the waits of the last store before it and of
+/// the first load after it, a part of which other warps hide.
 const NVIDIA_COSTS: Costs = Costs {
     shuffle: 1.1,
     select: 0.5,
@@ -394,15 +393,15 @@ impl Target {
     }
 
     /// The load of 64 bits for each lane that transposes halves of bytes: each of 16 lanes reads a row of 16, and
-    /// receives a column (CDNA4 ISA, `DS_READ_B64_TR_B4`). It stands apart from
-    /// [`Target::matrix_accesses`], which move whole bytes.
+    /// receives a column (CDNA4 ISA, `DS_READ_B64_TR_B4`). It is not one of [`Target::matrix_accesses`], which move
+    /// whole bytes.
     #[must_use]
     pub fn transposed_halves(self) -> Option<&'static str> {
         (self.has(Feature::LdsTransposeLoad) && self.warp_size() == 64)
             .then_some("ds_read_b64_tr_b4")
     }
 
-    /// What moving data costs.
+    /// The prices of moving data.
     #[must_use]
     pub fn movement_costs(self) -> Costs {
         let costs = match (self.vendor(), self.warp_size()) {
@@ -423,7 +422,7 @@ impl Target {
         }
     }
 
-    /// Everything that the conversion planner has to know.
+    /// All parameters that the conversion planner needs.
     #[must_use]
     pub fn machine(self) -> Machine<'static> {
         Machine {

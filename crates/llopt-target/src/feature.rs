@@ -1,9 +1,9 @@
-//! The feature table: named capabilities, where they exist, and where the manual says so.
+//! The feature table: named capabilities, the architectures that have them, and the manual's sections.
 //!
-//! One row per capability. NVIDIA's features mostly appear with a compute capability and stay
-//! ([`Available::Since`]); the architecture-specific ones (`sm_90a`'s warp-group MMA, `sm_100a`'s tensor
-//! memory) and AMD's belong to families. To add one: a variant, a row in the same place of the table, one
-//! guarded emission with the generic path as fallback.
+//! One row per capability. Most of NVIDIA's features exist from a compute capability on ([`Available::Since`]); the
+//! architecture-specific ones (`sm_90a`'s warp-group MMA, `sm_100a`'s tensor memory) and AMD's belong to families. To
+//! add one, add a variant, a row at the same position of the table, and one guarded emission with the generic path as
+//! fallback.
 
 use crate::arch::{Architecture, Family, Vendor};
 
@@ -35,7 +35,7 @@ impl Available {
 pub struct FeatureRow {
     /// The variant this row describes; its position in the table is the variant's number.
     pub feature: Feature,
-    /// The name messages use: the instruction, as the manual spells it.
+    /// The name for messages: the instruction, as the manual spells it.
     pub name: &'static str,
     /// Where it exists.
     pub available: &'static [Available],
@@ -45,7 +45,7 @@ pub struct FeatureRow {
 
 macro_rules! features {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $available:expr, $manual:literal;)*) => {
-        /// A named capability of an architecture. The text of each variant says what it lets one do.
+        /// A named capability of an architecture. Each variant documents its instructions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Feature {
@@ -115,7 +115,7 @@ features! {
     // NVIDIA: matrix units.
     /// Matrix products of one warp, fragments in registers; with the shapes of sm_80 (`m16n8k16` and its like).
     WarpMma = "mma.sync", &[Since(80)], "PTX ISA 7.0, mma";
-    /// Those in the shapes of sm_75: `m16n8k8` of halves, `m8n8k16` of eight bits.
+    /// The same in the shapes of sm_75: `m16n8k8` of halves, `m8n8k16` of eight bits.
     WarpMmaSmall = "mma.m16n8k8", &[Since(75)], "PTX ISA 6.5, mma";
     /// Warp products of doubles with 16 rows.
     WarpMmaF64 = "mma.m16n8k16.f64", &[Since(90)], "PTX ISA 7.8, mma";
@@ -145,9 +145,9 @@ features! {
     CoherenceBits = "sc0, sc1, nt", &[On(Cdna3), On(Cdna4)], "LLVM AMDGPU usage, Memory Model gfx942";
     /// A field of an access for its coherence scope.
     ScopeField = "scope", &[On(Rdna4), On(Gfx1250)], "LLVM AMDGPU usage, Memory Model GFX12";
-    /// A counter of its own for stores; elsewhere they count with loads.
+    /// A separate counter for stores; elsewhere they count as loads.
     StoreCounter = "s_waitcnt_vscnt", &[On(Rdna3), On(Rdna4), On(Gfx1250)], "RDNA3 ISA, 4.4 Manually Inserted Wait States";
-    /// A wait of its own for each counter of accesses.
+    /// A separate wait for each counter of accesses.
     SeparateWaits = "s_wait_loadcnt", &[On(Rdna4), On(Gfx1250)], "RDNA4 ISA, S_WAIT_LOADCNT";
     /// Buffer and global loads that write to LDS, 32 bits per lane.
     DirectToLds = "buffer_load_lds", &[On(Cdna3), On(Cdna4)], "CDNA3 ISA, 9.1.9 Memory Buffer Load to LDS";
@@ -180,7 +180,7 @@ features! {
     ArchitectedWorkgroupIds = "architected workgroup ids", &[On(Rdna4), On(Gfx1250)], "LLVM AMDGPU usage, architected SGPRs";
     /// Matrix products in the MFMA form.
     Mfma = "v_mfma", &[On(Cdna2), On(Cdna3), On(Cdna4)], "CDNA3 ISA, 7 Matrix Arithmetic Instructions";
-    /// Matrix products of operands with eight, six and four bits and a scale for each 32 of them.
+    /// Matrix products of operands with eight, six and four bits and a scale for every 32 elements.
     MfmaScaled = "v_mfma_scale", &[On(Cdna4)], "CDNA4 ISA, V_MFMA_SCALE_F32_32X32X64_F8F6F4";
     /// Matrix products in the WMMA form.
     Wmma = "v_wmma", &[On(Rdna3), On(Rdna4), On(Gfx1250)], "RDNA3 ISA, 7.9 Wave Matrix Multiply Accumulate";
@@ -197,7 +197,7 @@ impl Feature {
         &FEATURES[self as usize]
     }
 
-    /// The name messages use.
+    /// The name for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().name

@@ -1,10 +1,10 @@
-//! What accesses to global memory cost a warp.
+//! The prices of accesses to global memory.
 //!
-//! An access is a number of instructions; each touches *sectors*, the smallest pieces that travel
-//! between the memory behind the caches and a multiprocessor. A sector travels once and stays in the
-//! first cache for the instructions that follow, so the distinct sectors of all instructions of an
-//! access decide about traffic, and their number about issue and, for loads, about how long a warp
-//! waits: few loads are under way at once, however wide they are.
+//! An access is a number of instructions; each touches *sectors*, the smallest unit of transfer between the memory
+//! behind the caches and a multiprocessor. A sector is transferred once and stays in the first-level cache for the
+//! following instructions, so the distinct sectors of all instructions of an access determine the traffic. The number
+//! of instructions determines the issue time and, for loads, how long a warp waits: few loads are outstanding at
+//! once, however wide they are.
 //!
 //! The unit is that of [`llopt_layout::plan::Costs`], a cycle of the pipe of shared memory.
 
@@ -17,34 +17,34 @@ pub struct GlobalCosts {
     pub sector_bytes: u32,
     /// Issuing one instruction of a warp.
     pub instruction: f32,
-    /// A line that a part of a load asks for beyond its first one. The lanes of a warp ask in parts of [`Self::line_bytes`]
-    /// together: all of them for words, eight for 16 bytes each (CUDA C++ Programming Guide, "Global Memory").
+    /// A line that a part of a load requests beyond its first one. The lanes of a warp make their requests in parts
+    /// of [`Self::line_bytes`]: all of them for words, eight for 16 bytes each (CUDA C++ Programming Guide, "Global
+    /// Memory").
     pub request: f32,
-    /// Bytes of a line of the first cache, a power of two.
+    /// Bytes of a line of the first-level cache, a power of two.
     pub line_bytes: u32,
-    /// What a load waits for memory, as far as other warps and the loads before it do not hide it.
+    /// The part of a load's wait for memory that other warps and earlier loads do not hide.
     pub wait: f32,
     /// Moving a sector between a multiprocessor and the memory behind its caches.
     pub sector: f32,
-    /// A sector that the same access of the block has loaded already: a hit in the first cache.
+    /// A sector that the same access of the block has loaded already: a hit in the first-level cache.
     pub again: f32,
-    /// A sector that the same access of the block stores to once more: nothing collects stores before
-    /// the second cache.
+    /// A sector to which the same access of the block stores once more: nothing combines stores before the
+    /// second-level cache.
     pub stored_again: f32,
-    /// Loading a register of a warp again from private memory, because there are too few.
+    /// Reloading a spilled register of a warp from private memory.
     pub reload: f32,
-    /// Cycles until what a load asks for is there, from beyond the caches.
+    /// Cycles until the data of a load arrive from memory, beyond the caches.
     pub latency: u32,
-    /// Bytes that reach a multiprocessor each cycle from the cache that all share.
+    /// Bytes that reach a multiprocessor in each cycle from the cache that all multiprocessors share.
     pub shared_cache_bytes: u32,
 }
 
-/// On an H200, kernels that are bound by the load-store unit take about two cycles for an instruction. A
-/// line is looked up in a cycle; loops of products in which each eight lanes ask for eight lines, by 16 bytes each, take
-/// 1.6 to 2.0 for each, with what they wait for the lines.
-/// `ptxas` keeps two loads of a loop under way, so that each pair is an exposed wait of about 600
-/// cycles that the warps of a multiprocessor share. A multiprocessor's share of the memory is 10 (A100)
-/// to 20 (H200) bytes for each cycle, its first cache serves four sectors.
+/// On an H200, kernels that are bound by the load-store unit take about two cycles for an instruction. The lookup of
+/// a line takes one cycle; loops of products in which every eight lanes request eight lines, 16 bytes each, take 1.6
+/// to 2.0 cycles for each, including the wait for the lines. `ptxas` keeps two loads of a loop outstanding, so that
+/// each pair is an exposed wait of about 600 cycles that the warps of a multiprocessor share. A multiprocessor's
+/// share of the memory is 10 (A100) to 20 (H200) bytes for each cycle, its first-level cache serves four sectors.
 const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     sector_bytes: 32,
     instruction: 2.0,
@@ -54,16 +54,16 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     sector: 3.0,
     again: 0.5,
     stored_again: 1.5,
-    // A pass of the pipe that is shared memory's, too.
+    // A wavefront of the pipe, which is also that of shared memory.
     reload: 1.02,
-    // HBM on an H100, measured by arXiv 2402.13499; 64 bytes for each cycle between the second cache and an SM.
+    // HBM on an H100, measured by arXiv 2402.13499; 64 bytes per cycle between the second-level cache and an SM.
     latency: 570,
     shared_cache_bytes: 64,
 };
 
-/// A wave of 64 sends its addresses in four cycles. A compute unit's share of the memory is some eight
-/// bytes for each cycle and its first cache serves 64; the counter of loads under way is deep, and the
-/// compiler waits for them together.
+/// A wave of 64 sends its addresses in four cycles. A compute unit's share of the memory is about eight bytes per
+/// cycle, and its first-level cache serves 64; the counter of outstanding loads is large, and the compiler waits for
+/// all of them together.
 const AMD_COSTS: GlobalCosts = GlobalCosts {
     sector_bytes: 64,
     instruction: 4.0,
@@ -73,7 +73,7 @@ const AMD_COSTS: GlobalCosts = GlobalCosts {
     sector: 8.0,
     again: 1.0,
     stored_again: 4.0,
-    // Four registers with one instruction, which a wave waits for; two sectors of the first cache for each.
+    // Four registers with one instruction, which a wave waits for; two sectors of the first-level cache for each.
     reload: 4.0,
     // `global_load` on gfx950 as measured for the schedules of a fork of Triton; 64 bytes for a compute unit.
     latency: 790,
@@ -81,7 +81,7 @@ const AMD_COSTS: GlobalCosts = GlobalCosts {
 };
 
 impl Target {
-    /// What accesses to global memory cost.
+    /// The prices of accesses to global memory.
     #[must_use]
     pub fn global_costs(self) -> GlobalCosts {
         match self.vendor() {

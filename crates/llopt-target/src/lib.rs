@@ -1,12 +1,11 @@
-//! Plain data about GPUs: which architectures exist, what each can do, and how large things may be.
+//! Plain data about GPUs: architectures, their capabilities, and their limits.
 //!
-//! A [`Target`] is one row of the architecture table ([`arch`]). Everything a compiler wants to know
-//! about it is a question with a named answer: a limit (`shared_memory_limit`), or a capability
-//! ([`Feature`]) asked with [`Target::has`]. The comparison of architecture numbers and families
-//! happens in this crate only, in the feature table ([`feature`]); elsewhere `target.has(Feature::X)`
-//! says *why* a branch is taken.
+//! A [`Target`] is one row of the architecture table ([`arch`]). A compiler asks for each property by its name: a
+//! limit (`shared_memory_limit`), or a capability ([`Feature`]) asked with [`Target::has`]. The comparison of
+//! architecture numbers and families happens in this crate only, in the feature table ([`feature`]); elsewhere
+//! `target.has(Feature::X)` says *why* a branch is taken.
 //!
-//! This crate knows no IR, allocates nothing on the way to an answer, and never learns what a kernel is.
+//! This crate knows no IR and no kernels, and its queries allocate nothing.
 //!
 //! ```
 //! use llopt_target::{Feature, Target, Vendor};
@@ -40,7 +39,7 @@ pub struct Target {
     architecture: &'static Architecture,
 }
 
-/// Why a target's spelling was refused.
+/// The error for the spelling of a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTargetError {
     /// The text is not of the form `cuda:<number>` or `hip:<gfx name>`.
@@ -89,7 +88,7 @@ impl Target {
             .map(|architecture| Self { architecture })
     }
 
-    /// Who makes it, and therefore which of LLVM's back ends emits it.
+    /// The vendor, which determines the LLVM back end.
     #[must_use]
     pub fn vendor(self) -> Vendor {
         self.architecture.vendor
@@ -107,7 +106,7 @@ impl Target {
         self.architecture
     }
 
-    /// Whether the hardware (as programmed through our LLVM flags) offers `feature`.
+    /// Whether the hardware (as programmed through LLVM with this row's flags) offers `feature`.
     #[must_use]
     pub fn has(self, feature: Feature) -> bool {
         feature
@@ -144,24 +143,24 @@ impl Target {
         self.architecture.llvm_features
     }
 
-    /// Bytes of shared memory that one block may use when it asks for all that it can get.
+    /// Bytes of shared memory that one block may use at most.
     #[must_use]
     pub fn shared_memory_limit(self) -> u32 {
         self.architecture.shared_memory_limit
     }
 
-    /// Bytes of shared memory for each warp when as many warps as possible are resident: a block that uses
-    /// no more keeps no other from running beside it. No multiprocessor (compute unit, work-group processor)
-    /// of the table holds more than 64 warps: CUDA C++ Programming Guide, "Technical Specifications per
-    /// Compute Capability"; 32 on CDNA, 64 on RDNA, which have the limit's memory for each 32 of them.
+    /// Bytes of shared memory for each warp when as many warps as possible are resident: a block that uses no more
+    /// does not reduce the number of resident blocks. No multiprocessor (compute unit, work-group processor) of the
+    /// table holds more than 64 warps: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability";
+    /// 32 on CDNA, 64 on RDNA, which have the limit's memory for each 32 of them.
     #[must_use]
     pub fn shared_memory_per_warp(self) -> u32 {
         const RESIDENT_WARPS: u32 = 64;
         self.architecture.shared_memory_limit / RESIDENT_WARPS
     }
 
-    /// Registers of 32 bits that the threads of a block can have together, where they are dealt out by the program
-    /// (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": the same on all that do).
+    /// Registers of 32 bits that the threads of a block can have together, on targets where the program distributes
+    /// them (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": the same on all that do).
     #[must_use]
     pub fn registers_per_block(self) -> u32 {
         64 * 1024
@@ -202,14 +201,14 @@ impl Target {
         }
     }
 
-    /// The same without accumulation registers: those that all instructions take.
+    /// The same without accumulation registers: those that all instructions can use.
     #[must_use]
     pub fn plain_registers_of_each(self, threads: u32) -> u32 {
         self.registers_of_each(threads)
             .min(self.registers_per_thread())
     }
 
-    /// Whether LLVM decides what is in which register, and not an assembler after it.
+    /// Whether LLVM allocates registers, as opposed to an assembler after it.
     #[must_use]
     pub fn llvm_allocates_registers(self) -> bool {
         match self.vendor() {
@@ -243,8 +242,8 @@ impl Target {
         }
     }
 
-    /// Whether lanes whose numbers differ by `xor` exchange a 32-bit word by an arithmetic instruction, or as part of one
-    /// (AMD's data-parallel primitives, and `v_permlanex16` between rows of 16 lanes); the others go through the
+    /// Whether lanes whose numbers differ by `xor` exchange a 32-bit word by an arithmetic instruction, or as part of
+    /// one (AMD's data-parallel primitives, and `v_permlanex16` between rows of 16 lanes); other distances use the
     /// crossbar of shared memory.
     #[must_use]
     pub fn shuffles_by_arithmetic(self, xor: u32) -> bool {

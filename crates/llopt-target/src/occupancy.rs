@@ -1,8 +1,8 @@
-//! How many blocks a multiprocessor has at a time, and what their warps share.
+//! The number of blocks that are resident on a multiprocessor, and the resources that their warps share.
 //!
-//! CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": registers are dealt out to warps in
-//! units of eight for each thread; shared memory has 1 KB more than a block can get, and each block takes 1 KB for the
-//! system. "Arithmetic Instructions": results of special functions for each cycle and multiprocessor.
+//! CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": registers are allocated to warps in
+//! units of eight per thread; shared memory has 1 KB more than a block can get, and the system takes 1 KB for each
+//! block. "Arithmetic Instructions": results of special functions for each cycle and multiprocessor.
 
 use crate::{Target, Vendor};
 
@@ -10,11 +10,11 @@ use crate::{Target, Vendor};
 const RESIDENT_THREADS: u32 = 1536;
 /// Bytes of shared memory that the system takes for each block.
 const SYSTEM_BYTES: u32 = 1024;
-/// Registers of a thread are dealt out by so many.
+/// The granularity of the registers of a thread.
 const REGISTER_UNIT: u32 = 8;
 
 impl Target {
-    /// Blocks that are resident on a multiprocessor, if each has so many threads, of which each has so many registers,
+    /// Blocks that are resident on a multiprocessor, if each block has so many threads with so many registers each,
     /// and so many bytes of shared memory. At least one.
     #[must_use]
     pub fn resident_blocks(self, threads: u32, registers: u32, shared: u64) -> u32 {
@@ -27,9 +27,9 @@ impl Target {
         by_registers.min(by_memory).min(by_threads).max(1)
     }
 
-    /// Cycles for which a warp's special function (an exponential, a logarithm, a root) keeps what executes it busy, where
-    /// its addition takes one: 16 results a cycle for 128 on NVIDIA; a quarter of the rate on AMD (CDNA 3 and RDNA 3 ISA,
-    /// "transcendental" instructions).
+    /// Cycles for which a warp's special function (an exponential, a logarithm, a root) keeps its unit busy, if an
+    /// addition takes one cycle: 16 results a cycle for 128 on NVIDIA; a quarter of the rate on AMD (CDNA 3 and RDNA
+    /// 3 ISA, "transcendental" instructions).
     #[must_use]
     pub fn special_function_cycles(self) -> u32 {
         match self.vendor() {

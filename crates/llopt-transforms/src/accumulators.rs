@@ -1,9 +1,10 @@
-//! `--tritongpu-optimize-accumulator-init`: sums that begin anew by not being added to.
+//! `--tritongpu-optimize-accumulator-init`: accumulators that start anew because a product does not add to them.
 //!
-//! A persistent kernel sums up many tiles in one loop. When a tile is complete, what is carried to the next iteration is
-//! zeros: `select(complete, 0, sum)`. That reads a sum whose last product may still be running, moves all its
-//! registers, and keeps zeros in others. An instruction of a warp group that is told not to add needs none of it: it
-//! writes its result over whatever is there. So the loop carries the sum as it is, and beside it whether it counts:
+//! A persistent kernel accumulates many tiles in one loop. When a tile is complete, zeros are carried to the next
+//! iteration: `select(complete, 0, sum)`. That reads an accumulator whose last product may still be running, moves
+//! all its registers, and keeps zeros in other registers. A warp-group product that is told not to add needs none of
+//! this: it overwrites its accumulator. So the loop carries the accumulator unchanged, together with a flag that says
+//! whether it counts:
 //!
 //! ```text
 //! for … iter(sum = start, …)                     for … iter(sum = start, counts = start is not 0, …)
@@ -11,8 +12,8 @@
 //!   yield select(complete, 0, next)                yield next, not complete
 //! ```
 //!
-//! That is so if nothing but one product sees the carried sum. Behind the loop only waits may take it; whoever
-//! reads what such a wait hands on gets zeros where it does not count.
+//! This holds if only one product uses the carried accumulator. After the loop only waits may use it; users of the
+//! result of such a wait get zeros where the accumulator does not count.
 
 use llopt_dialects::arith::{AndIOp, ConstantOp, SelectOp, XOrIOp};
 use llopt_dialects::meaning::fold;
@@ -39,9 +40,9 @@ pub static REWRITE: PassSpec = PassSpec {
     )
 };
 
-/// Why operations of `arith` can be made.
+/// Why creating operations of `arith` cannot fail.
 const IN_CONTEXT: &str = "the dialect arith is loaded";
-/// Where a product has the operand that says whether it adds.
+/// The operand of a product that says whether it adds.
 const ADDS: usize = 3;
 
 fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
@@ -49,7 +50,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     Ok(())
 }
 
-/// Rewrites all loops of a module; answers how many sums begin anew by not being added to.
+/// Rewrites all loops of a module; returns how many accumulators now start anew without zeros.
 pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
     let mut loops = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
@@ -65,23 +66,23 @@ pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
     count
 }
 
-/// A carried sum that is replaced by zeros under a condition.
+/// A carried accumulator that is replaced by zeros under a condition.
 struct Sum<'c, 'a> {
-    /// Which of the carried values.
+    /// Its position among the carried values.
     at: usize,
     /// The one product that adds to it.
     product: WarpGroupDotOp<'c, 'a>,
-    /// What chooses between zeros and the sum.
+    /// The op that chooses between zeros and the accumulator.
     select: OperationRef<'c, 'a>,
-    /// Chooses.
+    /// The condition of that op.
     condition: Value<'c, 'a>,
     /// Whether zeros are chosen where the condition holds.
     zeros_if_true: bool,
     /// The zeros.
     zeros: Value<'c, 'a>,
-    /// The sum that goes on.
+    /// The accumulator that is carried on.
     next: Value<'c, 'a>,
-    /// Waits for the sum behind the loop, and which of their operands it is.
+    /// Waits for the accumulator after the loop, each with the index of the operand.
     waits: Vec<(OperationRef<'c, 'a>, usize)>,
 }
 
@@ -91,7 +92,7 @@ fn is_zero(value: Value<'_, '_>) -> bool {
 }
 
 impl<'c: 'a, 'a> Sum<'c, 'a> {
-    /// The carried value at a position as such a sum.
+    /// The carried value at a position, if it is such an accumulator.
     fn of(repeated: For<'c, 'a>, at: usize) -> Option<Self> {
         let carried = repeated.carried()[at];
         RankedTensor::of(carried.r#type())?;
@@ -123,7 +124,7 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
             WarpGroupDotWaitOp::of(usage.operation)?;
             waits.push((usage.operation, usage.operand));
         }
-        // Zeros that stand inside of the loop are not known behind it.
+        // Zeros that are defined inside the loop cannot be used after it.
         let needed = waits
             .iter()
             .any(|(wait, operand)| wait.result_value(*operand).is_some_and(ValueExt::has_uses));
@@ -139,7 +140,7 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
         })
     }
 
-    /// The loop with the sum as it is, and whether it counts.
+    /// The loop that carries the accumulator unchanged, and the flag that says whether it counts.
     fn rewrite(self, repeated: For<'c, 'a>) -> For<'c, 'a> {
         let mut rewriter = Rewriter::new(repeated.operation().ctx());
         let location = self.select.loc();

@@ -1,16 +1,15 @@
-//! Shared memory: which buffers a module needs, when each is live, and where each lies.
+//! Shared memory: which buffers a module needs, when each is live, and its offset.
 //!
 //! Three kinds of buffers share the shared memory of a block:
 //!
-//! - those that `ttg.local_alloc` makes, live from there to the last use of the buffer or of a view of
-//!   it, on whatever path;
-//! - the scratch memory that an op needs while it executes, of which its plan says how much
-//!   ([`llopt_plan::scratch`]);
-//! - the whole of what a function needs, at each call of it.
+//! - those that `ttg.local_alloc` creates, live from there to the last use of the buffer or of a view of it, on
+//!   whatever path;
+//! - the scratch memory that an op needs while it executes; its plan says how much ([`llopt_plan::scratch`]);
+//! - the memory that a called function needs, for each of its calls.
 //!
-//! [`allocate`] computes live ranges, asks [`placement`] for offsets, and writes them where code
-//! generation looks: the attribute `allocation.offset` of the op, in bytes, and `ttg.shared` of the
-//! module, the bytes needed in all.
+//! [`allocate`] computes live ranges, asks [`placement`] for offsets, and writes them where code generation reads
+//! them: the attribute `allocation.offset` of the op, in bytes, and `ttg.shared` of the module, the bytes needed in
+//! all.
 
 mod buffers;
 pub mod global_scratch;
@@ -35,7 +34,7 @@ pub use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 
 pub(crate) use buffers::{BufferOwner, FunctionBuffers};
 
-/// Gives buffers and scratch memory their places.
+/// Assigns offsets to buffers and scratch memory.
 pub static ALLOCATE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     ..PassSpec::new(
@@ -45,7 +44,7 @@ pub static ALLOCATE: PassSpec = PassSpec {
     )
 };
 
-/// Gives every buffer of a module its place, and returns the bytes needed.
+/// Assigns an offset to every buffer of a module, and returns the number of bytes needed.
 ///
 /// Requires: functions do not call themselves, directly or through others.
 ///
@@ -84,16 +83,15 @@ pub(crate) fn plans_of(
     Ok(shared.unwrap_or_else(|| Rc::new(Plans::new(target))))
 }
 
-/// The target that a module names: what an op needs is a matter of the code that it gets there.
+/// The target that a module names: the memory that an op needs depends on the code that it gets there.
 fn target_of(module: OperationRef<'_, '_>) -> Result<Target, Complaint> {
     let written = module.attr(launch::TARGET).and_then(AttributeExt::as_str);
     let written = written.ok_or("the module has no ttg.target, which decides what is needed")?;
     Ok(Target::parse(written).map_err(|error| error.to_string())?)
 }
 
-/// Bytes that a function may take without harm, so that buffers need not share them: a quarter of what a block
-/// can have while as many warps as ever are resident beside it. The rest is left to the cache, which on
-/// NVIDIA's GPUs is the same memory.
+/// Bytes that a function may take without a cost, so that its buffers need not share memory: a quarter of what each
+/// block can have at full occupancy. The rest is left to the cache, which on some targets uses the same memory.
 fn plenty(module: OperationRef<'_, '_>, target: Target) -> u64 {
     let warps: Option<u32> = module
         .attr(launch::NUM_WARPS)

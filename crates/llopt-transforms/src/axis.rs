@@ -13,8 +13,8 @@
 //! - **divisibility** `v`: `v` divides the first element of each of those runs of `c` positions;
 //!   with `c = 1`, it divides every element.
 //!
-//! Beside them stand, for the tensor as a whole, its **constant** value if all elements are one
-//! known integer, and whether it is **non-negative** as a signed number.
+//! In addition there are two facts about the tensor as a whole: its **constant** value, if all elements are one known
+//! integer, and whether it is **non-negative** as a signed number.
 //!
 //! Two consequences are used everywhere. Positions that begin a run of `r` positions, `r` a power of
 //! two, are divisible by `v` if `r ≥ c` and by `min(v, r·s)` otherwise (a multiple of `v` plus a
@@ -45,18 +45,17 @@
 //!
 //! # Wrapping
 //!
-//! Machine integers are residues modulo `2^w`. Contiguity and divisibility are claims about
-//! residues, so additions and multiplications keep them however they wrap. Sign extension of a run
-//! that crosses the sign boundary would break it, but a run of `min(c, v/s)` positions starts at a
-//! multiple of its length and cannot cross a boundary that is itself a multiple of it. Memory
-//! accesses only ever rely on that aligned part ([`DimFacts::aligned_contiguity`]); a longer
-//! contiguity is a hint for choosing layouts. Constancy, which masks rely on, is always claimed with
-//! the aligned part alone. Non-negativity assumes that signed index arithmetic does not overflow,
-//! as every address computation of the source language does, and that a scalar by which a non-negative
-//! scalar is divided counts something: kernels divide a program's number by the tiles of a group, and
-//! wrap the rows of the tile that they find so with a remainder, which is contiguous only from zero on.
+//! Machine integers are residues modulo `2^w`. Contiguity and divisibility are claims about residues, so additions
+//! and multiplications keep them however they wrap. Sign extension of a run that crosses the sign boundary would
+//! break it, but a run of `min(c, v/s)` positions starts at a multiple of its length and cannot cross a boundary that
+//! is itself a multiple of it. Memory accesses only ever rely on that aligned part
+//! ([`DimFacts::aligned_contiguity`]); a longer contiguity is a hint for choosing layouts. Constancy, which masks
+//! rely on, is always claimed with the aligned part alone. Non-negativity assumes that signed index arithmetic does
+//! not overflow, as every address computation of the source language does, and that a scalar by which a non-negative
+//! scalar is divided is a count: kernels divide a program's number by the tiles of a group, and wrap the rows of the
+//! resulting tile with a remainder, which is contiguous only for non-negative numbers.
 //!
-//! # Road not taken
+//! # Alternative rejected
 //!
 //! Ranges of values, or a symbolic stride for each dimension, would answer more questions; neither
 //! widened a single access of the kernels at hand, and both make the meet and the tests much

@@ -1,16 +1,16 @@
-//! Barriers: where the warps of a block must wait for one another so that shared memory holds what
-//! the program says.
+//! Barriers: where the warps of a block must wait for one another so that shared memory has the contents that the
+//! program's order of accesses gives it.
 //!
-//! [`insert`] reads off each op what it does to shared memory: its memory effects on buffers, its
-//! scratch memory, its callee's frame. [`placement`] says where barriers are needed, and
-//! `ttg.local_barrier` ops are put there. Where a copy unit of its own accesses what threads have
-//! written, a fence is put too: memory is reused, so the program itself cannot know of all such places.
+//! [`insert`] derives from each op what it does to shared memory: its memory effects on buffers, its scratch memory,
+//! its callee's frame. [`placement`] says where barriers are needed, and `ttg.local_barrier` ops are inserted there.
+//! Where an asynchronous copy unit accesses what threads have written, a fence is inserted too: buffers share memory,
+//! so the program itself cannot know all such places.
 //!
-//! An op that writes to the memory of other blocks of a cluster has all blocks meet before that. Where they have met
-//! since they last used these bytes, the op is marked ([`CLUSTER_HAS_MET`]) and does without.
+//! An op that writes to the memory of other blocks of a cluster needs a cluster barrier before it. If there has been
+//! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none.
 //!
-//! Requires offsets ([`crate::allocation`]): accesses meet if their bytes do, whichever buffers they
-//! belong to.
+//! Requires offsets ([`crate::allocation`]): accesses conflict if their bytes overlap, whichever buffers they belong
+//! to.
 
 mod accesses;
 mod node;
@@ -53,7 +53,7 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
     for function in symbols.callees_first()? {
         let buffers = FunctionBuffers::of(function, plans, &frames)?;
         let (mut graph, points) = accesses::graph(&buffers)?;
-        // A program enters a kernel with nothing written; other functions begin where they are called.
+        // Nothing is written when a program enters a kernel; other functions begin where they are called.
         let is_kernel = function
             .attr("sym_visibility")
             .and_then(AttributeExt::as_str)

@@ -1,12 +1,12 @@
 //! `--triton-rewrite-tensor-pointer`: accesses through pointers to tiles as accesses through tensors of pointers,
 //! before layouts are chosen.
 //!
-//! A pointer to a tile (`tt.make_tensor_ptr`) is a tensor in memory (base, extents, strides), which stays what it
-//! is, and the offsets of the tile in it, which `tt.advance` moves. So the pointer becomes a list of offsets. A loop
+//! A pointer to a tile (`tt.make_tensor_ptr`) is a tensor in memory (base, extents, strides), which does not change,
+//! and the offsets of the tile in it, which `tt.advance` changes. So the pointer becomes a list of offsets. A loop
 //! that carries the pointer carries the offsets instead; an access computes the pointers of its elements from them,
 //! and checks those dimensions that it names.
 //!
-//! Other control flow that chooses among pointers is not followed: an access through such a pointer is refused.
+//! Other control flow that chooses among pointers is not supported: an access through such a pointer is rejected.
 
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ fn rewrite(function: OperationRef<'_, '_>) -> Result<(), Complaint> {
             rewriting.block(block)?;
         }
     }
-    // Now that the accesses have pointers of their own, nothing needs those to tiles.
+    // The accesses have pointers of their own now, so the pointers to tiles are dead.
     for around in rewriting.loops {
         if let Some(around) = For::of(around) {
             carried::drop_needless(&mut rewriting.rewriter, around);
@@ -81,7 +81,7 @@ struct Tile<'c, 'a> {
 struct Rewriting<'c, 'a> {
     rewriter: Rewriter<'c, 'a>,
     known: HashMap<usize, Tile<'c, 'a>>,
-    /// Loops that carry offsets and, still, pointers to tiles, each after those around it.
+    /// Loops that carry offsets and, for now, pointers to tiles; each follows those around it.
     loops: Vec<OperationRef<'c, 'a>>,
     /// Ops that make pointers to tiles.
     made: Vec<OperationRef<'c, 'a>>,
@@ -172,7 +172,7 @@ impl<'c: 'a, 'a> Rewriting<'c, 'a> {
         sum.ok_or_else(|| Complaint::new("has offsets that cannot be added"))
     }
 
-    /// A loop: offsets are carried beside each pointer to a tile.
+    /// A loop: offsets are carried with each pointer to a tile.
     fn carry(&mut self, around: For<'c, 'a>) -> Result<(), Complaint> {
         let mut tiles = Vec::new();
         for (position, value) in around.initial().into_iter().enumerate() {

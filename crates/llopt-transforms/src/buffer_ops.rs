@@ -1,25 +1,25 @@
 //! `--tritonamdgpu-convert-buffer-ops`: accesses through tensors of pointers as accesses of a buffer by 32-bit offsets.
 //!
-//! # What is gained
+//! # The benefit
 //!
-//! A buffer access has its base in scalar registers and adds a 32-bit offset for each lane, where a pointer takes
-//! two registers and two additions for each; and a lane whose mask is false is given an offset out of range, where
-//! a masked access through pointers branches. Two kinds of accesses gain nothing and are left alone: those whose pointers
-//! something else needs, and those without a mask whose offsets are known to be small, which pointers with a common base are
-//! added to in the same way.
+//! A buffer access has its base in scalar registers and adds a 32-bit offset for each lane, where a pointer takes two
+//! registers and two additions for each; and a lane whose mask is false gets an offset out of range, whereas a masked
+//! access through pointers branches. Two kinds of accesses gain nothing and stay as they are: those whose pointers
+//! have other uses, and those without a mask whose offsets are known to be small, because small offsets are added to
+//! a common base pointer in the same way.
 //!
-//! # When it is right
+//! # Correctness
 //!
-//! The buffer is 2^31 bytes from the base on, and the offset counts bytes without a sign. Pointers are taken apart
-//! into one scalar base and a tensor of offsets `o`, in elements, which is computed modulo 2^32. That is right if
-//! every access that is made has `0 <= o·bytes < 2^31`. There are two ways to know it:
+//! The buffer has 2^31 bytes from the base on, and the offset is an unsigned number of bytes. Pointers are taken
+//! apart into one scalar base and a tensor of offsets `o`, in elements, which is computed modulo 2^32. That is
+//! correct if every access that is made has `0 <= o·bytes < 2^31`. There are two ways to know it:
 //!
-//! - The base is an argument whose `tt.pointer_range` is 32: the caller promises that the tensor behind it is that
-//!   small, and an access outside of it has no meaning. The offset must be the one from the argument, so scalars that were
-//!   added to the argument become part of the offset, unless neither they nor the rest can be negative.
-//! - Ranges of what the offset is computed from (`Range`) say so, whatever the base is.
+//! - The base is an argument whose `tt.pointer_range` is 32: the caller promises that the tensor is that small, and
+//!   an access outside of it is undefined. The offset must be relative to the argument, so scalars that were added to
+//!   the argument become part of the offset, unless neither they nor the rest can be negative.
+//! - Ranges of the values from which the offset is computed (`Range`) imply it, whatever the base is.
 //!
-//! Before, loops that carry pointers carry offsets instead (`carried.rs`).
+//! Before that, loops that carry pointers are rewritten to carry offsets (`carried.rs`).
 
 use std::collections::HashMap;
 
@@ -40,11 +40,11 @@ use crate::axis::AxisAnalysis;
 
 mod carried;
 
-/// The attribute of a function's argument with the bits in which offsets from it fit.
+/// The attribute of a function's argument with the number of bits that offsets from it need at most.
 const POINTER_RANGE: &str = "tt.pointer_range";
-/// How many ops are followed back from an offset.
+/// How many ops are followed backwards from an offset.
 const MOST_DEPTH: u32 = 64;
-/// Bytes that a buffer has.
+/// The size of a buffer in bytes.
 const BUFFER_BYTES: i128 = 1 << 31;
 
 /// The pass.
@@ -158,14 +158,14 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
     }
 }
 
-/// What a tensor of pointers is made of.
+/// The parts of a tensor of pointers.
 #[derive(Clone)]
 struct Parts<'c, 'a> {
-    /// The pointer that all elements begin with.
+    /// The common base pointer of all elements.
     base: Value<'c, 'a>,
     /// Scalars that are part of the offset.
     scalars: Vec<Value<'c, 'a>>,
-    /// Tensors whose sum is the rest of it.
+    /// Tensors whose sum is the rest of the offset.
     tensors: Vec<Value<'c, 'a>>,
 }
 
@@ -192,7 +192,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         }
     }
 
-    /// The parts between which the offset is known to fit, if a buffer access gains anything.
+    /// The parts with which the offset is known to fit, if a buffer access has a benefit.
     fn fits(
         self,
         access: &Access<'c, 'a>,
@@ -218,7 +218,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         Some(if near { self } else { far })
     }
 
-    /// The same, with scalars that were added to the base as parts of the offset.
+    /// The same with scalars that were added to the base as parts of the offset.
     fn reach_argument(mut self) -> Self {
         while let Some(add) = tt::AddPtrOp::defining(self.base) {
             self.scalars.push(add.offset());
@@ -228,7 +228,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
     }
 }
 
-/// What an op that only moves the elements of a tensor moves.
+/// The operand of an op that only moves the elements of a tensor.
 fn moved<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
     let moves = tt::BroadcastOp::of(operation).is_some()
         || tt::ExpandDimsOp::of(operation).is_some()
@@ -249,7 +249,7 @@ fn is_small(pointer: Value<'_, '_>) -> bool {
     bits.is_some_and(|bits| bits <= 32)
 }
 
-/// Writes offsets, each where the pointer is computed whose offset it is.
+/// Writes offsets, each next to the computation of its pointer.
 struct Writer<'c, 'a> {
     rewriter: Rewriter<'c, 'a>,
     location: Location<'c>,
@@ -266,7 +266,7 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         self.rewriter.insert(operation).result_value(0)
     }
 
-    /// The offsets of pointers from the base, as 32-bit numbers that lie as the pointers do.
+    /// The offsets of pointers from the base, as 32-bit numbers in the layout of the pointers.
     fn offsets(&mut self, pointers: Value<'c, 'a>, parts: &Parts<'c, 'a>) -> Option<Value<'c, 'a>> {
         let mut chain = vec![pointers];
         while let Some(made) = chain.last().and_then(|last| last.defining_op()) {
@@ -291,7 +291,7 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         offsets
     }
 
-    /// Those of pointers that are all the same.
+    /// The offsets of pointers that are all the same.
     fn first(&mut self, pointers: Value<'c, 'a>, parts: &Parts<'c, 'a>) -> Option<Value<'c, 'a>> {
         let made = pointers.defining_op()?;
         self.rewriter.set_after(made);
@@ -305,7 +305,7 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         self.put(tt::SplatOp::build(self.location, to, sum))
     }
 
-    /// Those of pointers that are computed from others, by the offsets of these.
+    /// The offsets of pointers that are computed from other pointers, from the offsets of these.
     fn next(&mut self, pointers: Value<'c, 'a>, before: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
         let made = pointers.defining_op()?;
         self.rewriter.set_after(made);
@@ -328,7 +328,7 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         IntegerType::new(self.rewriter.context(), 32).into()
     }
 
-    /// The type of 32-bit numbers that lie as these pointers do.
+    /// The type of 32-bit numbers in the shape and layout of these pointers.
     fn like(&self, pointers: Value<'c, 'a>) -> Option<Type<'c>> {
         Some(RankedTensor::of(pointers.r#type())?.with_element(self.i32()))
     }
@@ -354,7 +354,7 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         match element.bit_width()? {
             32 => Some(value),
             64.. => {
-                // What was only widened for the pointer is there already.
+                // A value that was only widened for the pointer is used as it was before.
                 let widened = value.defining_op().and_then(arith::ExtSIOp::of);
                 if let Some(source) = widened.map(arith::ExtSIOp::r#in)
                     && source.r#type() == to
@@ -368,7 +368,7 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
     }
 }
 
-/// Between which numbers an integer, or each element of a tensor of them, is known to be.
+/// The numbers between which an integer, or each element of a tensor of integers, is known to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     least: i128,
@@ -406,14 +406,14 @@ impl Range {
         }
         let made = value.defining_op();
         let found = made.and_then(|made| Self::made(made, known, depth - 1));
-        // What leaves the type has wrapped, and may be anything.
+        // A value beyond the type's range has wrapped, and may be anything.
         let range = found.filter(|range| whole.least <= range.least && range.most <= whole.most);
         let range = range.unwrap_or(whole);
         known.insert(key(value), range);
         range
     }
 
-    /// The range of what an op makes from those of its operands, before it wraps.
+    /// The range of an op's result from those of its operands, before it wraps.
     fn made(
         operation: OperationRef<'_, '_>,
         known: &mut HashMap<usize, Self>,

@@ -1,6 +1,6 @@
-//! Which loads asynchronous copies to shared memory may take the place of.
+//! Which loads asynchronous copies to shared memory may replace.
 //!
-//! Layouts are priced by it, and loops are pipelined by it: both ask here.
+//! The prices of layouts and the pipelining of loops depend on it: both ask here.
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::meaning::fold;
@@ -12,10 +12,10 @@ use llopt_plan::tensor::TensorType;
 /// Bytes of the narrowest asynchronous copy.
 const NARROWEST_COPY: u32 = 4;
 
-/// Of the groups of registers that a load moves at a time, those that a copy may bring each; `None` if there is no copy
-/// instead of the load, on a target that has copies.
+/// Of the groups of registers that a load moves at a time, those that one copy each may move; `None` if no copy can
+/// replace the load, on a target that has copies.
 pub(crate) fn copied(load: LoadOp<'_, '_>, tensor: &TensorType, groups: Groups) -> Option<Groups> {
-    // Where nothing is loaded, copies leave zeros.
+    // Where the mask is false, copies write zeros.
     let is_zero = load.other().is_none_or(|other| {
         ConstantOp::defining(other)
             .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))

@@ -1,27 +1,28 @@
-//! `--triton-nvidia-optimize-descriptor-encoding`: which part of what a tensor descriptor moves each block of a cluster
-//! has.
+//! `--triton-nvidia-optimize-descriptor-encoding`: which part of the tensor of an access through a descriptor belongs
+//! to each block of a cluster.
 //!
-//! The blocks of a cluster compute with one tensor together. Each has a copy unit and shared memory of its own, and a copy
-//! moves *boxes*, whose extents are written in the descriptor's object. So a descriptor has to say how the blocks divide
-//! what one access moves before anyone makes the object: a launcher for a parameter, the kernel for one of its own. It
-//! says so by the layout of its block (`CGALayout`), and all accesses through it have buffers in this layout:
+//! The blocks of a cluster compute one tensor together. Each has its own copy unit and shared memory, and a copy
+//! moves *boxes*, whose extents are part of the descriptor's object. So it has to be decided how the blocks divide
+//! the tensor of an access before the object is created: by a launcher for a parameter, by the kernel for a
+//! descriptor of its own. The decision is the layout of the descriptor's block (`CGALayout`), and all accesses
+//! through it have buffers in this layout:
 //!
 //! ```text
 //! tensor<128x64xf16> of two blocks    CGALayout = [[1, 0]]    each block copies 64 rows, boxes of 64 x 64
 //!                                     CGALayout = [[0, 0]]    each block copies all, boxes of 128 x 64
 //! ```
 //!
-//! Which division is best follows from what is done with the tensor:
+//! The best division depends on how the tensor is used:
 //!
-//! - A *factor* of a product is needed where its part of the result is computed. The blocks divide rows and columns of
-//!   the result (`shares_of`), so each needs some of the rows of the first factor, or of the columns of the second, and all
-//!   along k: what several blocks need, each copies for itself.
-//! - The *result* of a product is stored by who computes it.
-//! - All others are divided as accesses through pointers are: along the outermost dimension that is long enough, so that
-//!   rows stay whole. Where there is less than one element (or, of a row, 16 bytes) for each block, some blocks have
-//!   copies.
+//! - A *factor* of a product is needed where the corresponding part of the result is computed. The blocks divide rows
+//!   and columns of the result (`shares_of`), so each needs some of the rows of the first factor, or of the columns
+//!   of the second, and all of k: data that several blocks need, each of them copies for itself.
+//! - The *result* of a product is stored by the block that computes it.
+//! - All others are divided as accesses through pointers are: along the outermost dimension that is long enough, so
+//!   that rows stay whole. If there is less than one element per block (or less than 16 bytes of a row), some blocks
+//!   hold copies.
 //!
-//! A descriptor that control flow hands on shares its layout with all others of its type that are handed on: wherever
+//! A descriptor that control flow passes on shares its layout with all other such descriptors of its type: wherever
 //! one of them goes, the type there is the same.
 
 use llopt_dialects::layout::encoding::CgaLayout;
@@ -37,7 +38,7 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 use crate::layouts::{retype_function, shares_of};
 use crate::loops::view::For;
 
-/// Bytes of a row that a copy moves at least.
+/// The least number of bytes of a row that a copy moves.
 const LEAST_ROW: u64 = 16;
 
 /// The pass.
@@ -74,7 +75,7 @@ struct Class<'c, 'a> {
     values: Vec<Value<'c, 'a>>,
 }
 
-/// Divides what descriptors move among the blocks of a cluster, as far as nobody has said how.
+/// Divides the tensors of descriptors among the blocks of a cluster, except where their division is given.
 pub fn share(module: OperationRef<'_, '_>, blocks: u32) {
     if blocks == 1 {
         return;
@@ -159,7 +160,7 @@ fn accessed<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<(Value<'c, 'a
 }
 
 impl<'c: 'a, 'a> Class<'c, 'a> {
-    /// How the blocks divide what is moved: as the first access asks that asks for something, or along the outermost
+    /// How the blocks divide the tensor: as the first access that has a preference prefers, or along the outermost
     /// dimensions.
     fn wanted(&self, block: RankedTensor<'c>, blocks: u32) -> CgaLayout {
         let bits = block.element().bit_width().unwrap_or(8);
@@ -170,7 +171,7 @@ impl<'c: 'a, 'a> Class<'c, 'a> {
                 true => share_of_factor(tensor, blocks),
                 false => share_of_result(tensor, blocks),
             };
-            // Leading extents of 1 that a load drops are divided by nobody.
+            // Leading extents of 1 that a load drops are not divided.
             let rank = RankedTensor::of(tensor.r#type())?.rank();
             let before = block.rank().checked_sub(rank)?;
             let bases = own?.into_iter();
@@ -196,7 +197,7 @@ fn is_possible(cga: &CgaLayout, shape: &[u64], bits: u32) -> bool {
     })
 }
 
-/// The division along the outermost dimensions that are long enough; blocks for which nothing is left have copies.
+/// The division along the outermost dimensions that are long enough; blocks for which nothing is left hold copies.
 fn outermost(shape: &[u64], bits: u32, blocks: u32) -> CgaLayout {
     let rank = shape.len();
     let mut split = vec![1; rank];
@@ -223,7 +224,7 @@ fn outermost(shape: &[u64], bits: u32, blocks: u32) -> CgaLayout {
 #[derive(Clone)]
 struct Step<'c, 'a> {
     tensor: Value<'c, 'a>,
-    /// Of each of its dimensions, the one of what is moved.
+    /// For each of its dimensions, the dimension of the moved tensor.
     dims: Vec<Option<usize>>,
 }
 
@@ -236,8 +237,8 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
         }
     }
 
-    /// A division of the tensor as one of what is moved, which has `rank` dimensions; `None` if a dimension is divided that
-    /// it does not have.
+    /// A division of this tensor as a division of the moved one, which has `rank` dimensions; `None` if it divides a
+    /// dimension that the moved one does not have.
     fn moved(&self, share: &CgaLayout, rank: usize) -> Option<Vec<Vec<u32>>> {
         let bases = share.bases().iter().map(|basis| {
             let mut moved = vec![0; rank];
@@ -278,7 +279,7 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
                 }
                 dims
             }
-            // Extents of 1 come and go.
+            // Extents of 1 may be added and dropped.
             Transfer::Reshape => {
                 let long = |shape: &[i64]| -> Vec<i64> {
                     shape
@@ -316,7 +317,7 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
     }
 }
 
-/// Tensors that are looked at on the way at most.
+/// The largest number of tensors that are followed.
 const FAR: usize = 64;
 
 /// How the blocks divide a tensor that is a factor of a product, by the dimensions of the tensor.

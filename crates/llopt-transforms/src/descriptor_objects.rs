@@ -1,19 +1,20 @@
-//! `--triton-nvidia-tma-objects`: tensor descriptors that a kernel makes as objects of the bulk copy unit (TMA), for
-//! targets with one.
+//! `--triton-nvidia-tma-objects`: tensor descriptors that a kernel creates, as objects of the bulk copy unit (TMA),
+//! for targets with one.
 //!
-//! An object is 128 bytes of global memory that hold the address, the extents, the strides and the box of a tensor; the
-//! unit reads it with each copy. A kernel that makes a descriptor itself has to write one first, to scratch memory of its
-//! own, and to order that before the unit's reads. That takes hundreds of cycles, once; the addresses and masks of
-//! an access by pointers take a few for each element, each time. So objects are for descriptors
+//! An object is 128 bytes of global memory that hold the address, the extents, the strides and the box of a tensor;
+//! the unit reads it with each copy. A kernel that creates a descriptor itself first has to write an object to
+//! scratch memory, and to order that before the unit's reads. That takes hundreds of cycles, once; the addresses and
+//! masks of an access through pointers take a few cycles per element, each time. So objects are made for descriptors
 //!
-//! - that a loop accesses, while they are made outside of it: what is spent once is saved in each iteration;
-//! - that control flow chooses or hands on: nothing else says later where their tensor is;
-//! - through which floats are combined so as no atomic does it: the unit finds the smaller and the larger of 16 bits.
+//! - that a loop accesses and that are created outside of it: the cost is paid once and saved in each iteration;
+//! - that control flow selects or passes on: later ops have no other way to know the tensor;
+//! - through which floats are combined in a way that no atomic supports: the unit has minimum and maximum of 16-bit
+//!   floats.
 //!
 //! All others become pointers ([`crate::descriptor_to_pointer`]), which know the tensor from the op that makes the
 //! descriptor. Accesses through objects become copies in [`crate::descriptor_to_copy`].
 //!
-//! What the hardware asks of addresses and strides, a multiple of 16 bytes and a last stride of one, is what
+//! What the hardware requires of addresses and strides, a multiple of 16 bytes and a last stride of one, is what
 //! `tt.make_tensor_descriptor` promises.
 
 use llopt_dialects::layout::tensor_descriptor::{DescriptorFields, has_update};
@@ -41,7 +42,7 @@ pub static REWRITE: PassSpec = PassSpec {
     )
 };
 
-/// Bytes of an object, and what its address is a multiple of (PTX ISA, "Tensor-map").
+/// Bytes of an object, and the alignment of its address (PTX ISA, "Tensor-map").
 const OBJECT: i64 = 128;
 
 fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
@@ -49,7 +50,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     Ok(())
 }
 
-/// Makes objects of the descriptors that are worth one.
+/// Creates objects for the descriptors that are worth one.
 pub fn rewrite(module: OperationRef<'_, '_>) {
     let mut made = Vec::new();
     module.for_each_op(Walk::PreOrder, |op| {
@@ -60,7 +61,7 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
         }
     });
     for maker in made {
-        // What the unit does not know stays as it is.
+        // Descriptors that the unit does not support stay as they are.
         let _ = Making::of(maker).and_then(Making::rewrite);
     }
 }
@@ -68,15 +69,15 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
 /// How a descriptor is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// The unit has a copy for it, in the same iteration of all loops as what makes the descriptor.
+    /// The unit has a copy for it, in the same iteration of all loops as the op that creates the descriptor.
     Once,
-    /// The unit has a copy for it, in a loop that what makes the descriptor is outside of.
+    /// The unit has a copy for it, in a loop that does not contain the op that creates the descriptor.
     Often,
-    /// Pointers alone can do it.
+    /// Only pointers support it.
     Pointers,
-    /// The unit alone can do it.
+    /// Only the unit supports it.
     Unit,
-    /// The descriptor is handed on.
+    /// The descriptor is passed on.
     HandedOn,
 }
 
@@ -122,7 +123,7 @@ fn is_worth_it(maker: tt::MakeTensorDescOp<'_, '_>) -> bool {
     !has(Use::Pointers) && (has(Use::Often) || has(Use::HandedOn) || has(Use::Unit))
 }
 
-/// A descriptor that becomes an object: new ops come before what made it.
+/// A descriptor that becomes an object: new ops are inserted before the op that created it.
 struct Making<'c, 'a> {
     maker: tt::MakeTensorDescOp<'c, 'a>,
     fields: DescriptorFields,
@@ -150,7 +151,7 @@ impl<'c: 'a, 'a> Making<'c, 'a> {
         let bytes = Pointer::get(IntegerType::new(maker.operation().ctx(), 8).into(), 1);
         let scratch = ttg::GlobalScratchAllocOp::build(location, bytes, OBJECT, OBJECT);
         let object = self.put(scratch)?;
-        // The unit counts dimensions from the one that lies together.
+        // The unit counts dimensions from the contiguous one.
         let mut boxes = Vec::new();
         let mut steps = Vec::new();
         for extent in self.fields.box_shape.clone().into_iter().rev() {
@@ -195,7 +196,7 @@ impl<'c: 'a, 'a> Making<'c, 'a> {
         self.put(arith::constant(context, attribute, self.location))
     }
 
-    /// Inserts an op before what made the descriptor; answers its result.
+    /// Inserts an op before the one that created the descriptor; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

@@ -1,13 +1,13 @@
 //! `--triton-nvidia-tma-lowering`: accesses through tensor descriptors as copies of whole blocks between global
 //! and shared memory, for targets with a unit that does so.
 //!
-//! A load becomes a buffer, a barrier in memory that counts the block's bytes, the copy, the wait, and a load of
-//! the buffer; a store the other way round, with a fence between the program and the copy unit. Each access
-//! waits for itself: what runs beside what is for later passes to arrange. Of a cluster each block moves its part
+//! A load becomes a buffer, a barrier in memory that counts the block's bytes, the copy, the wait, and a load of the
+//! buffer; a store is the reverse, with a fence between the threads' writes and the copy unit. Each access waits for
+//! its own copy: later passes overlap it with other work. Each block of a cluster moves its part
 //! ([`crate::descriptor_blocks`]), with a barrier of its own.
 //!
 //! Only descriptors that are objects in memory are taken: parameters of the kernel, those that
-//! [`crate::descriptor_objects`] wrote there, and what control flow makes of them.
+//! [`crate::descriptor_objects`] wrote there, and descriptors that control flow passes on from these.
 
 use llopt_dialects::layout::encoding::{CgaLayout, Encoding};
 use llopt_dialects::layout::tensor_descriptor::{DescriptorFields, encoding_over, has_update};
@@ -59,7 +59,7 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
             location: op.loc(),
             rewriter,
         };
-        // What cannot be copied is left alone, and code generation says so.
+        // An access that cannot become a copy stays as it is, and code generation reports it.
         let _ = access.rewrite();
     }
 }
@@ -217,7 +217,7 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
         self.put(arith::constant(context, attribute, self.location))
     }
 
-    /// Inserts an op before the access; answers its result.
+    /// Inserts an op before the access; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

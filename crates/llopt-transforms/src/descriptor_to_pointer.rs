@@ -5,8 +5,8 @@
 //! block is one to the tensor of the pointers of its elements, under the mask of those that are inside. All
 //! indices are 64 bits wide, so that no product of them wraps.
 //!
-//! A descriptor has to be known where it is used: one that control flow chooses, or that a function takes as
-//! a parameter, is left alone, and code generation says so.
+//! A descriptor has to be known where it is used: one that control flow selects, or that is a parameter of a
+//! function, stays as it is, and code generation reports it.
 
 use llopt_dialects::tables::types::{Pointer, RankedTensor, TensorDesc};
 use llopt_dialects::tt;
@@ -102,7 +102,7 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
         Some((pointers, mask?))
     }
 
-    /// Replaces the access; leaves it alone if pointers have no such access.
+    /// Replaces the access; leaves it as it is if pointers have no such access.
     fn rewrite(mut self) -> Option<()> {
         let op = self.op;
         if let Some(load) = tt::DescriptorLoadOp::of(op) {
@@ -177,7 +177,7 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
         ));
     }
 
-    /// What a reduction does to each element, if an atomic does it.
+    /// The update of each element in a reduction, if an atomic supports it.
     fn update(
         &self,
         kind: tt::DescriptorReduceKind,

@@ -12,10 +12,10 @@
 //!   store next …     store next …
 //! ```
 //!
-//! LLVM's scheduler leaves loads behind the reads that the kernel has before them, and what is stored after the product
-//! then waits for the load of last. What is loaded takes registers while operands are read, so loads stay where they are
-//! if they, the operands and the sums do not fit into registers together; and where an assembler orders instructions by
-//! itself.
+//! LLVM's scheduler keeps loads after the reads that come before them in the kernel, and the stores after the product
+//! then wait for the load issued last. Loaded data take registers while operands are read, so loads are not moved if
+//! the data, the operands and the accumulators do not fit into registers together, nor where an assembler orders
+//! instructions by itself.
 
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
@@ -73,8 +73,8 @@ fn issue(module: OperationRef<'_, '_>, plans: &Plans) {
     }
 }
 
-/// The first read of shared memory since the last product or since something wrote to memory, and the loads from global
-/// memory between it and a product that can be before it.
+/// The first read of shared memory since the last product or the last write to memory, and the loads from global
+/// memory between it and a product that can be moved before it.
 fn loads_behind_reads<'c: 'a, 'a>(
     product: OperationRef<'c, 'a>,
 ) -> Option<(OperationRef<'c, 'a>, Vec<OperationRef<'c, 'a>>)> {
@@ -94,13 +94,13 @@ fn loads_behind_reads<'c: 'a, 'a>(
     (!loads.is_empty()).then_some((first, loads))
 }
 
-/// Whether nothing is brought from behind an operation to before it.
+/// Whether no op may be moved from after an operation to before it.
 fn ends(operation: OperationRef<'_, '_>) -> bool {
     disturbs(operation) || is_product(operation)
 }
 
-/// Whether an operation reads a tensor from global memory, and does nothing else. A loop that reads has effects like a load,
-/// but takes more values than its operands.
+/// Whether an operation reads a tensor from global memory, and does nothing else. A loop that reads has the effects
+/// of a load, but uses more values than its operands.
 fn is_load(operation: OperationRef<'_, '_>) -> bool {
     let reads_global = operation.effects().is_some_and(|effects| {
         let mut effects = effects.iter();
@@ -115,8 +115,8 @@ fn is_load(operation: OperationRef<'_, '_>) -> bool {
     is_plain && reads_global && operation.result_types().any(TypeExt::is_tensor)
 }
 
-/// A load and what it needs that is computed behind `first`, each behind what it needs itself; `None` if not all of it
-/// can be computed before.
+/// A load and the ops that it needs which come after `first`, in the order of execution; `None` if not all of them
+/// can be moved before it.
 fn needed_after<'c: 'a, 'a>(
     first: OperationRef<'c, 'a>,
     load: OperationRef<'c, 'a>,

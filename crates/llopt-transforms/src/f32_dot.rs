@@ -1,7 +1,7 @@
-//! `--tritongpu-F32DotTC`: products of `f32` by several products on matrix units that know only narrower formats.
+//! `--tritongpu-F32DotTC`: a product of `f32` as several products on matrix units that support only narrower formats.
 //!
-//! A number is the sum of what a narrower format can hold of it, what it can hold of the rest, and so on:
-//! `x = x0 + x1 + …`. So a product is the sum of the products of the parts, of which the smallest are left out:
+//! A number is the sum of its value rounded to a narrower format, of the rounded remainder, and so on: `x = x0 + x1 +
+//! …`. So a product is the sum of the products of the parts, of which the smallest are omitted:
 //!
 //! | precision | parts | products, smallest first |
 //! |---|---|---|
@@ -9,11 +9,12 @@
 //! | `bf16x3` | 2 of `bf16` | x1 y0, x0 y1, x0 y0 |
 //! | `bf16x6` | 3 of `bf16` | x1 y1, x2 y0, x0 y2, x1 y0, x0 y1, x0 y0 |
 //!
-//! The sums are formed apart from the accumulator, which is added last. An infinite `x0` leaves a rest that is
-//! not a number; so before the product of the leading parts is added, what is not a number so far becomes zero,
-//! and what the product itself makes of infinities stands.
+//! The sums are formed separately from the accumulator, which is added last. An infinite `x0` has a remainder that is
+//! NaN; so before the product of the leading parts is added, NaNs in the sum become zero, and the leading product
+//! alone decides what infinities yield.
 //!
-//! `tf32x3` needs a matrix unit for `tf32`; without one it is left as it is, for code generation to do exactly.
+//! `tf32x3` needs a matrix unit for `tf32`; without one the product stays as it is, and code generation computes it
+//! exactly.
 
 use llopt_dialects::tables::type_set::TypeSet;
 use llopt_dialects::tables::types::{RankedTensor, class_of};
@@ -48,7 +49,7 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     Ok(())
 }
 
-/// Takes every product apart that asks for it; `tf32x3` only with `with_tf32`.
+/// Splits every product that asks for it; `tf32x3` only with `with_tf32`.
 pub fn split_products(module: OperationRef<'_, '_>, with_tf32: bool) {
     let mut found = Vec::new();
     module.for_each_op(Walk::PreOrder, |op| found.extend(DotOp::of(op)));
@@ -77,7 +78,7 @@ pub fn split_products(module: OperationRef<'_, '_>, with_tf32: bool) {
     }
 }
 
-/// What operands are taken apart into.
+/// The parts of the operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {
     /// Two numbers of `tf32`, kept as `f32`.
@@ -86,7 +87,7 @@ enum Parts {
     Bf16(usize),
 }
 
-/// A product that is being taken apart: new ops come before it.
+/// A product that is being split: new ops are inserted before it.
 struct Split<'c, 'a> {
     dot: DotOp<'c, 'a>,
     location: Location<'c>,
@@ -158,7 +159,7 @@ impl<'c: 'a, 'a> Split<'c, 'a> {
         self.put(DotOp::build(self.location, a, b, c, precision, imprecise))
     }
 
-    /// The value with zeros for what is not a number.
+    /// The value with zeros in place of NaNs.
     fn numbers_of(&mut self, value: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
         let (context, location) = (self.rewriter.context(), self.location);
         let unordered = arith::CmpfPredicate::Uno;
@@ -175,7 +176,7 @@ impl<'c: 'a, 'a> Split<'c, 'a> {
         self.put(SplatOp::build(self.location, like.r#type(), zero))
     }
 
-    /// Inserts an op before the product; answers its result.
+    /// Inserts an op before the product; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

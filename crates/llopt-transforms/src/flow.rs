@@ -1,10 +1,9 @@
-//! How values flow through control flow: along which edges, and what comes from outside.
+//! How values flow through control flow: along which edges, and which values come from outside.
 //!
-//! Branches, structured loops and conditions, calls and warp specialisation hand values on to block
-//! arguments and results. Forward analyses over values ([`crate::axis`], [`crate::allocation`])
-//! share this one account of it. An op without a part in it ([`Control`]) computes its results; if it branches
-//! or has regions all the same, the arguments of those blocks come from outside, of which nothing is
-//! known.
+//! Branches, structured loops and conditionals, calls and warp specialisation pass values on to block arguments and
+//! results. Forward analyses over values ([`crate::axis`], [`crate::allocation`]) share this one description. An op
+//! that declares no control flow ([`Control`]) computes its results; if it has successors or regions all the same,
+//! the arguments of those blocks come from outside, and nothing is known of them.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::ir::{BlockRef, OperationRef, Value};
 
-/// How the results of an op come about.
+/// Where the results of an op come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// From the operands, by a transfer function.
@@ -95,7 +94,7 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
         symbols
     }
 
-    /// No functions: calls hand on nothing that is seen.
+    /// No functions: no values that calls pass on are tracked.
     pub(crate) fn none() -> Self {
         Self {
             functions: HashMap::new(),
@@ -154,7 +153,7 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
             .collect())
     }
 
-    /// The calls of a function.
+    /// The calls to a function.
     pub(crate) fn calls_of(&self, function: OperationRef<'c, 'a>) -> &[OperationRef<'c, 'a>] {
         symbol_name(function)
             .and_then(|symbol| self.calls.get(symbol))
@@ -258,7 +257,7 @@ pub(crate) fn step<'c: 'a, 'a>(
         Control::ConditionalBranch => step.conditional_branch(operation, &operands),
         Control::Computes | Control::Masked | Control::Result | Control::PartitionEnd => {
             step.flow = Flow::Computes;
-            // Whatever else branches or has regions: nothing is known of what it passes on.
+            // Any other op with successors or regions: nothing is known of the values that it passes on.
             for target in operation.successor_refs() {
                 step.enter(&arguments(target));
             }
@@ -328,7 +327,7 @@ pub(crate) fn symbol_name<'c>(function: OperationRef<'c, '_>) -> Option<&'c str>
     function.attr("sym_name")?.as_str()
 }
 
-/// The name of the function that a call is of.
+/// The name of the called function.
 pub(crate) fn callee<'c>(call: OperationRef<'c, '_>) -> Option<&'c str> {
     call.attr("callee")?.as_symbol()
 }

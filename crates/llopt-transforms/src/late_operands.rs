@@ -1,12 +1,14 @@
-//! `--sink-operands`: what brings the operands of a product next to it, where they do not fit into registers together
-//! with its sums.
+//! `--sink-operands`: moves the ops that load and compute the operands of a product next to it, where the operands do
+//! not fit into registers together with the accumulators.
 //!
-//! What is between the loads of the operands and the product then no longer needs them in registers, and code
-//! generation can load and compute a fragment at a time ([`llopt_plan::late_operands`]). Loads also move into a choice
-//! that holds the product. Buffers are placed and barriers put afterwards, so that both know where the loads are.
+//! The ops between the loads of the operands and the product then no longer need them in registers, and code
+//! generation can load and compute a fragment at a time ([`llopt_plan::late_operands`]). Loads also move into a
+//! conditional that contains the product. Buffers are placed and barriers inserted afterwards, so both see the new
+//! positions of the loads.
 //!
-//! An operand that is converted through the shared memory of the block comes from there as well, but a conversion brings
-//! all of it. So it becomes a buffer that is stored to and a load from it, which then is brought next to the product.
+//! An operand that is converted through the shared memory of the block comes from there as well, but a conversion
+//! moves all of it at once. So the conversion becomes a store to a buffer and a load from it, and the load is moved
+//! next to the product.
 
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
@@ -66,9 +68,9 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
     }
 }
 
-/// Registers of 32 bits that are needed beyond those of the product while what another operand is read from is computed and
-/// stored behind the first read of an operand. The product waits for that other read, so the first one gains nothing from
-/// being earlier.
+/// Registers of 32 bits that are needed in addition to those of the product while the source of another operand is
+/// computed and stored after the first read of an operand. The product waits for that other operand, so an earlier
+/// first read has no benefit.
 fn stored_between(dot: DotOp<'_, '_>, plans: &Plans) -> u32 {
     let chain = chain(dot);
     let loads: Vec<LocalLoadOp<'_, '_>> = chain
@@ -92,8 +94,8 @@ fn stored_between(dot: DotOp<'_, '_>, plans: &Plans) -> u32 {
     beyond.max().unwrap_or(0)
 }
 
-/// Registers of 32 bits for what a value is computed from, of the tensors that its block makes or takes; none if they are
-/// those of the value itself, which then is only renamed.
+/// Registers of 32 bits for the tensors of its block from which a value is computed; none if they are those of the
+/// value itself, which then is only renamed.
 fn computed_from<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> u32 {
     let block = value.defining_op().and_then(|made| made.parent_block());
     let mut open = vec![value];
@@ -119,8 +121,8 @@ fn computed_from<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> u32 {
     }
 }
 
-/// Puts reads first, and of those the ones of buffers that were written last: a barrier that orders them is one for the
-/// others too. One between two parts of the chain would break it, as nothing is emitted later than a barrier behind it.
+/// Puts reads first, and among them the reads of buffers that were written last: a barrier that orders these also
+/// orders the others. A barrier between two parts of the chain would break it, as nothing is moved past a barrier.
 fn order_reads<'c: 'a, 'a>(chain: &mut [OperationRef<'c, 'a>], product: OperationRef<'c, 'a>) {
     chain.sort_by_cached_key(|made| match LocalLoadOp::of(*made) {
         Some(load) => (false, since_write(load.src(), product)),
@@ -128,8 +130,8 @@ fn order_reads<'c: 'a, 'a>(chain: &mut [OperationRef<'c, 'a>], product: Operatio
     });
 }
 
-/// Operations between what last wrote to a buffer, or made it, and a later one of the block; all of them before that one if
-/// there is none.
+/// The operations between the last write to a buffer, or its creation, and a later operation of the block; all
+/// operations before that one if there is none.
 fn since_write<'c: 'a, 'a>(buffer: Value<'c, 'a>, later: OperationRef<'c, 'a>) -> usize {
     let whole = memory(buffer);
     let is_of = |other: Option<Value<'c, 'a>>| other.is_some_and(|it| memory(it) == whole);
@@ -147,7 +149,7 @@ fn since_write<'c: 'a, 'a>(buffer: Value<'c, 'a>, later: OperationRef<'c, 'a>) -
     before.take_while(|operation| !is_write(operation)).count()
 }
 
-/// The memory that a view is of.
+/// The memory that a view refers to.
 fn memory<'c: 'a, 'a>(view: Value<'c, 'a>) -> Value<'c, 'a> {
     let mut of = view;
     while let Some(made) = of.defining_op() {
@@ -160,8 +162,8 @@ fn memory<'c: 'a, 'a>(view: Value<'c, 'a>) -> Value<'c, 'a> {
     of
 }
 
-/// The conversions through shared memory that bring the operands of a product in its block, what is computed element by
-/// element on the way aside, and nothing else.
+/// The conversions through shared memory of the operands of a product in its block; elementwise ops may come between,
+/// nothing else.
 fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayoutOp<'c, 'a>> {
     let product = dot.operation();
     let mut found = Vec::new();
@@ -184,7 +186,7 @@ fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayo
     found
 }
 
-/// Whether a conversion goes through memory that all warps of a block share, by the cheapest plan.
+/// Whether the cheapest plan of a conversion uses memory that all warps of a block share.
 fn shares_memory(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
     let operation = conversion.operation();
     let tensor = |value: Value<'_, '_>| ring::tensor(plans, value.r#type());
@@ -199,7 +201,7 @@ fn shares_memory(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
         })
 }
 
-/// Makes a store to a buffer and a load from it of a conversion.
+/// Replaces a conversion by a store to a buffer and a load from it.
 fn through_buffer<'c: 'a, 'a>(
     conversion: ConvertLayoutOp<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,

@@ -1,9 +1,9 @@
-//! Layouts that the code for an op can work on.
+//! Legalisation: layouts for which an op has code.
 //!
-//! The code for some ops needs more of a layout than its being one: a scan walks along its axis from
-//! registers over lanes to warps. Where an op has another layout, its operands are converted to one that
-//! will do and its results back. That is rare, since layouts that lie in no order come from no front end's
-//! defaults; and it is done before shared memory is given out, so that the conversions are like any others.
+//! The code of some ops does not support every layout: a scan needs its axis in the order registers, lanes, warps. If
+//! an op has another layout, its operands are converted to a supported one and its results back. That is rare, since
+//! the defaults of front ends lead to no such layouts. It is done before shared memory is allocated, so that these
+//! conversions are like any others.
 
 use llopt_dialects::layout::encoding::{Encoding, Linear};
 use llopt_dialects::tables::types::RankedTensor;
@@ -17,7 +17,7 @@ use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 
 use crate::allocation::plans_of;
 
-/// Gives ops layouts that there is code for.
+/// Converts to layouts for which there is code.
 pub static LEGALIZE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["ttg"],
@@ -28,10 +28,10 @@ pub static LEGALIZE: PassSpec = PassSpec {
     )
 };
 
-/// Gives every op of a module a layout that its code can work on, and returns how many had none.
+/// Gives every op of a module a layout for which it has code, and returns how many ops had none.
 ///
 /// # Errors
-/// A layout that no attribute can say.
+/// A layout that no attribute can express.
 pub fn legalize(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Complaint> {
     let mut found = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {

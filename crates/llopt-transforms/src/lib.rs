@@ -1,7 +1,7 @@
 //! Analyses and passes that stay at the level of layout-carrying tile IR.
 //!
-//! This crate never sees LLVM IR and never compares an architecture number: what a target can do
-//! it asks of `llopt-target`, what a layout does it asks of `llopt-layout`.
+//! This crate never sees LLVM IR and never compares an architecture number: the capabilities of a target come from
+//! `llopt-target`, and the algebra of layouts from `llopt-layout`.
 
 use llopt_mlir::pass::PassSpec;
 
@@ -74,7 +74,7 @@ pub static PASSES: &[&PassSpec] = &[
     &widened_products::REWRITE,
 ];
 
-/// Makes the passes known to the command line and to textual pipelines.
+/// Registers the passes with the command line and with textual pipelines.
 pub fn register() {
     for pass in PASSES {
         pass.register();

@@ -1,4 +1,4 @@
-//! Structured loops as things to transform: views, clones, carried values, peeling, rotation, unrolling, motion.
+//! Transformations of structured loops: views, clones, carried values, peeling, rotation, unrolling, motion.
 //!
 //! # The objects
 //!
@@ -8,26 +8,27 @@
 //!
 //! # The laws
 //!
-//! Each transformation keeps what the loop does, in the same order, whatever the bounds are: none of them asks for
-//! constants. Where constants are known ([`induction`]) there is less code. Wanted of a loop is only that
-//! it ends as MLIR has it: the step is positive, and `upper - 1 + s` does not leave the type.
+//! Each transformation preserves what the loop does, in the same order, for all bounds: none of them requires
+//! constants. Where constants are known ([`induction`]) there is less code. A loop must only be finite as MLIR
+//! defines it: the step is positive, and `upper - 1 + s` does not overflow.
 //!
-//! - [`carried::add`] and [`carried::drop_needless`] change what is carried and nothing else.
+//! - [`carried::add`] and [`carried::drop_needless`] change only the carried values.
 //! - [`peel::first`] and [`peel::last`] take one iteration out of the loop. Whether there is one may be known only at
-//!   run time; then the copy stands in a branch.
-//! - [`rotate::rotate`] computes a part of each iteration in the one before it: the ways of a software pipeline.
-//! - [`pipeline::pipeline`] lets iterations overlap: a loop of several stages, each of another iteration.
-//! - [`unroll::unroll`] makes a few iterations one.
-//! - [`flatten::flatten`] makes one loop of two, of which one is in the other.
-//! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move what has no effect to where it runs less often.
+//!   run time; then the copy is inside a conditional.
+//! - [`rotate::rotate`] computes a part of each iteration in the one before it: a software pipeline of two stages.
+//! - [`pipeline::pipeline`] overlaps iterations: a loop of several stages, each of another iteration.
+//! - [`unroll::unroll`] makes one iteration of a few.
+//! - [`flatten::flatten`] makes one loop of two nested ones.
+//! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move operations without effects to where they run
+//!   less often.
 //!
 //! The tests run random loops before and after each of them in the reference interpreter
 //! (`crates/llopt/tests/compiler/loops.rs`).
 //!
-//! # Road not taken
+//! # Alternative rejected
 //!
-//! MLIR has some of these for C++, without an interface for C, and with other laws: its peeling wants constants, its
-//! unrolling of unknown bounds computes with signed numbers that may overflow.
+//! MLIR has some of these in C++, without a C interface and with other preconditions: its peeling needs constants,
+//! and its unrolling of unknown bounds computes with signed numbers that may overflow.
 
 pub(crate) mod builder;
 pub mod carried;

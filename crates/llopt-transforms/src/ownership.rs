@@ -3,34 +3,34 @@
 //! # What is checked
 //!
 //! The layout of a value `v` says which element is where: `H(v)` maps places (register, lane, warp, block) to
-//! elements, and is linear over F2. What an op computes says which elements of its operands a result needs: the
-//! element `x` of the result needs the element `f(x)` of the operand, for a map `f` that follows from the op's
-//! meaning alone. No code of ours moves elements but that of conversions and of ops that are declared to do so;
-//! therefore in every thread `t`
+//! elements, and is linear over F2. The semantics of an op determine which elements of its operands a result needs:
+//! the element `x` of the result needs the element `f(x)` of the operand, for a map `f` that follows from the op
+//! alone. Only conversions and ops that are declared to do so move elements between threads; therefore in every
+//! thread `t`
 //!
 //! ```text
 //! { f(H(result)(r, t)) : all registers r }  is part of  { H(operand)(r, t) : all registers r }
 //! ```
 //!
-//! `f` and `H` are linear, so it is enough to look at bases. Let `R` be the span of what the registers of the operand
-//! add. Then each register of the result must add, after `f`, something in `R`; and each lane, warp and block must add
-//! the same on both sides, up to something in `R`.
+//! `f` and `H` are linear, so it is enough to check bases. Let `R` be the span of what the registers of the operand
+//! add. Then each register of the result must add, after `f`, something in `R`; and each lane, warp and block must
+//! add the same on both sides, up to something in `R`.
 //!
 //! *Worked example.* `tt.trans` of 2x4 to 4x2 has `f(i, j) = (j, i)`. If lane bit 0 adds (0, 1) to the operand, the
 //! same bit has to add (1, 0) to the result. Were it (0, 1), lane 1 would need an element with another row than it has.
 //!
-//! A reduction asks the other way around: the element of the result must be where the elements that it is made of are,
-//! in at least one register, so what is compared is the operand's side without the axis. For some ops a constant is
+//! For a reduction the condition is reversed: the element of the result must be where the elements that it combines
+//! are, in at least one register, so the operand's side is compared without the axis. For some ops a constant is
 //! added to `f`: the second half of a split is one step along the last axis, which therefore must be in `R`.
 //!
-//! Where an op computes register by register, more must hold: all its tensors of one shape have one layout, registers
-//! included. Wherever control flow hands a tensor on, its type stays what it is. And every layout is one for the
-//! lanes, warps and blocks that run the op.
+//! Where an op computes register by register, there is a stronger condition: all its tensors of one shape have one
+//! layout, registers included. Where control flow passes a tensor on, its type does not change. And every layout has
+//! as many lanes, warps and blocks as run the op.
 //!
-//! # What is not shared
+//! # Independence
 //!
 //! The engine derives layouts by transferring encodings through ops ([`llopt_dialects::layout::transfer`]). Here no
-//! encoding is derived from another: maps of coordinates are compared with the layouts that are there.
+//! encoding is derived from another: maps of coordinates are compared with the layouts that are written.
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::meaning::facts::{OpFacts, ScratchUse, Transfer};
@@ -46,7 +46,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::flow::{self, Carry, Symbols};
 
-/// Checks that layouts fit what ops compute.
+/// Checks that layouts fit the semantics of ops.
 pub static VERIFY: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     options: &[PassOption {
@@ -82,7 +82,7 @@ pub struct Misplaced<'c, 'a> {
 const THREADS: [Dim; 3] = [Dim::LANE, Dim::WARP, Dim::BLOCK];
 
 /// Checks the layouts of a module. `may_regroup` says whether ops whose code can regroup elements may do so across
-/// threads: it costs what a conversion costs, so that whoever chooses layouts puts a conversion.
+/// threads: it costs as much as a conversion, so the layout engine inserts a conversion instead.
 ///
 /// # Errors
 /// The first op, in the order of the text, whose layouts do not fit what it computes.
@@ -100,7 +100,7 @@ pub fn verify<'c: 'a, 'a>(
     Ok(())
 }
 
-/// Checks that the threads with a part of a result hold what of the operands it is made of.
+/// Checks that the threads with a part of a result hold the operand elements that it needs.
 fn verify_op<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     symbols: &Symbols<'c, 'a>,
@@ -131,7 +131,7 @@ fn verify_op<'c: 'a, 'a>(
             let all: Vec<&Held> = operands.iter().chain(&results).collect();
             alike(&all)?;
             needs_all(&results, &operands, |operand, result| {
-                // Along an axis of which the operand has one element, that is meant by all coordinates.
+                // If the operand has one element along an axis, all coordinates refer to it.
                 let is_spread = operand.shape.iter().zip(&result.shape);
                 let extents: Option<Vec<u32>> = is_spread
                     .map(|(&one, &other)| (one == 1 || one == other).then_some(one))
@@ -197,12 +197,12 @@ fn verify_op<'c: 'a, 'a>(
             held.has(operand, result, &needed, 0)
         }
         Transfer::Gather => alike(&results.iter().chain(operands.get(1)).collect::<Vec<_>>()),
-        // How the factors lie is the business of the matrix unit.
+        // The matrix unit determines the layouts of factors.
         Transfer::Product => alike(&results.iter().chain(operands.get(2)).collect::<Vec<_>>()),
     }
 }
 
-/// What is handed on keeps its type.
+/// Values that are passed on keep their type.
 fn hands_on_alike<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     symbols: &Symbols<'c, 'a>,
@@ -221,7 +221,7 @@ fn hands_on_alike<'c: 'a, 'a>(
     Ok(())
 }
 
-/// The place in the operand of a transposition: axis `i` of the result is axis `order[i]` of the operand.
+/// The coordinates in the operand of a transposition: axis `i` of the result is axis `order[i]` of the operand.
 fn reordered(at: &[u32], order: &[i64]) -> Vec<u32> {
     let mut from = vec![0; at.len()];
     for (&coordinate, &axis) in at.iter().zip(order) {
@@ -242,17 +242,17 @@ fn tensors<'c, 'a>(
     held.filter_map(Result::transpose).collect()
 }
 
-/// A tensor of an op and where its elements are.
+/// A tensor of an op, with the places of its elements.
 #[derive(Clone)]
 struct Held {
-    /// Which of the op's it is.
+    /// Its name among the op's operands and results.
     name: String,
     shape: Vec<u32>,
     layout: LinearLayout,
 }
 
 impl Held {
-    /// `None` for what is no tensor.
+    /// `None` for a value that is not a tensor.
     fn of(value: Value<'_, '_>, name: &str) -> Result<Option<Self>, String> {
         let Some(tensor) = RankedTensor::of(value.r#type()) else {
             return Ok(None);
@@ -277,7 +277,7 @@ impl Held {
         }))
     }
 
-    /// Whether the layout is for as many lanes, warps and blocks as run the op.
+    /// Whether the layout has as many lanes, warps and blocks as run the op.
     fn fits(&self, operation: OperationRef<'_, '_>) -> Result<(), String> {
         let numbers = [
             Some(launch::threads_per_warp(operation)),
@@ -328,7 +328,7 @@ struct Bits {
 }
 
 impl Bits {
-    /// Whether each thread has what it needs here, and a constant beside.
+    /// Whether each thread has here the elements that it needs, and those at a constant distance.
     fn has(&self, of: &Held, by: &Held, needed: &Self, constant: u32) -> Result<(), String> {
         let span = Echelon::of(&self.registers);
         let missing = |place: String| {
@@ -360,11 +360,11 @@ impl Bits {
 /// A map from coordinates to coordinates.
 type Coordinates = dyn Fn(&[u32]) -> Vec<u32>;
 
-/// The element of an operand that an element of a result needs.
+/// The map from an element of a result to the element of an operand that it needs.
 struct Map {
-    /// The part that is linear.
+    /// The linear part.
     linear: Box<Coordinates>,
-    /// What is added: the number of an element.
+    /// The constant part, as the number of an element.
     constant: u32,
 }
 
@@ -377,7 +377,8 @@ impl Map {
     }
 }
 
-/// Each result needs elements of each operand, which ones a map says; none where there is no map.
+/// Checks that each operand has the elements that each result needs, by maps; nothing is needed where there is no
+/// map.
 fn needs_all(
     results: &[Held],
     operands: &[Held],

@@ -1,7 +1,7 @@
-//! `--tritongpu-pipeline`: loops with products, in which loads of later iterations run beside the products of earlier
-//! ones.
+//! `--tritongpu-pipeline`: software pipelining of loops with products, in which loads of later iterations overlap
+//! with the products of earlier ones.
 //!
-//! # What a loop becomes
+//! # The pipelined loop
 //!
 //! A product waits for its factors, and these come from global memory, which takes longer than the product. So
 //! the loads of an iteration are issued `S - 1` iterations ahead (`S` is the number of *stages*) into a *ring* of
@@ -16,34 +16,38 @@
 //!                                      issue copies of i + S - 1, if there is such an iteration
 //! ```
 //!
-//! - *Copies* go to shared memory beside the program where the target has such an instruction, in groups: all that one
-//!   operation reads first. How many younger groups a wait leaves follows from the order (`waits`).
-//! - Where it has none, or a load is too narrow for one, *registers* are loaded before the products of an iteration and
-//!   stored behind them.
-//! - A product of a group of warps that only adds to a sum *runs on* into the next iteration, which waits for it
-//!   behind its own. Then rings have one buffer more. If its first factor is computed in registers from what copies brought,
-//!   the next iteration reads that beside it, and waits for it before it computes with it.
+//! - Asynchronous *copies* to shared memory are used where the target has them. They are committed in groups: all
+//!   copies that the same operation reads first. The number of younger groups that a wait leaves outstanding follows
+//!   from the order (`waits`).
+//! - Where it has none, or a load is too narrow for one, *registers* are loaded before the products of an iteration
+//!   and stored after them.
+//! - A warp-group product that only adds to an accumulator *runs on* into the next iteration, which waits for it
+//!   after it has issued its own. Then rings have one more buffer. If the first factor is computed in registers from
+//!   copied data, the next iteration reads its data while the product runs, and waits for the product before it
+//!   computes the factor.
 //!
 //! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
 //!
-//! Where factors are copied as whole blocks, a warp of its own can issue the copies (`partitions`), and of two products in
-//! a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the program
-//! asks for partitions (`tt.warp_specialize` on the loop or on one around it), for such chains where the model says
-//! that it pays (`price`), and for loops in another one that goes through tiles: the copies of the next tile then run
-//! beside what is made of this one's sum.
+//! Where factors are copied as whole blocks, a separate warp can issue the copies (`partitions`), and of two products
+//! in a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the
+//! program asks for partitions (`tt.warp_specialize` on the loop or on one around it), for such chains where the
+//! model predicts a benefit (`price`), and for loops inside a loop over tiles: the copies of the next tile then
+//! overlap with the work on this one's result.
 //!
-//! # What is left alone
+//! # Loops that stay as they are
 //!
-//! A loop stays as it was where nothing would be gained or something could go wrong, and its account says why: no
-//! product, loops inside, loads whose addresses are loaded or depend on what cannot be executed ahead, stores to
-//! what is loaded (by the parameter that both come from), no room in shared memory.
+//! A loop is not changed if there is no benefit or if the change could be incorrect, and its account gives the
+//! reason: no product, loops inside, loads whose addresses are loaded or depend on operations that cannot be executed
+//! ahead, stores to the loaded memory (judged by the parameter that both addresses come from), too little shared
+//! memory.
 //!
 //! # The number of stages
 //!
-//! `tt.num_stages` of a loop, or else the option of the pass. Where both leave it open (zero), the schedule graph of
-//! the loop ([`llopt_plan::schedule`]) says how far ahead loads have to be for their latency to be hidden. If rings of so
-//! many do not fit beside what else is in shared memory during the loop, there are fewer. There are more than the
-//! program asks for where that hides more and costs nothing (`depth`, for a warp that only copies `divide`).
+//! `tt.num_stages` of a loop, or else the option of the pass. If neither sets it (zero), the schedule graph of the
+//! loop ([`llopt_plan::schedule`]) says how far ahead loads have to be for their latency to be hidden. If rings for
+//! so many stages do not fit into shared memory together with the other buffers live during the loop, there are
+//! fewer. There are more than the program asks for if that hides more latency and costs nothing (`depth`, for a warp
+//! that only copies `divide`).
 
 mod account;
 mod ahead;
@@ -109,8 +113,8 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     Ok(())
 }
 
-/// Pipelines the loops of a module that have products, in so many stages where they do not say themselves. Answers what
-/// became of each.
+/// Pipelines the loops of a module that have products, in so many stages unless they set their own number. Answers an
+/// account of each.
 pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec<LoopAccount> {
     let mut loops = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
@@ -122,7 +126,7 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
         .collect();
     let blocks: Option<u32> = module.attr(launch::NUM_CTAS).and_then(AttributeExt::as_int);
     let is_alone = blocks.unwrap_or(1) == 1;
-    // Loops that are no longer there, since another one took their place.
+    // Loops that were replaced by other ones.
     let mut gone: Vec<OperationRef> = Vec::new();
     let mut accounts = Vec::new();
     for (of, location) in loops {
@@ -144,7 +148,7 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
     accounts
 }
 
-/// Whether there is a product in a loop, however deep.
+/// Whether there is a product in a loop, at any depth.
 fn has_products(of: For<'_, '_>) -> bool {
     let mut found = false;
     of.operation().for_each_op(Walk::PreOrder, |operation| {

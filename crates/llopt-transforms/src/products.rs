@@ -1,14 +1,13 @@
-//! Which products of groups of warps a wait is for.
+//! For which warp-group products a wait is.
 //!
-//! A product that does not wait for itself runs beside the program until `ttng.warp_group_dot_wait` leaves fewer of
-//! them running than have been started after it. Until then it reads its operands. So each point of a program has a
-//! set of products that may be running, each with the least and the most number of younger ones; the sets flow forward
-//! until nothing changes. A wait for all but the `p` youngest is for those that may have `p` younger ones, and ends
-//! those that have.
+//! An asynchronous product runs until `ttng.warp_group_dot_wait` leaves fewer products running than were issued after
+//! it. Until then it reads its operands. So each point of a program has a set of products that may be running, each
+//! with the least and the largest number of younger ones; the sets flow forward until nothing changes. A wait for all
+//! but the `p` youngest is for the products that may have `p` younger ones, and completes those that always have.
 //!
-//! Nobody but other products may touch a result before it has been waited for. Where a program has an op that does (a
-//! `select` between zeros and a sum that goes on is what Triton's pipelines leave behind persistent loops),
-//! [`COMPLETE`] has it wait.
+//! Only other products may use a result before it has been waited for. If a program has another op that does
+//! (Triton's pipelines leave a `select` between zeros and an accumulator after persistent loops), [`COMPLETE`]
+//! inserts a wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +37,8 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     Ok(())
 }
 
-/// Has each op of a module wait for results that it reads and that may not be complete; returns how many were.
+/// Makes each op of a module wait for results that it reads and that may not be complete; returns the number of
+/// waits.
 pub fn complete(module: OperationRef<'_, '_>) -> usize {
     let mut early = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
@@ -71,8 +71,8 @@ pub(crate) fn is_product(operation: OperationRef<'_, '_>) -> bool {
         || DotScaledOp::of(operation).is_some()
 }
 
-/// Whether an op does not look at the tensors that it takes: a wait, a product that adds to one, control flow, and ops
-/// that give registers other names.
+/// Whether an op does not read the contents of the tensors that it takes: a wait, a product that adds to one, control
+/// flow, and ops that rename registers.
 fn hands_on(operation: OperationRef<'_, '_>) -> bool {
     WarpGroupDotWaitOp::of(operation).is_some()
         || WarpGroupDotOp::of(operation).is_some()
@@ -82,7 +82,7 @@ fn hands_on(operation: OperationRef<'_, '_>) -> bool {
         || operation.region_refs().len() > 0
 }
 
-/// Whether a tensor is the result of a product that nobody has waited for where it is made.
+/// Whether a tensor is the result of a product for which there is no wait where it is issued.
 fn is_running(value: Value<'_, '_>) -> bool {
     if RankedTensor::of(value.r#type()).is_none() {
         return false;
@@ -107,8 +107,8 @@ fn is_running(value: Value<'_, '_>) -> bool {
     }
 }
 
-/// Whether a wait that leaves some running ends the product of a value, since at least as many have been started after
-/// it in the same block.
+/// Whether a wait that leaves some products running completes the product of a value, since at least as many have
+/// been issued after it in the same block.
 fn is_waited_for(value: Value<'_, '_>, wait: WarpGroupDotWaitOp<'_, '_>) -> bool {
     let Some(product) = WarpGroupDotOp::defining(value) else {
         return false;
@@ -125,15 +125,15 @@ fn is_waited_for(value: Value<'_, '_>, wait: WarpGroupDotWaitOp<'_, '_>) -> bool
     false
 }
 
-/// More products than this are never told apart.
+/// Larger numbers of products are not told apart.
 const MANY: u32 = 64;
 
 /// What an op does to running products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// Starts one.
+    /// Issues one.
     Start,
-    /// Starts one and waits for all.
+    /// Issues one and waits for all.
     Complete,
     /// Waits for all but so many.
     Wait(u32),
@@ -150,7 +150,7 @@ fn event(operation: OperationRef<'_, '_>) -> Option<Event> {
     Some(Event::Wait(u32::try_from(wait.pendings()).unwrap_or(0)))
 }
 
-/// How many products may have been started after one.
+/// How many products may have been issued after one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Younger {
     least: u32,
@@ -159,7 +159,7 @@ struct Younger {
 
 type Running = BTreeMap<usize, Younger>;
 
-/// For each point the points of the products that it may wait for.
+/// For each point, the points of the products for which it may wait.
 pub(crate) fn waited_for(program: &Program<'_, '_>) -> Vec<Vec<usize>> {
     let events: Vec<Option<Event>> = program
         .points
@@ -195,7 +195,7 @@ fn solve(events: &[Option<Event>], successors: &[&[usize]]) -> Vec<Vec<usize>> {
     waited
 }
 
-/// What runs after an event; answers what it may wait for.
+/// The products running after an event; returns those for which it may wait.
 fn apply(event: Event, point: usize, running: &mut Running) -> Vec<usize> {
     match event {
         Event::Start => {
@@ -203,7 +203,7 @@ fn apply(event: Event, point: usize, running: &mut Running) -> Vec<usize> {
                 younger.least = (younger.least + 1).min(MANY);
                 younger.most = (younger.most + 1).min(MANY);
             }
-            // The same op may have started one in an iteration before.
+            // The same op may have issued one in an earlier iteration.
             let most = running.get(&point).map_or(0, |younger| younger.most);
             running.insert(point, Younger { least: 0, most });
             Vec::new()
@@ -229,7 +229,7 @@ fn apply(event: Event, point: usize, running: &mut Running) -> Vec<usize> {
     }
 }
 
-/// Adds what runs on one way to a point; whether that changed anything.
+/// Adds the products running on one path to a point; returns whether anything changed.
 fn join(into: &mut Running, from: &Running) -> bool {
     let mut changed = false;
     for (product, younger) in from {
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_wait_may_be_for_one_way_only() {
-        // Two products on one way to the wait, one on the other.
+        // Two products on one path to the wait, one on the other.
         let start = Some(Event::Start);
         let events = [start, start, Some(Event::Wait(1)), Some(Event::Wait(0))];
         let waited = solve(&events, &[&[1, 2], &[2], &[3], &[]]);

@@ -5,9 +5,9 @@
 //! through structured control flow alike. The regions of an op that computes with them (a reduction)
 //! are part of that op and have no points of their own.
 //!
-//! Partitions of a warp specialisation run at the same time. Here they come one after the other,
-//! in any order, as branches of a choice do; what they must not share is the business of those who
-//! ask ([`Program::concurrent`]).
+//! Partitions of a warp specialisation run at the same time. Here they come one after the other, in any order, like
+//! the branches of a conditional; users of the graph must take into account what they must not share
+//! ([`Program::concurrent`]).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(crate) struct Point<'c, 'a> {
     pub(crate) inside_loop: Option<usize>,
 }
 
-/// The points of a function, the function itself left out.
+/// The points of a function, except the function itself.
 pub(crate) struct Program<'c, 'a> {
     pub(crate) points: Vec<Point<'c, 'a>>,
     /// The ranges of points within ops whose regions run at the same time, outermost first.
@@ -50,13 +50,13 @@ enum Structure {
     Simple,
     /// The region runs any number of times.
     Loop,
-    /// The first region, then perhaps the second and the first again.
+    /// The first region runs, then perhaps the second, and the first again.
     While,
     /// One of the regions, or none, runs once.
     Choice,
     /// All regions run.
     Concurrent,
-    /// Holds the partitions of a concurrent op.
+    /// It holds the partitions of a concurrent op.
     Partitions,
 }
 

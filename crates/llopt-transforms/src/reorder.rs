@@ -1,13 +1,13 @@
-//! `--tritongpu-reorder-instructions`: ops in an order in which fewer registers are live.
+//! `--tritongpu-reorder-instructions`: an order of ops in which fewer registers are live.
 //!
-//! Within a block, without a change of what is computed:
+//! Within a block, without a change of the computation:
 //!
-//! - A tensor that is stored to a new buffer is stored where it has been loaded, so that it does not stay in registers
+//! - A tensor that is stored to a new buffer is stored right after its load, so that it does not stay in registers
 //!   until the buffer is read.
-//! - A conversion to a layout that takes more registers than what it converts waits until its result is needed.
-//! - Another view of a buffer follows the buffer, so that views stand in nobody's way.
+//! - A conversion whose result takes more registers than its operand moves to the first use of its result.
+//! - A view of a buffer moves to the buffer's definition, so that views do not restrict other ops.
 //!
-//! Nothing moves into a loop or out of one: how often something runs is what layouts are chosen by
+//! Nothing moves into a loop or out of one: the layouts were chosen for the execution counts of the ops
 //! ([`crate::layouts`]).
 
 use llopt_dialects::layout::encoding::Encoding;
@@ -52,7 +52,7 @@ pub fn reorder(module: OperationRef<'_, '_>) {
             rewriter.move_after(operation, made);
         }
     }
-    // Those that others wait for come last, so that chains move together.
+    // Ops that others wait for come last, so that chains move together.
     for &operation in operations.iter().rev() {
         if let Some(user) = waits_for(operation) {
             rewriter.move_before(operation, user);
@@ -78,12 +78,12 @@ fn stored_where_loaded<'c: 'a, 'a>(
         .filter(|made| OpFacts::of(*made).anchor == Some(LayoutAnchor::Load))
 }
 
-/// What defines the buffer that an op is another view of.
+/// The definition of the buffer that an op is a view of.
 fn view_of<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
     made_in_block(MemDescTransOp::of(operation)?.src(), operation)
 }
 
-/// The first op of the block that needs a conversion which takes more registers than what it is of.
+/// The first op of the block that needs a conversion whose result takes more registers than its operand.
 fn waits_for<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
     let conversion = ConvertLayoutOp::of(operation)?;
     if bits_in_thread(conversion.result())? <= bits_in_thread(conversion.src())? {

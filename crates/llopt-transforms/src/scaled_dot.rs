@@ -1,21 +1,21 @@
-//! `--decompose-scaled-dot`: products of scaled operands by products of 16-bit floats.
+//! `--decompose-scaled-dot`: products of scaled operands as products of 16-bit floats.
 //!
-//! `tt.dot_scaled` multiplies matrices of small floats (the MX formats of four and eight bits, or 16-bit floats), each
-//! group of whose elements along k has a scale. Where no matrix unit does that, the operands are widened, each element
-//! is multiplied by its scale, and `tt.dot` multiplies the results:
+//! `tt.dot_scaled` multiplies matrices of small floats (the MX formats of four and eight bits, or 16-bit floats), in
+//! which each group of elements along k has a scale. Where no matrix unit does that, the operands are widened, each
+//! element is multiplied by its scale, and `tt.dot` multiplies the results:
 //!
 //! 1. Elements become `bf16`, or `f16` where one operand is of that type. Both hold every MX element exactly. Floats
-//!    of six bits, one in the low bits of each byte, become halves of a small exponent, which a product moves to where
-//!    it belongs: that needs no case for denormals.
-//! 2. A scale without mantissa is the exponent of a float: it is shifted into place. The least exponent is that of
-//!    a denormal, `2^-127`, whose bits are no shift of zero; they are the least that a scale may have. The scale of
-//!    `f16` goes by way of `f32`, where one beyond the range of `f16` becomes infinite. The scale with all bits set
-//!    says "not a number", and becomes that before it is multiplied with anything, unless the op allows fast
-//!    mathematics. Shifted into place it is infinite, and infinite numbers alone give no number when they are taken off
-//!    themselves: where the target adds such floats, `x + (x - x)` does it, two scales at a time.
-//! 3. Scales are spread over their groups by shape ops whose layouts are those of the operand, taken apart along k:
-//!    what moves between threads is one conversion of the scales, never of an operand.
-//! 4. A product that was laid out for threads, because no unit takes its scales, is one of 16-bit floats now, which
+//!    of six bits, one in the low bits of each byte, become halves with a small exponent, which a multiplication
+//!    corrects: so denormals need no special case.
+//! 2. A scale without mantissa is the exponent of a float: it is shifted into place. The least exponent is that of a
+//!    denormal, `2^-127`, whose bits are not a shifted zero; they are the least bits that a scale may have. A scale
+//!    for `f16` is converted through `f32`, where one beyond the range of `f16` becomes infinite. The scale with all
+//!    bits set means NaN, and becomes NaN before the multiplication, unless the op allows fast mathematics. Shifted
+//!    into place it is infinite, and only infinite numbers give NaN when they are subtracted from themselves: where
+//!    the target adds such floats, `x + (x - x)` does it, two scales at a time.
+//! 3. Scales are broadcast over their groups by shape ops whose layouts are those of the operand, split along k: only
+//!    one conversion of the scales moves data between threads, never one of an operand.
+//! 4. A product that had a layout for threads, because no unit takes its scales, is now one of 16-bit floats, which
 //!    units multiply. Where the target has such a unit, the accumulator is converted to its layout and back.
 //!
 //! The scales of the second operand come as rows of its columns, as those of the first do, and are transposed.
@@ -68,7 +68,7 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
         .map_err(|failed| Complaint::from(failed.reason.report_on(failed.operation)))
 }
 
-/// Whether the operands are of the formats that units scale, packed along k, and laid out for a unit.
+/// Whether the operands have formats that units scale, are packed along k, and have the layout of a unit.
 fn is_for_unit(dot: DotScaledOp<'_, '_>) -> bool {
     use ScaleDotElemType::{E2m1, E4m3, E5m2};
     let kinds = [
@@ -88,11 +88,11 @@ fn is_for_unit(dot: DotScaledOp<'_, '_>) -> bool {
     })
 }
 
-/// Takes apart every scaled product below an op but those that `has_unit` says a matrix unit takes as they are.
-/// Products with the layouts of threads are laid out for the matrix units of `target`.
+/// Decomposes every scaled product below an op except those that, according to `has_unit`, a matrix unit takes as
+/// they are. Products with the layouts of threads get layouts for the matrix units of `target`.
 ///
 /// # Errors
-/// A product whose operands have elements or layouts in which they cannot be widened.
+/// A product whose operands cannot be widened because of their elements or layouts.
 pub fn decompose<'c: 'a, 'a>(
     root: OperationRef<'c, 'a>,
     target: Option<Target>,
@@ -126,11 +126,11 @@ pub fn decompose<'c: 'a, 'a>(
 pub struct NotWidened<'c, 'a> {
     /// The product.
     pub operation: OperationRef<'c, 'a>,
-    /// Why not.
+    /// The reason.
     pub reason: Complaint,
 }
 
-/// The operand that is being widened.
+/// An operand during its widening.
 struct Factor<'c, 'a> {
     value: Value<'c, 'a>,
     scale: Option<Value<'c, 'a>>,
@@ -139,7 +139,7 @@ struct Factor<'c, 'a> {
     index: u32,
 }
 
-/// A product that is being taken apart: new ops come before it.
+/// A product during its decomposition: new ops are inserted before it.
 struct Scaled<'c, 'a> {
     dot: DotScaledOp<'c, 'a>,
     target: Option<Target>,
@@ -199,7 +199,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         Ok(())
     }
 
-    /// The layout in which the product of 16-bit floats is computed: its own, or where that is one of threads, the
+    /// The layout in which the product of 16-bit floats is computed: its own, or, if that is one for threads, the
     /// best one of the target's matrix units.
     fn layout_of_product(
         &self,
@@ -235,7 +235,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         Ok(best.or(encoding))
     }
 
-    /// An operand as floats of 16 bits times its scales, in the layout that a product with `result` wants.
+    /// An operand as floats of 16 bits times its scales, in the layout that a product with `result` needs.
     fn factor(
         &mut self,
         factor: &Factor<'c, 'a>,
@@ -254,7 +254,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         if now.product() == Some(result) {
             return Ok(value);
         }
-        // As many elements to a lane as one instruction takes; two words of them where the layout leaves that open.
+        // As many elements per lane as one instruction takes; two words of them where the layout leaves that open.
         let width = transfer::elements_along_k(result, 16).unwrap_or(4).min(8);
         let wanted = transfer::dot_operand(result, factor.index, width).map_err(complaint)?;
         let to = tensor.with_encoding(Some(wanted.to_attribute(self.context)));
@@ -303,7 +303,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         }
         let to = tensor.with_element(float);
         if matches!(class_of(tensor.element()), TypeSet::BF16 | TypeSet::F16) {
-            // The two formats of 16 bits meet in f32.
+            // The two formats of 16 bits are both converted to f32.
             let wide = tensor.with_element(Type::float32(self.context));
             let wide = self.put(arith::extf(value, wide, location))?;
             return self.put(arith::truncf(wide, to, location));
@@ -311,7 +311,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         self.put(tt::FpToFpOp::build(location, to, value, None))
     }
 
-    /// Bytes as floats of a type of eight bits; other elements as they are.
+    /// Bytes as floats of an eight-bit type; other elements as they are.
     fn read_as(
         &mut self,
         value: Value<'c, 'a>,
@@ -380,7 +380,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         let scales = self.floats(scale, float)?;
         let groups = tensor_of(scales)?.shape()[k];
         let group = shape[k] / groups;
-        // Each group has an axis of its own, right behind that of the groups.
+        // Each group has an axis of its own, right after that of the groups.
         let mut apart = shape.clone();
         apart[k] = groups;
         apart.insert(k + 1, group);
@@ -442,7 +442,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
             return self.put(tt::FpToFpOp::build(location, to, scale, None));
         }
         let is_half = class_of(float) == TypeSet::F16;
-        // A float with the exponent of eight bits that the scale is.
+        // A float whose exponent of eight bits is the scale.
         let (bits, mantissa, wide) = if is_half {
             (32, 23, Type::float32(context))
         } else {
@@ -491,7 +491,7 @@ impl<'c: 'a, 'a> Scaled<'c, 'a> {
         self.put(tt::SplatOp::build(self.location, of, number))
     }
 
-    /// Inserts an op before the product; answers its result.
+    /// Inserts an op before the product; returns its result.
     fn put(&mut self, op: Operation<'c>) -> Result<Value<'c, 'a>, Complaint> {
         self.rewriter
             .insert(op)

@@ -17,7 +17,7 @@ use melior::ir::{Attribute, Location, Operation, OperationRef, Type, TypeLike, V
 pub(crate) struct Whole<'c, 'a> {
     pub(crate) base: Value<'c, 'a>,
     pub(crate) extents: Vec<Value<'c, 'a>>,
-    /// In elements.
+    /// The strides, in elements.
     pub(crate) strides: Vec<Value<'c, 'a>>,
 }
 
@@ -39,8 +39,8 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         }
     }
 
-    /// The pointers to the elements of a tile of this shape, and which of them are inside, as far as that is
-    /// checked. `indices` begin the tile, or with `rows` its columns only.
+    /// The pointers to the elements of a tile of this shape, and which of them are inside, for the dimensions that
+    /// are checked. `indices` are the start of the tile, or with `rows` that of its columns only.
     pub(crate) fn pointers(
         &mut self,
         whole: &Whole<'c, 'a>,
@@ -50,7 +50,7 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         is_checked: impl Fn(usize) -> bool,
     ) -> Option<(Value<'c, 'a>, Option<Value<'c, 'a>>)> {
         let (extents, strides) = (&whole.extents, &whole.strides);
-        // A tile with fewer dimensions than the tensor has the last ones.
+        // A tile with fewer dimensions than the tensor has the tensor's last dimensions.
         let before = extents.len().checked_sub(shape.len())?;
         let mut base = whole.base;
         let base_type = base.r#type();
@@ -104,7 +104,7 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         Some((pointers, mask))
     }
 
-    /// What an element outside of the tensor reads as, for all elements of a shape.
+    /// The value that is read for elements outside of the tensor, for all elements of a shape.
     pub(crate) fn outside(
         &mut self,
         padding: tt::PaddingOption,
@@ -175,7 +175,7 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
             if other == axis {
                 continue;
             }
-            // Axes before it are put in front one by one, those behind it at the end.
+            // Axes before it are inserted in front one by one, those after it at the end.
             let at = if other < axis { 0 } else { row.len() };
             row.insert(at, 1);
             let of = RankedTensor::get(&row, self.i64(), None);
@@ -216,7 +216,7 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         IntegerType::new(self.context, 64).into()
     }
 
-    /// Inserts an op; answers its result.
+    /// Inserts an op; returns its result.
     pub(crate) fn put(&mut self, op: Operation<'c>) -> Option<Value<'c, 'a>> {
         self.rewriter.insert(op).result_value(0)
     }

@@ -1,12 +1,12 @@
 //! Warps and registers of the partitions of `ttg.warp_specialize`.
 //!
-//! The launcher starts as many warps as the kernel has, and as many again as the op with the most partitions needs.
-//! The partitions of an op lie behind the kernel's warps, those with the most warps first: counts are powers of two,
-//! so each begins at a multiple of its own.
+//! The launcher starts the kernel's warps, and in addition as many as the op with the most partition warps needs. The
+//! partitions of an op come after the kernel's warps, those with the most warps first: counts are powers of two, so
+//! each partition starts at a multiple of its own count.
 //!
-//! Registers are dealt out in groups of four warps, since the hardware changes their number for such a group at once.
-//! All threads start with the same number, the whole register file divided by all threads. A group gets the most that
-//! any of its partitions asks for, and the kernel's warps what is left over.
+//! Registers are assigned to groups of four warps, since the hardware changes their number for such a group at once.
+//! All threads start with the same number, the whole register file divided by all threads. A group gets the largest
+//! number that any of its partitions asks for, and the kernel's warps get the rest.
 
 use llopt_dialects::tables::module::{
     NUM_WARPS, START_REGISTERS, TOTAL_NUM_WARPS, target, threads_per_warp,
@@ -20,7 +20,7 @@ use melior::ir::OperationRef;
 
 /// Warps whose number of registers changes together.
 const GROUP: u32 = 4;
-/// Numbers of registers that can be asked for are multiples of this, from three times it on.
+/// Numbers of registers that can be requested are multiples of this, from three times it on.
 const STEP: u32 = 8;
 /// The least and the most registers that a thread can ask for.
 const LEAST: u32 = 24;
@@ -28,7 +28,7 @@ const MOST: u32 = 256;
 /// The most registers that a thread can start with.
 const MOST_AT_START: u32 = 248;
 
-/// Gives the partitions of a module their warps and registers.
+/// Assigns warps and registers to the partitions of a module.
 pub static ALLOCATE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     ..PassSpec::new(
@@ -42,7 +42,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     allocate(module)
 }
 
-/// Gives the partitions of a module their warps and registers, and says in the module how many warps there are.
+/// Assigns warps and registers to the partitions of a module, and writes the number of warps into the module.
 ///
 /// # Errors
 /// More warps than a block has, or more registers than there are; reported at the module.

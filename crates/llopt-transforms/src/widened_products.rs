@@ -1,10 +1,11 @@
-//! `--widen-products`: products of eight-bit floats as products of 16-bit floats, where matrix units know only these.
+//! `--widen-products`: products of eight-bit floats as products of 16-bit floats, where matrix units support only
+//! these.
 //!
-//! `f16` holds every float of eight bits exactly, and the product of two of them fits the sum in `f32` as it is; so the
-//! results are those of a unit that knew the narrow type. Without this each thread would multiply and add: a hundredth
-//! of the speed. The operands stay narrow in memory; what widens them is moved and laid out with the product.
+//! `f16` holds every eight-bit float exactly, and `f32` holds the product of two of them exactly; so the results are
+//! those of a unit that supported the narrow type. Otherwise each thread would multiply and add, at a hundredth of
+//! the speed. The operands stay narrow in memory; the ops that widen them get their layouts from the product.
 //!
-//! A product whose elements some unit takes stays, and so does one of which no unit takes the halves either.
+//! A product whose element types some unit supports stays, and so does one for which no unit supports halves either.
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{DotOp, FpToFpOp, InputPrecision};
@@ -55,7 +56,7 @@ fn widen(root: OperationRef<'_, '_>, target: Target) {
 
 fn needs_halves(dot: DotOp<'_, '_>, target: Target) -> bool {
     let elements = |value: Value<'_, '_>| match RankedTensor::of(value.r#type()) {
-        // Layouts say already which unit multiplies.
+        // The layout has already decided which unit multiplies.
         Some(tensor) if tensor.encoding().is_none() => elements_of(tensor.element(), true),
         _ => &[],
     };

@@ -1,5 +1,5 @@
-//! The checker of layouts accepts what the engine chooses and finds every value whose layout is another: each tensor of
-//! a program in turn gets two bits of its lanes exchanged.
+//! The checker of layouts accepts what the engine chooses and rejects every changed layout: each tensor of a program
+//! in turn gets two bits of its lanes exchanged.
 
 use std::collections::HashSet;
 
@@ -96,7 +96,7 @@ fn exchanged(layout: &LinearLayout, shape: &[i64]) -> LinearLayout {
     LinearLayout::from_bases(&bases, &axes).unwrap()
 }
 
-/// The tensors of a module whose layouts an op says something about.
+/// The tensors of a module whose layouts an op determines.
 fn tensors<'c, 'a>(module: &'a Module<'c>) -> Vec<Value<'c, 'a>> {
     let mut values = Vec::new();
     let mut free = HashSet::new();
@@ -107,7 +107,7 @@ fn tensors<'c, 'a>(module: &'a Module<'c>) -> Vec<Value<'c, 'a>> {
             for region in operation.region_refs() {
                 values.extend(region.blocks().flat_map(|block| block.argument_values()));
             }
-            // Both sides of a conversion may be any layout, so whether something fits is said by others.
+            // Both sides of a conversion may have any layout, so other ops have to determine it.
             if operation.is_named("ttg.convert_layout") {
                 free.extend(
                     operation

@@ -1,4 +1,4 @@
-//! What it takes to convert between two layouts: the planner's plans as JSON and as text.
+//! The conversion between two layouts: the planner's plans as JSON and as text.
 
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ impl Conversion {
         &self.plans
     }
 
-    /// The plans for a person to read: what each does, step by step, and what it takes.
+    /// The plans for a person to read: the steps of each, and its cost.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -182,7 +182,7 @@ fn describe_exchanges(when: &str, exchanges: &[Exchange], text: &mut String) {
     }
 }
 
-/// A list of which the middle is left out when it is long.
+/// A list whose middle is omitted when it is long.
 fn shortened(items: &[String]) -> String {
     const SHOWN: usize = 8;
     if items.len() <= SHOWN {

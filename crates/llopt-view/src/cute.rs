@@ -5,8 +5,8 @@
 //! `Sw<B,M,S> o shape:stride` xors the B bits of the offset from bit M on with the B bits that lie S
 //! further up (or down, for a negative S).
 //!
-//! The sum is linear over F2 exactly when no two strides' multiples can carry into each other, that
-//! is, when the images of all single bits have no bit in common. Other layouts are refused.
+//! The sum is linear over F2 exactly when adding multiples of two strides never carries, that is, when the images of
+//! all single bits have no bit in common. Other layouts are rejected.
 
 use llopt_layout::{Dim, LinearLayout};
 
@@ -108,8 +108,8 @@ fn mode(
 fn invert(bits: &[Bit], sizes: &[u32]) -> Result<LinearLayout, ReadError> {
     let reach = bits.iter().fold(0, |reach, bit| reach | bit.offset);
     let offset_size = (reach + 1).next_power_of_two() as u32;
-    // From elements to offsets, with the offsets that nobody has as an extra input, so that the map
-    // can be inverted.
+    // From elements to offsets, with the offsets that no element has as an extra input, so that the map can be
+    // inverted.
     let dims: Vec<(Dim, Vec<[u32; 1]>)> = (0..sizes.len())
         .map(|dim| {
             let own = bits.iter().filter(|bit| bit.dim == dim);
@@ -163,7 +163,7 @@ impl Swizzle {
     }
 }
 
-/// The deepest nesting that is read: no text may exhaust the stack.
+/// The deepest nesting that is read, so that no text can overflow the stack.
 const MAX_DEPTH: usize = 32;
 
 /// A number, or a tuple of tuples.

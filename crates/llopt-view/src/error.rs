@@ -1,13 +1,13 @@
-//! Why a text is no layout.
+//! Why a text is not a layout.
 
 use llopt_dialects::layout::encoding::EncodingError;
 use llopt_layout::{Dim, LayoutError};
 
-/// Why a text is no layout.
+/// Why a text is not a layout.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The text of an encoding that the IR's parser refuses, and what it says.
+    /// The text of an encoding that the IR's parser rejects, and the parser's message.
     #[error("{0}")]
     Syntax(String),
     /// A bug in llopt, or no thread could be started.
@@ -42,7 +42,7 @@ pub enum ReadError {
         dim: usize,
         /// The layout's size.
         found: u64,
-        /// The shape's.
+        /// The shape's size.
         expected: u64,
     },
     /// The layout has another rank than the shape.
@@ -50,13 +50,13 @@ pub enum ReadError {
     RankMismatch {
         /// The layout's rank.
         found: usize,
-        /// The shape's.
+        /// The shape's rank.
         expected: usize,
     },
-    /// A type that carries no layout.
+    /// A type that has no layout.
     #[error("`{0}` has no encoding")]
     NoEncoding(String),
-    /// A shape with something else than sizes.
+    /// A shape with an entry that is not a size.
     #[error("`{0}` is no size; a shape is written like 128x64")]
     Shape(String),
     /// An encoding whose layout depends on a shape, without one.
@@ -65,9 +65,9 @@ pub enum ReadError {
     /// A CuTe layout with a syntax error.
     #[error("expected {expected} at `{found}` in the CuTe layout")]
     CuteText {
-        /// What should have been there.
+        /// What was expected.
         expected: &'static str,
-        /// What is there.
+        /// What was found.
         found: String,
     },
     /// A CuTe layout whose shape and stride are nested differently.
@@ -121,7 +121,7 @@ pub enum ReadError {
         /// How far the bits are moved.
         shift: u64,
     },
-    /// No form of a layout begins like this.
+    /// A text that begins like none of the forms of a layout.
     #[error(
         "`{0}` is neither an encoding (#…) or a type with one, nor JSON ({{…}}), nor a CuTe layout (shape:stride)"
     )]

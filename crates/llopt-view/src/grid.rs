@@ -1,6 +1,6 @@
-//! Pictures of a layout as grids of cells, before anyone decides whether they become text or SVG.
+//! Pictures of a layout as grids of cells, independent of the output format (text or SVG).
 //!
-//! Three views: by the tensor (which places hold an element), by the hardware (which element a place
+//! Three views: by the tensor (the places that hold each element), by the hardware (the element that each place
 //! holds), and the matrix of bits.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub enum View {
     Matrix,
 }
 
-/// How the cells of a memory fall into banks, to colour them.
+/// The banks of a memory's cells, which determine the colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Banks {
     /// The number of banks.
@@ -56,20 +56,20 @@ impl Banks {
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// What is written in it; empty for none.
+    /// The text in it; empty for none.
     pub text: String,
     /// The colour, a turn of the colour wheel; `None` for white.
     pub hue: Option<f64>,
     /// How dark the colour is, 0 to 1.
     pub depth: f64,
-    /// Cells of one owner; an outline is drawn where it changes.
+    /// The owner; an outline is drawn where it changes.
     pub owner: u32,
 }
 
 /// A picture: labelled rows and columns of cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// What is shown.
+    /// The title.
     pub title: String,
     /// How to read the cells.
     pub legend: &'static str,
@@ -87,7 +87,7 @@ pub struct Grid {
     pub row_breaks: Vec<usize>,
     /// Columns before which a thicker line is drawn.
     pub column_breaks: Vec<usize>,
-    /// Rows and columns of the whole, of which the grid may show the first ones only.
+    /// Rows and columns of the whole; the grid may show only the first ones.
     pub whole: (usize, usize),
 }
 
@@ -123,7 +123,7 @@ pub struct TooLarge {
 /// The grids of a view; several where the tensor has more than two dimensions.
 ///
 /// # Errors
-/// When the layout has too many places to go through.
+/// When the layout has too many places to enumerate.
 pub fn grids(
     layout: &LinearLayout,
     view: View,
@@ -203,7 +203,7 @@ fn coordinate(point: &[(Dim, u32)], dim: Dim) -> u64 {
         .map_or(0, |&(_, value)| u64::from(value))
 }
 
-/// A place in a few letters: `w1t5:2` is register 2 of lane 5 of warp 1, `37` an offset.
+/// The short name of a place: `w1t5:2` is register 2 of lane 5 of warp 1, `37` an offset.
 fn place_name(layout: &LinearLayout, place: &[(Dim, u32)], with_register: bool) -> String {
     let mut name = String::new();
     let letters = [(Dim::BLOCK, 'b'), (Dim::WARP, 'w'), (Dim::LANE, 't')];
@@ -232,11 +232,11 @@ fn place_name(layout: &LinearLayout, place: &[(Dim, u32)], with_register: bool) 
     name
 }
 
-/// The part of the colour wheel that is used, so that its ends can be told apart.
+/// The part of the colour wheel that is used; less than all, so that its ends can be told apart.
 const WHEEL: f64 = 0.88;
 
-/// A cell for a place of an element: lanes go around the wheel and warps darken, banks go around
-/// the wheel.
+/// A cell for a place of an element. For threads, the hue is the lane and the darkness the warp; for memory, the hue
+/// is the bank.
 fn place_cell(
     layout: &LinearLayout,
     place: &[(Dim, u32)],
@@ -364,7 +364,7 @@ fn tensor(layout: &LinearLayout, banks: Option<Banks>, window: Window) -> Vec<Gr
     result
 }
 
-/// The same layout with its registers first, or its offsets: what the columns of a table count.
+/// The same layout with its registers, or its offsets, first: these are the columns of a table.
 fn columns_first(layout: &LinearLayout) -> LinearLayout {
     let is_column = |dim: &Dim| matches!(*dim, Dim::REGISTER | Dim::OFFSET);
     let (mut order, others): (Vec<Dim>, Vec<Dim>) =
@@ -375,7 +375,7 @@ fn columns_first(layout: &LinearLayout) -> LinearLayout {
         .unwrap_or_else(|_| layout.clone())
 }
 
-/// What the places hold.
+/// The elements that the places hold.
 fn hardware(layout: &LinearLayout, banks: Option<Banks>, window: Window) -> Grid {
     let layout = &columns_first(layout);
     let total = 1usize << layout.total_in_size_log2();

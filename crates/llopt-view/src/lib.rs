@@ -1,5 +1,5 @@
-//! Layouts for people: reading them as people write them, showing them as tables, matrices and
-//! pictures, and saying what it takes to convert between them.
+//! Layouts for people: reads them as people write them, shows them as tables, matrices and pictures, and gives the
+//! cost of a conversion between them.
 //!
 //! ```
 //! use llopt_view::{View, Window};

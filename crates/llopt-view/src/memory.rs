@@ -1,5 +1,4 @@
-//! Accesses to shared memory: the swizzle that is best for two layouts, and the conflicts of an
-//! access to a given memory.
+//! Accesses to shared memory: the best swizzle for two layouts, and the conflicts of an access to a given memory.
 
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
@@ -15,14 +14,14 @@ use crate::{LayoutJson, text};
 /// A layout of shared memory with gaps: after every `interval` elements, `padding` are unused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// Where the elements lie when the gaps are not counted.
+    /// Where the elements lie, without the gaps.
     pub layout: LinearLayout,
     /// Pairs (interval, padding), in elements.
     pub pads: Vec<(u32, u32)>,
 }
 
 impl Memory {
-    /// The position of an element, gaps counted.
+    /// The position of an element, with the gaps.
     fn padded(&self, offset: u32) -> u32 {
         self.pads.iter().fold(offset, |sum, &(interval, padding)| {
             sum.saturating_add((offset / interval.max(1)).saturating_mul(padding))
@@ -30,16 +29,16 @@ impl Memory {
     }
 }
 
-/// A synthesised memory layout, with what both sides take.
+/// A synthesised memory layout, with the accesses of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swizzle {
     plan: SharedPlan,
 }
 
-/// The memory layout through which a tensor goes best from one distributed layout to another.
+/// The best memory layout to convert a tensor from one distributed layout to another.
 ///
 /// # Errors
-/// As [`conversion`](crate::conversion()), and when no instructions of the kinds asked for fit.
+/// As [`conversion`](crate::conversion()), and when no instructions of the requested kinds fit.
 pub fn swizzle(
     from: &LinearLayout,
     to: &LinearLayout,
@@ -56,9 +55,9 @@ pub fn swizzle(
 pub struct SwizzleJson {
     /// The layout of the memory.
     pub memory: LayoutJson,
-    /// How registers get there.
+    /// The stores from registers.
     pub store: AccessJson,
-    /// How they get back.
+    /// The loads to registers.
     pub load: AccessJson,
     /// Bytes of shared memory per block.
     pub shared_bytes: u32,
@@ -75,9 +74,9 @@ pub struct AccessJson {
     pub bits: u32,
     /// The number of instructions.
     pub instructions: u32,
-    /// Passes over the banks.
+    /// Wavefronts.
     pub wavefronts: u32,
-    /// The fewest passes that instructions of this width can take.
+    /// The fewest wavefronts that instructions of this width can have.
     pub bound: u32,
 }
 
@@ -132,14 +131,14 @@ impl Swizzle {
     }
 }
 
-/// Gaps for a memory whose order of elements is given, with what both sides then take.
+/// Gaps for a memory whose order of elements is given, with the accesses of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Padded {
     found: PaddedMemory,
 }
 
-/// The gaps with which a tensor goes best from one distributed layout to another through a memory
-/// that holds its elements in a given order.
+/// The best gaps to convert a tensor from one distributed layout to another through a memory that holds its elements
+/// in a given order.
 ///
 /// # Errors
 /// As [`swizzle()`], and when the memory does not fit the layouts.
@@ -162,9 +161,9 @@ pub struct PaddedJson {
     pub interval: u64,
     /// Elements of a gap; 0 for none.
     pub gap: u32,
-    /// How registers get there.
+    /// The stores from registers.
     pub store: AccessJson,
-    /// How they get back.
+    /// The loads to registers.
     pub load: AccessJson,
     /// Bytes of shared memory, gaps included.
     pub shared_bytes: u32,
@@ -218,7 +217,7 @@ fn line(access: &AccessJson) -> String {
     )
 }
 
-/// What an access of a distributed layout to a memory takes, in both directions.
+/// The wavefronts of an access of a distributed layout to a memory, in both directions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflicts {
     /// Memory to registers.
@@ -231,7 +230,7 @@ pub struct Conflicts {
 /// instructions, or with those of another kind.
 ///
 /// # Errors
-/// When the layouts do not fit together, the element's width is no power of two from 8 to 128 bits, or
+/// When the layouts do not fit together, the element's width is not a power of two from 8 to 128 bits, or
 /// no instruction of the kind fits.
 pub fn conflicts(
     registers: &LinearLayout,
@@ -242,7 +241,7 @@ pub fn conflicts(
 ) -> Result<Conflicts, PlanError> {
     let mut machine = target.machine();
     if let Some(interval) = memory.pads.iter().map(|&(interval, _)| interval).min() {
-        // A vector does not reach over a gap.
+        // A vector does not extend across a gap.
         machine.max_vector_bits = machine
             .max_vector_bits
             .min(interval.saturating_mul(element_bits));

@@ -54,7 +54,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader for tensors of this shape; without one, layouts have to bring their own.
+    /// A reader for tensors of this shape; without one, layouts must contain their own.
     #[must_use]
     pub fn new(shape: Option<Shape>) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Reader {
         }
     }
 
-    /// Lets layouts use what a module's text defines at its top, such as `#mma`.
+    /// Lets layouts use the aliases that a module's text defines, such as `#mma`.
     #[must_use]
     pub fn with_aliases_of(mut self, module: &str) -> Self {
         let is_definition = |line: &&str| {
@@ -78,12 +78,12 @@ impl Reader {
 
     /// Reads a layout.
     ///
-    /// `#ttg.blocked<{…}>` and its kin need the shape; `tensor<128x64xf16, #ttg.blocked<{…}>>`,
-    /// `!ttg.memdesc<…>`, `{"in": …, "out": …}` and `shape:stride` bring their own, which must be the
+    /// `#ttg.blocked<{…}>` and similar encodings need the shape; `tensor<128x64xf16, #ttg.blocked<{…}>>`,
+    /// `!ttg.memdesc<…>`, `{"in": …, "out": …}` and `shape:stride` contain their own, which must be equal to the
     /// given one if there is one. Padding is not counted in a layout.
     ///
     /// # Errors
-    /// What is wrong with the text, with dimension and basis vector where one is at fault.
+    /// An error in the text, with dimension and basis vector where one is wrong.
     pub fn read(&self, text: &str) -> Result<LinearLayout, ReadError> {
         self.read_memory(text).map(|memory| memory.layout)
     }
@@ -135,7 +135,7 @@ impl Reader {
     }
 
     fn parse(&self, context: &Context, text: &str) -> Result<Memory, ReadError> {
-        // As an attribute of a module, where aliases and types can stand as well.
+        // As an attribute of a module, which may also contain aliases and types.
         let source = format!(
             "{}module attributes {{llopt.layout = {text}\n}} {{}}\n",
             self.aliases
@@ -169,7 +169,7 @@ impl Reader {
             .or(self.shape.as_ref().map(|shape| &shape.0))
         {
             Some(shape) => encoding.linear_layout(shape)?,
-            // Explicit bases say what shape they are for.
+            // Explicit bases determine their shape.
             None => encoding.spelled_layout().ok_or(ReadError::NoShape)?.clone(),
         };
         let pads = encoding.pads().to_vec();
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::{View, Window, grids, svg, text};
 
-    /// Pieces of the three forms, in any order, and what they may hold.
+    /// Pieces of the three forms, in any order.
     const PIECES: &[&str] = &[
         "(",
         ")",

@@ -222,8 +222,7 @@ fn draw_grid(grid: &Grid, top: f64) -> (Group, f64, f64) {
     )
 }
 
-/// A text that is centred around its height without the help of `dominant-baseline`, which not all
-/// renderers know.
+/// A text that is centred vertically without `dominant-baseline`, which not all renderers support.
 fn label(text: &str) -> Text {
     Text::new(text).set("dy", "0.35em")
 }
@@ -236,7 +235,7 @@ fn line(x1: f64, y1: f64, x2: f64, y2: f64) -> Line {
         .set("y2", y2)
 }
 
-/// A colour that dark text can be read on.
+/// A colour on which dark text is readable.
 fn colour(hue: Option<f64>, depth: f64) -> String {
     match hue {
         None => "#f4f4f4".to_owned(),

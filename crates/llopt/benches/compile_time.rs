@@ -1,10 +1,9 @@
 //! Times compilations in one process: the llopt side of `tools/bench/compile_time.py`.
 //!
-//! Reads lines `target<TAB>file` from standard input. For each it compiles the file to the
-//! target's assembly once to warm up, then as often as the option `--runs` says (five times without
-//! it), and prints one JSON object: the file, the target, and either the processor time and the
-//! phases (wall time) of every run, in milliseconds, or the error. The text is read from disk
-//! before the clock starts; parsing it is the first phase.
+//! Reads lines `target<TAB>file` from standard input. For each it compiles the file to the target's assembly once to
+//! warm up, then as often as the option `--runs` specifies (five times without it), and prints one JSON object: the
+//! file, the target, and either the processor time and the phases (wall time) of every run, in milliseconds, or the
+//! error. The text is read from disk before the clock starts; parsing it is the first phase.
 
 use std::io::{self, BufRead};
 
@@ -12,9 +11,9 @@ use cpu_time::ProcessTime;
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 use serde_json::{Value, json};
 
-/// Runs that are not measured: the first touches code and tables for the first time.
+/// Runs that are not measured: the first executes code and reads tables for the first time.
 const WARM_UP: usize = 1;
-/// Runs that are measured if nothing else is said.
+/// Runs that are measured without the option.
 const MEASURED: usize = 5;
 
 fn main() -> anyhow::Result<()> {

@@ -1,14 +1,14 @@
-//! How the time of each phase of a compilation grows with the length of the kernel.
+//! The growth of the time of each phase of a compilation with the length of the kernel.
 //!
 //! Compiles kernels of growing length ([`kernels`]) to LLVM IR that is not optimised, and prints a table for each
-//! family: for each phase of ours the seconds of processor time at each length, and the exponent that fits them.
+//! family: for each phase of llopt itself the seconds of processor time at each length, and the exponent of the fit.
 //! Exit status 1 if an exponent is above the limit.
 //!
 //! ```text
 //! cargo bench -p llopt --bench growth -- [--family TEXT] [--target T] [--limit 1.2] [--write FOLDER]
 //! ```
 //!
-//! `--family` takes those whose names contain the text; `--write` writes the kernels to a folder instead, for
+//! `--family` selects those whose names contain the text; `--write` writes the kernels to a folder instead, for
 //! `llopt compile --time` and for profilers. A family ends early when one kernel takes more than `--seconds`.
 
 #[path = "../tests/growth/kernels.rs"]
@@ -24,7 +24,7 @@ use kernels::{FAMILIES, Family};
 use llopt::Target;
 use measure::{Phases, exponent};
 
-/// Seconds below which a time is no part of the fit.
+/// Seconds; a shorter time is not part of the fit.
 const FLOOR: f64 = 0.5e-3;
 
 struct Choices {
@@ -70,7 +70,7 @@ fn choices() -> anyhow::Result<Choices> {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         if argument == "--bench" {
-            // `cargo bench` says so to every benchmark.
+            // `cargo bench` passes this to every benchmark.
             continue;
         }
         let value = arguments
@@ -114,7 +114,7 @@ fn measure(family: &Family, choices: &Choices) -> anyhow::Result<Vec<String>> {
         let kernel = (family.kernel)(size);
         let first = Phases::of(target, &kernel, 1)?;
         let total: f64 = first.seconds().map(|(_, seconds)| seconds).sum();
-        // What takes long is measured well by one run.
+        // One run measures a long time well.
         let phases = if total > 1.0 {
             first
         } else {

@@ -1,5 +1,5 @@
-//! Builds a softmax kernel from Rust, compiles it for both vendors, runs what comes out on the
-//! simulated machine, and compares it with softmax as one writes it in Rust.
+//! Builds a softmax kernel from Rust, compiles it for both vendors, runs the result on the simulated machine, and
+//! compares it with a softmax written in Rust.
 //!
 //! ```text
 //! cargo run --package llopt --example softmax
@@ -11,7 +11,7 @@ use llopt::build::{Argument, Axis, Context, Element, KernelBuilder};
 use llopt::sim::{self, Machine};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 
-/// One program takes one row: `output[row] = softmax(input[row])` for rows of up to `width` columns.
+/// Each program computes one row: `output[row] = softmax(input[row])` for rows of up to `width` columns.
 fn softmax_kernel(width: u32) -> Result<Source, llopt::Error> {
     let context = Context::new()?;
     let k = KernelBuilder::new(&context, "softmax");
@@ -25,7 +25,7 @@ fn softmax_kernel(width: u32) -> Result<Source, llopt::Error> {
     let mask = column.lt(columns);
     let row = (input + (start + column)).load_where(mask, f64::NEG_INFINITY);
 
-    // The largest becomes zero, so that no exponential overflows.
+    // The largest becomes zero, so no exponential overflows.
     let exponentials = (row - row.max(0)).exp();
     let result = exponentials / exponentials.sum(0);
     (output + (start + column)).store_where(result, mask);

@@ -1,5 +1,4 @@
-//! What a compilation can be asked for: one of the forms a kernel passes through on its way to the
-//! GPU.
+//! The kinds of artefacts: the forms that a kernel passes through on its way to the GPU.
 
 use std::fmt;
 use std::str::FromStr;
@@ -50,7 +49,7 @@ impl ArtifactKind {
         }
     }
 
-    /// The assembly of a target: what is made when nothing else is asked for.
+    /// The assembly of a target, which is the default artefact.
     pub fn assembly_of(target: Target) -> Self {
         match target.vendor() {
             Vendor::Nvptx => Self::Ptx,
@@ -63,7 +62,7 @@ impl ArtifactKind {
         !matches!(self, Self::Cubin | Self::Hsaco)
     }
 
-    /// Whether there is such a thing for this target.
+    /// Whether the kind exists for this target.
     pub fn exists_for(self, target: Target) -> bool {
         match self {
             Self::Ttir | Self::Ttgir | Self::Llvm => true,
@@ -111,12 +110,12 @@ impl Artifact {
         }
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(&self) -> ArtifactKind {
         self.kind
     }
 
-    /// Its contents, as they belong in a file.
+    /// Its contents, as they are written to a file.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,4 +1,4 @@
-//! What one compilation may cost.
+//! Limits on the cost of a compilation.
 //!
 //! Values and code are checked before the work is done ([`check`]), time is watched while the compilation runs
 //! ([`contain`](crate::contain)), memory from outside of the process ([`isolation`](crate::isolation)). All four
@@ -9,15 +9,15 @@ pub(crate) mod check;
 
 use std::time::Duration;
 
-/// Upper bounds on what one compilation costs.
+/// Limits on the cost of one compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Budget {
-    /// Values that one op may give to a thread.
+    /// Values per thread of one op.
     pub values: u64,
-    /// Values that all ops together may give to a thread, calls unfolded.
+    /// Values per thread of all ops together, with calls expanded.
     pub code: u64,
-    /// MiB of memory, where somebody watches from outside of the process ([`isolation`](crate::isolation)).
+    /// MiB of memory, where a parent process watches ([`isolation`](crate::isolation)).
     pub memory: u64,
     /// Milliseconds of processor time.
     pub time: u64,
@@ -28,9 +28,9 @@ impl Default for Budget {
         Self {
             values: 4096,
             code: 1 << 18,
-            // With the pages of the program itself, which do not count, it is below 1 GiB.
+            // Together with the pages of the program itself, which are not counted, it is below 1 GiB.
             memory: 896,
-            // An excess is answered within ten seconds, the start of the process and the report included.
+            // An excess is reported within ten seconds, including the start of the process and the report.
             time: 9_000,
         }
     }

@@ -1,14 +1,14 @@
-//! What the layout engine says of the layouts that it has chosen, on its way through the pipeline.
+//! The layout engine's report on the layouts that it has chosen, as it passes through the pipeline.
 
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_transforms::layouts::{Account, Place};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-/// The attribute of the module under which it travels.
+/// The attribute of the module that contains it.
 const ATTRIBUTE: &str = "llopt.chosen_layouts";
 
-/// An op by name and place.
+/// An op by name and location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Op {
     /// The name.
@@ -17,25 +17,25 @@ pub struct Op {
     pub location: String,
 }
 
-/// What the chosen layouts cost, in cycles of one warp, each op as often as it runs.
+/// What the chosen layouts cost, in cycles of one warp, each op weighted by its number of executions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChosenLayouts {
-    /// What everything costs together.
+    /// The total cost.
     pub cost: f64,
-    /// What no choice among the candidates costs less than.
+    /// A lower bound on the cost of any choice among the candidates.
     pub bound: f64,
-    /// The conversions that are left.
+    /// The remaining conversions.
     pub conversions: Vec<Left>,
 }
 
-/// A conversion that is left.
+/// A remaining conversion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Left {
-    /// The op whose layout the tensor has, and the one whose layout is wanted.
+    /// The op that determines the tensor's layout, and the op that requires the other one.
     pub demands: [Op; 2],
-    /// What it costs.
+    /// Its cost.
     pub cost: f64,
-    /// How much dearer the kernel would be without it; `None` if it cannot do without.
+    /// The additional cost of the kernel without it; `None` if the conversion is necessary.
     pub removal: Option<f64>,
 }
 
@@ -61,14 +61,14 @@ impl From<Account> for ChosenLayouts {
 }
 
 impl ChosenLayouts {
-    /// Hands it to the module.
+    /// Writes it to an attribute of the module.
     pub(crate) fn write(&self, module: OperationRef<'_, '_>) {
         if let Ok(text) = serde_json::to_string(self) {
             module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
         }
     }
 
-    /// Takes it from the module; `None` if its layouts came with it.
+    /// Takes it from the module; `None` if the module came with layouts.
     pub(crate) fn take(module: OperationRef<'_, '_>) -> Option<Self> {
         let text = module.discardable_attr(ATTRIBUTE)?.as_str()?;
         let found = serde_json::from_str(text).ok();

@@ -1,8 +1,8 @@
-//! What AMD's code objects say about themselves.
+//! The metadata of AMD's code objects.
 //!
-//! An hsaco is an ELF file with a note of owner `AMDGPU` and type 32, whose contents are a MessagePack map: the
-//! list `amdhsa.kernels` has a map for each kernel (LLVM's *User Guide for AMDGPU Backend*, "Code Object V5
-//! Metadata"). The runtime reads registers and memory of a kernel from there, and so do we.
+//! An hsaco is an ELF file with a note of owner `AMDGPU` and type 32, whose contents are a MessagePack map: the list
+//! `amdhsa.kernels` has a map for each kernel (LLVM's *User Guide for AMDGPU Backend*, "Code Object V5 Metadata").
+//! The runtime reads the registers and the memory of a kernel there, and so does this file.
 
 use object::LittleEndian;
 use object::elf::NoteType;
@@ -14,8 +14,8 @@ use crate::metadata::Resources;
 const OWNER: &[u8] = b"AMDGPU";
 const METADATA: NoteType = NoteType(32);
 
-/// The resources of the kernel called `name`, or of the only kernel; `None` if the bytes are no code object
-/// with metadata of such a kernel.
+/// The resources of the kernel called `name`, or of the only kernel; `None` if the bytes are not a code object with
+/// metadata of such a kernel.
 pub(crate) fn resources(code_object: &[u8], name: &str) -> Option<Resources> {
     let metadata = metadata(code_object)?;
     let kernels = field(&metadata, "amdhsa.kernels")?.as_array()?;

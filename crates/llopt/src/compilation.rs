@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use crate::{Artifact, Diagnostic, Metadata, Timings};
 
-/// What a successful compilation yields.
+/// The result of a successful compilation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Compilation {
-    /// The artefact that was asked for.
+    /// The requested artefact.
     pub artifact: Artifact,
-    /// Those of the forms in [`crate::Options::keep`] that the kernel passed through, in that order.
+    /// The forms in [`crate::Options::keep`] that the kernel passed through, in that order.
     pub kept: Vec<Artifact>,
-    /// What a launcher must know.
+    /// The information that a launcher needs.
     pub metadata: Metadata,
-    /// How long each phase took.
+    /// The time of each phase.
     pub timings: Timings,
-    /// Device libraries that were found and linked without being named.
+    /// Device libraries that were found and linked without being specified.
     pub libraries: Vec<PathBuf>,
-    /// What LLVM warned of, such as inline assembly that overwrites a reserved register.
+    /// LLVM's warnings, such as inline assembly that overwrites a reserved register.
     pub warnings: Vec<Diagnostic>,
 }

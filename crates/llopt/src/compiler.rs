@@ -1,6 +1,6 @@
-//! From a source to an artefact: the phases of a compilation, and the one call that runs them.
+//! The phases of a compilation from a source to an artefact, and the function that runs them.
 //!
-//! Which passes a module goes through before code generation is data: [`crate::pipeline`].
+//! The passes of a module before code generation are data: [`crate::pipeline`].
 
 use std::rc::Rc;
 
@@ -26,8 +26,7 @@ use crate::{
     Severity, Source, Timings, code_object, input, isolation, module, session, toolchain,
 };
 
-/// Compiles modules, one call each. It has no state but its options: any number of threads may use
-/// one at once.
+/// Compiles modules, one per call. It has no state except its options: any number of threads may use one at once.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     options: Options,
@@ -44,7 +43,7 @@ impl Compiler {
         &self.options
     }
 
-    /// Compiles a module, from the form it has to the form asked for.
+    /// Compiles a module from its form to the requested form.
     ///
     /// # Errors
     /// See [`ErrorClass`]. A bug in llopt writes the source to a file of the
@@ -71,7 +70,7 @@ impl Compiler {
         })
     }
 
-    /// Writes the source, below a comment that says what was done with it and what happened.
+    /// Writes the source after a comment with the options and the error.
     fn reproducer(
         &self,
         source: &Source,
@@ -174,7 +173,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     })
 }
 
-/// What the assembler objects to, with the place of the first op that it can be about.
+/// The assembler's objection, with the location of the first op that may have caused it.
 fn located(module: &Module<'_>, objection: Objection) -> Diagnostic {
     let mut first = None;
     module
@@ -194,7 +193,7 @@ fn located(module: &Module<'_>, objection: Objection) -> Diagnostic {
     }
 }
 
-/// The phases that give a module layouts, if it has none, and check those that it has.
+/// The phases that choose layouts for a module without layouts, and check the layouts of one that has them.
 ///
 /// # Errors
 /// See [`ErrorClass`].
@@ -239,8 +238,8 @@ pub(crate) fn to_llvm<'c, 'ctx>(
     Ok(lowered)
 }
 
-/// The result of the back end, unless LLVM has reported an error meanwhile: what comes out then is
-/// not what the kernel says.
+/// The result of the back end, unless LLVM has reported an error meanwhile: then the result may differ from the
+/// kernel's meaning.
 fn unless_refused<T>(said: &Diagnostics<'_>, result: Result<T, CodegenError>) -> Result<T, Error> {
     let errors = said.take_errors();
     if errors.is_empty() {

@@ -1,19 +1,18 @@
-//! One compilation in a thread of its own, so that nothing it meets takes the process down.
+//! Each compilation runs in its own thread, so that none of its failures ends the process.
 //!
-//! Three things go wrong in compilers that a `Result` does not carry:
+//! Three failures of compilers are not covered by a `Result`:
 //!
-//! - Deeply nested input exhausts the stack. The thread's stack is large (address space, not
-//!   memory: only touched pages count).
+//! - Deeply nested input overflows the stack. The thread's stack is large (address space, not memory: only touched
+//!   pages count).
 //! - A panic: caught where the thread ends.
-//! - LLVM's `report_fatal_error`, which may not return. The handler installed here hands the
-//!   message to the caller and lets the thread sleep for ever; its memory is lost, the process and
-//!   its other compilations go on.
+//! - LLVM's `report_fatal_error`, which may not return. The handler installed here passes the message to the caller
+//!   and lets the thread sleep for ever; its memory is lost, but the process and its other compilations continue.
 //!
-//! All three become bugs in llopt, [`ErrorClass::Bug`](crate::ErrorClass::Bug), unless LLVM gave up on
-//! inline assembly, which is input.
+//! All three are reported as bugs in llopt, [`ErrorClass::Bug`](crate::ErrorClass::Bug), unless LLVM rejected inline
+//! assembly, which is input.
 //!
-//! A fourth, work without an end, is cut short by the caller: who waits watches the processor time of the
-//! thread, so that a busy machine makes no difference, and leaves it alone once that exceeds its budget.
+//! A fourth failure is work without end. The caller that waits watches the processor time of the thread, which does
+//! not depend on the load of the machine, and abandons the thread once that exceeds its budget.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -30,38 +29,38 @@ use crate::{Budget, Diagnostic, Error, isolation};
 /// Address space for the stack of a compilation, in bytes.
 const STACK: usize = 1 << 30;
 
-/// What a contained thread does with the message of a fatal error.
+/// The action of a contained thread on the message of a fatal error.
 type OnFatal = Box<dyn Fn(String)>;
 
 thread_local! {
     /// Set in contained threads.
     static ON_FATAL: RefCell<Option<OnFatal>> = const { RefCell::new(None) };
-    /// Likewise: what the thread is at.
+    /// Likewise: the progress of the thread.
     static PROGRESS: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
 }
 
-/// How often the processor time of a thread is looked at.
+/// The interval at which the processor time of a thread is checked.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Whether a thread was left alone that may still be running.
+/// Whether an abandoned thread may still be running.
 static LEFT_ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether a compilation has exceeded its time and may still be running, in a thread that nobody can stop. A
-/// program that is about to end should end at once then, without destructors of what that thread uses.
+/// Whether a compilation has exceeded its time and may still be running, in a thread that cannot be stopped. A
+/// program that is about to end should then end at once, without destructors of objects that the thread uses.
 pub fn is_overrunning() -> bool {
     LEFT_ALONE.load(Ordering::Relaxed)
 }
 
-/// What a contained thread is at, for whoever has to say why it was left alone.
+/// The progress of a contained thread, for the message in case it is abandoned.
 #[derive(Default)]
 struct Progress {
     phase: Mutex<&'static str>,
     place: Mutex<String>,
-    /// Places of the kernel's own assembly.
+    /// Locations of the kernel's own assembly.
     assembly: Mutex<Vec<String>>,
 }
 
-/// Notes that a phase begins.
+/// Records the begin of a phase.
 pub(crate) fn begin_phase(name: &'static str) {
     isolation::note_phase(name);
     PROGRESS.with_borrow(|progress| {
@@ -74,7 +73,7 @@ pub(crate) fn begin_phase(name: &'static str) {
     });
 }
 
-/// Notes where the kernel has assembly of its own.
+/// Records the locations of the kernel's own assembly.
 pub(crate) fn has_assembly(places: Vec<String>) {
     PROGRESS.with_borrow(|progress| {
         if let Some(progress) = progress {
@@ -86,7 +85,7 @@ pub(crate) fn has_assembly(places: Vec<String>) {
     });
 }
 
-/// Notes where the kernel stands.
+/// Records the location of the kernel.
 pub(crate) fn at(place: &str) {
     isolation::note_place(place);
     PROGRESS.with_borrow(|progress| {
@@ -101,10 +100,10 @@ pub(crate) fn at(place: &str) {
     });
 }
 
-/// Runs `work` in a thread of its own and waits for it.
+/// Runs `work` in its own thread and waits for it.
 ///
 /// # Errors
-/// Those of `work`; a bug if it panics, if LLVM gives up, or if no thread can be made.
+/// Those of `work`; a bug if it panics, if LLVM reports a fatal error, or if no thread can be created.
 pub(crate) fn contained<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -114,7 +113,7 @@ pub(crate) fn contained<T: Send + 'static>(
 /// The same, with a budget for its time.
 ///
 /// # Errors
-/// As above; invalid input, at the place of the kernel, if the time is exceeded.
+/// As above; invalid input, at the location of the kernel, if the time is exceeded.
 pub(crate) fn contained_within<T: Send + 'static>(
     budget: Option<Budget>,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -135,7 +134,7 @@ pub(crate) fn contained_within<T: Send + 'static>(
         PROGRESS.set(Some(its));
         let fatal = sender.clone();
         ON_FATAL.set(Some(Box::new(move |message: String| {
-            // The receiver waits for as long as this thread lives.
+            // The receiver waits as long as this thread lives.
             let _ = fatal.send(Err(Error::from_llvm(&message)));
         })));
         let result = catch_unwind(AssertUnwindSafe(work))
@@ -163,7 +162,7 @@ pub(crate) fn contained_within<T: Send + 'static>(
         }
     };
     if thread.is_finished() {
-        // It has sent its result; nothing is left to learn from it.
+        // It has sent its result, so the outcome of the thread is not needed.
         let _ = thread.join();
     }
     let assembly = progress
@@ -173,7 +172,7 @@ pub(crate) fn contained_within<T: Send + 'static>(
     result.map_err(|error| error.blame_assembly(&assembly))
 }
 
-/// What to say of a thread that takes too long.
+/// The error for a thread that takes too long.
 fn overdue(progress: &Progress, budget: Budget) -> Error {
     let phase = *progress
         .phase
@@ -191,7 +190,7 @@ fn overdue(progress: &Progress, budget: Budget) -> Error {
     Error::invalid(vec![Diagnostic::error(place.clone(), message)])
 }
 
-/// The processor time that a thread has taken, where the system says.
+/// The processor time of a thread, where the system provides it.
 fn processor_time<T>(thread: &thread::JoinHandle<T>) -> Option<Duration> {
     #[cfg(target_os = "linux")]
     {
@@ -216,16 +215,16 @@ fn processor_time<T>(thread: &thread::JoinHandle<T>) -> Option<Duration> {
     }
 }
 
-/// Lets the allocator keep what a compilation gives back, up to the few megabytes that the next one takes.
+/// Lets the allocator keep the memory that a compilation frees, up to the few megabytes that the next one needs.
 ///
-/// LLVM's back end allocates and frees tables of hundreds of kilobytes for each function. By default, the C
-/// library maps and unmaps each of them, and the kernel's page faults are a sixth of the time of a small
-/// kernel on AMD. Where the C library is another one, nothing is changed.
+/// LLVM's back end allocates and frees tables of hundreds of kilobytes for each function. By default, the C library
+/// maps and unmaps each of them, and the operating system's page faults take a sixth of the time of a small kernel on
+/// AMD. With another C library nothing is changed.
 fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         const MIB: i32 = 1 << 20;
-        // SAFETY: both are plain settings, which any thread may change at any time.
+        // SAFETY: both are settings that any thread may change at any time.
         unsafe {
             libc::mallopt(libc::M_MMAP_THRESHOLD, 32 * MIB);
             libc::mallopt(libc::M_TRIM_THRESHOLD, 64 * MIB);
@@ -252,7 +251,7 @@ extern "C" fn on_fatal_error(message: *const c_char) {
         None => false,
     });
     let Ok(handled) = handled else {
-        // The process is ending: LLVM flushes its streams last, and somebody has closed one.
+        // The process is ending: LLVM flushes its streams last, and one of them has been closed.
         end(&message.to_string_lossy())
     };
     if handled {
@@ -260,19 +259,19 @@ extern "C" fn on_fatal_error(message: *const c_char) {
             thread::park();
         }
     }
-    // Elsewhere LLVM prints the message and ends the process, as it does without a handler.
+    // In other threads LLVM prints the message and ends the process, as it does without a handler.
 }
 
-/// Ends a process that is ending already, at once. That nobody reads any more is no news.
+/// Ends at once a process that is already ending. A closed output is not reported.
 fn end(message: &str) -> ! {
     unsafe extern "C" {
         fn _exit(status: c_int) -> !;
     }
     if !message.contains("Broken pipe") {
-        // Whoever closed the output may have closed this, too.
+        // The standard error may have been closed, too.
         let _ = writeln!(io::stderr(), "llopt: error: {message}");
     }
-    // SAFETY: POSIX; nothing is run that could find the process half gone.
+    // SAFETY: POSIX; no code runs that could observe a partly destroyed process.
     unsafe { _exit(1) }
 }
 

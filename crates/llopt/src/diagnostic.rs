@@ -1,16 +1,16 @@
-//! Diagnostics as values: what was said about which place of the source.
+//! Diagnostics as values: messages with locations in the source.
 
 use std::fmt;
 
 use crate::Source;
 
-/// Bytes of a line of source that is worth showing; longer ones are made by machines.
+/// The longest line of source, in bytes, that is shown; longer ones are usually generated.
 const LONGEST_LINE: usize = 1000;
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// The input is refused.
+    /// The input is rejected.
     Error,
     /// The input is accepted, and probably not what its author meant.
     Warning,
@@ -31,19 +31,19 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One message about one place.
+/// A message with a location.
 ///
 /// It prints as MLIR's tools print it, `file:line:col: error: message`, with its notes on the lines
 /// that follow; [`Diagnostic::with_source`] adds the line of source and a caret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The place, as `file:line:col`; empty if unknown.
     pub location: String,
-    /// What is said.
+    /// The message.
     pub message: String,
-    /// Further places and what is said about them.
+    /// Further locations and messages about them.
     pub notes: Vec<Diagnostic>,
 }
 
@@ -58,7 +58,7 @@ impl Diagnostic {
         }
     }
 
-    /// What MLIR reported. Call sites around the place become notes.
+    /// A diagnostic from MLIR. Call sites around the location become notes.
     pub(crate) fn from_mlir(reported: &llopt_mlir::diagnostic::Diagnostic) -> Self {
         use llopt_mlir::diagnostic::Severity as Mlir;
         let severity = match reported.severity {
@@ -85,7 +85,7 @@ impl Diagnostic {
         }
     }
 
-    /// What LLVM reported: a text that may begin with a place.
+    /// A diagnostic from LLVM: a text that may begin with a location.
     pub(crate) fn from_llvm(severity: Severity, text: &str) -> Self {
         let (location, message) = match text.split_once(": ") {
             Some((place, message)) if place.matches(':').count() >= 2 => (place, message),
@@ -104,7 +104,7 @@ impl Diagnostic {
         diagnostic
     }
 
-    /// What makes a source unfit for any parser, if anything does: text that is not UTF-8.
+    /// The reason why a source cannot be parsed at all, if there is one: text that is not UTF-8.
     pub(crate) fn of_source(source: &Source) -> Option<Self> {
         if source.is_bytecode() {
             return None;
@@ -115,7 +115,7 @@ impl Diagnostic {
         Some(Self::error(location, "the text is not UTF-8"))
     }
 
-    /// The line and the column, counted from one, if the place is known.
+    /// The line and the column, counted from one, if the location is known.
     pub fn position(&self) -> Option<(usize, usize)> {
         let mut parts = self.location.rsplitn(3, ':');
         let column = parts.next()?.parse().ok()?;
@@ -123,14 +123,14 @@ impl Diagnostic {
         parts.next().map(|_| (line, column))
     }
 
-    /// The file, without line and column, if the place is known.
+    /// The file, without line and column, if the location is known.
     pub fn file(&self) -> Option<&str> {
         self.position()?;
         self.location.rsplitn(3, ':').nth(2)
     }
 
-    /// The text of this diagnostic with the line of `source` that it speaks of, and a caret below
-    /// the column. Diagnostics and notes about places in other files print as they do without it.
+    /// The text of this diagnostic with the line of `source` at its location, and a caret below the column.
+    /// Diagnostics and notes about other files are printed without it.
     pub fn with_source<'a>(&'a self, source: &'a Source) -> impl fmt::Display + 'a {
         WithSource {
             diagnostic: self,
@@ -171,7 +171,7 @@ impl fmt::Display for WithSource<'_> {
             && let Some(text) = text.lines().nth(line.saturating_sub(1))
             && text.len() <= LONGEST_LINE
         {
-            // Tabs before the caret are kept, so that it stands below the column in any terminal.
+            // Tabs before the caret are kept, so that it is below the column in any terminal.
             let before: String = text
                 .chars()
                 .take(column.saturating_sub(1))

@@ -1,4 +1,4 @@
-//! Why a compilation failed, told apart by whose fault it is.
+//! Why a compilation failed, classified by whose fault it is.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub enum ErrorClass {
 
 /// A failed compilation.
 ///
-/// [`fmt::Display`] prints everything there is to say, one line for each diagnostic.
+/// [`fmt::Display`] prints all of it, one line for each diagnostic.
 pub struct Error {
     kind: Box<Kind>,
 }
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Environment {
         message: String,
     },
-    /// An assembler refused assembly that was written out; see [`Error::blame_assembly`].
+    /// An assembler rejected emitted assembly; see [`Error::blame_assembly`].
     RefusedAssembly {
         message: String,
     },
@@ -55,8 +55,7 @@ impl Error {
         Kind::Invalid { diagnostics }.into()
     }
 
-    /// `op` at `location` needs `feature` (what is missing, in words that complete "`op` is not
-    /// supported: …").
+    /// `op` at `location` needs `feature` (what is missing, in words that complete "`op` is not supported: …").
     pub(crate) fn unsupported(
         location: impl Into<String>,
         op: impl Into<String>,
@@ -85,15 +84,15 @@ impl Error {
         .into()
     }
 
-    /// An error that LLVM reports: about inline assembly, or about something else that we asked for.
-    /// Assembly is the kernel's, or it is ours; [`Error::blame_assembly`] knows which.
+    /// An error that LLVM reports: about inline assembly, or about other code. Assembly is the kernel's or llopt's
+    /// own; [`Error::blame_assembly`] determines which.
     pub(crate) fn from_llvm(message: &str) -> Self {
         let about_assembly = [
             "asm",
             "assembly",
             "constraint",
             "Copy one register into another",
-            // What each lane has of its own does not fit into a register that all lanes share.
+            // A value that differs between lanes does not fit in a register that all lanes share.
             "illegal VGPR to SGPR copy",
         ];
         if about_assembly.iter().any(|word| message.contains(word)) {
@@ -102,7 +101,7 @@ impl Error {
         Self::bug(format!("LLVM: {message}"))
     }
 
-    /// An assembler does not take a text.
+    /// An assembler rejects a text.
     pub(crate) fn refused_assembly(message: &str) -> Self {
         Kind::RefusedAssembly {
             message: message.to_owned(),
@@ -110,7 +109,7 @@ impl Error {
         .into()
     }
 
-    /// Says whose the assembly was that was refused: the kernel's, at these places, or ours if there are none.
+    /// Assigns the blame for rejected assembly: to the kernel, at these locations, or to llopt if there are none.
     pub(crate) fn blame_assembly(self, places: &[String]) -> Self {
         let Kind::RefusedAssembly { message } = &*self.kind else {
             return self;
@@ -131,7 +130,7 @@ impl Error {
         Self::invalid(vec![diagnostic])
     }
 
-    /// Notes where the input that shows the bug was written; other classes stay as they are.
+    /// Adds the file to which the input that shows the bug was written; errors of other classes are not changed.
     pub(crate) fn with_reproducer(mut self, path: PathBuf) -> Self {
         if let Kind::Bug { reproducer, .. } = &mut *self.kind {
             *reproducer = Some(path);
@@ -149,8 +148,8 @@ impl Error {
         }
     }
 
-    /// What was said about the input: all located diagnostics of an invalid input, the one of an
-    /// unsupported op, nothing for the other classes.
+    /// The diagnostics about the input: all located diagnostics of an invalid input, the one of an unsupported op,
+    /// none for the other classes.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         match &*self.kind {
             Kind::Invalid { diagnostics } => diagnostics.clone(),
@@ -192,7 +191,7 @@ impl Error {
         }
     }
 
-    /// The text of this error with the lines of `source` that its diagnostics speak of.
+    /// The text of this error with the lines of `source` at its diagnostics' locations.
     pub fn with_source(&self, source: &Source) -> String {
         match self.class() {
             ErrorClass::InvalidInput | ErrorClass::Unsupported => {
@@ -216,7 +215,7 @@ impl From<Kind> for Error {
     }
 }
 
-/// Names that mean nothing: of a target, an artefact, an option.
+/// Unknown names: of a target, an artefact, an option.
 macro_rules! invalid_names {
     ($($error:ty),*) => {
         $(impl From<$error> for Error {

@@ -1,8 +1,8 @@
-//! Launches of one kernel by several engines: by the meaning of its operations, by the code that lowering
-//! emits for a target, and by that code after LLVM's optimiser.
+//! Launches of one kernel by several engines: by the reference interpreter, by the code that lowering emits for a
+//! target, and by that code after LLVM's optimiser.
 //!
-//! The three share nothing but the parsed module. Where their results agree on random inputs, lowering,
-//! layouts, synchronisation and optimisation are right; where two disagree, one of them is wrong.
+//! The three share only the parsed module. Where their results agree on random inputs, lowering, layouts,
+//! synchronisation and optimisation are right; where two disagree, one of them is wrong.
 
 use inkwell::module::Module as LlvmModule;
 use llopt_codegen::{llvm::machine, llvm::optimize};
@@ -11,7 +11,7 @@ use llopt_sim::{Argument, Launch, Machine, Report};
 use crate::contain::contained;
 use crate::{Error, Metadata, Options, Source, Timings, compiler, input, module, session};
 
-/// What a kernel left in its buffers, and what the run was like.
+/// The buffers as a kernel left them, and the report of the run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The launch's arguments; buffers as the kernel left them.
@@ -20,19 +20,19 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// Which engines run.
+/// The engines that run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Engines {
     /// The reference interpreter, on whole tensors.
     pub reference: bool,
-    /// The simulated machine, on LLVM IR as lowering made it.
+    /// The simulated machine, on the LLVM IR of lowering.
     pub unoptimized: bool,
     /// The simulated machine, on optimised LLVM IR.
     pub optimized: bool,
 }
 
 impl Engines {
-    /// Each of them.
+    /// All of them.
     pub const ALL: Self = Self {
         reference: true,
         unoptimized: true,
@@ -43,20 +43,20 @@ impl Engines {
 /// The outcomes of one launch, of the engines that ran.
 #[derive(Debug, Default)]
 pub struct Outcomes {
-    /// By the meaning of the operations.
+    /// Of the reference interpreter.
     pub reference: Option<Result<Outcome, llopt_sim::Error>>,
-    /// As lowering made it.
+    /// Before optimisation.
     pub unoptimized: Option<Result<Outcome, llopt_sim::Error>>,
     /// After optimisation.
     pub optimized: Option<Result<Outcome, llopt_sim::Error>>,
 }
 
-/// Runs the kernel of a module under the given engines, once for each list of arguments, `grid`
-/// programs (clusters of blocks, where the module has such) each, with the sanitizer on and on one thread of the host. A
-/// module without layouts is run by the reference as it is, and by the machine in the layouts that are chosen for it.
+/// Runs the kernel of a module under the given engines, once for each list of arguments, `grid` programs (clusters of
+/// blocks, where the module has them) each, with the sanitizer on and in one thread of the host. A module without
+/// layouts is run by the reference as it is, and by the machine in the layouts that are chosen for it.
 ///
 /// # Errors
-/// Those of a [compilation](crate::Compiler::compile). What an engine says about a run is in its outcome.
+/// Those of a [compilation](crate::Compiler::compile). An engine's error in a run is in its outcome.
 pub fn run_everywhere(
     source: &Source,
     options: &Options,
@@ -75,7 +75,7 @@ fn execute(
     launches: &[Vec<Argument>],
     engines: Engines,
 ) -> Result<Vec<Outcomes>, Error> {
-    // The machine prints by itself; the device runtime's own functions wait for a host.
+    // The machine prints by itself; the device runtime's own functions would wait for a host.
     let options = &Options {
         keep_print_calls: true,
         mark_buffers: true,

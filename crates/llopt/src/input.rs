@@ -1,5 +1,4 @@
-//! Reading a source: text becomes a module that every later phase may take for granted, and whoever has to say what
-//! became of a compilation learns where the kernel stands.
+//! Reading a source: parses text into a verified module, and records the location of the kernel for error messages.
 
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk};
 use melior::Context;
@@ -9,7 +8,7 @@ use crate::budget::check;
 use crate::module::{location_of, parse};
 use crate::{Error, Options, Source, contain, isolation};
 
-/// Parses and verifies a source that is to be compiled, and refuses what cannot be or would cost too much.
+/// Parses and verifies a source to be compiled, and rejects a module that cannot be compiled or would cost too much.
 ///
 /// # Errors
 /// Of class invalid input.
@@ -27,7 +26,7 @@ pub(crate) fn read<'c>(
     Ok(module)
 }
 
-/// The same for a module that is to be interpreted, where nothing depends on threads.
+/// The same for a module to be interpreted, where nothing depends on threads.
 ///
 /// # Errors
 /// Of class invalid input.
@@ -41,7 +40,7 @@ pub(crate) fn read_to_interpret<'c>(
     Ok(module)
 }
 
-/// The places of inline assembly.
+/// The locations of inline assembly.
 fn assembly(module: &Module<'_>) -> Vec<String> {
     let mut places = Vec::new();
     module.as_operation().for_each_op(Walk::PreOrder, |op| {

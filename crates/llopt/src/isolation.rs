@@ -1,29 +1,29 @@
-//! A child process for what a command does with input that nobody vouches for.
+//! A child process for the work of a command on untrusted input.
 //!
-//! MLIR and LLVM have bugs, and some of them end the process. A command therefore splits in two before it does anything:
-//! the child goes on as if nothing had happened, with the same streams, and the parent waits. If the child ends by
-//! itself, the parent ends with the same status. If a signal ends it, the parent says so as it says everything, as a
-//! bug of llopt with a reproducer, and the status is 1. The parent also watches the child's memory, and ends it when it
-//! has more than its [budget](crate::Budget).
+//! MLIR and LLVM have bugs, and some of them end the process. A command therefore splits in two before it does
+//! anything: the child does the work, with the same streams, and the parent waits. If the child exits, the parent
+//! exits with the same status. If a signal ends it, the parent reports a bug of llopt with a reproducer, and exits
+//! with status 1. The parent also watches the child's memory, and kills it when it exceeds its
+//! [budget](crate::Budget).
 //!
-//! What the parent needs for that, the child leaves in a page and a file in memory that both share: the phase it is in,
-//! the kernel's place, and the source. A split costs a fork of a process that has touched nothing yet, and the copies of
-//! pages that the child writes to. The end costs nothing if both end [at once](end_at_once): otherwise each takes down
-//! the thousands of options that LLVM and MLIR made before `main`, and so copies the pages that these lie in.
+//! For the report, the child records its phase, the kernel's location and the source in a page and a file in memory
+//! that both share. A split costs a fork of a process that has written almost no memory yet, and the copies of pages
+//! that the child writes to. The exit costs nothing if both exit [at once](end_at_once): otherwise each destroys the
+//! thousands of options that LLVM and MLIR created before `main`, and so copies their pages.
 //!
-//! A library cannot do that to the process of its user: [`split`] is for programs, at their start.
+//! A library must not do that to the process of its user: [`split`] is for programs, at their start.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::{Budget, Source};
 
-/// Who returns from a [`split`].
+/// The process that returns from a [`split`].
 #[must_use]
 pub enum Side {
-    /// The one that does the work: the child, or the only process there is.
+    /// The process that does the work: the child, or the only process.
     Work,
-    /// The parent, after the child's end, with the status to end with.
+    /// The parent, after the child's end, with the exit status.
     Done(u8),
 }
 
@@ -31,40 +31,40 @@ static SHARED: OnceLock<platform::Shared> = OnceLock::new();
 
 /// Splits the process. Call it while the process has a single thread.
 ///
-/// On systems other than Linux nothing happens: the process does the work itself.
+/// On systems other than Linux the process does the work itself.
 pub fn split(program: &'static str, budget: Budget) -> Side {
     platform::split(program, budget)
 }
 
-/// Leaves the source for a reproducer.
+/// Records the source for a reproducer.
 pub(crate) fn note_source(source: &Source) {
     if let Some(shared) = SHARED.get() {
         shared.note_source(source);
     }
 }
 
-/// Says which phase begins.
+/// Records the current phase.
 pub(crate) fn note_phase(phase: &str) {
     if let Some(shared) = SHARED.get() {
         shared.note(platform::Field::Phase, phase);
     }
 }
 
-/// Says where the kernel stands.
+/// Records the location of the kernel.
 pub(crate) fn note_place(place: &str) {
     if let Some(shared) = SHARED.get() {
         shared.note(platform::Field::Place, place);
     }
 }
 
-/// What comes next is no compilation and may take the memory that it needs.
+/// Lifts the limits: the following work is not a compilation and may use the memory that it needs.
 pub fn lift_limits() {
     if let Some(shared) = SHARED.get() {
         shared.note(platform::Field::Phase, LIFTED);
     }
 }
 
-/// Ends the process without running anything that would run at its end otherwise.
+/// Ends the process without running any exit handlers.
 pub fn end_at_once(status: u8) -> ! {
     // SAFETY: ends the process; nothing comes after.
     unsafe { libc::_exit(i32::from(status)) }
@@ -73,28 +73,29 @@ pub fn end_at_once(status: u8) -> ! {
 /// The phase without limits.
 const LIFTED: &str = "run";
 
-/// What a process has used.
+/// The resources that a process has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes of memory that it has for itself alone.
+    /// Bytes of private memory.
     pub memory: u64,
     /// Milliseconds of processor time, of all its threads.
     pub time: u64,
-    /// Whether all its threads wait for something other than a processor.
+    /// Whether all its threads are blocked, not waiting for a processor.
     pub waits: bool,
 }
 
-/// What another process has used until now; nothing where the system does not say.
+/// The resources that another process has used until now; zero where the system does not provide them.
 pub fn usage(process: u32) -> Usage {
     platform::usage(process)
 }
 
-/// Ends another process, which is the caller's child that nobody has waited for, so that the number is its own.
+/// Ends another process, which is a child of the caller that has not been waited for, so that its number is still
+/// valid.
 pub fn end_process(process: u32) {
     platform::end_process(process);
 }
 
-/// Writes a source to a new file, below a comment that says what happened.
+/// Writes a source to a new file, after a comment with the error.
 pub(crate) fn write_reproducer(
     directory: &std::path::Path,
     comment: &str,
@@ -118,14 +119,14 @@ mod platform {
     use super::Side;
     use crate::{Budget, Source};
 
-    /// What is noted.
+    /// A recorded field.
     #[derive(Clone, Copy)]
     pub(super) enum Field {
         Phase,
         Place,
     }
 
-    /// Nobody watches.
+    /// Without a parent process.
     pub(super) struct Shared;
 
     impl Shared {
@@ -160,23 +161,23 @@ mod platform {
     use super::{LIFTED, SHARED, Side, write_reproducer};
     use crate::{Budget, Source, VERSION};
 
-    /// Milliseconds between two looks at the child's memory.
+    /// Milliseconds between two checks of the child's memory.
     const INTERVAL: i32 = 20;
 
     /// The status of a command that failed.
     const FAILURE: u8 = 1;
 
-    /// Bytes of a text that is shared; longer ones are cut.
+    /// Bytes of a shared text; longer ones are truncated.
     const TEXT: usize = 1000;
 
-    /// What is noted.
+    /// A recorded field.
     #[derive(Clone, Copy)]
     pub(super) enum Field {
         Phase,
         Place,
     }
 
-    /// A text that one process writes and the other reads after its end.
+    /// A text that one process writes and the other reads after the first has ended.
     struct Text {
         length: AtomicUsize,
         bytes: [AtomicU8; TEXT],
@@ -208,7 +209,7 @@ mod platform {
         place: Text,
     }
 
-    /// What both processes have.
+    /// The data that both processes share.
     pub(super) struct Shared {
         page: &'static Page,
         /// The source, in memory.
@@ -217,7 +218,7 @@ mod platform {
 
     impl Shared {
         fn new() -> Option<Self> {
-            // SAFETY: an anonymous mapping of its own, filled with zeros, which are valid texts. Nobody unmaps it.
+            // SAFETY: a new anonymous mapping, filled with zeros, which are valid texts. It is never unmapped.
             let page = unsafe {
                 let address = libc::mmap(
                     std::ptr::null_mut(),
@@ -254,7 +255,7 @@ mod platform {
 
         pub(super) fn note_source(&self, source: &Source) {
             let mut file = self.source();
-            // Without it there is no reproducer, and nothing else is worse.
+            // Without it there is only no reproducer.
             let _ = file
                 .set_len(0)
                 .and_then(|()| file.rewind())
@@ -280,7 +281,7 @@ mod platform {
             0 => {
                 // SAFETY: settings of this process.
                 unsafe {
-                    // Whoever ends the parent ends the child.
+                    // If the parent is killed, so is the child.
                     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                     let none = libc::rlimit {
                         rlim_cur: 0,
@@ -295,7 +296,7 @@ mod platform {
         }
     }
 
-    /// Waits for the child's end, and says what there is to say.
+    /// Waits for the child's end, and reports its failure.
     fn wait(program: &str, child: libc::pid_t, budget: Budget, shared: &Shared) -> u8 {
         let (status, too_large) = watch(child, budget, shared);
         if libc::WIFEXITED(status) {
@@ -316,7 +317,7 @@ mod platform {
         }
         let signal = libc::WTERMSIG(status);
         if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE].contains(&signal) {
-            // Somebody wants it so. This is the status that shells show.
+            // The process was stopped from outside. This is the status that shells show.
             return 128 + signal as u8;
         }
         let mut contents = Vec::new();
@@ -339,10 +340,10 @@ mod platform {
         FAILURE
     }
 
-    /// The child's status in the end, and whether it was ended because of its memory.
+    /// The final status of the child, and whether it was killed because of its memory.
     fn watch(child: libc::pid_t, budget: Budget, shared: &Shared) -> (i32, bool) {
         let statm = std::path::PathBuf::from(format!("/proc/{child}/statm"));
-        // SAFETY: a system call on a child that nobody has waited for; a negative answer is dealt with.
+        // SAFETY: a system call on a child that has not been waited for; a negative result is handled.
         let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) } as i32;
         let ended = (descriptor >= 0).then(|| {
             // SAFETY: a new descriptor.
@@ -362,7 +363,7 @@ mod platform {
                 std::thread::sleep(std::time::Duration::from_millis(INTERVAL as u64 / 10));
             }
             let mut status = 0;
-            // SAFETY: waits for the own child.
+            // SAFETY: waits for this process's own child.
             match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
                 0 => {}
                 -1 => return (1 << 8, too_large),
@@ -370,7 +371,7 @@ mod platform {
             }
             if resident(&statm) > budget.memory << 20 && shared.page.phase.get() != LIFTED {
                 too_large = true;
-                // SAFETY: nobody has waited for the child, so the number is its own.
+                // SAFETY: the child has not been waited for, so its number is still valid.
                 unsafe { libc::kill(child, libc::SIGKILL) };
             }
         }
@@ -385,7 +386,7 @@ mod platform {
 
     pub(super) fn usage(process: u32) -> super::Usage {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        // User and system time are words 12 and 13 behind the name.
+        // User and system time are words 12 and 13 after the name.
         let ticks: u64 = behind_name(&stat)
             .split_whitespace()
             .skip(11)
@@ -401,24 +402,24 @@ mod platform {
         }
     }
 
-    /// What stands in a line of `/proc/PID/stat` behind the name, which is in parentheses and may have anything in it.
+    /// The part of a line of `/proc/PID/stat` after the name, which is in parentheses and may contain any character.
     fn behind_name(stat: &str) -> &str {
         stat.rsplit(')').next().unwrap_or_default()
     }
 
-    /// Whether each thread of a process sleeps until something happens.
+    /// Whether each thread of a process is blocked.
     fn all_wait(process: u32) -> bool {
         let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
             return true;
         };
         let mut stats = threads.flatten().filter_map(|thread| {
-            // A thread that is gone meanwhile computes nothing.
+            // A thread that has ended meanwhile does not compute.
             std::fs::read_to_string(thread.path().join("stat")).ok()
         });
         stats.all(|stat| behind_name(&stat).trim_start().starts_with('S'))
     }
 
-    /// Bytes of memory that a process has for itself alone.
+    /// Bytes of private memory of a process.
     fn resident(statm: &std::path::Path) -> u64 {
         let text = std::fs::read_to_string(statm).unwrap_or_default();
         let mut pages = text
@@ -476,7 +477,7 @@ mod platform {
             }
             assert!(usage(own).time >= before + 50);
             assert!(usage(own).memory > 0);
-            // Whoever asks computes.
+            // This process is running.
             assert!(!usage(own).waits);
         }
     }

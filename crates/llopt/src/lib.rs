@@ -11,9 +11,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A failure says whose fault it is ([`Error::class`]) and, where that is the input's, what is wrong
-//! and where ([`Error::diagnostics`]). No input makes the process panic or abort; a compilation that
-//! runs into a bug of llopt fails like any other and leaves a reproducer.
+//! A failure has a class that says whose fault it is ([`Error::class`]) and, for an error of the input, located
+//! diagnostics ([`Error::diagnostics`]). No input makes the process panic or abort; a compilation that runs into a
+//! bug of llopt fails like any other and leaves a reproducer.
 //!
 //! Any number of threads may compile at once. Each compilation has its own MLIR and LLVM contexts.
 
@@ -74,7 +74,7 @@ pub use timing::Timings;
 #[doc = include_str!("../../../docs/embedding.md")]
 mod embedding_guide {}
 
-/// The version of this compiler, such as `0.1.0+c0ffee0123456789.llvm22.1.8`: the release, a hash of
-/// the sources, the LLVM that is linked. It changes whenever the output of a compilation may, and
-/// belongs into the key of every cache.
+/// The version of this compiler, such as `0.1.0+c0ffee0123456789.llvm22.1.8`: the release, a hash of the sources, the
+/// LLVM that is linked. It changes whenever the output of a compilation may, and must be part of the key of every
+/// cache.
 pub const VERSION: &str = env!("LLOPT_VERSION");

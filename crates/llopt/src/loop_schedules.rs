@@ -1,25 +1,25 @@
-//! What became of the loops of a kernel that have products, on its way through the pipeline.
+//! The schedules of a kernel's loops with products, as they pass through the pipeline.
 
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_transforms::pipelining::LoopAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-/// The attribute of the module under which it travels.
+/// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.loop_schedules";
 
-/// What became of a loop.
+/// The schedule of a loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSchedule {
     /// `file:line:col`.
     pub location: String,
     /// How it is pipelined; `None` if it is not.
     pub pipeline: Option<Stages>,
-    /// Why it is not.
+    /// The reason if it is not.
     pub reason: Option<String>,
-    /// Loads of its products that stay where they were.
+    /// Loads of its products that are not pipelined.
     pub late: Vec<LateLoad>,
-    /// Why no warp of its own issues the copies, where the program asks for one.
+    /// The reason why no separate warp issues the copies, where the program requests one.
     pub undivided: Option<String>,
 }
 
@@ -28,30 +28,30 @@ pub struct LoopSchedule {
 pub struct Stages {
     /// Stages.
     pub stages: u32,
-    /// Stages that were asked for.
+    /// Requested stages.
     pub wanted: u32,
     /// Stages in which the latency of loads is hidden.
     pub needed: u32,
-    /// Cycles from one iteration to the next.
+    /// Cycles per iteration.
     pub interval: u32,
-    /// Cycles that no schedule is below.
+    /// A lower bound on the cycles of any schedule.
     pub bound: u32,
-    /// What is busy for so long; `None` if it is the latencies of results that the next iteration needs.
+    /// The resource that determines the bound; `None` if it is the latency of values that the next iteration needs.
     pub limit: Option<String>,
     /// Buffers for each load.
     pub buffers: u32,
     /// Bytes of all buffers.
     pub bytes: u64,
-    /// Loads that are copies beside the program.
+    /// Loads that are asynchronous copies.
     pub copies: u32,
     /// Loads that go through registers.
     pub through_registers: u32,
-    /// Products that run on into the next iteration.
+    /// Products that are outstanding at the end of an iteration.
     pub running_products: u32,
     /// Whether the first of two products in a chain runs an iteration ahead of the second; `None` if there are no such
     /// products.
     pub product_ahead: Option<bool>,
-    /// Why it does not.
+    /// The reason if it does not.
     pub not_ahead: Option<String>,
     /// The warps that issue the copies, if they do nothing else.
     pub producer: Option<Producer>,
@@ -60,20 +60,20 @@ pub struct Stages {
 /// Warps that issue the copies of a loop and do nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Producer {
-    /// How many.
+    /// Their number.
     pub warps: u32,
-    /// The loops that they execute, with those around the one with the products.
+    /// The number of loops that they execute, including those around the one with the products.
     pub loops: u32,
     /// Registers that each of their threads keeps, if the others get the rest.
     pub registers: Option<u32>,
 }
 
-/// A load that stays where it was.
+/// A load that is not pipelined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateLoad {
     /// `file:line:col`.
     pub location: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -115,14 +115,14 @@ impl From<LoopAccount> for LoopSchedule {
     }
 }
 
-/// Hands them to the module.
+/// Writes them to an attribute of the module.
 pub(crate) fn write(schedules: &[LoopSchedule], module: OperationRef<'_, '_>) {
     if let Ok(text) = serde_json::to_string(schedules) {
         module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
     }
 }
 
-/// Takes them from the module; none if it came with layouts.
+/// Takes them from the module; none if the module came with layouts.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<LoopSchedule> {
     let Some(text) = module
         .discardable_attr(ATTRIBUTE)

@@ -1,6 +1,6 @@
-//! What a launcher must know about a compiled kernel beside its code.
+//! The information about a compiled kernel that a launcher needs besides its code.
 //!
-//! The keys are those of Triton 3.6's metadata, so that its launchers start our binaries.
+//! The keys are those of Triton 3.6's metadata, so that its launchers can start llopt's binaries.
 
 use llopt_codegen::walk::lower;
 use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
@@ -21,11 +21,11 @@ pub struct Metadata {
     pub num_warps: u32,
     /// Blocks for each cluster.
     pub num_ctas: u32,
-    /// Depth of software pipelines, as the options have it; no pass reads it yet.
+    /// Depth of software pipelines, from the options; no pass reads it yet.
     pub num_stages: u32,
     /// Threads for each warp.
     pub warp_size: u32,
-    /// The GPU, once more in the form that launchers rebuild their target from.
+    /// The GPU, in the form from which launchers rebuild their target.
     pub target: TargetMetadata,
     /// The architecture: `sm90`, `gfx942`.
     pub arch: String,
@@ -51,13 +51,13 @@ pub struct Metadata {
     pub enable_fp_fusion: bool,
     /// Whether device assertions are compiled in.
     pub debug: bool,
-    /// What the assembler said about resources; absent where no assembler ran.
+    /// The resources that the assembler reported; absent where no assembler ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 }
 
 impl Metadata {
-    /// What code generation found out about the kernel, with what the options say.
+    /// The results of code generation for the kernel, with values from the options.
     pub(crate) fn of(kernel: &lower::Metadata, options: &Options) -> Self {
         let target = TargetMetadata::of(options.target);
         Self {
@@ -84,9 +84,9 @@ impl Metadata {
         }
     }
 
-    /// A launch of the kernel on the simulated machine, `grid` blocks along x, y and z, with the
-    /// arguments that the source declares. What launchers add is added: the threads of a block, its
-    /// dynamic shared memory, the two pointers to scratch memory, null here.
+    /// A launch of the kernel on the simulated machine, `grid` blocks along x, y and z, with the arguments that the
+    /// source declares. This adds what launchers add: the threads of a block, its dynamic shared memory, and the two
+    /// pointers to scratch memory, which are null here.
     pub fn launch(&self, grid: [u32; 3], mut arguments: Vec<Argument>) -> Launch {
         arguments.extend([Argument::Null, Argument::Null]);
         let mut launch = Launch::new(grid, self.num_warps * self.warp_size, arguments);
@@ -94,8 +94,8 @@ impl Metadata {
         launch
     }
 
-    /// What the module attributes and the options say of a module that is not lowered: its name
-    /// and the memory it needs are not known yet.
+    /// The metadata of a module that is not lowered, from its attributes and the options: its name and its memory are
+    /// not known yet.
     pub(crate) fn of_module(num_warps: u32, num_ctas: u32, options: &Options) -> Self {
         let kernel = lower::Metadata {
             name: String::new(),
@@ -114,14 +114,14 @@ impl Metadata {
     }
 }
 
-/// What the launcher must know to encode the descriptor object of a parameter, in Triton's words.
+/// The information that the launcher needs to encode the descriptor object of a parameter, with Triton's names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TensorDescriptor {
     /// The hardware's number of the swizzle.
     pub swizzle: u32,
     /// Bytes of an element.
     pub elem_size: u32,
-    /// The hardware's number of the element type, as `tensormap.replace` counts.
+    /// The hardware's number of the element type, as in `tensormap.replace`.
     pub elem_type: u32,
     /// Extents of a box, in elements.
     pub block_size: Vec<u32>,
@@ -139,7 +139,7 @@ fn describe(fields: &DescriptorFields) -> TensorDescriptor {
     }
 }
 
-/// The target as Triton's `GPUTarget` spells it.
+/// The target in the form of Triton's `GPUTarget`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetMetadata {
     /// `cuda` or `hip`.
@@ -175,7 +175,7 @@ impl TargetMetadata {
 pub struct Resources {
     /// Registers for each thread (vector registers on AMD, those for accumulation among them).
     pub registers: Option<u32>,
-    /// Vector registers that only matrix instructions and copies reach (AMD only).
+    /// Vector registers that only matrix instructions and copies can access (AMD only).
     pub accumulation_registers: Option<u32>,
     /// Scalar registers for each warp (AMD only).
     pub scalar_registers: Option<u32>,
@@ -185,7 +185,7 @@ pub struct Resources {
     pub spilled_registers: Option<u32>,
     /// Static shared memory in bytes.
     pub static_shared: Option<u32>,
-    /// Bytes of memory of its own for each thread: spilled registers, arrays on the stack.
+    /// Bytes of private memory for each thread: spilled registers, arrays on the stack.
     pub scratch: Option<u32>,
 }
 

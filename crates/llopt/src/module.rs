@@ -1,5 +1,4 @@
-//! What the pipelines do with a module before code generation: read it, check that it fits the
-//! options, run passes over it, print it.
+//! Operations on a module before code generation: read it, check that it fits the options, run passes, print it.
 
 use std::rc::Rc;
 
@@ -26,14 +25,14 @@ use crate::{
 /// Parses and verifies a source.
 ///
 /// # Errors
-/// Of class invalid input, with what the parser or a verifier said.
+/// Of class invalid input, with the messages of the parser or a verifier.
 pub(crate) fn parse<'c>(context: &'c Context, source: &Source) -> Result<Module<'c>, Error> {
     llopt_mlir::parse_module(context, source.contents(), source.name()).map_err(|diagnostics| {
         Error::invalid(diagnostics.iter().map(Diagnostic::from_mlir).collect())
     })
 }
 
-/// Whether the module says for how many warps it is laid out.
+/// Whether the module specifies the number of warps of its layouts.
 pub(crate) fn has_layouts(module: &Module<'_>) -> bool {
     number(module.as_operation(), launch::NUM_WARPS).is_some()
 }
@@ -41,13 +40,13 @@ pub(crate) fn has_layouts(module: &Module<'_>) -> bool {
 /// Chooses the layouts of a module that has none.
 ///
 /// # Errors
-/// Of class unsupported, with the op that the layout engine does not know yet.
+/// Of class unsupported, with the op that the layout engine does not support yet.
 pub(crate) fn assign_layouts(
     context: &Context,
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    // Their attributes and ops are about to appear in a module that has none of them.
+    // The pass adds attributes and ops of these dialects to a module that has none of them.
     for dialect in layouts::ASSIGN_LAYOUTS.dependencies {
         context.get_or_load_dialect(dialect);
     }
@@ -80,10 +79,10 @@ pub(crate) fn assign_layouts(
     Ok(())
 }
 
-/// Pipelines the loops of a module that was given its layouts.
+/// Pipelines the loops of a module whose layouts were chosen here.
 ///
 /// # Errors
-/// None so far: what cannot be pipelined stays as it was.
+/// None so far: a loop that cannot be pipelined is not changed.
 pub(crate) fn pipeline_loops(
     context: &Context,
     module: &Module<'_>,
@@ -102,7 +101,7 @@ pub(crate) fn pipeline_loops(
     Ok(())
 }
 
-/// Divides what tensor descriptors move among the blocks of a cluster.
+/// Divides the boxes of tensor descriptors among the blocks of a cluster.
 ///
 /// # Errors
 /// Of the pass.
@@ -123,7 +122,7 @@ pub(crate) fn divide_descriptors(
     )
 }
 
-/// Splits products of f32 as they ask for, for the formats that the target multiplies.
+/// Splits products of f32 as they request, into formats that the target multiplies.
 ///
 /// # Errors
 /// Of the pass.
@@ -141,7 +140,7 @@ pub(crate) fn split_f32_products(
     )
 }
 
-/// Widens the operands of products of eight-bit floats that no matrix unit of the target takes as they are.
+/// Widens the operands of products of eight-bit floats that no matrix unit of the target supports.
 ///
 /// # Errors
 /// Of the pass.
@@ -158,7 +157,7 @@ pub(crate) fn widen_products(
     )
 }
 
-/// Takes products of scaled operands apart that no matrix unit of the target takes as they are.
+/// Decomposes products of scaled operands that no matrix unit of the target supports.
 ///
 /// # Errors
 /// Of class invalid input, if operands have layouts in which they cannot be widened.
@@ -175,7 +174,7 @@ pub(crate) fn decompose_scaled_products(
     )
 }
 
-/// Checks that each thread holds what it computes with, but for ops that regroup elements themselves.
+/// Checks that each thread holds the elements that it computes with, except for ops that regroup elements themselves.
 ///
 /// # Errors
 /// Of class invalid input, with the op.
@@ -190,7 +189,7 @@ pub(crate) fn verify_written_layouts(
 /// Checks that the layouts of a module are for the warps, blocks and the GPU of the options.
 ///
 /// # Errors
-/// Of class invalid input if something does not fit.
+/// Of class invalid input if one of them does not fit.
 pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<(), Error> {
     let root = module.as_operation();
     let invalid =
@@ -224,7 +223,7 @@ pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<()
     check_threads(num_warps, target).map_err(invalid)
 }
 
-/// Whether a block can have so many warps; what is wrong otherwise.
+/// Whether a block can have this many warps; the reason otherwise.
 fn check_threads(num_warps: u32, target: Target) -> Result<(), String> {
     let threads = u64::from(num_warps) * u64::from(target.warp_size());
     let most = target.max_threads_per_block();
@@ -236,13 +235,13 @@ fn check_threads(num_warps: u32, target: Target) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the GPU into the module, where the passes that plan code look for it.
+/// Writes the GPU into the module, where the passes that plan code read it.
 pub(crate) fn set_target<'c>(context: &'c Context, module: &Module<'c>, target: Target) {
     let name = StringAttribute::new(context, &target.to_string());
     module.as_operation().set_attr(TARGET, name.into());
 }
 
-/// Writes what kinds of plans are asked for onto the module, where code generation looks for them.
+/// Writes the requested kinds of plans to the module, where code generation reads them.
 pub(crate) fn set_requests<'c>(context: &'c Context, module: &Module<'c>, options: &Options) {
     let conversion = options.conversion_plan.map(|plan| plan.to_string());
     let gather = options.gather_plan.map(|plan| plan.to_string());
@@ -254,7 +253,7 @@ pub(crate) fn set_requests<'c>(context: &'c Context, module: &Module<'c>, option
     }
 }
 
-/// Runs a pass that shares no plans with others.
+/// Runs a pass that does not share plans with others.
 ///
 /// # Errors
 /// Of the pass.
@@ -319,7 +318,7 @@ fn number(operation: OperationRef<'_, '_>, name: &str) -> Option<u32> {
     u32::try_from(operation.attr(name)?.as_bits()?).ok()
 }
 
-/// The place of an op as `file:line:col`.
+/// The location of an op as `file:line:col`.
 pub(crate) fn location_of(operation: OperationRef<'_, '_>) -> String {
     match operation.loc().file_position() {
         Some((file, line, column)) => format!("{file}:{line}:{column}"),

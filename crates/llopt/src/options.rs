@@ -1,4 +1,4 @@
-//! What a compilation may be told beside its input.
+//! The options of a compilation.
 
 use std::path::PathBuf;
 
@@ -7,36 +7,32 @@ use llopt_target::Target;
 
 use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest};
 
-/// The options of a compilation. Everything but the target has the default of Triton's own
-/// compiler.
+/// The options of a compilation. All except the target have the defaults of Triton's own compiler.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// The GPU to compile for.
     pub target: Target,
-    /// Warps for each block. Input that carries layouts fixes it already (`ttg.num-warps`); a
-    /// different number is then refused.
+    /// Warps for each block. Input with layouts determines it (`ttg.num-warps`); a different number is then an error.
     pub num_warps: Option<u32>,
-    /// Stages in which loops with products are pipelined that do not say it themselves (`tt.num_stages`), in kernels
-    /// without layouts; 1 leaves them as they are, 0 has as many as hide the latency of loads.
+    /// The number of stages of loops with products that do not specify it themselves (`tt.num_stages`), in kernels
+    /// without layouts; 1 does not pipeline, 0 chooses as many as hide the latency of loads.
     pub num_stages: u32,
-    /// Blocks for each cluster; as with `num_warps`, input with layouts fixes it.
+    /// Blocks for each cluster; as with `num_warps`, input with layouts determines it.
     pub num_ctas: Option<u32>,
     /// Whether a multiplication and an addition may be fused into one rounding.
     pub fp_fusion: bool,
-    /// Bitcode of NVIDIA's device library; without it, the environment variable
-    /// `LLOPT_LIBDEVICE` is asked, then the places of CUDA, Debian's packages and an installed Triton.
+    /// Bitcode of NVIDIA's device library; without it, the environment variable `LLOPT_LIBDEVICE` is used, then the
+    /// directories of CUDA, Debian's packages and an installed Triton are searched.
     pub libdevice: Option<PathBuf>,
-    /// Directory of AMD's device libraries (`ocml.bc`, `ockl.bc`); without it, the environment
-    /// variable `LLOPT_OCML` is asked, then the places of ROCm, Debian's packages and an installed Triton.
+    /// Directory of AMD's device libraries (`ocml.bc`, `ockl.bc`); without it, the environment variable `LLOPT_OCML`
+    /// is used, then the directories of ROCm, Debian's packages and an installed Triton are searched.
     pub ocml: Option<PathBuf>,
-    /// NVIDIA's assembler; without it, [`find_ptxas`](crate::toolchain::find_ptxas) says where it
-    /// is looked for.
+    /// NVIDIA's assembler; without it, [`find_ptxas`](crate::toolchain::find_ptxas) searches for it.
     pub ptxas: Option<PathBuf>,
-    /// LLVM's linker for AMD code objects; without it, `LLOPT_LLD`, then `ld.lld-22` and `ld.lld`
-    /// on the path.
+    /// LLVM's linker for AMD code objects; without it, `LLOPT_LLD`, then `ld.lld-22` and `ld.lld` on the search path.
     pub lld: Option<PathBuf>,
-    /// Upper bound on registers for each thread, handed to `ptxas`.
+    /// Upper bound on registers for each thread, passed to `ptxas`.
     pub max_registers: Option<u32>,
     /// Bitcode of further libraries; a kernel gets those of their functions that it calls.
     pub libraries: Vec<PathBuf>,
@@ -44,43 +40,41 @@ pub struct Options {
     pub library_flushes_denormals: bool,
     /// Whether arithmetic may flush denormal numbers of 32 bits to zero (AMD).
     pub flush_denormals: bool,
-    /// Warps for each execution unit to aim for (AMD); zero leaves it to LLVM.
+    /// The target number of warps for each execution unit (AMD); zero lets LLVM choose.
     pub waves_per_eu: u32,
     /// Whether line information goes into the artefact.
     pub line_info: bool,
-    /// Whether LLVM optimises; without it, LLVM IR comes as lowering made it (for the simulator, which
-    /// runs both).
+    /// Whether LLVM optimises; without it, LLVM IR is that of lowering (for the simulator, which runs both).
     pub optimize: bool,
-    /// Whether calls of the device runtime's print functions stay calls of unknown functions, which the
-    /// simulator provides; without it they are linked (AMD).
+    /// Whether calls of the device runtime's print functions remain calls of external functions, which the simulator
+    /// provides; without it they are linked (AMD).
     pub keep_print_calls: bool,
-    /// Whether indices of buffers and of gathers call a function with what they must be below, which the simulator
-    /// provides; code with such calls runs nowhere else.
+    /// Whether the code calls a function that checks indices of buffers and of gathers against their bounds, which
+    /// the simulator provides; code with such calls runs nowhere else.
     pub check_indices: bool,
-    /// Whether the code calls functions where buffers of shared memory begin and end, which the simulator provides; code
-    /// with such calls runs nowhere else.
+    /// Whether the code calls functions where the live ranges of buffers of shared memory begin and end, which the
+    /// simulator provides; code with such calls runs nowhere else.
     pub mark_buffers: bool,
-    /// The forms to hand out beside the one asked for, as far as the kernel passes through them.
+    /// The forms to return besides the requested one, if the kernel passes through them.
     pub keep: Vec<ArtifactKind>,
-    /// How elements go from one layout to another, instead of the cheapest way; a conversion for which it
-    /// is not possible is refused. One that moves nothing between threads stays as it is.
+    /// The plan for conversions between layouts, instead of the cheapest one; a conversion for which it is not
+    /// possible is an error. It does not apply to a conversion that moves nothing between threads.
     pub conversion_plan: Option<ConversionRequest>,
-    /// How elements are gathered, instead of the cheapest way; a gather for which it is not possible is
-    /// refused.
+    /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
     pub gather_plan: Option<GatherRequest>,
-    /// Whether layouts are checked after each pass that changes some. By default they are where llopt itself was built
-    /// with debug assertions.
+    /// Whether layouts are checked after each pass that changes some; by default only if llopt itself was built with
+    /// debug assertions.
     pub verify_layouts: bool,
-    /// What the compilation may cost at most.
+    /// Limits on the cost of the compilation.
     pub budget: Budget,
     /// Whether lowering keeps its decisions, for [`explain`](crate::explain()).
     pub(crate) keep_decisions: bool,
-    /// Where the input of a compilation that hits a bug in llopt is written; `None` writes none.
+    /// The directory for the input of a compilation that hits a bug in llopt; `None` writes none.
     pub reproducer_directory: Option<PathBuf>,
 }
 
 impl Options {
-    /// What of this concerns code generation.
+    /// The options of code generation.
     pub(crate) fn codegen(&self) -> CodegenOptions {
         CodegenOptions {
             fp_fusion: self.fp_fusion,
@@ -101,7 +95,7 @@ impl Options {
         }
     }
 
-    /// The defaults for a target: three stages on NVIDIA, two on AMD, as Triton has them.
+    /// The defaults for a target: three stages on NVIDIA, two on AMD, as in Triton.
     pub fn new(target: Target) -> Self {
         let num_stages = match target.vendor() {
             llopt_target::Vendor::Nvptx => 3,

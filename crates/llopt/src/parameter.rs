@@ -1,4 +1,4 @@
-//! What a kernel in tile IR takes, for whoever puts its arguments together.
+//! The parameters of a kernel in tile IR, for a program that builds its arguments.
 
 use llopt_dialects::tables::types::Pointer;
 use llopt_mlir::ir::{
@@ -12,12 +12,11 @@ use crate::{Error, Source, module, session};
 /// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name: that of the variable it was in the kernel's source, or, if nobody has kept that, the one it has in
-    /// the text.
+    /// Its name: that of the variable in the kernel's source or, if that is not known, the one in the text.
     pub name: Option<String>,
     /// Its type, as MLIR prints it.
     pub ty: String,
-    /// What it points to, if it is a pointer.
+    /// Its pointee, if it is a pointer.
     pub pointee: Option<Pointee>,
 }
 
@@ -26,14 +25,14 @@ pub struct Parameter {
 pub struct Pointee {
     /// Bytes in memory.
     pub bytes: u32,
-    /// How they are to be read.
+    /// Their number format.
     pub format: Format,
 }
 
-/// How the bits of a number are to be read.
+/// The number format of some bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// An integer of either sign, or a pointer.
+    /// A signed or unsigned integer, or a pointer.
     Integer,
     /// A floating-point number of IEEE 754: 16, 32 or 64 bits.
     Ieee,
@@ -74,7 +73,7 @@ pub fn parameters(source: &Source) -> Result<Vec<Parameter>, Error> {
     }))
 }
 
-/// The name of the variable that a value was.
+/// The name of the source variable of a value.
 fn variable(value: Value<'_, '_>) -> Option<String> {
     match value.location().kind() {
         LocationKind::Name { name, .. } => Some(name.to_owned()),
@@ -82,7 +81,7 @@ fn variable(value: Value<'_, '_>) -> Option<String> {
     }
 }
 
-/// The names of the parameters of a function as a text has them; none where it is written in another form.
+/// The names of the parameters of a function in a text; none where it is in another form.
 fn names_in(text: &str, symbol: &str) -> Vec<String> {
     let plain = format!("@{symbol}(");
     let quoted = format!("@\"{symbol}\"(");

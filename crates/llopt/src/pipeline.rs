@@ -1,17 +1,17 @@
 //! The pipeline as data: one table of the steps that a module goes through before code generation.
 //!
-//! A `Step` is a pass (ours or MLIR's) or a function of this crate that reads the options. It belongs to a
-//! `Stage` and to a phase, which is the unit of [`Timings`], and it may be conditional on features of the
-//! target. A kernel without layouts (`.ttir`) goes through both stages, a kernel with layouts (`.ttgir`)
-//! skips the steps marked `Stage::Tiles`.
+//! A `Step` is a pass (llopt's or MLIR's) or a function of this crate that reads the options. It belongs to a `Stage`
+//! and to a phase, which is the unit of [`Timings`], and it may be conditional on features of the target. A kernel
+//! without layouts (`.ttir`) goes through both stages, a kernel with layouts (`.ttgir`) skips the steps marked
+//! `Stage::Tiles`.
 //!
-//! What a step may count on, and what it promises, are `Property`s. A step may run if every property that
-//! it requires holds; afterwards those that it ensures hold, and those that it ends no longer do. A test
-//! replays the table for every target and both kinds of input, so a step in the wrong place is found
-//! without a kernel that would show it.
+//! The preconditions and the postconditions of a step are `Property`s. A step may run if every property that it
+//! requires holds; afterwards those that it ensures hold, and those that it ends no longer hold. A test replays the
+//! table for every target and both kinds of input, so a step in the wrong place is found without a kernel that would
+//! show it.
 //!
-//! The table is the only place where the order is written down: compilation runs it, `llopt compile
-//! --print-pipeline` prints it, and `docs/pipeline.md` is made from it.
+//! The table alone defines the order: compilation runs it, `llopt compile --print-pipeline` prints it, and
+//! `docs/pipeline.md` is made from it.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -41,7 +41,7 @@ pub(crate) enum Stage {
     Memory,
 }
 
-/// What holds of a whole module.
+/// A property of a whole module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Property {
     Structured,
@@ -115,7 +115,7 @@ impl Property {
     }
 }
 
-/// What code generation counts on.
+/// The properties that code generation requires.
 const REQUIRED_BY_CODE_GENERATION: &[Property] = &[
     Property::FitsOptions,
     Property::Legal,
@@ -125,12 +125,12 @@ const REQUIRED_BY_CODE_GENERATION: &[Property] = &[
     Property::Branches,
 ];
 
-/// What decides whether a step is part of the pipeline.
+/// The condition for a step to be part of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
     /// The target has a feature.
     Has(Feature),
-    /// Clusters are of several blocks.
+    /// Clusters have more than one block.
     Clusters,
     /// Layouts are checked.
     VerifiesLayouts,
@@ -154,17 +154,17 @@ impl Condition {
     }
 }
 
-/// A function of this crate that takes part in the pipeline.
+/// A function of this crate that is a step of the pipeline.
 type Function = for<'c> fn(&'c Context, &Module<'c>, &Options) -> Result<(), Error>;
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Runs a pass of ours.
+    /// Runs a pass of llopt.
     Pass(&'static PassSpec),
-    /// Runs a pass of MLIR's: its name, and what it is here for.
+    /// Runs a pass of MLIR's: its name, and its purpose.
     Upstream(&'static str, &'static str),
-    /// Calls a function: its name, what it does, and the function.
+    /// Calls a function: its name, its effect, and the function.
     Call(&'static str, &'static str, Function),
 }
 
@@ -250,7 +250,7 @@ const STEPS: &[Step] = {
             Work::Upstream("symbol-dce", "drop functions that are no longer called"),
         )
         .requires(&[P::Inlined]),
-        // What an object says of boxes follows from the part of each block.
+        // The box of a descriptor object depends on the part of each block.
         Step::new(
             Tiles,
             "simplify",
@@ -333,7 +333,7 @@ const STEPS: &[Step] = {
             ),
         )
         .requires(&[P::Structured, P::Layouts]),
-        // What loads the factors of products is recognised by its pointers, so this goes behind pipelining.
+        // Pipelining recognises the loads of products' factors by their pointers, so this comes after it.
         Step::new(Tiles, "buffers", Work::Pass(&buffer_ops::REWRITE))
             .when(&[Condition::Has(Feature::BufferOps)])
             .requires(&[P::Layouts]),
@@ -413,7 +413,7 @@ const STEPS: &[Step] = {
             Work::Pass(&global_scratch::ALLOCATE),
         )
         .ensures(&[P::GlobalScratchPlaced]),
-        // Allocation and barriers read the structure of loops and conditions, so it goes last.
+        // Allocation and barriers read the structure of loops and conditions, so this comes last.
         Step::new(
             Memory,
             "control flow",
@@ -437,7 +437,7 @@ fn steps(stage: Stage, options: &Options) -> impl Iterator<Item = &'static Step>
 }
 
 /// Runs a stage. Passes of one phase that follow one another run in one pass manager; all of them share the plans of
-/// what the code of ops will do.
+/// ops.
 ///
 /// # Errors
 /// Those of the steps; a pass that fails reports invalid input.
@@ -567,7 +567,7 @@ and those that it *ends* no longer do. A test replays the table for every target
     page
 }
 
-/// Replays the requirements of the steps; answers the first that is not met.
+/// Replays the requirements of the steps; returns the first that is not met.
 #[cfg(test)]
 fn replay<'a>(
     given: &[Property],

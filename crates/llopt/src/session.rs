@@ -1,4 +1,4 @@
-//! MLIR set up for our dialects and passes.
+//! MLIR with llopt's dialects and passes.
 
 use llopt_mlir::dialect::RegisterError;
 use llopt_mlir::shelf::{Shelf, Taken};
@@ -7,7 +7,7 @@ use melior::dialect::DialectRegistry;
 
 use crate::Error;
 
-/// A context that knows all dialects. It runs in the thread that uses it and starts none.
+/// A context with all dialects. It runs in the thread that uses it and starts no threads.
 pub(crate) fn context() -> Result<Context, Error> {
     let registry = registry().map_err(|error| Error::bug(error.to_string()))?;
     let context = Context::new();
@@ -16,17 +16,16 @@ pub(crate) fn context() -> Result<Context, Error> {
     Ok(context)
 }
 
-/// The contexts of compilations. A context grows with each by what its kernel's locations and constants take,
-/// mostly less than a megabyte.
+/// The contexts of compilations. A context grows with each compilation by the size of its kernel's locations and
+/// constants, mostly less than a megabyte.
 static COMPILATIONS: Shelf = Shelf::new(32);
 
-/// A context like [`context`]'s, made for this or used before, for the use of one compilation.
+/// A context like [`context`]'s, new or from the pool, for one compilation.
 pub(crate) fn shared_context() -> Result<Taken<'static>, Error> {
     COMPILATIONS.take(context)
 }
 
-/// Calls `work` with a context that knows all dialects, in a thread of its own: what goes wrong there leaves
-/// the process alone.
+/// Calls `work` with a context with all dialects, in its own thread: a failure there does not end the process.
 ///
 /// # Errors
 /// A bug in llopt, or no thread could be started.
@@ -45,9 +44,9 @@ fn registry() -> Result<DialectRegistry, RegisterError> {
     Ok(registry)
 }
 
-/// The optimiser: MLIR's `mlir-opt` with our dialects and passes. `arguments[0]` is the name of
-/// the program. Returns the exit status, zero on success; diagnostics go to standard error. A
-/// request for help, and a malformed option, end the process.
+/// The optimiser: MLIR's `mlir-opt` with llopt's dialects and passes. `arguments[0]` is the name of the program.
+/// Returns the exit status, zero on success; diagnostics go to standard error. A request for help, and a malformed
+/// option, end the process.
 ///
 /// # Errors
 /// A bug in llopt, which MLIR could not report.
@@ -59,9 +58,9 @@ pub fn optimizer_main(arguments: Vec<String>) -> Result<i32, Error> {
     })
 }
 
-/// The language server: MLIR's own with our dialects, on the standard streams, until the client
-/// ends it. `arguments[0]` is the name of the program. Returns the exit status, zero after an
-/// orderly end; a request for help, and a malformed option, end the process.
+/// The language server: MLIR's own with llopt's dialects, on the standard streams, until the client ends it.
+/// `arguments[0]` is the name of the program. Returns the exit status, zero after an orderly end; a request for help,
+/// and a malformed option, end the process.
 ///
 /// # Errors
 /// A bug in llopt, which MLIR could not report.

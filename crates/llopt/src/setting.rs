@@ -1,5 +1,4 @@
-//! Options by name: what a caller that knows only texts (the C interface, a configuration file, a
-//! key of a cache) says and reads.
+//! Options by name, for callers that use text (the C interface, a configuration file, a key of a cache).
 //!
 //! The table [`SETTINGS`] is the only list of names.
 
@@ -15,33 +14,33 @@ use crate::{Options, VERSION};
 pub struct Setting {
     /// The name; Triton's where Triton has the option.
     pub name: &'static str,
-    /// What it is, with its unit and default.
+    /// The description, with its unit and default.
     pub help: &'static str,
-    /// What a value looks like.
+    /// The form of a value.
     expected: &'static str,
     set: fn(&mut Options, &str) -> Option<()>,
     get: fn(&Options) -> String,
 }
 
-/// A name or a value that no option has.
+/// An unknown name, or a value that the option does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// There is no option of this name.
     #[error("unknown option '{name}'; known options: {known}")]
     Name {
-        /// What was asked for.
+        /// The given name.
         name: String,
         /// All names.
         known: String,
     },
-    /// The option does not take this value.
+    /// The option does not accept this value.
     #[error("option '{name}' takes {expected}, not '{value}'")]
     Value {
         /// The option.
         name: &'static str,
-        /// What it takes.
+        /// The values that it accepts.
         expected: &'static str,
-        /// What it was given.
+        /// The given value.
         value: String,
     },
 }
@@ -283,7 +282,7 @@ fn optional(text: &str, place: &mut Option<u32>) -> Option<()> {
     Some(())
 }
 
-/// What has a name, or nothing.
+/// A name, or nothing.
 fn optional_name<T: FromStr>(text: &str, place: &mut Option<T>) -> Option<()> {
     *place = match text {
         "" => None,
@@ -311,7 +310,7 @@ impl Options {
     /// Changing the target keeps all other options as they are, `num_stages` included.
     ///
     /// # Errors
-    /// There is no such option, or it does not take this value; nothing is changed then.
+    /// There is no such option, or it does not accept this value; then nothing is changed.
     ///
     /// ```
     /// # use llopt::{Options, Target};
@@ -337,17 +336,15 @@ impl Options {
         })
     }
 
-    /// The value of the option of this name, as [`Options::set`] takes it; `None` for a name that
-    /// no option has.
+    /// The value of the option of this name, in the form of [`Options::set`]; `None` for a name that no option has.
     pub fn get(&self, name: &str) -> Option<String> {
         let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
         Some((setting.get)(self))
     }
 
-    /// What the result of a compilation depends on beside its input and the kind of artefact: the
-    /// [version of llopt](VERSION), which changes with its code, and all options, as lines of text
-    /// for a hash. Files that options name (device libraries, assemblers) count by their paths,
-    /// not by their contents.
+    /// All that the result of a compilation depends on besides its input and the kind of artefact: the [version of
+    /// llopt](VERSION), which changes with its code, and all options, as lines of text for a hash. Files that options
+    /// name (device libraries, assemblers) count by their paths, not by their contents.
     ///
     /// ```
     /// # use llopt::{Options, Target};
@@ -361,7 +358,7 @@ impl Options {
     pub fn cache_key(&self) -> String {
         let mut key = format!("llopt {VERSION}\n");
         for setting in SETTINGS {
-            // They say where to write, and what to hand out on the way.
+            // They determine only where to write, and which other forms to return.
             if !["keep", "reproducer_directory"].contains(&setting.name) {
                 let _ = writeln!(key, "{}={}", setting.name, (setting.get)(self));
             }
@@ -398,8 +395,8 @@ mod tests {
         }
     }
 
-    /// Does not compile when an option is added: give it a name then, or it is missing in the keys of
-    /// caches and in the C interface.
+    /// Does not compile when an option is added: then give it a name, or it is missing in the keys of caches and in
+    /// the C interface.
     #[test]
     fn every_option_has_a_name() {
         let Options {

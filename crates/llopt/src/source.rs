@@ -1,6 +1,6 @@
 //! The input of a compilation.
 
-/// A module as text or bytecode, and the name under which diagnostics speak of it.
+/// A module as text or bytecode, and its name in diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     name: String,
@@ -21,7 +21,7 @@ impl Source {
         &self.name
     }
 
-    /// What it holds.
+    /// Its contents.
     pub fn contents(&self) -> &[u8] {
         &self.contents
     }

@@ -1,4 +1,4 @@
-//! How long each phase of a compilation took.
+//! The time of each phase of a compilation.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer, ser::SerializeSeq};
 
 /// The phases of one compilation, in the order in which they ran, with their times.
 ///
-/// A compilation runs in one thread. Beside the wall time of a phase stands the processor time of that
-/// thread, which other work on the machine does not lengthen; programs that a phase starts are not in it.
+/// A compilation runs in one thread. Each phase has its wall time and the processor time of that thread, which does
+/// not depend on other work on the machine and excludes programs that the phase starts.
 ///
 /// [`fmt::Display`] prints a table; serialised, it is a list of `{"phase", "milliseconds"}`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Timings {
 }
 
 impl Timings {
-    /// Runs a phase and notes its time under `name`. A phase that runs twice is listed twice.
+    /// Runs a phase and records its time under `name`. A phase that runs twice is listed twice.
     pub(crate) fn phase<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
         crate::contain::begin_phase(name);
         let (begin, processor) = (Instant::now(), ThreadTime::now());
@@ -40,7 +40,7 @@ impl Timings {
         names.zip(self.processor.iter().copied())
     }
 
-    /// The time of all phases together.
+    /// The sum of the times of all phases.
     pub fn total(&self) -> Duration {
         self.phases.iter().map(|(_, time)| time).sum()
     }

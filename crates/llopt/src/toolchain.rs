@@ -1,4 +1,4 @@
-//! The programs outside this process: NVIDIA's assembler.
+//! Programs outside this process: NVIDIA's assembler.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -9,13 +9,12 @@ use std::process::{Command, Stdio};
 use crate::metadata::Resources;
 use crate::{Error, Options};
 
-/// Where `ptxas` is: the option if given, else the environment variable `LLOPT_PTXAS`, else
-/// Triton's `TRITON_PTXAS_PATH`, else `bin/ptxas` below `CUDA_HOME` or `CUDA_PATH`, else the
-/// search path, else `/usr/local/cuda/bin/ptxas`.
+/// The path of `ptxas`: the option if given, else the environment variable `LLOPT_PTXAS`, else Triton's
+/// `TRITON_PTXAS_PATH`, else `bin/ptxas` below `CUDA_HOME` or `CUDA_PATH`, else the search path, else
+/// `/usr/local/cuda/bin/ptxas`.
 ///
 /// # Errors
-/// Of class [`Environment`](crate::ErrorClass::Environment): there is no such file, or none of the
-/// places holds one.
+/// Of class [`Environment`](crate::ErrorClass::Environment): there is no such file, or it is in none of these places.
 pub fn find_ptxas(option: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = option {
         return existing(path, "option --ptxas");
@@ -63,25 +62,25 @@ fn on_search_path(program: &str) -> impl Iterator<Item = PathBuf> {
         .map(move |directory| directory.join(&program))
 }
 
-/// What `ptxas` says when it does not do what the PTX asks for.
+/// A message of `ptxas` that it deviates from the PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Objection {
-    /// What it is about.
+    /// Its subject.
     pub(crate) about: Subject,
-    /// What `ptxas` said.
+    /// The message of `ptxas`.
     pub(crate) message: String,
 }
 
-/// What `ptxas` may do otherwise.
+/// What `ptxas` may do differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// It makes products of warp groups wait for one another.
+    /// It serialises warp-group products.
     Products,
-    /// It leaves the numbers of registers of warps as they are.
+    /// It ignores requests for numbers of registers.
     Registers,
 }
 
-/// The numbers of messages about code that is right, and slow.
+/// The numbers of messages about code that is correct but slow.
 const OBJECTIONS: &[(&str, Subject)] = &[
     ("C7507", Subject::Registers),
     ("C7508", Subject::Registers),
@@ -118,21 +117,21 @@ fn objections_in(said: &str) -> Vec<Objection> {
     all
 }
 
-/// What comes of PTX.
+/// The result of assembling PTX.
 pub(crate) struct Assembled {
     /// The object.
     pub(crate) cubin: Vec<u8>,
-    /// What it needs.
+    /// Its resources.
     pub(crate) resources: Resources,
-    /// What was done otherwise than asked for.
+    /// Its deviations from the PTX.
     pub(crate) objections: Vec<Objection>,
 }
 
 /// Assembles PTX into a cubin.
 ///
 /// # Errors
-/// Of class [`Environment`](crate::ErrorClass::Environment) if `ptxas` is missing or cannot be
-/// run, of class [`Bug`](crate::ErrorClass::Bug) if it refuses the PTX, with what it said.
+/// Of class [`Environment`](crate::ErrorClass::Environment) if `ptxas` is missing or cannot be run, of class
+/// [`Bug`](crate::ErrorClass::Bug) if it rejects the PTX, with its message.
 pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<Assembled, Error> {
     let ptxas = find_ptxas(options.ptxas.as_deref())?;
     let failed = |action: &str, error: std::io::Error| {
@@ -182,8 +181,9 @@ pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<Assembled, E
     })
 }
 
-/// Whether the first line that `ptxas` complains about, as in `ptxas kernel.ptx, line 12; error : …`, came from inline
-/// assembly, which LLVM puts between two comments. Ours is there too, but is not refused.
+/// Whether the first line that `ptxas` complains about, as in `ptxas kernel.ptx, line 12; error : …`, came from
+/// inline assembly, which LLVM puts between two comments. llopt's own assembly is between comments, too, but is not
+/// rejected.
 fn is_about_assembly(ptx: &str, said: &str) -> bool {
     let line = said.split_once(", line ").and_then(|(_, rest)| {
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;

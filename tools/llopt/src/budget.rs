@@ -1,11 +1,11 @@
-//! Options that bound what a command may cost, for all commands.
+//! Options that limit the cost of a command, for all commands.
 
 use std::ffi::OsString;
 
 use clap::Args;
 use llopt::{Budget, Options};
 
-/// The bounds, and whether somebody watches them from outside of the process.
+/// The limits, and whether a parent process watches them.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Bounds {
     /// Maximum number of values of one operation in a thread [default: 4096]
@@ -60,7 +60,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// How many words at the beginning of a command line are these options and their values.
+    /// The number of words at the beginning of a command line that are these options and their values.
     pub fn leading(words: &[OsString]) -> usize {
         let known = Self::augment_args(clap::Command::new(""));
         let mut count = 0;

@@ -12,7 +12,7 @@ use crate::input;
 use crate::output::Output;
 use crate::plans::Plans;
 
-/// What `llopt compile` is told.
+/// The arguments of `llopt compile`.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 llopt compile [OPTIONS] --target <TARGET> <FILE>
@@ -108,7 +108,7 @@ pub struct Arguments {
     plans: Plans,
 }
 
-/// Compiles as told.
+/// Compiles according to the arguments.
 ///
 /// # Errors
 /// The input cannot be read or compiled, or a result cannot be written; no output file is changed

@@ -1,4 +1,4 @@
-//! `llopt explain`: what a kernel's layouts cost, and why.
+//! `llopt explain`: the cost of a kernel's layouts, with reasons.
 
 use anyhow::Result;
 use clap::Args;
@@ -7,7 +7,7 @@ use crate::budget::Bounds;
 use crate::kernel::{self, Kernel};
 use crate::output::Output;
 
-/// What `llopt explain` is told.
+/// The arguments of `llopt explain`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Explains as told.
+/// Explains according to the arguments.
 ///
 /// # Errors
 /// The input cannot be read or compiled.

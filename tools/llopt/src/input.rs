@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The name under which diagnostics speak of the input, and its contents.
+/// The name of the input in diagnostics, and its contents.
 ///
 /// # Errors
 /// The file cannot be read.

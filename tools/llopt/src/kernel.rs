@@ -1,4 +1,4 @@
-//! What commands that make code of a kernel are told about it, and how they say what is wrong with it.
+//! Arguments and error reports of all commands that generate code for a kernel.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::budget::Bounds;
 use crate::input;
 use crate::plans::Plans;
 
-/// A kernel and the code wanted of it.
+/// A kernel and the options of its code.
 #[derive(Args, Debug)]
 pub struct Kernel {
     /// Kernel in tile IR, as text or bytecode; `-` is standard input
@@ -50,7 +50,7 @@ impl Kernel {
     }
 }
 
-/// Says on standard error what is wrong with a source.
+/// Reports the errors of a source on standard error.
 pub fn report(error: llopt::Error, source: &Source) -> anyhow::Error {
     eprintln!("{}", error.with_source(source));
     crate::Reported.into()

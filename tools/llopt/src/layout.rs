@@ -29,7 +29,7 @@ Examples:
   llopt layout swizzle --from @a.json --to @b.json --elem-bits 32 --target hip:gfx942
   llopt layout conflicts --registers '#ttg.blocked<{…}>' --memory '#ttg.swizzled_shared<{…}>' --shape 64x64 --elem-bits 16 --target cuda:80";
 
-/// What `llopt layout` is told.
+/// The arguments of `llopt layout`.
 #[derive(Args, Debug)]
 #[command(after_help = FORMS)]
 pub struct Arguments {
@@ -53,11 +53,10 @@ enum Command {
     Conflicts(conflicts::Arguments),
 }
 
-/// Does what the subcommand says.
+/// Executes the subcommand.
 ///
 /// # Errors
-/// What is wrong with the layouts or the files, with dimension and basis vector where one is at
-/// fault.
+/// An error in the layouts or the files, with dimension and basis vector where one is wrong.
 pub fn run(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Show(arguments) => show::run(&arguments),
@@ -115,15 +114,15 @@ impl From<&str> for LayoutText {
 }
 
 impl LayoutText {
-    /// The layout on a shape.
+    /// The layout for a shape.
     ///
     /// # Errors
-    /// What is wrong with it, or with the file that it is in.
+    /// An error in it, or in its file.
     fn read(&self, on: &On) -> Result<LinearLayout> {
         Ok(self.read_memory(on)?.layout)
     }
 
-    /// The layout on a shape, with its padding.
+    /// The layout for a shape, with its padding.
     ///
     /// # Errors
     /// As `read`.
@@ -147,7 +146,7 @@ fn read_file(path: &str) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read '{path}'"))
 }
 
-/// What the layouts of a command line are on.
+/// The context of the layouts of a command line.
 #[derive(Args, Debug)]
 struct On {
     /// The tensor's shape, such as 128x64

@@ -85,7 +85,7 @@ enum Command {
     Layout(layout::Arguments),
 }
 
-/// The failure of a command that has said on standard error what there is to say.
+/// The failure of a command that has already reported it on standard error.
 #[derive(Debug)]
 struct Reported;
 
@@ -97,15 +97,15 @@ impl fmt::Display for Reported {
 
 impl std::error::Error for Reported {}
 
-/// Whether the command line, after the program's name and the bounds, is for the optimiser: it names no command and does
-/// not ask for help.
+/// Whether the command line, after the program's name and the bounds, is for the optimiser: it names no command and
+/// does not request help.
 fn is_opt(arguments: &[OsString]) -> bool {
     let Some(first) = arguments.first() else {
-        // `producer | llopt` reads standard input; alone on a terminal, llopt explains itself.
+        // `producer | llopt` reads standard input; on a terminal without arguments, llopt prints its help.
         return !io::stdin().is_terminal();
     };
     let reserved = ["help", "--help", "-h", "--version", "-V"];
-    // Their names alone: to make all commands with their options is a hundredth of the work on a small kernel.
+    // Only their names: building all commands with their options takes one percent of the time for a small kernel.
     let is_command = first.to_str().is_some_and(Command::has_subcommand);
     !reserved.iter().any(|word| first == word) && !is_command
 }
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     let name = arguments.len().min(1);
     let (own, rest) = arguments.split_at(name + Bounds::leading(&arguments[name..]));
     let arguments = if is_opt(rest) {
-        // Its options are MLIR's; ours come first, or from the environment.
+        // Its options are MLIR's; the budget's options come first, or from the environment.
         let own = Arguments::parse_from(own.iter().cloned().chain([OsString::from("opt")]));
         let command = Command::Opt(opt::Arguments {
             rest: rest.to_vec(),
@@ -128,10 +128,10 @@ fn main() -> ExitCode {
     if bounds.isolated()
         && let Side::Done(status) = isolation::split("llopt", bounds.budget())
     {
-        // The parent has made nothing that has to be taken down; LLVM's options alone are thousands of objects.
+        // The parent has created nothing that must be destroyed; LLVM's options alone are thousands of objects.
         isolation::end_at_once(status);
     }
-    // MLIR's driver writes to streams of its own, which are flushed when they are taken down.
+    // MLIR's driver writes to its own streams, which are flushed when they are destroyed.
     let ends_itself = matches!(arguments.command, Command::Opt(_));
     let result = match arguments.command {
         Command::Opt(arguments) => opt::run(&arguments.rest),
@@ -142,8 +142,8 @@ fn main() -> ExitCode {
         Command::Layout(arguments) => layout::run(arguments),
     };
     let status = status(result);
-    // A compilation that was given up still uses what the end of the process would take down, and after others that
-    // takes time for nothing.
+    // An abandoned compilation still uses objects that the end of the process would destroy, and after others
+    // destroying them only takes time.
     if !ends_itself || llopt::is_overrunning() {
         let _ = io::stdout().flush();
         isolation::end_at_once(status);
@@ -151,7 +151,7 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Says what is to be said about a failure, and the status to end with.
+/// Reports a failure, and returns the exit status.
 fn status(result: anyhow::Result<()>) -> u8 {
     match result {
         Ok(()) => 0,

@@ -1,7 +1,7 @@
-//! NumPy's `.npy` files, as far as running kernels needs them: a header that is kept as it is, and the bytes behind it.
+//! NumPy's `.npy` files, as far as running kernels needs them: a header that is preserved, and the bytes after it.
 //!
 //! The format is a magic word, a version, the header's length, and the header, a Python dictionary that ends in a
-//! newline. A kernel gets the bytes; what they are is compared with what it takes, as far as both say it.
+//! newline. A kernel gets the bytes; their type is compared with that of the parameter, where both are known.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use llopt::{Format, Pointee};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// An array on its way through a kernel.
+/// An array for a kernel.
 pub struct Array {
-    /// Everything in front of the data.
+    /// All bytes before the data.
     header: Vec<u8>,
     /// The elements.
     pub data: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Array {
 /// Reads an array.
 ///
 /// # Errors
-/// The file cannot be read or is no `.npy` file.
+/// The file cannot be read or is not a `.npy` file.
 pub fn read(path: &Path) -> Result<Array> {
     let name = path.display();
     let bytes = std::fs::read(path).with_context(|| format!("cannot read '{name}'"))?;
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<Array> {
     Ok(array)
 }
 
-/// Bytes in front of the data.
+/// Bytes before the data.
 fn header_length(bytes: &[u8]) -> Option<usize> {
     let rest = bytes.strip_prefix(MAGIC)?;
     let (length, prefix) = match rest.first()? {
@@ -86,14 +86,14 @@ pub fn doubles(numbers: &[f64]) -> Vec<u8> {
         "{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}",
         numbers.len()
     );
-    // The data begins at a multiple of 64 bytes, behind the newline that ends the header.
+    // The data begins at a multiple of 64 bytes, after the newline that ends the header.
     while !(MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
     header.push('\n');
     let mut file = MAGIC.to_vec();
     file.extend([1, 0]);
-    // Two lines of text at most.
+    // The header is short.
     file.extend((header.len() as u16).to_le_bytes());
     file.extend(header.bytes());
     file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
@@ -108,7 +108,7 @@ impl Array {
             .map_or_else(String::new, |(_, dictionary)| dictionary.to_owned())
     }
 
-    /// The extents as the header writes them.
+    /// The extents in the header.
     fn extents(&self) -> Option<Vec<i64>> {
         let said = self.said();
         let (_, rest) = said.split_once("'shape': (")?;
@@ -129,7 +129,7 @@ impl Array {
         Some(descr.to_owned())
     }
 
-    /// Bytes of an element, if the header says them: the number at the end of a simple type.
+    /// Bytes of an element, if the header specifies them: the number at the end of a simple type.
     pub fn element_size(&self) -> Option<usize> {
         let descr = self.descr()?;
         let kind = descr.trim_start_matches(['<', '|', '=', '>']);
@@ -137,8 +137,8 @@ impl Array {
         digits.parse().ok().filter(|size| (1..=32).contains(size))
     }
 
-    /// Whether elements of this type are what a pointer of the kernel points to. Formats that NumPy
-    /// lacks (bf16, fp8) may come under any name of their size; for others the kind must be right too.
+    /// Whether a pointer of the kernel may point to elements of this type. Formats that NumPy lacks (bf16, fp8) may
+    /// have any type of their size; for others the kind must be right, too.
     pub fn holds(&self, pointee: Pointee) -> bool {
         let Some(descr) = self.descr() else {
             return true;
@@ -157,8 +157,8 @@ impl Array {
         one_order && size && kind.is_some_and(|kind| kinds.contains(kind))
     }
 
-    /// The extents, outermost first; `None` if the header does not say them, or the array is stored
-    /// with the first dimension fastest.
+    /// The extents, outermost first; `None` if the header does not specify them, or the array is stored with the
+    /// first dimension fastest.
     pub fn shape(&self) -> Option<Vec<u32>> {
         if !self.said().contains("'fortran_order': False") {
             return None;
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(array.with_data(&[5, 6, 7, 8])[length..], [5, 6, 7, 8]);
     }
 
-    /// What is read of a file with this dictionary and data, and the length of its header.
+    /// The array read from a file with this dictionary and data, and the length of its header.
     fn written(dictionary: &str, data: &[u8]) -> (Result<Array>, usize) {
         let header = format!("{{{dictionary}}}\n");
         let mut file = b"\x93NUMPY\x01\x00".to_vec();

@@ -1,4 +1,4 @@
-//! What llopt does without a command: run passes over MLIR text, as `mlir-opt` does.
+//! llopt without a command: runs passes over MLIR text, as `mlir-opt` does.
 
 use std::ffi::OsString;
 
@@ -22,7 +22,7 @@ pub struct Arguments {
 /// Runs MLIR's driver with these arguments.
 ///
 /// # Errors
-/// The driver failed, and has said why.
+/// The driver failed, and has reported the reason.
 pub fn run(arguments: &[OsString]) -> Result<()> {
     let mut all = vec!["llopt".to_owned()];
     for argument in arguments {

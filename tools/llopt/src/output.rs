@@ -1,7 +1,7 @@
-//! Files that come into being whole or not at all.
+//! Files that are written completely or not at all.
 //!
-//! Contents are written to a temporary file in the directory of the destination, which is then
-//! renamed over it. Whoever reads the destination sees the old contents or the new ones.
+//! Contents are written to a temporary file in the directory of the destination, which is then renamed over it. A
+//! reader of the destination sees either the old contents or the new ones.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Standard output, spelled `-`.
+    /// Standard output, written `-`.
     Standard,
     /// A file.
     File(PathBuf),
@@ -30,7 +30,7 @@ impl From<&str> for Output {
 }
 
 impl Output {
-    /// Writes a value as JSON for people to read.
+    /// Writes a value as indented JSON.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -58,8 +58,8 @@ impl Output {
 }
 
 fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    // A link stays a link: what it points to is replaced. What exists and is no regular file (a
-    // terminal, a pipe, /dev/null) cannot be replaced and is written to.
+    // A link is preserved: its target is replaced. An existing file that is not regular (a terminal, a pipe,
+    // /dev/null) cannot be replaced and is written to.
     let destination = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let existing = fs::metadata(&destination).ok();
     if existing.as_ref().is_some_and(|file| !file.is_file()) {
@@ -76,7 +76,7 @@ fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     fs::metadata(directory)?;
     let permissions = match existing {
         Some(file) => file.permissions(),
-        // As any created file: what the user's mask leaves of this.
+        // The permissions of any created file, subject to the user's mask.
         None => fs::Permissions::from_mode(0o666),
     };
     let mut file = tempfile::Builder::new()

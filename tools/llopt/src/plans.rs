@@ -1,9 +1,9 @@
-//! Options that ask for kinds of plans, for all commands that make code.
+//! Options that request kinds of plans, for all commands that generate code.
 
 use clap::Args;
 use llopt::{ConversionRequest, GatherRequest, Options};
 
-/// The kinds of plans asked for.
+/// The requested kinds of plans.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Plans {
     /// How elements go from one layout to another [default: the cheapest plan]: register, shuffle,
@@ -17,7 +17,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Puts them into the options of a compilation.
+    /// Adds them to the options of a compilation.
     pub fn ask(self, options: &mut Options) {
         options.conversion_plan = self.conversion_plan;
         options.gather_plan = self.gather_plan;

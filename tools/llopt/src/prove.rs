@@ -1,4 +1,4 @@
-//! `llopt prove`: whether every movement of data in a kernel is right, for all data.
+//! `llopt prove`: whether every movement of data in a kernel is correct for all data.
 
 use anyhow::Result;
 use clap::Args;
@@ -7,7 +7,7 @@ use crate::budget::Bounds;
 use crate::kernel::{self, Kernel};
 use crate::output::Output;
 
-/// What `llopt prove` is told.
+/// The arguments of `llopt prove`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Proves as told.
+/// Proves according to the arguments.
 ///
 /// # Errors
 /// The input cannot be read or compiled, an op is wrong, or an op has no proof.

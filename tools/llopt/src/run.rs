@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::plans::Plans;
 use crate::tensor_argument;
 
-/// What `llopt run` is told.
+/// The arguments of `llopt run`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Kernel in tile IR, which is compiled first, or in LLVM IR; `-` is standard input
@@ -162,7 +162,7 @@ fn grid(text: &str) -> Result<[u32; 3], String> {
     }
 }
 
-/// A kernel in LLVM IR with what its launch needs.
+/// A kernel in LLVM IR, and the data for its launch.
 struct Kernel {
     ir: Vec<u8>,
     warps: u32,
@@ -173,12 +173,11 @@ struct Kernel {
     tensor_descriptors: Vec<TensorDescriptor>,
 }
 
-/// Runs as told.
+/// Runs according to the arguments.
 ///
 /// # Errors
-/// The input cannot be read, compiled or executed, an argument does not fit, a result cannot be
-/// written, or the sanitizer found something. Buffers and the report are written in that last
-/// case too.
+/// The input cannot be read, compiled or executed, an argument does not fit, a result cannot be written, or the
+/// sanitizer has findings. In the last case buffers and the report are still written.
 pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     let (name, contents) = input::read(&arguments.input)?;
     let is_llvm = is_llvm(&name, &contents);
@@ -273,10 +272,10 @@ fn launch(
     Ok(launch)
 }
 
-/// Runs the blocks, writes what they leave, and says what the sanitizer found.
+/// Runs the blocks, writes their results, and prints the sanitizer's findings.
 ///
 /// # Errors
-/// The run fails, the sanitizer found something, or a result cannot be written.
+/// The run fails, the sanitizer has findings, or a result cannot be written.
 fn execute(
     arguments: &Arguments,
     machine: &Machine,
@@ -344,7 +343,7 @@ fn execute(
             report.unwatched_blocks
         );
     }
-    // Where blocks race, whether the results show it is what there is to know.
+    // Even if blocks race, the user needs to know whether the results differ.
     let compared = before.map_or(Ok(()), |before| {
         compare_orders(machine, &options, &before, &launch, arrays)
     });
@@ -402,8 +401,8 @@ fn compare_orders(
     Ok(())
 }
 
-/// How many hours a run will take, from how long its first blocks took; `None` for less than one, and while too little
-/// is known.
+/// An estimate of the hours of a run, from the time of its first blocks; `None` for less than one, and while too few
+/// blocks are done.
 fn hours(elapsed: Duration, done: u64, total: u64) -> Option<f64> {
     if elapsed < Duration::from_secs(1) {
         return None;
@@ -412,7 +411,7 @@ fn hours(elapsed: Duration, done: u64, total: u64) -> Option<f64> {
     (hours >= 1.0).then_some(hours)
 }
 
-/// A buffer argument: its position, the name of its result, its file, what is in it.
+/// A buffer argument: its position, the name of its result, its file, its contents.
 struct Buffer {
     index: usize,
     name: PathBuf,
@@ -451,7 +450,7 @@ fn read_argument(text: &str) -> Result<(Argument, Option<(PathBuf, Array)>)> {
     })
 }
 
-/// The name by which a parameter is given.
+/// The name of a parameter on the command line.
 fn name_of(parameter: &Parameter, index: usize) -> String {
     let name = parameter.name.clone();
     name.unwrap_or_else(|| format!("arg{index}"))
@@ -499,15 +498,15 @@ fn parameters(source: &Source) -> Result<Vec<Parameter>> {
     llopt::parameters(source).map_err(|error| crate::kernel::report(error, source))
 }
 
-/// Checks the arguments against the parameters of a kernel in tile IR, which knows what its pointers
-/// point to.
+/// Checks the arguments against the parameters of a kernel in tile IR, which has the types that its pointers point
+/// to.
 ///
 /// # Errors
-/// The number of arguments is wrong, or an array holds something else.
+/// The number of arguments is wrong, or an array has elements of another type.
 fn check_arguments(parameters: &[Parameter], values: &[Argument], arrays: &[Buffer]) -> Result<()> {
     let (takes, given) = (parameters.len(), values.len());
     ensure!(
-        // The two scratch pointers may be given too.
+        // The two scratch pointers may be given, too.
         given == takes || given == takes + 2,
         "the kernel takes {takes} arguments, {given} given"
     );
@@ -527,7 +526,7 @@ fn check_arguments(parameters: &[Parameter], values: &[Argument], arrays: &[Buff
     Ok(())
 }
 
-/// Writes the buffers as the kernel left them.
+/// Writes the final contents of the buffers.
 fn write_buffers(arguments: &Arguments, launch: &Launch, buffers: &[Buffer]) -> Result<()> {
     let Some(directory) = &arguments.out_dir else {
         return Ok(());
@@ -601,7 +600,7 @@ fn is_llvm(name: &str, contents: &[u8]) -> bool {
     by_name || contents.starts_with(b"BC\xc0\xde") || contents.starts_with(b"; ModuleID")
 }
 
-/// A kernel that is LLVM IR already.
+/// A kernel that is already LLVM IR.
 fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
     Ok(Kernel {
         ir,
@@ -615,7 +614,7 @@ fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
     })
 }
 
-/// The kernel that tile IR is compiled to.
+/// The kernel that results from compiling tile IR.
 fn compile(
     arguments: &Arguments,
     bounds: crate::budget::Bounds,
@@ -661,7 +660,7 @@ fn scalar(text: &str) -> Result<Argument> {
     }
 }
 
-/// A bar on a terminal; it shows itself only on runs that take a while.
+/// A progress bar on a terminal, which appears only on long runs.
 fn progress_bar() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

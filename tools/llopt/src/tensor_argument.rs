@@ -1,6 +1,6 @@
-//! Arguments of `llopt run` that are tensors with a descriptor object: `desc:FILE.npy`, then any of
-//! `:nan` (outside of the tensor is NaN), `:box=64x64`, `:swizzle=128` (bytes), `:type=6` (the element
-//! type's number). What is not given follows from the kernel.
+//! Arguments of `llopt run` that are tensors with a descriptor object: `desc:FILE.npy`, then any of `:nan` (outside
+//! of the tensor is NaN), `:box=64x64`, `:swizzle=128` (bytes), `:type=6` (the element type's number). Missing values
+//! follow from the kernel.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use llopt::sim::TensorArgument;
 
 use crate::npy::{self, Array};
 
-/// What begins such an argument.
+/// The prefix of such an argument.
 pub const PREFIX: &str = "desc:";
 
 /// A tensor argument as the user wrote it.
@@ -56,11 +56,10 @@ fn parse(text: &str) -> Result<Spec> {
     Ok(spec)
 }
 
-/// The tensor that an argument names, with the array it is in. Boxes and types that the user did not
-/// give are left for [`complete`].
+/// The tensor of an argument, with its array. [`complete`] adds boxes and types that the user did not give.
 ///
 /// # Errors
-/// The argument is malformed, or the file cannot be read or is no row-major array.
+/// The argument is malformed, or the file cannot be read or is not a row-major array.
 pub fn read(text: &str) -> Result<(PathBuf, Array, TensorArgument)> {
     let spec = parse(text)?;
     let array = npy::read(&spec.path)?;
@@ -90,10 +89,10 @@ pub fn read(text: &str) -> Result<(PathBuf, Array, TensorArgument)> {
     Ok((spec.path, array, tensor))
 }
 
-/// Fills in what the kernel knows of its parameter.
+/// Adds the values that the kernel specifies for its parameter.
 ///
 /// # Errors
-/// Something is known neither to the user nor to the kernel, or the two contradict each other.
+/// A value is given neither by the user nor by the kernel, or the two contradict each other.
 pub fn complete(tensor: &mut TensorArgument, kernel: Option<&TensorDescriptor>) -> Result<()> {
     if let Some(kernel) = kernel {
         ensure!(

@@ -1,5 +1,5 @@
-//! Copies and exchanges that run beside the program: the machine, with its sanitizer, against the reference
-//! interpreter, before and after optimisation.
+//! Asynchronous copies and exchanges: the machine, with its sanitizer, compared with the reference interpreter,
+//! before and after optimisation.
 
 mod agreement;
 

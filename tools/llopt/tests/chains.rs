@@ -1,5 +1,5 @@
-//! Loops with two products in a chain, of which the first runs an iteration ahead: the machine with its sanitizer
-//! against the reference interpreter; and what it says when one of the operations is missing by which it waits.
+//! Loops with two products in a chain, the first of which runs an iteration ahead: the machine with its sanitizer
+//! compared with the reference interpreter; and its findings when one of the operations for waiting is missing.
 
 mod agreement;
 mod missing;
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use agreement::{LLOPT, agree, npy};
 use missing::missed;
 
-/// Rows of the factors that the loop goes through: blocks of 64.
+/// Rows of the factors of the loop: blocks of 64.
 const BLOCKS: usize = 7;
 
 /// No iteration, one, as many as there are buffers, more; from the middle; less than a step.
@@ -26,7 +26,7 @@ const RANGES: [[usize; 2]; 8] = [
     [64, 448],
 ];
 
-/// The arguments for so many rows: small whole numbers, whose products add exactly, and no two blocks alike.
+/// The arguments for that many rows: small whole numbers, whose products are summed exactly, with different blocks.
 fn files(rows: usize) -> [(&'static str, Vec<u8>); 4] {
     let digits = |rows: usize, by: usize| {
         npy("<f2", &[rows, 64], |i| {
@@ -44,7 +44,7 @@ fn files(rows: usize) -> [(&'static str, Vec<u8>); 4] {
     ]
 }
 
-/// A folder with the kernel for so many rows, and its arguments.
+/// A folder with the kernel for that many rows, and its arguments.
 fn folder(rows: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/chained_products.ttir");
@@ -116,7 +116,7 @@ fn nothing_by_which_it_waits_is_needless() {
     let (missed, needless) = missed(folder.path(), "chain.ttgir", |kernel| {
         run(folder.path(), kernel, [0, 448], &[]).status.success()
     });
-    // Nobody waits for the buffer that is given back last: no other iteration of a loop around this one needs it.
+    // There is no wait for the last release of the buffer: no further iteration of an outer loop needs it.
     assert_eq!(needless.len(), 1, "{needless:?}");
     assert!(
         needless[0].starts_with("ttng.arrive_barrier"),

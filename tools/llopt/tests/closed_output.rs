@@ -1,12 +1,11 @@
-//! A reader that has gone away, as `head` does, ends the command by itself: with a status, not with
-//! a signal.
+//! A reader that closes its input, as `head` does: the command ends by itself, with a status and not by a signal.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
 
-/// Runs the command, closes its output before it can be read, and returns what it said.
+/// Runs the command, closes its output before it can be read, and returns its standard error.
 fn with_closed_output(arguments: &[&str], input: &str) -> String {
     let mut child = Command::new(LLOPT)
         .args(arguments)

@@ -1,5 +1,5 @@
-//! Ops that work across the blocks of a cluster, on layouts that deal the axis out to blocks in every way: the
-//! machine, with its sanitizer, against the reference interpreter, before and after optimisation.
+//! Ops that work across the blocks of a cluster, on layouts that divide the axis among blocks in every way: the
+//! machine, with its sanitizer, compared with the reference interpreter, before and after optimisation.
 
 mod agreement;
 
@@ -11,7 +11,7 @@ use agreement::{agree, npy};
 const ROWS: usize = 32;
 const COLUMNS: usize = 64;
 
-/// A layout of 32 x 64 elements, with the blocks that it is for.
+/// A layout of 32 x 64 elements, with the number of its blocks.
 struct Case {
     blocks: usize,
     encoding: String,
@@ -43,7 +43,7 @@ fn cases() -> Vec<Case> {
             "#ttg.linear<{register = [[0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [0, 16], [8, 0]], \
              warp = [[0, 32], [16, 0]], block = [[0, 1], [4, 0]]}>",
         ),
-        // Threads that repeat others, and two blocks between which the axis is in the middle.
+        // Threads that repeat others, and two blocks that split the axis in the middle.
         case(
             2,
             "#ttg.linear<{register = [[0, 1], [0, 8], [1, 0], [2, 0], [16, 0]], lane = [[0, 4], [0, 0], [0, 2], \
@@ -57,7 +57,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A region that returns names which its lines give to combinations of `%a…` and `%b…`.
+/// A region whose lines compute the returned names from `%a…` and `%b…`.
 fn region(op: &str, types: &[&str], lines: &[&str], returned: &[&str]) -> String {
     let mut arguments: Vec<String> = Vec::new();
     for side in ["a", "b"] {
@@ -135,7 +135,7 @@ fn run(text: &str, arguments: &str, files: &[(&str, Vec<u8>)]) {
     agree(&path, "cuda:90", "2", arguments, files);
 }
 
-/// Two programs' worth of whole numbers that meet often, some of them below zero.
+/// Inputs for two programs: whole numbers with many repetitions, some of them negative.
 fn input() -> Vec<u8> {
     npy("<f4", &[2 * ROWS * COLUMNS], |i| {
         (((i * 37 + i / 64) % 23) as f32 - 7.0)
@@ -233,7 +233,7 @@ fn scans_along_an_axis_that_blocks_share() {
     for case in cases() {
         for (axis, reverse) in [(0, false), (1, true)] {
             let full = format!("{ROWS}x{COLUMNS}");
-            // The last positive one and its place: the order matters.
+            // The last positive one and its position: the order matters.
             let last = region(
                 "tt.scan",
                 &["f32", "i32"],
@@ -265,7 +265,7 @@ fn scans_along_an_axis_that_blocks_share() {
 #[test]
 fn results_of_atomics_that_several_blocks_hold() {
     for case in cases() {
-        // Columns as a slice: blocks that split the rows hold the same ones. A scalar is every block's.
+        // Columns as a slice: blocks that split the rows have the same ones. Every block has the scalar.
         let mut body = format!(
             "%extent = arith.constant {COLUMNS} : i32
 %start = arith.muli %pid, %extent : i32

@@ -1,6 +1,5 @@
-//! Every file of `examples/` goes through the command: printed text parses and prints the same
-//! again, and compilation gives assembly, and an object where the environment names the vendor's
-//! assembler (`cargo xtask test` does).
+//! Every file of `examples/` with the command: printed text parses and prints the same again, and compilation gives
+//! assembly, and an object where the environment specifies the vendor's assembler (`cargo xtask test` does).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +8,7 @@ use std::{env, fs, thread};
 
 const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
 
-/// The variables that say where a device library is.
+/// The variables with the paths of device libraries.
 const LIBRARIES: [&str; 2] = ["LLOPT_LIBDEVICE", "LLOPT_OCML"];
 
 fn folders() -> Vec<PathBuf> {
@@ -32,7 +31,7 @@ fn sorted(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     paths
 }
 
-/// What is wrong with compiling one file to one kind, or nothing.
+/// The error of compiling one file to one kind, if there is one.
 fn complaint(source: &Path, target: &str, kind: &str, folder: &Path) -> Option<String> {
     let name = source.file_stem()?.to_string_lossy().into_owned();
     let stem = format!("{}.{name}", target.replace(':', "-"));
@@ -82,7 +81,7 @@ fn examples() -> Vec<(String, Vec<PathBuf>)> {
     targets
 }
 
-/// What `llopt` prints for a file, as the optimiser without passes.
+/// The output of `llopt` for a file, as the optimiser without passes.
 fn printed(file: &Path) -> String {
     let done = Command::new(LLOPT)
         .arg(file)
@@ -129,7 +128,7 @@ fn examples_compile() {
         }
         complaints
     };
-    // Two at a time: most of the time is spent in the child processes.
+    // Two at a time, since most of the time is spent in the child processes.
     let complaints: Vec<String> = thread::scope(|scope| {
         let workers = [scope.spawn(worker), scope.spawn(worker)];
         workers

@@ -1,5 +1,5 @@
-//! The language server as an editor meets it: requests over standard streams in the framing of the
-//! Language Server Protocol, 3.17, "Base Protocol".
+//! The language server as an editor uses it: requests over standard streams in the framing of the Language Server
+//! Protocol, 3.17, "Base Protocol".
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -185,7 +185,7 @@ fn errors_have_ranges_and_go_when_they_are_mended() {
     assert_eq!(found[0]["range"], op);
     assert_eq!(client.change(uri, KERNEL), Vec::<Value>::new());
 
-    // A layout that does not fit its module is reported where the tensor is made.
+    // A layout that does not fit its module is reported where the tensor is defined.
     let found = client.change(
         uri,
         &KERNEL.replace("warpsPerCTA = [4]", "warpsPerCTA = [8]"),
@@ -248,7 +248,7 @@ fn definitions_references_and_completions_are_found() {
         "{found:?}"
     );
 
-    // What a user has typed so far, and whether the two names are offered there.
+    // An unfinished text, and whether the two names are offered there.
     let unfinished = |text: &str| KERNEL.replace("    %base = tt.splat %x :", text);
     for (text, offered) in [
         ("    tt. //", ["splat", "make_range"]),
@@ -272,7 +272,7 @@ fn definitions_references_and_completions_are_found() {
     client.end();
 }
 
-/// An editor sends what is half typed, and whatever else is opened by mistake.
+/// An editor sends unfinished text, and other files that were opened by mistake.
 #[test]
 fn nothing_that_is_opened_ends_the_server() {
     let mut client = Client::start();
@@ -316,7 +316,7 @@ fn a_file_that_ends_the_server_is_left_out() {
     let found = client.diagnostics(bad);
     let said = found[0]["message"].as_str().expect("is text");
     assert!(said.starts_with("bug in llopt: this file ends"), "{said}");
-    // The other file is opened again by the new child, which says so.
+    // The new child opens the other file again, and reports its diagnostics.
     assert_eq!(client.diagnostics(good), Vec::<Value>::new());
     assert!(
         client

@@ -1,4 +1,4 @@
-//! `llopt layout` as a person calls it: what it prints, where errors go, the exit status.
+//! `llopt layout` as a user calls it: its output, its errors, the exit status.
 
 use std::process::{Command, Output};
 
@@ -13,7 +13,7 @@ fn llopt(arguments: &[&str]) -> Output {
         .expect("llopt starts")
 }
 
-/// What a successful call prints.
+/// The output of a successful call.
 fn printed(arguments: &[&str]) -> String {
     let output = llopt(arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -22,7 +22,7 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What a call complains of, which must be all that it does.
+/// The error of a failing call, which must be its only output.
 fn complaint(arguments: &[&str]) -> String {
     let output = llopt(arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -140,7 +140,7 @@ fn swizzles_come_with_a_certificate() {
     for side in ["store", "load"] {
         assert_eq!(json[side]["wavefronts"], json[side]["bound"], "{text}");
     }
-    // The memory's layout can be given back, and has no more conflicts than promised.
+    // The memory's layout can be used as input, and has no more conflicts than reported.
     let memory = json["memory"].to_string();
     let counted = ["conflicts", "--registers", MMA, "--memory", &memory];
     let counted = printed(&[&counted[..], &on].concat());

@@ -1,8 +1,8 @@
-//! Damaged text never brings the command down: it ends by itself, with status 0 or 1, and with
-//! status 1 it has printed an error that names a place in the input.
+//! Damaged text never crashes the command: it ends by itself, with status 0 or 1, and with status 1 it has printed an
+//! error that names a place in the input.
 //!
-//! The damage is made from the examples, by a generator with a fixed seed, so that a failure
-//! can be repeated. `LLOPT_DAMAGED` sets how many texts are tried; the default takes seconds.
+//! The damage is made from the examples, by a generator with a fixed seed, so that a failure can be repeated.
+//! `LLOPT_DAMAGED` sets the number of texts; the default takes seconds.
 
 use std::io::{Read, Seek, Write};
 use std::path::Path;
@@ -12,10 +12,10 @@ use std::{env, fs, thread};
 
 const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
 const DEFAULT_COUNT: usize = 300;
-/// Far more than any of these texts takes.
+/// Far more than any of these texts needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A multiplicative congruential generator: enough to pick places, and the same everywhere.
+/// A multiplicative congruential generator: good enough to choose places, and the same on every machine.
 struct Generator(u64);
 
 impl Generator {
@@ -38,7 +38,7 @@ fn words(text: &[u8]) -> Vec<&[u8]> {
     text.chunk_by(|a, b| wordy(*a) && wordy(*b)).collect()
 }
 
-/// The text with one to three injuries.
+/// The text with one to three errors.
 fn damaged(text: &[u8], generator: &mut Generator) -> Vec<u8> {
     const FRAGMENTS: &[&str] = &[
         "%",
@@ -115,9 +115,9 @@ fn damaged(text: &[u8], generator: &mut Generator) -> Vec<u8> {
     words.concat()
 }
 
-/// What is wrong with how the command took the text, or nothing.
+/// The fault in the command's reaction to the text, if there is one.
 fn complaint(arguments: &[&str], text: &[u8]) -> Option<String> {
-    // A file, because nobody would drain a pipe while the child runs.
+    // A file, because a pipe would not be read while the child runs.
     let mut errors = tempfile::tempfile().expect("a file for what it says");
     let mut child = Command::new(LLOPT)
         .args(arguments)
@@ -127,7 +127,7 @@ fn complaint(arguments: &[&str], text: &[u8]) -> Option<String> {
         .spawn()
         .expect("the command starts");
     let mut input = child.stdin.take().expect("standard input is piped");
-    // A command that ends before it has read everything closes the pipe: its own affair.
+    // A command that ends before it has read everything closes the pipe, which is allowed.
     let _ = input.write_all(text);
     drop(input);
     let begin = Instant::now();
@@ -154,7 +154,7 @@ fn complaint(arguments: &[&str], text: &[u8]) -> Option<String> {
             numbers.count() == 2
         })
     });
-    // A kernel that is still whole may ask for a device library that is not here.
+    // A kernel that is still valid may need a device library that is missing here.
     let explained = located || said.contains("LLOPT_LIBDEVICE");
     match status.code() {
         Some(0) => None,

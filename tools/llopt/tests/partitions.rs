@@ -1,5 +1,6 @@
-//! Loops that ask for partitions: a warp copies, the others multiply. The machine with its sanitizer against the
-//! reference interpreter; and what it says when one of the operations is missing by which they wait for one another.
+//! Loops that request partitions: a warp copies, the others multiply. The machine with its sanitizer, compared with
+//! the reference interpreter; and its findings when one of the operations by which they wait for one another is
+//! missing.
 
 mod agreement;
 mod missing;
@@ -16,9 +17,9 @@ const BLOCKS: usize = 7;
 
 type Files = [(&'static str, Vec<u8>); 3];
 
-/// The arguments for three tiles of so many rows.
+/// The arguments for three tiles of that many rows.
 fn files(rows: usize) -> Files {
-    // Small whole numbers, whose products add exactly.
+    // Small whole numbers, whose products are summed exactly.
     let digits = |shape: &[usize]| {
         npy("<f2", shape, |i| {
             [0u16, 0x3c00, 0x4000, 0xc000, 0x4200][i * 7 % 5]
@@ -34,7 +35,7 @@ fn files(rows: usize) -> Files {
     ]
 }
 
-/// A folder with the kernel for tiles of so many rows, three of them, and its arguments.
+/// A folder with the kernel for three tiles of that many rows, and its arguments.
 fn folder(rows: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/divided_tiles.ttir");
@@ -52,7 +53,7 @@ fn folder(rows: usize) -> tempfile::TempDir {
     folder
 }
 
-/// Runs a kernel of the folder for so many tiles and blocks.
+/// Runs a kernel of the folder for that many tiles and blocks.
 fn run(folder: &Path, kernel: &str, tiles: usize, blocks: usize, more: &[&str]) -> Output {
     let arguments = format!("desc:x.npy,desc:y.npy,desc:o.npy,{tiles},{blocks}");
     Command::new(LLOPT)
@@ -106,7 +107,7 @@ fn nothing_by_which_partitions_wait_is_needless() {
     let all = missed(folder.path(), "tiles.ttgir", |kernel| {
         run(folder.path(), kernel, 3, 5, &[]).status.success()
     });
-    // Both sides wait, the consumers arrive in the loop and behind it, and wait for products in both places.
+    // Both sides wait, the consumers arrive in the loop and after it, and wait for products in both places.
     assert_eq!(all, (7, Vec::new()));
 }
 

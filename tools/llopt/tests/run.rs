@@ -40,7 +40,7 @@ fn run(folder: &Path, file: &Path, target: &str, arguments: &str, more: &[&str])
     run_on(folder, file, target, arguments, &more)
 }
 
-/// As [`run`], with a grid among the options.
+/// As [`run`], with the grid in the options.
 fn run_on(folder: &Path, file: &Path, target: &str, arguments: &str, more: &[&str]) -> Output {
     Command::new(LLOPT)
         .current_dir(folder)
@@ -158,14 +158,14 @@ fn mistakes_are_explained() {
     assert!(!done.status.success() && said.contains(message), "{said}");
 }
 
-/// Results, counters and findings are the same however many threads run the blocks.
+/// Results, counters and findings do not depend on the number of threads that run the blocks.
 #[test]
 fn jobs_change_nothing() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let x: Vec<f32> = (0..20_000).map(|i| (i as f32).sin()).collect();
     fs::write(folder.path().join("x.npy"), npy(&x)).expect("the input is written");
-    // The last blocks reach beyond the buffer, which is found in one of them first.
+    // The last blocks reach beyond the buffer, which is reported in the first of them.
     fs::write(folder.path().join("short.npy"), npy(&x[..17_000])).expect("the input is written");
     let file = examples.join("cuda-90/vecadd_fp32.ttgir");
     for (arguments, succeeds) in [
@@ -181,12 +181,12 @@ fn jobs_change_nothing() {
         });
         assert_eq!(results[0], results[1]);
         assert_eq!(results[0], results[2]);
-        // No bar is drawn where nobody looks.
+        // No bar is drawn without a terminal.
         assert_eq!(results[0].2.is_empty(), succeeds);
     }
 }
 
-/// Both vendors' printing reaches the user, with and without optimisation; a failed assertion says which.
+/// The user sees what both vendors' kernels print, with and without optimisation; a failed assertion is named.
 #[test]
 fn kernels_print_and_assert() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

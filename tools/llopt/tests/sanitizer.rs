@@ -1,5 +1,5 @@
-//! What `llopt run` says of kernels with a planted fault, one for each class: where it is, who did it, and, of two that
-//! meet, where the other one stands; and that it says nothing of the same kernels without the fault.
+//! The output of `llopt run` for kernels with a planted fault, one for each class: its location, the thread and, for
+//! two conflicting accesses, the location of the other one; and no output for the same kernels without the fault.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 const LLOPT: &str = env!("CARGO_BIN_EXE_llopt");
 
-/// What comes before the body: `%i` counts elements, `%xa` and `%oa` point to those of two buffers of 128.
+/// The text before the body: `%i` are the numbers of elements, `%xa` and `%oa` point to those of two buffers of 128.
 const BEGIN: &str = r#"#b = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 #one = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #two = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
@@ -43,7 +43,7 @@ fn npy(values: impl Iterator<Item = i32>) -> Vec<u8> {
     .concat()
 }
 
-/// What is said of a kernel with `%n` = `number` in a grid of `blocks`, and whether it is accepted.
+/// The output for a kernel with `%n` = `number` in a grid of `blocks`, and whether it is accepted.
 fn said(target: &str, body: &str, number: i32, blocks: u32, more: &[&str]) -> (bool, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, contents: &[u8]| {
@@ -85,8 +85,8 @@ fn said(target: &str, body: &str, number: i32, blocks: u32, more: &[&str]) -> (b
     (done.status.success(), text)
 }
 
-/// Runs a body with a fault in the line `place`, from 0, once so that it comes about and once so that it does not: each
-/// a value of `%n` and a number of blocks.
+/// Runs a body with a fault in the line `place`, from 0, once so that it occurs and once so that it does not, each
+/// with a value of `%n` and a number of blocks.
 fn is_found(body: &str, bad: (i32, u32), good: (i32, u32), place: usize, words: &[&str]) {
     for target in ["cuda:90", "hip:gfx1100"] {
         let (accepted, text) = said(target, body, good.0, good.1, &[]);
@@ -181,7 +181,7 @@ fn memory_is_read_that_was_given_back_or_that_nobody_wrote() {
         text.contains("it uses a buffer of shared memory after that was given back"),
         "{text}"
     );
-    // The machine finds it by itself, however the code was made.
+    // The machine detects it without checks in the code.
     for target in TARGETS {
         for more in [&[][..], &["--no-optimize"]] {
             let (accepted, text) = said(target, &early, 0, 1, more);
@@ -210,7 +210,7 @@ const TARGETS: [&str; 5] = [
     "hip:gfx1100",
 ];
 
-/// Two buffers of 32 KiB in one place, one after the other, and what the kernel does with the second.
+/// Two buffers of 32 KiB at the same offset, one after the other, and the kernel's use of the second.
 fn two_buffers(last: &str) -> String {
     format!(
         "%big = tt.make_range {{end = 8192 : i32, start = 0 : i32}} : tensor<8192xi32, #b>
@@ -314,7 +314,7 @@ fn blocks_store_different_values_and_their_order_shows() {
         "block (1, 0, 0)",
     ];
     is_found(body, (1, 2), (0, 2), 3, &words);
-    // On one thread: several run blocks side by side, and then the order is not that of the option alone.
+    // On one thread: several threads run blocks in parallel, and then the order does not depend on the option alone.
     let orders = ["--orders", "--jobs", "1"];
     let (_, text) = said("cuda:90", body, 1, 2, &orders);
     assert!(

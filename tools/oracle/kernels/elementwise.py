@@ -1,4 +1,4 @@
-"""Operations on each element: integers of every size, floats with everything special, casts, libraries."""
+"""Operations on each element: integers of every size, floats with all special values, casts, libraries."""
 
 import numpy as np
 

@@ -9,7 +9,7 @@ try:
 except ImportError:
 
     class Absent:
-        """Whatever a kernel's definition asks for."""
+        """A stand-in for anything that a kernel's definition uses."""
 
         def __getattr__(self, name):
             return self

@@ -1,4 +1,4 @@
-"""Kernels with layouts of their own, in Gluon: conversions, shared memory and its views, reductions, gathers."""
+"""Kernels with explicit layouts, in Gluon: conversions, shared memory and its views, reductions, gathers."""
 
 import numpy as np
 

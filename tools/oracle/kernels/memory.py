@@ -206,7 +206,7 @@ def atomic_integers(a, k, o, t, n, N: tl.constexpr):
     tl.atomic_and(o + 48 + at, x, mask=inside, sem="acquire")
     tl.atomic_or(o + 64 + at, x, mask=inside, sem="release", scope="cta")
     tl.atomic_xor(o + 80 + at, x, mask=inside)
-    # Tickets: who gets which is open, that each is given once is not.
+    # Tickets: each is given exactly once, in any order.
     ticket = tl.atomic_add(o + 96 + at * 0, (x * 0 + 1).to(x.dtype), mask=inside)
     tl.store(t + ticket, (x * 0 + 1).to(x.dtype), mask=inside)
 

@@ -1,4 +1,4 @@
-"""What a program of the oracle is: a Triton kernel, its types, its inputs and its meaning in NumPy."""
+"""A program of the oracle: a Triton kernel, its types, its inputs and its meaning in NumPy."""
 
 import sys
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ def numbers(rng, type, *shape, low=None, high=None):
     return rng.integers(low, high, shape, dtype=formats.NATIVE[type], endpoint=True)
 
 
-# What makes minima, casts and comparisons go wrong.
+# Values on which minima, casts and comparisons often fail.
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-42, -1e-42, 6e-8, 65504.0, 3.3e38, 0.5, 1.5, 2.5)
 
 
@@ -77,8 +77,8 @@ def zeros(type, *shape):
 
 
 def start(grid, *arguments):
-    """A launch. An argument is (type, array), (type, array, expected) or (type, number); what is
-    expected is an array in the same format or an `Expected`."""
+    """A launch. An argument is (type, array), (type, array, expected) or (type, number); the expected value is an
+    array in the same format or an `Expected`."""
     listed, expected = [], {}
     for position, (type, value, *meaning) in enumerate(arguments):
         if isinstance(value, np.ndarray):

@@ -143,7 +143,7 @@ def reshapes_launch(rng, n=512):
     y = x.reshape(n // 8, 8)
     o = x.reshape(8, n // 8).T.reshape(-1)
     p = np.repeat(y.sum(1, dtype=np.int32), 8)
-    # The order is open; the elements are not.
+    # The order is not defined; the elements are.
     class Sorted(Expected):
         def mismatches(self, actual, type):
             return np.sort(actual) != np.sort(self.contents)

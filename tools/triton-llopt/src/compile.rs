@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::failure;
 
-/// What is known of a target (`cuda:90`), as JSON: Triton's description of it, and its limits.
+/// The properties of a target (`cuda:90`), as JSON: Triton's description of it, and its limits.
 #[pyfunction]
 pub(crate) fn describe_target(py: Python<'_>, target: &str) -> PyResult<String> {
     let target = Target::parse(target)
@@ -30,10 +30,10 @@ pub(crate) fn describe_target(py: Python<'_>, target: &str) -> PyResult<String> 
     Ok(facts.to_string())
 }
 
-/// What a compilation yields.
+/// The result of a compilation.
 #[pyclass(frozen, module = "triton_llopt._llopt")]
 pub(crate) struct Compiled {
-    /// Bytes by the name of the form.
+    /// Bytes, by the name of the form.
     artifacts: HashMap<&'static str, Vec<u8>>,
     /// Launch metadata as JSON, with Triton's keys.
     #[pyo3(get)]
@@ -67,9 +67,9 @@ impl Compiled {
     }
 }
 
-/// Compiles `source`, text or bytecode called `name` in diagnostics, for `target` (`cuda:90`), up to
-/// the last of `forms`; the others are handed out on the way. Options have the names and the
-/// defaults of Triton's. The interpreter lock is released meanwhile.
+/// Compiles `source`, text or bytecode called `name` in diagnostics, for `target` (`cuda:90`), up to the last of
+/// `forms`; the others are returned as well. Options have the names and the defaults of Triton's. The interpreter
+/// lock is released meanwhile.
 #[pyfunction]
 #[pyo3(signature = (
     source, name, target, forms, *, num_warps=None, num_stages=None, num_ctas=None,

@@ -4,10 +4,10 @@ use llopt::{Error, ErrorClass, Source, sim};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
-/// The exception of a failed compilation: its class says whose fault it is, its text is llopt's
-/// message with the line of source that it speaks of.
+/// The exception of a failed compilation: its class says whose fault it is, its text is llopt's message with the line
+/// of source at its location.
 pub(crate) fn of_compilation(py: Python<'_>, error: &Error, source: &Source) -> PyErr {
-    // Places are mostly in the user's Python, whose lines the package shows.
+    // Locations are mostly in the user's Python, whose lines the package shows.
     let text = error.with_source(source);
     let places: Vec<(String, String)> = error
         .diagnostics()
@@ -25,7 +25,7 @@ pub(crate) fn of_compilation(py: Python<'_>, error: &Error, source: &Source) -> 
     }
 }
 
-/// The exception of a kernel that could not be prepared for, or run on, the simulated machine.
+/// The exception of a kernel that the simulated machine could not prepare or run.
 pub(crate) fn of_simulation(py: Python<'_>, error: &sim::Error) -> PyErr {
     let text = match error {
         sim::Error::Launch(inner) => format!("{error}: {inner}"),

@@ -8,14 +8,14 @@ use pyo3::types::PyBytes;
 
 use crate::failure;
 
-/// A kernel in LLVM IR, made ready for the simulated machine. It may be launched from any thread.
+/// A kernel in LLVM IR, prepared for the simulated machine. It may be launched from any thread.
 #[pyclass(frozen, module = "triton_llopt._llopt")]
 pub(crate) struct Kernel {
     machine: Machine,
 }
 
-/// The descriptor object of a tensor in mapped memory, as a kernel takes it by value: extents and elements from
-/// one to the next, outermost first, and numbers as `tensordesc_meta` has them.
+/// The descriptor object of a tensor in mapped memory, as a kernel takes it by value: extents and strides in
+/// elements, outermost first, and numbers as in `tensordesc_meta`.
 #[pyfunction]
 #[pyo3(signature = (address, shape, strides, *, elem_size, elem_type, swizzle, block_size, fill_nan))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -49,11 +49,10 @@ pub(crate) fn tensor_descriptor<'py>(
     Ok(PyBytes::new(py, &tensor.object_at(address)))
 }
 
-/// An argument as Python gives it.
+/// An argument from Python.
 #[derive(FromPyObject)]
 enum Given {
-    /// Memory nobody has written, of that many bytes: `("scratch", bytes)`.
-    /// A pointer, by its address: `("pointer", address)`.
+    /// Uninitialised memory of that many bytes: `("scratch", bytes)`.
     Tagged(String, u64),
     /// The contents of a parameter passed by value.
     Bytes(Vec<u8>),
@@ -61,17 +60,17 @@ enum Given {
     Real(f64),
 }
 
-/// What a launch leaves behind.
+/// The outcome of a launch.
 #[pyclass(frozen, module = "triton_llopt._llopt")]
 pub(crate) struct Outcome {
     memory: Vec<Vec<u8>>,
-    /// What the kernel printed.
+    /// The output of the kernel's prints.
     #[pyo3(get)]
     output: Vec<String>,
-    /// What the sanitizer found, rendered.
+    /// The sanitizer's findings, rendered.
     #[pyo3(get)]
     findings: Vec<String>,
-    /// Why the kernel stopped before its end; `None` if it did not.
+    /// The reason why the kernel stopped before its end; `None` if it did not.
     #[pyo3(get)]
     failure: Option<String>,
     /// Counters and findings as JSON.
@@ -81,7 +80,7 @@ pub(crate) struct Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// The mapped memory, in the order given, as the kernel left it.
+    /// The mapped memory, in the order given, with the contents that the kernel left.
     fn memory<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         self.memory
             .iter()
@@ -103,13 +102,13 @@ impl Kernel {
         Ok(Self { machine })
     }
 
-    /// What each parameter takes, in words.
+    /// The kind of argument that each parameter takes, in words.
     fn parameters(&self) -> Vec<String> {
         self.machine.parameters()
     }
 
-    /// Runs `grid` blocks of `threads` threads. Pointers among the arguments point into `memory`,
-    /// pairs of an address and what is there. The interpreter lock is released meanwhile.
+    /// Runs `grid` blocks of `threads` threads. Pointers among the arguments point into `memory`, pairs of an address
+    /// and contents. The interpreter lock is released meanwhile.
     #[pyo3(signature = (grid, threads, dynamic_shared, arguments, memory, *, sanitize=true, instruction_limit=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn launch(

@@ -1,12 +1,11 @@
-//! llopt as a Python extension, `triton_llopt._llopt`: what the Python package beside it is made on.
+//! llopt as a Python extension, `triton_llopt._llopt`, on which the Python package next to it is built.
 //!
-//! The extension knows nothing of Triton. It has one function, `compile`, from tile IR to every
-//! form of a kernel at once, and one class, `Kernel`, a kernel on the simulated
-//! machine, with `tensor_descriptor` for what it takes by value. Compiling and running release Python's
-//! interpreter lock. Errors become exceptions of
+//! The extension knows nothing of Triton. It has one function, `compile`, from tile IR to every form of a kernel at
+//! once, and one class, `Kernel`, a kernel on the simulated machine, with `tensor_descriptor` for parameters that it
+//! takes by value. Compiling and running release Python's interpreter lock. Errors become exceptions of
 //! `triton_llopt.errors`.
 //!
-//! It is built against Python's stable ABI, so one library serves every Python from 3.10 on.
+//! It is built against Python's stable ABI, so one library works with every Python from 3.10 on.
 
 mod compile;
 mod failure;

@@ -1,4 +1,4 @@
-"""What the package promises, tried without a GPU.
+"""Tests of the package without a GPU.
 
     python3 -m unittest discover -s tools/triton-llopt/tests
 
@@ -148,7 +148,7 @@ class Isolation(Switched):
             begin = time.perf_counter()
             isolation.run(divmod, 1, 1)
             times.append(time.perf_counter() - begin)
-        # Other work on the machine makes the most of them longer.
+        # Other work on the machine makes most of them longer.
         self.assertLess(min(times), 0.010)
 
 
@@ -257,8 +257,8 @@ class Simulation(Switched):
         np.testing.assert_array_equal(x.contents, 2 * before)
 
     def test_descriptors_of_the_host(self):
-        """By value where there is a copy unit, as pointers elsewhere. What lies outside is not written, and reads
-        as zero."""
+        """By value where there is a copy unit, as pointers elsewhere. Elements outside are not written, and read as
+        zero."""
         whole = np.arange(100 * 80, dtype=np.float32).reshape(100, 80)
         for target in ("cuda:80", "cuda:90", "hip:gfx942"):
             for form in ("ttgir", "ttir"):

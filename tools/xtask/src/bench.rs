@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: what the build and the start of the command cost on this machine.
+//! `cargo xtask bench`: the cost of the build and of the start of the command on this machine.
 //!
-//! How fast and how well it compiles, beside Triton, is measured by the scripts in `tools/bench`.
+//! The scripts in `tools/bench` measure the speed and the quality of compilation, compared with Triton.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,15 +13,15 @@ use crate::{process, setup, workspace};
 /// What to measure.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Also time `cargo build` of everything from nothing, in a directory of its own
+    /// Also time `cargo build` of everything from scratch, in a separate directory
     #[arg(long)]
     cold_build: bool,
 }
 
-/// Starts of the command that are timed.
+/// The number of timed starts of the command.
 const STARTS: usize = 41;
 
-/// Measures and prints one line for each figure.
+/// Measures and prints a line for each figure.
 pub fn run(options: &Options) -> Result<()> {
     setup::ensure()?;
     let mut lines = Vec::new();
@@ -49,8 +49,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo build` with nothing built before; crates are downloaded first, so that the network
-/// is not measured.
+/// `cargo build` from scratch; crates are downloaded first, so that the network is not measured.
 fn cold_build() -> Result<Duration> {
     let directory = workspace::target_directory()?.join("cold-build");
     if directory.exists() {

@@ -1,9 +1,8 @@
 //! `cargo xtask demo`: from a bare machine to compiled kernels for both vendors.
 //!
-//! Set-up, a release build, then every file of `examples/` goes through the `llopt` command as a
-//! user would call it: to assembly, and to an object where the vendor's assembler is at hand.
-//! Last, the simulated machine executes the kernels and the results are compared with NumPy's, so
-//! that a kernel is seen to compute without a GPU.
+//! Set-up, a release build, then the `llopt` command compiles every file of `examples/` as a user would: to assembly,
+//! and to an object where the vendor's assembler is available. Last, the simulated machine executes the kernels and
+//! the results are compared with NumPy's, which shows that a kernel computes correctly without a GPU.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use serde_json::Value;
 
 use crate::{device, process, setup, simulate, workspace};
 
-/// What to compile.
+/// The examples to compile.
 #[derive(clap::Args)]
 pub struct Options {
     /// Only the examples whose name contains this
@@ -22,13 +21,13 @@ pub struct Options {
     only: String,
 }
 
-/// One vendor's part: a folder of `examples/`, and what its kernels become.
+/// One vendor's part: a folder of `examples/`, and the kinds of its artefacts.
 struct Part {
     folder: &'static str,
     target: &'static str,
     assembly: &'static str,
     object: &'static str,
-    /// The variable that says where the program making the object is.
+    /// The variable with the path of the program that makes the object.
     assembler: &'static str,
 }
 
@@ -59,7 +58,7 @@ struct Made {
     shared: Option<u64>,
 }
 
-/// Builds, compiles and prints what was made; fails if any example did not compile.
+/// Builds, compiles and prints the results; fails if any example did not compile.
 pub fn run(options: &Options) -> Result<()> {
     process::phase("set-up", setup::ensure)?;
     process::phase("release build", || {
@@ -144,7 +143,7 @@ fn has_assembler(part: &Part) -> Result<bool> {
             .any(|(name, _)| *name == part.assembler))
 }
 
-/// Compiles one file to one kind; `None` if llopt refused, which it has then explained.
+/// Compiles one file to one kind; `None` if llopt rejected it and has reported the reason.
 fn compile(
     llopt: &Path,
     part: &Part,

@@ -1,9 +1,9 @@
 //! The vendors' programs and libraries that llopt calls but does not contain: NVIDIA's
 //! assembler and the two device libraries.
 //!
-//! Compiling to PTX or AMDGPU assembly needs none of them, unless a kernel calls a function
-//! without an instruction. So where they cannot be had, set-up goes on without them: the tests
-//! that need them are reported as unsupported, and the demo says what it could not do.
+//! Compiling to PTX or AMDGPU assembly needs none of them, unless a kernel calls a function without an instruction.
+//! So where they are not available, set-up continues without them: the tests that need them are reported as
+//! unsupported, and the demo reports what it could not do.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::{process, workspace};
 
 /// The Python package with `ptxas` and libdevice. Its files are NVIDIA's, under NVIDIA's licence.
 const NVIDIA_PACKAGE: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
-/// Where that package keeps what we want, and where we keep it.
+/// The files of that package that are needed, and their places here.
 const NVIDIA_FILES: &[(&str, &str)] = &[
     ("nvidia/cuda_nvcc/bin/ptxas", "ptxas"),
     (
@@ -25,11 +25,11 @@ const NVIDIA_FILES: &[(&str, &str)] = &[
         "libdevice.10.bc",
     ),
 ];
-/// Where Debian's `rocm-device-libs` has its bitcode.
+/// The directory of bitcode in Debian's `rocm-device-libs`.
 const DEBIAN_ROCM: &str = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
 
-/// Environment variables that `llopt` reads, each with what it should hold here. A variable
-/// that is already set is the user's and is left out, as is one whose file is not here.
+/// Environment variables that `llopt` reads, each with its value here. A variable that the user has set is left out,
+/// as is one whose file does not exist.
 pub fn variables() -> Result<Vec<(&'static str, PathBuf)>> {
     let nvidia = nvidia_directory()?;
     Ok([
@@ -43,8 +43,8 @@ pub fn variables() -> Result<Vec<(&'static str, PathBuf)>> {
     .collect())
 }
 
-/// Fetches NVIDIA's files from the Python package index unless they are here or the user has
-/// named their own. Failure is printed, not returned.
+/// Fetches NVIDIA's files from the Python package index unless they exist here or the user has specified others.
+/// Failure is printed, not returned.
 pub fn fetch() -> Result<()> {
     let directory = nvidia_directory()?;
     let named = ["LLOPT_PTXAS", "LLOPT_LIBDEVICE"]

@@ -1,10 +1,9 @@
 //! `cargo xtask dist`: the command and the Python wheel for machines without LLVM.
 //!
-//! LLVM and MLIR are linked statically anyway. What a build still takes from Debian as shared
-//! libraries (libstdc++, libffi, zlib, zstd) is linked from the static ones here: the linker is given a
-//! folder that has only those, before all others. Left are libc, libm and libgcc_s, so the products
-//! run on any Linux whose glibc is no older than the one they were built with. Each of these claims
-//! is checked on the products.
+//! LLVM and MLIR are linked statically anyway. The libraries that a build usually links as Debian's shared libraries
+//! (libstdc++, libffi, zlib, zstd) are static here: the linker gets a folder with only those, before all others. The
+//! remaining ones are libc, libm and libgcc_s, so the products run on any Linux whose glibc is no older than the one
+//! they were built with. Each of these claims is checked on the products.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::python::Packages;
 use crate::{process, setup, workspace};
 
-/// What to make.
+/// The products to make.
 #[derive(clap::Args)]
 pub struct Options {
     /// Folder for the products [default: target/dist]
@@ -35,9 +34,9 @@ const EVERYWHERE: &[&str] = &[
 ];
 /// Largest size of a product as it is downloaded, in bytes.
 const SIZE_LIMIT: u64 = 30_000_000;
-/// The newest glibc whose functions a product may ask for, as the second number of its version: Debian 12's.
+/// The newest glibc whose functions a product may need, as the second number of its version: Debian 12's.
 const NEWEST_GLIBC: u32 = 36;
-/// The wheel's platform, which says the same.
+/// The wheel's platform tag, with the same version.
 const PLATFORM: &str = "manylinux_2_36";
 
 /// Builds both products and checks them.
@@ -102,7 +101,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A folder with links to the archives, and to nothing else.
+/// A folder with links to only the archives.
 pub fn archives(folder: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder)?;
     for name in ARCHIVES {
@@ -142,7 +141,7 @@ fn needs_only_what_is_everywhere(product: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Says which glibc a product asks for, and refuses what the oldest system to run it does not have.
+/// Prints the glibc that a product needs, and fails if the oldest supported system does not have it.
 fn asks_for_no_newer_glibc(product: &Path) -> Result<()> {
     let symbols = process::read(
         Command::new("nm")
@@ -167,8 +166,8 @@ fn asks_for_no_newer_glibc(product: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs the command in a file system that holds nothing but it and its libraries. Only root may do
-/// that; others are told that it was left out.
+/// Runs the command in a file system with only the command and its libraries. Only root can do that; for others the
+/// check is skipped with a message.
 fn runs_in_an_empty_system(binary: &Path) -> Result<()> {
     if process::read(Command::new("id").arg("-u"))?.trim() != "0" {
         println!("note: not tried in an empty file system, which only root may do");

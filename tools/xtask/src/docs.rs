@@ -2,9 +2,8 @@
 //! rules, from the tests; the page of the pipeline, from its table; and the header of the C interface,
 //! from `crates/llopt-capi`.
 //!
-//! MLIR's own generator reads the records; what it writes is C++-minded in places, so its text is
-//! tidied here. The header is made by cbindgen. All of it is in version control, and `--check`
-//! compares.
+//! MLIR's own generator reads the records; its text refers to C++ in places, so it is cleaned here. cbindgen makes
+//! the header. All pages are in version control, and `--check` compares them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -53,7 +52,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What the command says of the passes of all targets.
+/// The command's output for the pipelines of all targets.
 fn pipeline() -> Result<String> {
     process::read(workspace::cargo().args([
         "run",
@@ -70,7 +69,7 @@ fn pipeline() -> Result<String> {
 /// The header of the C interface.
 const HEADER: &str = "crates/llopt-capi/include/llopt.h";
 
-/// What cbindgen makes of the crate.
+/// cbindgen's output for the crate.
 fn header() -> Result<String> {
     let folder = workspace::root().join("crates/llopt-capi");
     let config = cbindgen::Config::from_file(folder.join("cbindgen.toml"))
@@ -160,7 +159,7 @@ fn without_class(line: &str) -> &str {
     }
 }
 
-/// A list of traits without what only our generator reads; empty if nothing else is in it.
+/// A list of traits without those that only llopt's generator reads; empty if there are no others.
 fn without_facts(line: &str) -> String {
     let Some(traits) = line.strip_prefix("Traits: ") else {
         return line.to_owned();

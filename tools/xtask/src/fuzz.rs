@@ -1,13 +1,13 @@
-//! `cargo xtask fuzz`: damaged files for the readers, as many as one likes.
+//! `cargo xtask fuzz`: damaged files for the readers, in any number.
 //!
-//! The tests read a few hundred. This builds the example `fuzz` of the crate `llopt-dialects` in
-//! release, which keeps worker processes at it, and hands it all arguments.
+//! The tests read a few hundred. This builds the example `fuzz` of the crate `llopt-dialects` in release, which runs
+//! worker processes, and passes it all arguments.
 
 use anyhow::Result;
 
 use crate::{process, setup, workspace};
 
-/// What to damage, how often, and where to keep what was found.
+/// The files to damage, the number of changes, and the folder for failures.
 #[derive(clap::Args)]
 pub struct Options {
     /// Arguments of the fuzzer, for instance `--count 100000 --corpus FOLDER`; `--help` lists them

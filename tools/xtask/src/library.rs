@@ -1,15 +1,14 @@
 //! `cargo xtask library`: the C interface as a shared and as a static library, with header and a file
 //! for pkg-config, installed below a prefix.
 //!
-//! Whoever links with them needs neither LLVM nor C++: everything but libc, libm and libgcc is inside,
-//! and only the functions of the header can be seen.
+//! A program that links with them needs neither LLVM nor C++: they contain everything except libc, libm and libgcc,
+//! and only the functions of the header are visible.
 //!
-//! The shared library comes from rustc as it is. A static one does not: an archive of all of LLVM's
-//! objects is larger than a gigabyte, has no end of symbols that meet those of another LLVM, and leaves
-//! a list of libraries to name after it. So the linker combines the sections that are used
-//! (`--gc-sections`) into a single object (`ld -r`), with duplicate sections of C++ already merged
-//! (`--force-group-allocation`), and `llvm-objcopy` makes all but the interface's symbols local (GNU's takes
-//! minutes for so many).
+//! The shared library is rustc's output. The static one is not: an archive of all of LLVM's objects is larger than a
+//! gigabyte, has many symbols that conflict with those of another LLVM, and needs further libraries on the linker's
+//! command line. So the linker combines the sections that are used (`--gc-sections`) into a single object (`ld -r`),
+//! with duplicate sections of C++ already merged (`--force-group-allocation`), and `llvm-objcopy` makes all but the
+//! interface's symbols local (GNU's takes minutes for so many).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{dist, process, setup, workspace};
 
-/// Where and how.
+/// The destination and the profile.
 #[derive(clap::Args)]
 pub struct Options {
     /// Where `include` and `lib` go
@@ -31,7 +30,7 @@ pub struct Options {
     debug: bool,
 }
 
-/// Builds, installs, and tries both libraries with the example in C.
+/// Builds, installs, and tests both libraries with the example in C.
 pub fn run(options: &Options) -> Result<()> {
     setup::ensure()?;
     let target = workspace::target_directory()?;
@@ -74,7 +73,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The shared library under its name, and the links that the linker and the loader follow.
+/// The shared library under its name, and the symbolic links for the linker and the loader.
 fn install_shared(built: &Path, lib: &Path) -> Result<()> {
     let versioned = lib.join("libllopt.so.1");
     let stripped = lib.join("libllopt.so.1.new");
@@ -85,7 +84,7 @@ fn install_shared(built: &Path, lib: &Path) -> Result<()> {
             .arg(&stripped)
             .arg(built),
     )?;
-    // A program that has the old one loaded keeps it.
+    // A program that has loaded the old one keeps it.
     fs::rename(&stripped, &versioned)?;
     let link = lib.join("libllopt.so");
     if fs::symlink_metadata(&link).is_ok() {
@@ -95,7 +94,7 @@ fn install_shared(built: &Path, lib: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The static library: one object that holds everything and shows the interface only.
+/// The static library: one object that contains everything and exports only the interface.
 fn install_static(built: &Path, archives: &Path, lib: &Path) -> Result<()> {
     let functions = functions_of(&lib.join("libllopt.so.1"))?;
     ensure!(!functions.is_empty(), "the library exports nothing");
@@ -135,7 +134,7 @@ fn install_static(built: &Path, archives: &Path, lib: &Path) -> Result<()> {
     if archive.exists() {
         fs::remove_file(&archive)?;
     }
-    // GNU's hands each object to the plugins that are installed, of which those of other LLVMs fail.
+    // GNU's passes each object to the installed plugins, and those of other LLVMs fail.
     process::run(
         Command::new(prefix.join("bin/llvm-ar"))
             .arg("rcs")
@@ -155,7 +154,7 @@ fn functions_of(library: &Path) -> Result<Vec<String>> {
     Ok(names.lines().map(str::to_owned).collect())
 }
 
-/// What pkg-config reads.
+/// The description for pkg-config.
 fn description(prefix: &Path) -> Result<String> {
     let prefix = std::path::absolute(prefix)?;
     let version = env!("CARGO_PKG_VERSION");
@@ -167,7 +166,7 @@ fn description(prefix: &Path) -> Result<String> {
     ))
 }
 
-/// Compiles the example in C with what was installed, and a kernel with that.
+/// Compiles the example in C with the installed library, and a kernel with the example.
 fn try_example(prefix: &Path, folder: &Path, linked: &str) -> Result<()> {
     fs::create_dir_all(folder)?;
     let prefix = std::path::absolute(prefix)?;

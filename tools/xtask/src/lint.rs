@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::{process, setup, workspace};
 
-/// Whether to mend what can be mended.
+/// Whether to fix what can be fixed.
 #[derive(clap::Args)]
 pub struct Options {
     /// Format instead of checking the format

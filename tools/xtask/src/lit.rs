@@ -1,4 +1,4 @@
-//! Runs the tests under `lit-tests/` with LLVM's lit and the `llopt` that was just built.
+//! Runs the tests under `lit-tests/` with LLVM's lit and the current build of `llopt`.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::{device, process, workspace};
 
 /// Runs lit over the whole suite, or over the tests whose path contains `filter`.
 ///
-/// Fails only if lit itself could not do its work; failed tests are counted.
+/// Fails only if lit itself fails; failed tests are counted.
 pub fn run(filter: Option<&str>) -> Result<Tally> {
     let target = workspace::target_directory()?;
     let llopt = target.join("debug/llopt");
@@ -47,7 +47,7 @@ pub fn run(filter: Option<&str>) -> Result<Tally> {
     tally(&serde_json::from_str(&text).context("lit wrote results that are not JSON")?)
 }
 
-/// Counts lit's results. A test whose feature is missing here is neither; it was printed.
+/// Counts lit's results. A test whose feature is missing here is neither passed nor failed; it was printed.
 fn tally(results: &Value) -> Result<Tally> {
     let tests = results["tests"]
         .as_array()

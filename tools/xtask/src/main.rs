@@ -1,8 +1,7 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
-//! Continuous integration runs nothing but these commands, so whatever it says can be
-//! reproduced on any machine with one line. The crate depends on nothing that needs LLVM,
-//! because `setup` is what brings LLVM to a bare machine.
+//! Continuous integration runs only these commands, so its results can be reproduced on any machine with one line.
+//! The crate depends on nothing that needs LLVM, because `setup` installs LLVM on a bare machine.
 
 mod bench;
 mod demo;

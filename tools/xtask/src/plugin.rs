@@ -1,6 +1,6 @@
-//! `cargo xtask plugin`: the Python package, built, installed beside Triton, and tested.
+//! `cargo xtask plugin`: the Python package, built, installed next to Triton, and tested.
 //!
-//! No part of `cargo xtask test`, because it fetches Triton (about 200 MB, once).
+//! It is not part of `cargo xtask test`, because it downloads Triton (about 200 MB, once).
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::python::Packages;
 use crate::{process, setup, workspace};
 
-/// What to run.
+/// The program to run.
 #[derive(clap::Args)]
 pub struct Options {
     /// Run this Python program, with its arguments, instead of the tests

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-/// The command as one would type it, quoted where the shell would need it.
+/// The command as a user would type it, quoted where the shell needs it.
 pub fn shown(command: &Command) -> String {
     let word = |word: &OsStr| {
         let word = word.to_string_lossy();
@@ -40,8 +40,8 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Prints the command and runs it; each line of its standard output is passed on and also
-/// given to `see`. Returns whether it succeeded.
+/// Prints the command and runs it; each line of its standard output is printed and also passed to `see`. Returns
+/// whether it succeeded.
 pub fn run_watched(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool> {
     println!("$ {}", shown(command));
     let mut child = command
@@ -74,7 +74,7 @@ pub fn read(command: &mut Command) -> Result<String> {
         .with_context(|| format!("`{}` printed something other than UTF-8", shown(command)))
 }
 
-/// Prints a heading, does the work, prints how long it took.
+/// Prints a heading, does the work, prints the time that it took.
 pub fn phase<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     println!("== {name}");
     let start = Instant::now();

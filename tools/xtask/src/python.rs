@@ -1,5 +1,5 @@
-//! Python packages in a folder of their own below `target/`: nothing of the user's is touched, and
-//! Debian's Python needs no virtual environment for it.
+//! Python packages in a separate folder below `target/`: the user's packages are not changed, and Debian's Python
+//! needs no virtual environment for it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::{process, workspace};
 
-/// A folder with packages, to be named by `PYTHONPATH`.
+/// A folder with packages, for `PYTHONPATH`.
 pub struct Packages {
     folder: PathBuf,
 }
@@ -20,7 +20,7 @@ impl Packages {
         Ok(Self { folder })
     }
 
-    /// Installs `requirements` unless the folder holds `module` already.
+    /// Installs `requirements` unless the folder already contains `module`.
     pub fn ensure(&self, module: &str, requirements: &[&str]) -> Result<()> {
         if self.folder.join(module).exists() {
             return Ok(());
@@ -37,7 +37,7 @@ impl Packages {
         )
     }
 
-    /// `python3`, which finds the packages.
+    /// `python3`, with the packages on its path.
     pub fn python(&self) -> Command {
         let mut command = Command::new("python3");
         command
@@ -46,7 +46,7 @@ impl Packages {
         command
     }
 
-    /// A program that one of the packages brings.
+    /// A program of one of the packages.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.folder.join("bin").join(name));
         command

@@ -1,7 +1,7 @@
-//! The page of rules: what the verifiers say, from the tests that pin their messages.
+//! The page of rules: the messages of the verifiers, from the tests that pin them.
 //!
-//! A rule is a line `expected-error {{…}}` of a file `lit-tests/dialects/*/*invalid*.mlir`. Each stands
-//! once, under the operation that breaks it.
+//! A rule is a line `expected-error {{…}}` of a file `lit-tests/dialects/*/*invalid*.mlir`. Each is listed once,
+//! under the operation that breaks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -56,7 +56,7 @@ pub fn page() -> Result<String> {
     Ok(text)
 }
 
-/// The names in a folder, sorted; nothing of a file.
+/// The names in a folder, sorted; none for a file.
 fn entries(folder: &Path) -> Result<Vec<String>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -75,12 +75,13 @@ fn messages(test: &str) -> impl Iterator<Item = String> + '_ {
         let (_, rest) = line.split_once("// expected-error")?;
         let (_, rest) = rest.split_once("{{")?;
         let (message, _) = rest.rsplit_once("}}")?;
-        // Said after another message, which has the cause.
+        // It follows another message, which has the cause.
         (!message.ends_with("failed to infer returned types")).then(|| message.to_owned())
     })
 }
 
-/// Who breaks a rule, and what is said: `'tt.load' op …` and `custom op 'tt.load' …` name the operation.
+/// The operation that breaks a rule, and the message: `'tt.load' op …` and `custom op 'tt.load' …` name the
+/// operation.
 fn split(message: &str, dialect: &str) -> (String, String) {
     let quoted = message.strip_prefix("custom op ").unwrap_or(message);
     let named = quoted

@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: what the build and the tests need, installed from Debian's packages.
+//! `cargo xtask setup`: installs what the build and the tests need from Debian's packages.
 //!
 //! Each command is printed before it runs. With everything in place it runs nothing and
 //! returns at once, so every other command that needs LLVM calls it first.
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{device, process, workspace};
 
-/// Debian packages, each with what it is needed for.
+/// Debian packages, each with its purpose.
 const PACKAGES: &[(&str, &str)] = &[
     (
         "g++",
@@ -55,7 +55,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("lld-22", "links AMDGPU code objects (hsaco)"),
 ];
 
-/// What to install, and where from.
+/// The packages to install.
 #[derive(clap::Args, Default)]
 pub struct Options {
     /// Only say what is missing; fail if anything is
@@ -129,8 +129,8 @@ fn is_debian() -> bool {
         .any(|(_, value)| value.trim_matches('"').split(' ').any(|id| id == "debian"))
 }
 
-/// On a system without Debian's packages: go on if LLVM 22 is where the build will look,
-/// otherwise say what is needed.
+/// On a system without Debian's packages: continues if LLVM 22 is where the build searches for it, otherwise reports
+/// what is needed.
 fn elsewhere() -> Result<()> {
     let config = workspace::llvm_prefix().join("bin/llvm-config");
     let version = Command::new(&config)
@@ -156,7 +156,7 @@ fn missing_packages() -> Result<Vec<&'static str>> {
     let output = Command::new("dpkg-query")
         .args(["--show", "--showformat=${Package} ${db:Status-Status}\n"])
         .args(PACKAGES.iter().map(|(name, _)| name))
-        // It complains about names it has never heard of, and those are what we look for.
+        // It complains about unknown names, which are exactly the missing packages.
         .stderr(Stdio::null())
         .output()
         .context("cannot start `dpkg-query`")?;
@@ -172,7 +172,7 @@ fn missing_packages() -> Result<Vec<&'static str>> {
         .collect())
 }
 
-/// `apt-get` that asks nothing, through sudo for anyone but root.
+/// `apt-get` without prompts, through sudo for users other than root.
 fn apt_get() -> Result<Command> {
     let user = process::read(Command::new("id").arg("-u"))?;
     let mut command = if user.trim() == "0" {

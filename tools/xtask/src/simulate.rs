@@ -9,16 +9,16 @@ use anyhow::{Context, Result};
 use crate::tally::Tally;
 use crate::{device, process, workspace};
 
-/// Debian's own Python, whose NumPy set-up installs; another one may come first on the path.
+/// Debian's own Python, whose NumPy set-up installs; another Python may come first on the path.
 const DEBIAN_PYTHON: &str = "/usr/bin/python3";
 
-/// Which examples to run, and with which `llopt`.
+/// The examples to run, and the `llopt` to run them with.
 pub struct Cases<'a> {
     /// The command under test.
     pub llopt: &'a Path,
     /// Only these targets; every one that has an example, if empty.
     pub targets: &'a [&'a str],
-    /// Only the cases whose name this regular expression finds.
+    /// Only the cases whose name matches this regular expression.
     pub only: &'a str,
 }
 
@@ -54,7 +54,7 @@ fn python() -> &'static str {
     }
 }
 
-/// Runs a script that ends with a closing line. `-B` leaves no compiled Python in the source tree.
+/// Runs a script that ends with a closing line. `-B` writes no compiled Python into the source tree.
 fn script(command: &mut Command) -> Result<Tally> {
     let mut tally = None;
     process::run_watched(

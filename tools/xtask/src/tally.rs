@@ -1,6 +1,6 @@
-//! How many tests passed and how many failed.
+//! Counts of passed and failed tests.
 
-/// How many tests passed and how many failed.
+/// Counts of passed and failed tests.
 #[derive(Clone, Copy, Default)]
 pub struct Tally {
     /// Tests that ran and succeeded.
@@ -10,7 +10,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what one closing line of a Rust test binary says; other lines count nothing.
+    /// Adds the counts in a closing line of a Rust test binary; other lines add nothing.
     pub fn add_cargo_line(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else {
             return;

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: set-up, unit tests, doc tests, lit tests, the examples on the simulator, and
 //! one closing line.
 //!
-//! Everything is built once, in one profile and with one choice of features, so that the
-//! compiler under test in the lit tests is made of the same objects as the unit tests.
+//! Everything is built once, in one profile and with one choice of features, so that the compiler under test in the
+//! lit tests consists of the same objects as the unit tests.
 
 use std::env;
 
@@ -11,13 +11,13 @@ use anyhow::{Result, bail};
 use crate::tally::Tally;
 use crate::{device, lit, process, setup, simulate, workspace};
 
-/// The environment variable that says where property tests begin to draw.
+/// The environment variable with the seed of property tests.
 const SEED: &str = "PROPTEST_RNG_SEED";
-/// Where they begin if it is not set: a change gets the same answer wherever it is tested. Others are drawn with another
-/// number, or by `cargo test`, which takes a new one each time.
+/// The seed if it is not set, so that a change has the same result on every machine. Another number gives other
+/// inputs, as does `cargo test`, which uses a new seed each time.
 const SAME_SEED: &str = "2026";
 
-/// Which tests to run.
+/// The tests to run.
 #[derive(clap::Args)]
 pub struct Options {
     /// Only the lit tests whose path contains this; no cargo tests
@@ -52,7 +52,7 @@ pub fn run(options: &Options) -> Result<()> {
         })?;
     }
     if !all_well && tally.failed == 0 {
-        // A test binary that dies prints no result, and neither does one that does not build.
+        // A test binary that crashes prints no result, and neither does one that does not build.
         tally.failed = 1;
     }
     let lit = process::phase("lit tests", || lit::run(options.lit.as_deref()))?;

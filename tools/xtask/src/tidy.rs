@@ -1,17 +1,17 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler checks.
+//! `cargo xtask tidy`: the project's rules that no compiler checks.
 //!
 //! 1. Crates depend on each other only along the arrows of [`arrows`].
-//! 2. Every source file opens with a line that says what it is; a long one says why it is long.
-//! 3. No file or folder has a name that says nothing, or a number in place of a name.
-//! 4. No mark of unfinished work; what is left for later names the condition it waits for.
-//! 5. No path of somebody's machine.
-//! 6. Relative links in the documents lead somewhere, down to the heading.
-//! 7. No files of a crate import each other in a circle.
-//! 8. Code generation knows vendors in `targets/` only, and their folders have the same files.
-//! 9. No long passage of code stands twice without a reason.
+//! 2. Every source file begins with a line that describes it; a long file says why it is long.
+//! 3. No file or folder has a meaningless name, or a number instead of a name.
+//! 4. No mark of unfinished work; a later task names the condition that it waits for.
+//! 5. No path that exists only on one machine.
+//! 6. Relative links in the documents lead to an existing file and heading.
+//! 7. No files of a crate import each other in a cycle.
+//! 8. Code generation knows vendors only in `targets/`, and their folders have the same files.
+//! 9. No long passage of code is repeated without a reason.
 //! 10. Only the bridges to MLIR and LLVM have `unsafe` code.
-//! 11. Passes, plans, code generation and interpreter know no op by its name.
-//! 12. Only `llopt-dialects` looks at the kind of an encoding.
+//! 11. Passes, plans, code generation and the interpreter identify no op by its name.
+//! 12. Only `llopt-dialects` matches on the kind of an encoding.
 //! 13. No type has more methods than a file can show.
 //!
 //! All findings are printed in the compiler's `file:line: text` form, and any one of them
@@ -42,7 +42,7 @@ use crate::{process, workspace};
 struct Finding {
     /// Relative to the workspace root.
     path: PathBuf,
-    /// Counted from 1; absent when the file as a whole is meant.
+    /// Counted from 1; absent if the finding is about the whole file.
     line: Option<usize>,
     text: String,
 }
@@ -85,7 +85,7 @@ pub fn run() -> Result<()> {
     for path in &files {
         findings.extend(sources::check_path(path));
         let Ok(text) = std::fs::read_to_string(root.join(path)) else {
-            // Binary test data has no lines to look at; a deleted file has nothing at all.
+            // Binary test data has no lines; a deleted file has no contents.
             continue;
         };
         findings.extend(sources::check_text(path, &text));

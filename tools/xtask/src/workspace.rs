@@ -1,4 +1,4 @@
-//! Where things are: the workspace root, the target directory, the LLVM prefix, the packages.
+//! Paths: the workspace root, the target directory, the LLVM prefix, the packages.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::process;
 
-/// Where the `.cargo/config.toml` of the workspace expects LLVM on Debian.
+/// The path of LLVM on Debian that the workspace's `.cargo/config.toml` expects.
 pub const DEBIAN_LLVM_PREFIX: &str = "/usr/lib/llvm-22";
 
 /// The root of the workspace that this xtask was built from.
@@ -29,19 +29,19 @@ pub fn cargo() -> Command {
     command
 }
 
-/// The directory with LLVM's `bin` and `lib`: the variable that the build itself obeys.
+/// The directory with LLVM's `bin` and `lib`, from the same variable as in the build.
 pub fn llvm_prefix() -> PathBuf {
     env::var_os("LLVM_SYS_221_PREFIX").map_or_else(|| DEBIAN_LLVM_PREFIX.into(), PathBuf::from)
 }
 
-/// What `cargo metadata` says about the workspace's own packages.
+/// The workspace's own packages in the output of `cargo metadata`.
 pub fn metadata() -> Result<Value> {
     let text =
         process::read(cargo().args(["metadata", "--no-deps", "--format-version=1", "--locked"]))?;
     serde_json::from_str(&text).context("`cargo metadata` printed something other than JSON")
 }
 
-/// The directory that receives build products, wherever the user's configuration puts it.
+/// The directory of build products, as configured by the user.
 pub fn target_directory() -> Result<PathBuf> {
     let metadata = metadata()?;
     let directory = metadata["target_directory"]

@@ -40,13 +40,13 @@ use crate::targets::hooks::{Ordering, Update};
 
 static INITIALIZE: Once = Once::new();
 
-/// Registers both back ends and sets the switches of LLVM that have no other handle, once per process:
-/// 32-bit shared pointers on NVIDIA (`-nvptx-short-ptr`), multiplication with widening fused into
-/// additions (`-nvptx-mad-wide-opt`); no unrolling of loops whose trip count is not known: the
-/// tile is the unit of parallelism, and copies of its body only cost instructions and registers; no
-/// search of GVN for what each load may depend on: the stores of a kernel may alias all its pointers, so
-/// that it finds nothing that early CSE over memory SSA has not, and takes up to half of the optimiser's time;
-/// and no pairs of the terms of one sum, which cost more moves into pairs than they save additions.
+/// Registers both back ends and sets the switches of LLVM that have no other handle, once per process: 32-bit shared
+/// pointers on NVIDIA (`-nvptx-short-ptr`), multiplication with widening fused into additions
+/// (`-nvptx-mad-wide-opt`); no unrolling of loops whose trip count is not known: the tile is the unit of parallelism,
+/// and copies of its body only cost instructions and registers; no search of GVN for the stores that a load depends
+/// on: the stores of a kernel may alias all its pointers, so GVN finds nothing that early CSE over memory SSA has not
+/// found, and takes up to half of the optimiser's time; and no vectorisation of the terms of one sum, which costs
+/// more moves than it saves additions.
 pub fn initialize() {
     INITIALIZE.call_once(|| {
         Target::initialize_nvptx(&InitializationConfig::default());
@@ -60,7 +60,7 @@ pub fn initialize() {
             c"-slp-vectorize-hor=false",
         ]
         .map(CStr::as_ptr);
-        // SAFETY: the strings live for the program's time; LLVM copies what it keeps.
+        // SAFETY: the strings are static; LLVM copies what it keeps.
         unsafe {
             LLVMParseCommandLineOptions(
                 arguments.len() as i32,
@@ -94,11 +94,11 @@ pub fn disable_licm(context: &Context, branch: InstructionValue<'_>) {
     }
 }
 
-/// A scope of accesses that no access outside of it meets (LLVM language reference, "`noalias` and
+/// A scope of accesses that do not alias any access outside of it (LLVM language reference, "`noalias` and
 /// `alias.scope` metadata").
 pub struct AliasScope {
     context: LLVMContextRef,
-    /// The list that has this scope alone.
+    /// The list that contains only this scope.
     list: LLVMMetadataRef,
 }
 
@@ -129,7 +129,7 @@ impl AliasScope {
         self.attach(instruction, "alias.scope");
     }
 
-    /// The instruction meets no access in this scope.
+    /// The instruction does not alias any access in this scope.
     pub fn exclude(&self, instruction: InstructionValue<'_>) {
         self.attach(instruction, "noalias");
     }
@@ -158,12 +158,12 @@ pub fn fence(context: &Context, builder: &Builder<'_>, ordering: FenceOrdering, 
     }
 }
 
-/// Which accesses a fence keeps in order.
+/// Which accesses a fence orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FenceOrdering {
-    /// Later ones stay after it.
+    /// Later ones are not moved before it.
     Acquire,
-    /// Earlier ones stay before it.
+    /// Earlier ones are not moved after it.
     Release,
 }
 
@@ -271,10 +271,10 @@ pub fn open_bitcode_lazily<'ctx>(
     }
 }
 
-/// A target machine that goes from thread to thread.
+/// A target machine that is passed between threads.
 pub struct SharedMachine(TargetMachine);
 
-// SAFETY: LLVM's target machines have no state of a thread; only one owner uses it at a time.
+// SAFETY: LLVM's target machines have no thread-local state; only one owner uses it at a time.
 unsafe impl Send for SharedMachine {}
 
 impl SharedMachine {
@@ -328,7 +328,7 @@ pub fn move_constant_outwards<'ctx>(builder: &Builder<'ctx>, address: Instructio
     }
 }
 
-/// The index of an address, if it has 32 bits, was widened in another block, and is added to what comes from this one.
+/// The index of an address, if it has 32 bits, was widened in another block, and is added to a value of this block.
 pub fn index_from_outside<'ctx>(address: InstructionValue<'ctx>) -> Option<LateIndex<'ctx>> {
     // SAFETY: kinds and numbers of operands are checked before operands are used.
     unsafe {
@@ -360,17 +360,17 @@ pub fn index_from_outside<'ctx>(address: InstructionValue<'ctx>) -> Option<LateI
     }
 }
 
-/// An address, the pointer that it begins at, and the number of elements behind that, which is known before.
+/// An address, its base pointer, and an index in elements that is known earlier.
 pub struct LateIndex<'ctx>(InstructionValue<'ctx>, LLVMValueRef, LLVMValueRef);
 
 impl<'ctx> LateIndex<'ctx> {
-    /// What tells one index from another.
+    /// A key that identifies the index.
     pub fn key(&self) -> usize {
         self.2 as usize
     }
 
-    /// Adds by assembly, which widens the number itself. Its first operand is the number, its second the pointer; the
-    /// bytes of an element come in the place of `SIZE`.
+    /// Adds by assembly, which widens the number itself. Its first operand is the number, its second the pointer;
+    /// `SIZE` is replaced by the bytes of an element.
     ///
     /// Requires: `builder` is of the instruction's context.
     pub fn add_by(&self, builder: &Builder<'ctx>, text: &str, constraints: &str) {
@@ -404,7 +404,7 @@ impl<'ctx> LateIndex<'ctx> {
     }
 }
 
-/// Makes `(x | c) | y`, where no two have a bit in common, into `(x | y) | c`, and makes one constant of two.
+/// Makes `(x | c) | y`, where no two have a set bit in common, into `(x | y) | c`, and makes one constant of two.
 ///
 /// Requires: `builder` is of the instruction's context.
 pub fn gather_constants<'ctx>(builder: &Builder<'ctx>, sum: InstructionValue<'ctx>) {
@@ -423,7 +423,7 @@ pub fn gather_constants<'ctx>(builder: &Builder<'ctx>, sum: InstructionValue<'ct
         {
             return;
         }
-        // What varies, if anything, and the constant.
+        // The variable part, if any, and the constant.
         let parts = |value| {
             let constant = |value| {
                 let is_constant = !LLVMIsAConstantInt(value).is_null();
@@ -474,10 +474,10 @@ unsafe fn is_plain_address(value: LLVMValueRef) -> bool {
     }
 }
 
-/// If `address` is `p + widened(x + c)`, where the sum does not wrap and `c` stands for more than `largest` bytes (one less
-/// than a power of two), makes it `(p + widened(x + high)) + low`, so that accesses which lie close to each other share
-/// all but `low`, which they add themselves. That the sum with `high` does not wrap is forgotten, so that nobody takes
-/// `high` out of the 32 bits again.
+/// If `address` is `p + widened(x + c)`, where the sum does not wrap and `c` stands for more than `largest` bytes
+/// (one less than a power of two), makes it `(p + widened(x + high)) + low`, so that accesses which lie close to each
+/// other share all but `low`, which they add themselves. The no-wrap flags of the sum with `high` are dropped, so
+/// that no pass moves `high` out of the 32 bits again.
 ///
 /// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
 pub fn split_large_constant<'ctx>(
@@ -544,9 +544,9 @@ pub fn split_large_constant<'ctx>(
     }
 }
 
-/// If `address` is `(p + widened(x)) + bytes`, where `x` is not negative and `bytes` more than `largest` (one less than a
-/// power of two), makes it `(p + widened(x + high)) + low`, as [`split_large_constant`] does: the optimiser takes constants
-/// out of sums that have one use, however large they are.
+/// If `address` is `(p + widened(x)) + bytes`, where `x` is not negative and `bytes` more than `largest` (one less
+/// than a power of two), makes it `(p + widened(x + high)) + low`, as [`split_large_constant`] does: the optimiser
+/// moves constants out of sums that have one use, however large the constants are.
 ///
 /// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
 pub fn return_large_constant<'ctx>(
@@ -603,7 +603,7 @@ pub fn return_large_constant<'ctx>(
     }
 }
 
-/// The bits that can be set in the result of a call that says which range it lies in.
+/// The bits that can be set in the result of a call with a range attribute.
 ///
 /// Requires: `call` is a call of a function with an integer of at most 64 bits as its result.
 unsafe fn below_end_of_range(call: LLVMValueRef) -> u64 {
@@ -629,14 +629,14 @@ unsafe fn below_end_of_range(call: LLVMValueRef) -> u64 {
     }
 }
 
-/// The bits that can be set in an integer, as far as its operands' operands say.
+/// The bits that can be set in an integer, as far as its operands show.
 ///
 /// Requires: `value` is an integer of at most 64 bits.
 unsafe fn possible_bits(value: LLVMValueRef) -> u64 {
-    /// So long are the sums of an address.
+    /// The largest depth of the sums of an address.
     const DEPTH: u32 = 8;
     unsafe fn of(value: LLVMValueRef, depth: u32) -> u64 {
-        // SAFETY: operands are looked at after their instruction's kind is checked.
+        // SAFETY: operands are read after their instruction's kind is checked.
         unsafe {
             if !LLVMIsAConstantInt(value).is_null() {
                 return LLVMConstIntGetZExtValue(value);
@@ -664,11 +664,11 @@ unsafe fn possible_bits(value: LLVMValueRef) -> u64 {
     unsafe { of(value, DEPTH) }
 }
 
-/// If `extension` widens a 32-bit sum with a constant above `largest`, forgets that the sum does not wrap, so
-/// that nobody takes the constant out of the extension.
+/// If `extension` widens a 32-bit sum with a constant above `largest`, drops the no-wrap flags of the sum, so that no
+/// pass moves the constant out of the extension.
 pub fn hide_large_constant(extension: InstructionValue<'_>, largest: u32) {
-    // SAFETY: operands are looked at after their instruction's kind is checked, and flags are cleared only
-    // on instructions that have them. An instruction with fewer promises is still right.
+    // SAFETY: operands are read after their instruction's kind is checked, and flags are cleared only on instructions
+    // that have them. An instruction with fewer flags is still correct.
     unsafe {
         let extension = extension.as_value_ref();
         let sum = LLVMGetOperand(extension, 0);
@@ -686,9 +686,9 @@ pub fn hide_large_constant(extension: InstructionValue<'_>, largest: u32) {
     }
 }
 
-/// Requires: `sum` is a binary operator. With fewer promises it is still right.
+/// Requires: `sum` is a binary operator. With fewer flags it is still correct.
 unsafe fn forget_wrapping(sum: LLVMValueRef) {
-    // SAFETY: the flags are those of the kind of instruction.
+    // SAFETY: the flags belong to the kind of instruction.
     unsafe {
         match LLVMGetInstructionOpcode(sum) {
             LLVMOpcode::LLVMOr => LLVMSetIsDisjoint(sum, 0),
@@ -770,7 +770,7 @@ pub fn fold_offset_into_assembly(call: InstructionValue<'_>) {
     }
 }
 
-/// The operand number `k` and the place of the zero in `[ $k + 0 ]`.
+/// The operand number `k` and the position of the zero in `[ $k + 0 ]`.
 fn zero_offset(text: &str) -> Option<(usize, std::ops::Range<usize>)> {
     let open = text.find("[ $")? + 3;
     let rest = &text[open..];

@@ -1,10 +1,10 @@
 //! Device libraries: bitcode with the functions the hardware has no instruction for.
 //!
-//! NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc` and `ockl.bc` come with their toolkits (and with
-//! Triton); they are found at run time, by name or where those packages put them (`library_search`).
-//! A library is opened lazily, and all its functions are marked as discardable before linking, so that LLVM's linker
-//! reads and copies the bodies of those functions only that the kernel reaches. What it copied is made internal, so
-//! that the optimiser may inline and drop it.
+//! NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc` and `ockl.bc` come with their toolkits (and with Triton); they are
+//! found at run time, by name or where those packages put them (`library_search`). A library is opened lazily, and
+//! all its functions are marked as discardable before linking, so that LLVM's linker reads and copies only the bodies
+//! of functions that the kernel reaches. The copies are made internal, so that the optimiser may inline and drop
+//! them.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ use crate::llvm::c_api::open_bitcode_lazily;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::back_end;
 
-/// Links the libraries that `module` needs into it. Does nothing, and looks for no file, when it needs none. Answers
-/// which it took that nobody had named.
+/// Links the libraries that `module` needs into it. If it needs none, no file is searched for. Answers the libraries
+/// that were found without being named.
 ///
 /// # Errors
 /// A library is needed and not named, or its file cannot be read.
@@ -31,7 +31,7 @@ pub fn link<'ctx>(
     let own: Vec<String> = defined(module);
     let mut found = Vec::new();
     let mut linked = false;
-    // The user's first: they may call the vendor's.
+    // The user's libraries come first: they may call the vendor's.
     for path in &options.libraries {
         if calls_outside(module) {
             link_one(context, module, target, path)?;
@@ -91,7 +91,7 @@ fn defined(module: &Module<'_>) -> Vec<String> {
 fn calls_outside(module: &Module<'_>) -> bool {
     module.get_functions().any(|function| {
         let name = function.get_name().to_bytes();
-        // What LLVM knows of, and the simulator.
+        // Functions that LLVM and the simulator know.
         let is_known = name.starts_with(b"llvm.") || name.starts_with(b"llopt_");
         function.count_basic_blocks() == 0 && !is_known
     })

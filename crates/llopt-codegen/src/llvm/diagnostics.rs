@@ -1,9 +1,8 @@
-//! What LLVM says while it works on a context, as values.
+//! LLVM's diagnostics of a context, as values.
 //!
-//! LLVM reports through its context. Without a handler it prints errors and ends the process, which
-//! is nothing that a library may do. Nearly all such errors are about inline assembly, whose text and
-//! constraints are the user's: a register that does not exist, an instruction that the assembler does
-//! not know.
+//! LLVM reports through its context. Without a handler it prints errors and ends the process, which a library must
+//! not do. Nearly all such errors are about inline assembly, whose text and constraints are the user's: a register
+//! that does not exist, an instruction that the assembler does not know.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
@@ -22,7 +21,7 @@ pub struct Diagnostics<'ctx> {
     said: Box<RefCell<Said>>,
 }
 
-/// What was reported, in the order in which it was.
+/// The reports, in order.
 #[derive(Default)]
 struct Said {
     errors: Vec<String>,
@@ -30,7 +29,7 @@ struct Said {
 }
 
 impl<'ctx> Diagnostics<'ctx> {
-    /// Begins to listen. What was attached to the context before is replaced.
+    /// Installs a handler. It replaces the context's earlier one.
     #[must_use]
     pub fn of(context: &'ctx Context) -> Self {
         let said: Box<RefCell<Said>> = Box::default();
@@ -42,13 +41,13 @@ impl<'ctx> Diagnostics<'ctx> {
         Self { context, said }
     }
 
-    /// The errors so far, which are forgotten.
+    /// The errors so far; they are removed from the list.
     #[must_use]
     pub fn take_errors(&self) -> Vec<String> {
         std::mem::take(&mut self.said.borrow_mut().errors)
     }
 
-    /// The warnings so far, which are forgotten.
+    /// The warnings so far; they are removed from the list.
     #[must_use]
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.said.borrow_mut().warnings)

@@ -1,7 +1,7 @@
 //! From an optimised module to text and binaries.
 //!
-//! LLVM's code generator rewrites the module it works on, so that only one artefact can come out of it: the
-//! functions here take the module. Clone it first to get both assembly and an object.
+//! LLVM's code generator rewrites the module it works on, so a module yields only one artefact: the functions here
+//! take the module. Clone it first to get both assembly and an object.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -88,7 +88,7 @@ pub fn link_code_object(object: &[u8], options: &CodegenOptions) -> Result<Vec<u
     std::fs::read(&output).map_err(|error| failed(error.to_string()))
 }
 
-/// Whether the program's name already selects ELF linking; the bare `lld` wants to be told.
+/// Whether the program's name already selects ELF linking; a bare `lld` needs an option for it.
 fn names_gnu_flavour(linker: &Path) -> bool {
     linker
         .file_name()

@@ -1,4 +1,4 @@
-//! Going over the instructions of a module, some of which change on the way.
+//! Visiting the instructions of a module, some of which change meanwhile.
 
 use inkwell::builder::Builder;
 use inkwell::module::Module;
@@ -18,7 +18,7 @@ pub(crate) fn any<'ctx>(
     })
 }
 
-/// The instruction at each use of a result; `None` for what is no instruction.
+/// The instruction of each use of a result; `None` for a user that is not an instruction.
 pub(crate) fn users(
     made: InstructionValue<'_>,
 ) -> impl Iterator<Item = Option<InstructionValue<'_>>> {

@@ -1,9 +1,10 @@
-//! The order of instructions where values do not fit into registers: each value is computed next to what takes it.
+//! The order of instructions where values do not fit into registers: each value is computed next to its user.
 //!
-//! Code is emitted operation by operation: of a tensor all elements are widened, then all scaled, then all stored. Each of
-//! them lies in a register meanwhile. LLVM's scheduler keeps the order of a block that it cannot improve, and does not
-//! find its way out of one that needs twice the registers there are. So where a block needs more than there are, what only
-//! computes is brought down to the first instruction that takes it, unless it would keep more words alive than it saves:
+//! Code is emitted operation by operation: all elements of a tensor are widened, then all are scaled, then all are
+//! stored. In between each of them occupies a register. LLVM's scheduler keeps the order of a block that it cannot
+//! improve, and cannot fix one that needs twice the available registers. So where a block needs more registers than
+//! there are, instructions that only compute are moved down to their first user, unless that would keep more words
+//! alive than it saves:
 //!
 //! ```text
 //!   load a, load b              load a, load b
@@ -13,15 +14,16 @@
 //!                               store b
 //! ```
 //!
-//! The new order is taken if fewer registers are needed with it, by a count of the values that are alive at once
+//! The new order is used if it needs fewer registers, by a count of the values that are live at the same time
 //! ([`Order::peak`]).
 //!
 //! # The rule
 //!
-//! What an instruction follows from down to values that stay where they are is a tree, whose *leaves* they are. It moves if
-//! those of its leaves that nothing takes later have no more words than its result. Instructions are looked at from the
-//! last to the first. Each gets the number of the instruction before which it is computed, that of the first that takes
-//! it; what has one number keeps its order. So operands come before results.
+//! The instructions on which an instruction depends, down to values that do not move, form a tree, whose *leaves* are
+//! these values. The instruction moves if those of its leaves without a later user have no more words than its
+//! result. Instructions are visited from the last to the first. Each gets the number of the instruction before which
+//! it is computed, that of its first user; instructions with the same number keep their order. So operands come
+//! before results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +41,7 @@ use llopt_target::Target;
 
 use crate::llvm::instructions::users;
 
-/// Instructions of a tree that are looked at.
+/// The largest number of instructions of a tree.
 const TREE: usize = 512;
 
 /// An instruction of a block.
@@ -47,27 +49,27 @@ const TREE: usize = 512;
 struct Node {
     /// Registers of 32 bits that its result takes.
     words: u32,
-    /// Where in the block its operands are made.
+    /// The positions in the block of the instructions that define its operands.
     operands: Vec<usize>,
-    /// Where in the block its result is taken.
+    /// The positions in the block of its users.
     users: Vec<usize>,
-    /// Whether it only computes, and nothing takes its result but what follows it in the block.
+    /// Whether it only computes, and all its users follow it in the block.
     moves: bool,
-    /// Whether something outside of the block takes its result.
+    /// Whether its result has a user outside of the block.
     is_kept: bool,
     /// Whether it only renames bits of its first operand: all of them, or a part.
     renames: Option<Renamed>,
 }
 
-/// What bits an instruction renames.
+/// The bits that an instruction renames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Renamed {
     All,
-    /// From this bit on.
+    /// Those from this bit on.
     From(u32),
 }
 
-/// A leaf of a tree: an instruction, and which of its words if not all.
+/// A leaf of a tree: an instruction, and which word of its result if not the whole.
 type Leaf = (usize, Option<u32>);
 
 /// The instructions of a block, and for each the one before which it is computed, or itself.
@@ -83,9 +85,9 @@ impl Order {
         Self { nodes, before }
     }
 
-    /// Brings down what only computes.
+    /// Moves down the instructions that only compute.
     fn bring_down(&mut self) {
-        // Until where leaves are alive for what has been brought down.
+        // For each leaf, until where it is live for an instruction that was moved down.
         let mut taken: HashMap<Leaf, usize> = HashMap::new();
         for index in (0..self.nodes.len()).rev() {
             let node = &self.nodes[index];
@@ -111,7 +113,7 @@ impl Order {
         }
     }
 
-    /// Whether something other than what `index` brings along takes a leaf at `to` or later.
+    /// Whether a user at `to` or later, other than those that move with `index`, uses a leaf.
     fn is_alive(
         &self,
         (leaf, word): Leaf,
@@ -126,7 +128,7 @@ impl Order {
             || users.any(|user| *user > index && self.before[*user] >= to)
     }
 
-    /// The leaves of what an instruction follows from; `None` if that is too much.
+    /// The leaves of an instruction's tree; `None` if the tree is too large.
     fn leaves(&self, index: usize) -> Option<HashSet<Leaf>> {
         let mut leaves = HashSet::new();
         let mut seen = HashSet::new();
@@ -161,13 +163,14 @@ impl Order {
         Some(leaves)
     }
 
-    /// Whether an instruction belongs to the tree of what takes it.
+    /// Whether an instruction belongs to the tree of its user.
     fn is_inner(&self, index: usize) -> bool {
         let node = &self.nodes[index];
         node.moves && (node.users.len() == 1 || node.renames.is_some())
     }
 
-    /// What an instruction renames bits of, through whatever does so as well, and from which bit on if it is a part.
+    /// The instruction whose bits an instruction renames, through others that rename too, and the first bit if it is
+    /// a part.
     fn renamed(&self, index: usize) -> (usize, Option<u32>) {
         let (mut at, mut bit) = (index, None);
         while let (Some(renames), [of, ..]) = (self.nodes[at].renames, &self.nodes[at].operands[..])
@@ -187,7 +190,7 @@ impl Order {
         sequence
     }
 
-    /// The most words that are alive at once, of what the block makes.
+    /// The largest number of words of the block's own values that are live at the same time.
     fn peak(&self) -> u32 {
         let mut is_alive: Vec<bool> = self.nodes.iter().map(|node| node.is_kept).collect();
         let kept = self.nodes.iter().filter(|node| node.is_kept);
@@ -209,8 +212,8 @@ impl Order {
     }
 }
 
-/// Orders the blocks of a module whose values do not fit into registers. `threads` says how many run a kernel together;
-/// other functions stay as they are.
+/// Orders the blocks of a module whose values do not fit into registers. `threads` says how many threads run a kernel
+/// together; other functions stay as they are.
 pub(crate) fn bring_down<'ctx>(
     module: &Module<'ctx>,
     target: Target,
@@ -241,7 +244,7 @@ pub(crate) fn bring_down<'ctx>(
     }
 }
 
-/// The instructions of a block, and the words of what other blocks compute for it.
+/// The instructions of a block, and the words of values that come from other blocks.
 fn nodes<'ctx>(
     block: BasicBlock<'ctx>,
     instructions: &[InstructionValue<'ctx>],
@@ -296,7 +299,7 @@ fn operands<'ctx>(
     operands.filter_map(|operand| operand.value())
 }
 
-/// Whether an instruction does nothing but compute from its operands, in each lane by itself.
+/// Whether an instruction only computes from its operands, in each lane by itself.
 fn only_computes(instruction: InstructionValue<'_>) -> bool {
     use InstructionOpcode as Op;
     match instruction.get_opcode() {
@@ -316,7 +319,7 @@ fn only_computes(instruction: InstructionValue<'_>) -> bool {
     }
 }
 
-/// Whether a function is one of LLVM's own that touches no memory and looks at no other lane.
+/// Whether a function is one of LLVM's intrinsics that accesses no memory and no other lane.
 fn is_arithmetic(function: FunctionValue<'_>) -> bool {
     let attribute = |name| {
         let kind = Attribute::get_named_enum_kind_id(name);
@@ -326,7 +329,7 @@ fn is_arithmetic(function: FunctionValue<'_>) -> bool {
     function.get_intrinsic_id() != 0 && touches_nothing && attribute("convergent").is_none()
 }
 
-/// What bits of its first operand an instruction renames, if it does nothing else.
+/// The bits of its first operand that an instruction renames, if it does nothing else.
 fn renames(instruction: InstructionValue<'_>) -> Option<Renamed> {
     match instruction.get_opcode() {
         InstructionOpcode::BitCast => Some(Renamed::All),
@@ -366,7 +369,7 @@ fn bits(of: AnyTypeEnum<'_>) -> Option<u32> {
     })
 }
 
-/// Registers of 32 bits that a value of a type takes in a lane. A truth value takes a bit of a scalar register.
+/// Registers of 32 bits that a value of a type takes in a lane. A boolean takes a bit of a scalar register.
 fn words(of: AnyTypeEnum<'_>) -> u32 {
     match bits(of) {
         None | Some(1) => 0,
@@ -479,7 +482,7 @@ mod tests {
             renames: Some(Renamed::From(from)),
             ..computes(1, &[0])
         };
-        // Of a load of two words the second is taken apart, and a word made of the parts.
+        // The second of two loaded words is split, and a word is made of the parts.
         let nodes = vec![
             loads(2),
             part(32),

@@ -1,7 +1,8 @@
-//! Where device libraries are when nobody says so: where toolkits, Debian's packages and Python packages put them.
+//! Where to find device libraries that are not named: the directories of toolkits, Debian's packages and Python
+//! packages.
 //!
-//! What is named, by an option or a variable of the environment, is taken as it is and never replaced by something
-//! else. Which library is where, the vendors know.
+//! A library that is named, by an option or an environment variable, is used as it is and never replaced by another.
+//! The vendors know the places of their libraries.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 /// A library that some toolkit brings.
 pub(crate) struct Library {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'static str,
-    /// What the names of its functions begin with.
+    /// The prefixes of the names of its functions.
     pub(crate) prefixes: &'static [&'static str],
     /// The option of the command that names it.
     pub(crate) option: &'static str,
-    /// What that option, or its like, has named.
+    /// The path given by that option, or by an equivalent setting.
     pub(crate) named: Option<PathBuf>,
-    /// The variables of the environment that name it; the first is ours.
+    /// The environment variables that name it; the first one is llopt's own.
     pub(crate) variables: &'static [&'static str],
-    /// Where it is looked for.
+    /// The places to search.
     pub(crate) places: fn() -> Vec<PathBuf>,
-    /// The file in a place, where places are directories.
+    /// The file in a place, if places are directories.
     pub(crate) file: Option<&'static str>,
 }
 
@@ -31,9 +32,9 @@ pub(crate) struct Library {
 pub(crate) struct Place {
     /// The library.
     pub(crate) found: Option<PathBuf>,
-    /// Whether nobody had named it.
+    /// Whether it was searched for because it was not named.
     pub(crate) searched: bool,
-    /// Where it was looked for, in order.
+    /// The places that were searched, in order.
     pub(crate) looked_in: Vec<String>,
 }
 
@@ -43,7 +44,7 @@ impl Library {
             .map_or_else(|| place.to_owned(), |file| place.join(file))
     }
 
-    /// The first of its places that has it, unless something is named.
+    /// The first of its places that has it, unless it is named.
     pub(crate) fn search(&self) -> Place {
         let variables = || self.variables.iter().find_map(|name| variable(name));
         if let Some(named) = self.named.clone().or_else(variables) {
@@ -70,7 +71,7 @@ impl Library {
     }
 }
 
-/// Toolkits that variables name, or that are where they usually are.
+/// Toolkits that variables name, or that are in their usual places.
 pub(crate) fn toolkits(variables: &[&str], usual: &str) -> impl Iterator<Item = PathBuf> {
     let named: Vec<PathBuf> = variables.iter().filter_map(|name| variable(name)).collect();
     named.into_iter().chain([PathBuf::from(usual)])
@@ -145,7 +146,7 @@ mod tests {
         assert!(place.searched && place.looked_in.len() == 2);
         let place = library(None).search_in(vec![a.clone()]);
         assert_eq!(place.found, None);
-        // What is named stands, whether it exists or not.
+        // A named path is kept, whether it exists or not.
         let place = library(Some(&a)).search();
         assert_eq!(place.found, Some(a.join("mathematics.bc")));
         assert!(!place.searched);

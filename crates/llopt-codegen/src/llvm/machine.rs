@@ -1,10 +1,10 @@
 //! LLVM's target machines, kept from one compilation to the next.
 //!
-//! A target machine builds tables when they are first asked for: the subtarget with its lowering rules, the
-//! aliases of each register. For a small kernel on AMD they are half of the back end's time. Nothing in a
-//! machine depends on the modules it has compiled, so a machine goes back to a shelf after use, and the next
-//! compilation for the same target takes it from there, in whatever thread. There are never more of them
-//! than compilations that ran at once.
+//! A target machine builds tables on their first use: the subtarget with its lowering rules, the aliases
+//! of each register. For a small kernel on AMD they are half of the back end's time. Nothing in a machine depends on
+//! the modules it has compiled, so a machine returns to a pool after use, and the next compilation for the same
+//! target takes it from there, in any thread. There are never more machines than compilations that ran at the same
+//! time.
 
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::error::CodegenError;
 use crate::llvm::c_api::{self, SharedMachine};
 use crate::targets::back_end::back_end;
 
-/// The machines that nobody uses now.
+/// The machines that are not in use.
 static SHELF: Mutex<Vec<(Target, SharedMachine)>> = Mutex::new(Vec::new());
 
 /// LLVM's machine for a target, for the use of one compilation.
@@ -59,7 +59,7 @@ impl Deref for Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Whatever went wrong may have left it half way.
+        // A panic may have left the machine in an inconsistent state.
         if std::thread::panicking() {
             return;
         }
@@ -86,7 +86,7 @@ fn make(target: Target) -> Result<TargetMachine, CodegenError> {
             &triple,
             target.llvm_cpu(),
             target.llvm_features(),
-            // The next level adds hardly more than two runs of GVN, whose work the optimiser has done: a third of
+            // The next level adds little more than two runs of GVN, which the optimiser has run already: a third of
             // the back end's time, for the same instructions.
             OptimizationLevel::Default,
             back_end(target).relocation(),

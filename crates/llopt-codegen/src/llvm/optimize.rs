@@ -1,24 +1,24 @@
-//! LLVM's optimiser over a lowered module, and the little that must happen before and after it.
+//! LLVM's optimiser over a lowered module, and the few steps before and after it.
 //!
-//! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are taken apart
-//! where their parts are taken (`parts_where_taken`). After: addresses of one array are
-//! split into a common base and constant offsets, and the target's back end decides where these go
-//! (`BackEnd::after_optimization`); and values are computed late where they do not fit into registers
-//! (`late_values`).
+//! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are split
+//! in the blocks that use their parts (`parts_where_taken`). After: addresses of one array are split into a common
+//! base and constant offsets, and the target's back end decides where these go (`BackEnd::after_optimization`); and
+//! values are computed late where they do not fit into registers (`late_values`).
 //!
-//! LLVM's own pipelines are made for programs in C++. `default<O3>` is a hundred passes, most of which look for what
-//! lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail calls, jumps
-//! that can be threaded, loops over scalars that could be vectors; and what it has is found the first time, not by the
-//! fifth run of the same pass. The `pipeline` here is what is left of `default<O3>`, in its order and with its
-//! options, when every pass is taken out without which the assembly of kernels of all kinds, for both vendors, stays
-//! the same (where it does differ, in 31 of 771 kernels, it has 0.927 to 1.004 times as many instructions). What a
-//! kernel may need although few do stays, too: device libraries are inlined and their unused functions go, variables in
-//! memory become values, loops of few iterations are unrolled.
+//! LLVM's own pipelines are designed for C++ programs. `default<O3>` has a hundred passes, most of which handle
+//! things that lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail
+//! calls, jumps that can be threaded, loops over scalars that could be vectors; and the first run of a pass finds
+//! everything that a later run would. The `pipeline` here is `default<O3>`, in its order and with its options,
+//! without every pass whose removal does not change the assembly of kernels of all kinds, for both vendors (where the
+//! assembly does differ, in 31 of 771 kernels, it has 0.927 to 1.004 times as many instructions). Passes that few
+//! kernels need are kept, too: device libraries are inlined and their unused functions removed, variables in memory
+//! become values, loops of few iterations are unrolled.
 //!
-//! A pipeline of each vendor's own would be two passes shorter on NVIDIA and one on AMD, and is not worth two texts.
+//! A separate pipeline for each vendor would be two passes shorter on NVIDIA and one on AMD, which is not worth a
+//! second text.
 //!
-//! The search for scalars that fit into one vector takes 6 % of a compilation for NVIDIA and up to 17 % for AMD. It runs
-//! only where a kernel computes what the target computes in pairs (`is_packable`).
+//! The search for scalars that fit into one vector takes 6 % of a compilation for NVIDIA and up to 17 % for AMD. It
+//! runs only if a kernel has operations that the target executes in pairs (`is_packable`).
 
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
@@ -51,7 +51,7 @@ pub fn optimize(
         is_packable(instruction, packs_singles)
     });
     run(module, machine, &last_passes(vendor, has_pairs))?;
-    // Constants leave the addresses, so that accesses share what remains and take them as offsets.
+    // Constants leave the addresses, so that accesses share the rest and take the constants as offsets.
     change_all(module, InstructionOpcode::Or, c_api::gather_constants);
     change_all(
         module,
@@ -72,7 +72,7 @@ pub fn optimize(
     Ok(())
 }
 
-/// Instruction combination once over a function, which finds nearly all; LLVM's own pipelines do it so.
+/// Instruction combination once over a function, which finds nearly everything; LLVM's own pipelines do the same.
 const COMBINE: &str = "instcombine<no-verify-fixpoint>";
 
 /// Whether an instruction computes or carries a number in a scalar type of which two values share a register and some target has
@@ -105,7 +105,7 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
     }
 }
 
-/// The passes up to where functions are inlined and their loops have their form, as a text that LLVM reads.
+/// The passes up to the inlining of functions and the normalisation of their loops, as a text that LLVM parses.
 fn scalar_passes(vendor: VendorPasses) -> String {
     let VendorPasses {
         first,
@@ -113,9 +113,9 @@ fn scalar_passes(vendor: VendorPasses) -> String {
         ..
     } = vendor;
     let merge_blocks = "simplifycfg<switch-range-to-icmp>";
-    // What both sides of a branch do moves out of it when nothing else is to be found in them.
+    // Code that both sides of a branch have in common moves out of it once nothing else can be simplified in them.
     let share_code = "simplifycfg<switch-range-to-icmp;switch-to-arithmetic;hoist-common-insts;sink-common-insts>";
-    // Code as it is emitted: the same address many times, conditions that are constant.
+    // Emitted code has the same address many times, and conditions that are constant.
     let cleaning = format!(
         "function(simplifycfg,sroa<modify-cfg>,early-cse),ipsccp,function({COMBINE},{merge_blocks})"
     );
@@ -129,7 +129,7 @@ fn scalar_passes(vendor: VendorPasses) -> String {
     );
     let values =
         format!("gvn,sccp,bdce,{COMBINE},correlated-propagation,loop-mssa(licm),{share_code}");
-    // A function is done before the functions that it may be inlined into.
+    // A function is optimised before the functions into which it may be inlined.
     let functions = format!(
         "cgscc(devirt<4>(inline,function<eager-inv;no-rerun>({straight_line},{loops},{values}))),deadargelim,globaldce"
     );

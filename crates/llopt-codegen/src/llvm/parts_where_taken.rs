@@ -1,9 +1,9 @@
-//! Words that a loop carries are taken apart in the blocks that take their parts.
+//! Words that a loop carries are split in the blocks that use their parts.
 //!
-//! A word that a block's argument is carried in is taken apart behind the phi ([`crate::walk::carried`]). In a loop this is
-//! the block with its condition. LLVM would not turn round a loop with so much in front of its condition, or take the
-//! words apart for the next iteration at the end of the one before, and carry the parts. So each block takes apart what
-//! it takes itself.
+//! The word of a block's argument is split after the phi ([`crate::walk::carried`]). In a loop this is the block with
+//! its condition. LLVM would then not rotate the loop, because of the code before its condition, or it would split
+//! the words for the next iteration at the end of the one before, and carry the parts. So each block splits the words
+//! that it uses itself.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, Instruction
 
 use crate::llvm::instructions::users;
 
-/// Takes apart, in each block, the carried words of others that it takes parts of.
+/// Splits, in each block, the carried words of other blocks of which it uses parts.
 pub(crate) fn divide<'ctx>(module: &Module<'ctx>) {
     let builder = module.get_context().create_builder();
     for function in module.get_functions() {
@@ -44,7 +44,7 @@ pub(crate) fn divide<'ctx>(module: &Module<'ctx>) {
                     });
                     user.set_operand(operand, *own);
                 }
-                // What is left of it would be found to be the same, and taken from here after all.
+                // A remaining copy would be found to be equal, and be used in place of this one after all.
                 let cast = vector.as_instruction_value();
                 for unused in [Some(part), cast].into_iter().flatten() {
                     if unused.get_first_use().is_none() {
@@ -56,8 +56,7 @@ pub(crate) fn divide<'ctx>(module: &Module<'ctx>) {
     }
 }
 
-/// The word that a phi of the block brings, the vector that it is, and the number of the part, if an instruction takes
-/// one out of it.
+/// The word of a phi of the block, its vector, and the number of the part, if an instruction extracts one.
 fn carried_word<'ctx>(
     block: BasicBlock<'ctx>,
     part: InstructionValue<'ctx>,
@@ -81,7 +80,7 @@ fn carried_word<'ctx>(
     is_carried.then_some((word, vector, index))
 }
 
-/// What takes a value, but for phis, and as which operand.
+/// The users of a value except phis, each with the operand's index.
 fn takers(value: InstructionValue<'_>) -> Vec<(InstructionValue<'_>, u32)> {
     let mut found = Vec::new();
     for user in users(value).flatten() {

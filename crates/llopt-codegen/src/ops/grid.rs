@@ -1,4 +1,4 @@
-//! The program in its grid: its number, how many there are, and the kernels before and after it.
+//! The program in its grid: its number, the number of programs, and the kernels before and after it.
 
 use llopt_dialects::tt;
 use llopt_target::Feature;

@@ -1,4 +1,5 @@
-//! Where the vendors part around a module: what LLVM's back ends, their assemblers and their loaders want.
+//! Where vendors differ about a whole module: the requirements of LLVM's back ends, their assemblers and their
+//! loaders.
 
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -12,18 +13,18 @@ use super::nvptx::{self, Nvptx};
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 
-/// A vendor's answers.
+/// The back end of a vendor.
 pub(crate) trait BackEnd {
-    /// How code finds what it refers to when it is loaded.
+    /// How code refers to its symbols when it is loaded.
     fn relocation(&self) -> RelocMode;
 
-    /// Tells the loader of a new module what it has to know.
+    /// Adds what the loader has to know to a new module.
     fn mark_module<'ctx>(&self, _context: &'ctx Context, _module: &Module<'ctx>) {}
 
     /// The device libraries that kernels may need, in the order in which they are linked.
     fn libraries(&self, options: &CodegenOptions) -> Vec<Library>;
 
-    /// Tells the device libraries that were linked in how to compute.
+    /// Configures the device libraries that were linked in.
     fn configure_libraries<'ctx>(
         &self,
         context: &'ctx Context,
@@ -31,24 +32,26 @@ pub(crate) trait BackEnd {
         options: &CodegenOptions,
     );
 
-    /// The passes of LLVM's optimiser that are this vendor's alone.
+    /// The passes of LLVM's optimiser that only this vendor has.
     fn passes(&self) -> VendorPasses;
 
-    /// The last changes to a module that LLVM has optimised; whether they may leave instructions twice, or unused.
+    /// The last changes to a module that LLVM has optimised; returns whether they may leave duplicate or unused
+    /// instructions.
     fn after_optimization(&self, module: &Module<'_>) -> bool;
 
-    /// Threads that run a kernel together, if the function says so.
+    /// The number of threads that run a kernel together, if the function has it.
     fn threads(&self, _: FunctionValue<'_>) -> Option<u32> {
         None
     }
 
-    /// The assembly as its assembler wants it.
+    /// The assembly in the form that its assembler expects.
     fn finish_assembly(&self, text: String) -> String {
         text
     }
 }
 
-/// Passes of LLVM's that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is empty.
+/// LLVM passes that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is
+/// empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VendorPasses {
     /// Over the module, before anything else.
@@ -59,7 +62,7 @@ pub(crate) struct VendorPasses {
     pub(crate) last: &'static str,
 }
 
-/// The answers for a target.
+/// The back end of a target.
 pub(crate) fn back_end(target: Target) -> Box<dyn BackEnd> {
     match target.vendor() {
         Vendor::Nvptx => Box::new(Nvptx::new(target)),
@@ -78,7 +81,7 @@ pub(crate) fn hooks(target: Target, options: &CodegenOptions) -> Box<dyn Hooks> 
     }
 }
 
-/// What names of functions that only some vendor's libraries may define begin with.
+/// Prefixes of the names of functions that only vendors' libraries may define.
 pub(crate) fn reserved_prefixes() -> impl Iterator<Item = &'static str> {
     let vendors = nvptx::library::RESERVED.into_iter();
     vendors.chain(amdgpu::library::RESERVED)

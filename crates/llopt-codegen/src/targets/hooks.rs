@@ -1,4 +1,4 @@
-//! What the neutral emission asks of a target: a trait, one implementation per vendor.
+//! The questions of neutral emission to a target: a trait, with one implementation per vendor.
 //!
 //! A hook exists only where the vendors' *instructions* differ. Where a capability differs, neutral code
 //! asks `target.has(Feature::X)` itself.
@@ -21,7 +21,7 @@ pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, Wa
 
 use crate::llvm::emitter::{Emitter, V};
 
-/// Where loads and stores may be kept on the way (`tt.load`'s cache modifiers).
+/// The cache levels of an access (`tt.load`'s cache modifiers).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cache {
     /// The hardware's default.
@@ -56,28 +56,28 @@ pub enum Eviction {
 /// How an access treats the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
-    /// Which caches.
+    /// The cache levels.
     pub cache: Cache,
-    /// For how long.
+    /// The priority of the data in the caches.
     pub eviction: Eviction,
     /// Whether the access must happen exactly as written.
     pub volatile: bool,
 }
 
 impl Caching {
-    /// Whether nothing is asked for.
+    /// Whether there are no hints.
     #[must_use]
     pub fn is_default(self) -> bool {
         self == Self::default()
     }
 }
 
-/// Words of one access: `count` integers of `bits` bits that lie next to each other.
+/// The words of one access: `count` contiguous integers of `bits` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words {
     /// Bits of a word: 8, 16, 32 or 64.
     pub bits: u32,
-    /// How many.
+    /// The number of words.
     pub count: u32,
 }
 
@@ -108,7 +108,7 @@ pub struct Access<'ctx> {
     pub pointer: V<'ctx>,
     /// Whether it happens; always when absent.
     pub mask: Option<V<'ctx>>,
-    /// What is transferred.
+    /// The words that are transferred.
     pub words: Words,
     /// Cache hints.
     pub caching: Caching,
@@ -123,13 +123,13 @@ pub struct BufferAccess<'ctx> {
     pub offset: V<'ctx>,
     /// Whether it happens; always when absent.
     pub mask: Option<V<'ctx>>,
-    /// What is transferred.
+    /// The words that are transferred.
     pub words: Words,
     /// Cache hints.
     pub caching: Caching,
 }
 
-/// A place in memory, given by a descriptor.
+/// A location in memory, given by a descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferPlace<'ctx> {
     /// The descriptor, from [`BufferHooks::descriptor`].
@@ -159,24 +159,24 @@ pub enum Update {
     UnsignedMax,
     /// Unsigned minimum.
     UnsignedMin,
-    /// The new value, whatever was there.
+    /// The new value replaces the old one.
     Exchange,
 }
 
-/// What an atomic orders besides itself.
+/// What an atomic orders in addition to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ordering {
     /// Nothing.
     Relaxed,
-    /// What follows stays after it.
+    /// Later accesses are not moved before it.
     Acquire,
-    /// What precedes stays before it.
+    /// Earlier accesses are not moved after it.
     Release,
     /// Both.
     AcquireRelease,
 }
 
-/// Among whom an atomic is ordered.
+/// The scope of an atomic's ordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The threads of the block.
@@ -190,34 +190,34 @@ pub enum Scope {
 /// One atomic of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Atomic<'ctx> {
-    /// What is updated.
+    /// The type of the updated element.
     pub element: Element,
     /// The address of the first element.
     pub pointer: V<'ctx>,
     /// Whether it happens; always when absent.
     pub mask: Option<V<'ctx>>,
-    /// What it orders.
+    /// The ordering.
     pub ordering: Ordering,
-    /// Among whom.
+    /// The scope of the ordering.
     pub scope: Scope,
 }
 
-/// A copy of a lane from global to shared memory that runs beside the program.
+/// An asynchronous copy of one lane from global to shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncCopy<'ctx> {
-    /// Where in shared memory.
+    /// The destination in shared memory.
     pub to: V<'ctx>,
-    /// Where in global memory.
+    /// The source in global memory.
     pub from: V<'ctx>,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u32,
     /// Whether this thread copies; always when absent.
     pub acts: Option<V<'ctx>>,
-    /// Whether there is anything to read; where not, zeros are written.
+    /// Whether the data are read; otherwise zeros are written.
     pub mask: Option<V<'ctx>>,
 }
 
-/// Where a lane reads what a warp copies.
+/// The source of a lane for a copy of a warp.
 #[derive(Clone, Copy, Debug)]
 pub enum CopySource<'ctx> {
     /// In global memory.
@@ -231,14 +231,14 @@ pub enum CopySource<'ctx> {
     },
 }
 
-/// A copy of a whole warp from global to shared memory that runs beside the program.
+/// An asynchronous copy of a whole warp from global to shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpCopy<'ctx> {
-    /// Where in shared memory the first lane writes; the others follow.
+    /// The destination of the first lane in shared memory; the data of the other lanes follow.
     pub to: V<'ctx>,
-    /// Where this lane reads.
+    /// The source of this lane.
     pub from: CopySource<'ctx>,
-    /// How many bytes each lane copies.
+    /// The number of bytes of each lane.
     pub bytes: u32,
     /// Cache hints.
     pub caching: Caching,
@@ -306,14 +306,14 @@ pub enum SmallFloat {
     Eight(Float8),
 }
 
-/// What a kernel's entry promises about its launch.
+/// The promises of a kernel's entry about its launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch {
     /// Threads per block.
     pub threads: u32,
     /// Blocks per cluster.
     pub blocks_per_cluster: u32,
-    /// Limit of 32-bit registers per thread, when one was asked for.
+    /// Limit of 32-bit registers per thread, when one was requested.
     pub max_registers: Option<u32>,
     /// Warps per execution unit to aim for; 0 leaves it to LLVM.
     pub waves_per_eu: u32,
@@ -321,7 +321,7 @@ pub struct Launch {
     pub flush_denormals: bool,
 }
 
-/// The place of an assertion, for its message.
+/// The source location of an assertion, for its message.
 #[derive(Clone, Copy, Debug)]
 pub struct SourcePlace<'a> {
     /// The file, or `unknown`.
@@ -330,10 +330,10 @@ pub struct SourcePlace<'a> {
     pub line: u32,
 }
 
-/// What the program tells the scheduler of instructions.
+/// A hint of the program to the instruction scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// Only instructions of these kinds (a mask) are moved over this place.
+    /// Only instructions of these kinds (a mask) may be moved over this point.
     Barrier {
         /// The mask; zero for none.
         may_pass: i64,
@@ -342,19 +342,19 @@ pub enum Scheduling {
     Group {
         /// The mask of kinds.
         kinds: i64,
-        /// How many.
+        /// The number of instructions.
         instructions: i64,
         /// The pipeline's number.
         pipeline: i64,
     },
-    /// Behind each of the last so many executions of a matrix instruction comes one that computes, if there is one: where
-    /// the unit is busy for long, others run beside it.
+    /// After each of the last so many executions of a matrix instruction, an instruction that computes follows, if
+    /// there is one: while the unit is busy, others can run.
     BesideProducts(u32),
     /// The priority of the warp among those that could issue.
     Priority(i64),
 }
 
-/// Accesses to memory that a warp may have under way behind a wait; what is absent is not waited for.
+/// The accesses to memory that a warp may have outstanding after a wait; absent kinds are not waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessCounts {
     /// Loads of global memory.
@@ -374,12 +374,12 @@ pub enum GridDependency {
     LaunchDependents,
 }
 
-/// What the vendor's assembler takes for what in a text.
+/// The lexical rules of the vendor's assembler.
 #[derive(Clone, Copy, Debug)]
 pub struct AssemblyRules {
-    /// What begins a comment that goes on to the end of the line.
+    /// The tokens that begin a comment up to the end of the line.
     pub comments: &'static [&'static str],
-    /// What ends a statement.
+    /// The characters that separate statements.
     pub separators: &'static str,
     /// The directives that a text inside of a function may have, in lower case.
     pub directives: &'static [&'static str],
@@ -404,39 +404,39 @@ pub trait Hooks {
     /// The number of this program along `axis`.
     fn program_id<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx>;
 
-    /// How many programs run along `axis`.
+    /// The number of programs along `axis`.
     fn num_programs<'ctx>(&self, e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32) -> V<'ctx>;
 
-    /// Waits for all threads of the block; their memory accesses are done.
+    /// Waits for all threads of the block, and orders their memory accesses.
     fn barrier<'ctx>(&self, e: &Emitter<'ctx>);
 
-    /// Waits for all threads of the block; their accesses to shared memory are done.
+    /// Waits for all threads of the block, and orders their accesses to shared memory.
     fn shared_memory_barrier(&self, e: &Emitter<'_>) {
         self.barrier(e);
     }
 
-    /// Waits for all threads of the block, without order for memory.
+    /// Waits for all threads of the block, without ordering memory.
     fn execution_barrier(&self, e: &Emitter<'_>) {
         self.barrier(e);
     }
 
-    /// Waits until the warp has at most so many accesses under way; `false`, with nothing emitted, where the program
-    /// does not wait for accesses.
+    /// Waits until the warp has at most so many accesses outstanding; `false`, with nothing emitted, on targets whose
+    /// programs do not wait for accesses.
     fn wait_for_accesses(&self, _e: &Emitter<'_>, _most: AccessCounts) -> bool {
         false
     }
 
-    /// Guides the scheduler of instructions; `false`, with nothing emitted, where it takes no such guidance.
+    /// Gives the instruction scheduler a hint; `false`, with nothing emitted, if the target has none.
     fn schedule(&self, _e: &Emitter<'_>, _guide: Scheduling) -> bool {
         false
     }
 
-    /// A copy of a word that LLVM does not know to be the same.
+    /// A copy of a word that LLVM cannot identify with the original.
     fn copy_of<'ctx>(&self, _e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
         word
     }
 
-    /// Memory of each thread for `count` values, in which LLVM leaves them; `None` where it is of no use.
+    /// Memory of each thread for `count` values, which LLVM does not promote to registers; `None` if it is of no use.
     fn private_memory<'ctx>(
         &self,
         _e: &Emitter<'ctx>,
@@ -449,11 +449,11 @@ pub trait Hooks {
     /// Orders the shared-memory accesses of the threads of a warp.
     fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>);
 
-    /// What lane `lane ^ xor` has in a 32-bit word.
+    /// The 32-bit word of lane `lane ^ xor`.
     fn shuffle_xor<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, xor: u32) -> V<'ctx>;
 
-    /// The lanes with the bit `lane` in their number of the first 32-bit word and those without it of the second change
-    /// places; `None` when the target has no instruction for it.
+    /// Exchanges the first word of the lanes that have the bit `lane` in their number with the second word of the
+    /// lanes that do not; `None` when the target has no instruction for it.
     fn swap_lanes<'ctx>(
         &self,
         _e: &Emitter<'ctx>,
@@ -463,10 +463,10 @@ pub trait Hooks {
         None
     }
 
-    /// What lane `lane` has in a 32-bit word.
+    /// The 32-bit word of lane `lane`.
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx>;
 
-    /// A word of 32 bits made of any bytes of two: for each byte of the result, the lowest first, 0 to 3 takes a
+    /// A word of 32 bits from any bytes of two words: for each byte of the result, the lowest first, 0 to 3 takes a
     /// byte of `low`, 4 to 7 one of `high`.
     fn permute_bytes<'ctx>(
         &self,
@@ -478,10 +478,10 @@ pub trait Hooks {
         self.permute_bytes_by(e, low, high, self.permute_selector(e, bytes))
     }
 
-    /// What tells [`Hooks::permute_bytes_by`] which bytes to take.
+    /// The selector for [`Hooks::permute_bytes_by`].
     fn permute_selector<'ctx>(&self, e: &Emitter<'ctx>, bytes: [u8; 4]) -> V<'ctx>;
 
-    /// The same with a selector that is a value, which threads may have different ones of.
+    /// The same with a selector that is a value, and may differ between threads.
     fn permute_bytes_by<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -520,10 +520,10 @@ pub trait Hooks {
     /// Makes a group of the copies started so far, where waits count groups.
     fn async_commit(&self, _e: &Emitter<'_>) {}
 
-    /// Waits until at most so many groups are under way, where waits count groups.
+    /// Waits until at most so many groups are outstanding, where waits count groups.
     fn async_wait(&self, _e: &Emitter<'_>, _groups: u32) {}
 
-    /// Copies of whole warps that are waited for by counting instructions, where these are what there is.
+    /// Copies of whole warps for which waits count instructions, on targets that have these instead.
     fn warp_copies(&self) -> Option<&dyn WarpCopies> {
         None
     }
@@ -560,8 +560,8 @@ pub trait Hooks {
     /// first and the last need one.
     fn atomic_orders_by_fences(&self) -> bool;
 
-    /// Updates `values.len()` elements next to each other (as many as [`llopt_plan::atomic::width`] allows) and
-    /// returns what was there; anything where the mask is false.
+    /// Updates `values.len()` neighbouring elements (as many as [`llopt_plan::atomic::width`] allows) and returns the
+    /// old values; undefined where the mask is false.
     fn atomic_update<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -570,7 +570,7 @@ pub trait Hooks {
         values: &[V<'ctx>],
     ) -> Vec<V<'ctx>>;
 
-    /// Puts `new` where `expected` is, and returns what was there.
+    /// Writes `new` if the old value is `expected`, and returns the old value.
     fn compare_and_swap<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -579,7 +579,7 @@ pub trait Hooks {
         new: V<'ctx>,
     ) -> V<'ctx>;
 
-    /// A function of one float of 32 or 64 bits (`element`); `None` when the target knows no form of it.
+    /// A function of one float of 32 or 64 bits (`element`); `None` if the target has no form of it.
     fn math<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -604,8 +604,8 @@ pub trait Hooks {
         propagate_nan: bool,
     ) -> Option<V<'ctx>>;
 
-    /// Converts between float types, all registers of a thread at once; `None` when the target has no
-    /// instruction and the neutral way should be taken.
+    /// Converts between float types, all registers of a thread at once; `None` if the target has no instruction, and
+    /// the neutral code is used.
     fn convert_floats<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -615,12 +615,13 @@ pub trait Hooks {
         values: &[V<'ctx>],
     ) -> Option<Vec<V<'ctx>>>;
 
-    /// Whether `bf16`s are added and multiplied as `f32`s, and [`Hooks::narrowed_to_bf16`] is shorter than LLVM's way.
+    /// Whether `bf16`s are added and multiplied as `f32`s, and [`Hooks::narrowed_to_bf16`] is shorter than LLVM's
+    /// code.
     fn computes_bf16_as_singles(&self) -> bool {
         false
     }
 
-    /// What one operation made of two `bf16`s, rounded to the nearest one; `is_exact` promises that it is one.
+    /// The result of one operation on two `bf16`s, rounded to the nearest `bf16`; `is_exact` promises that it is one.
     fn narrowed_to_bf16<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -630,8 +631,8 @@ pub trait Hooks {
         e.fptrunc(single, e.context.bf16_type().into())
     }
 
-    /// The eight 4-bit floats of a word of 32 bits, the lowest first, as `f16` or `bf16`, if there is an instruction that
-    /// looks up bytes.
+    /// The eight 4-bit floats of a word of 32 bits, the lowest first, as `f16` or `bf16`, if there is an instruction
+    /// for looking up bytes.
     fn widen_fp4<'ctx>(
         &self,
         _e: &Emitter<'ctx>,
@@ -641,8 +642,8 @@ pub trait Hooks {
         None
     }
 
-    /// Two small floats of a word times a scale, as a vector of `to`, if one instruction does that. The scale is an `f32`,
-    /// of which the exponent alone counts; `place` is the number of the pair in the word.
+    /// Two small floats of a word times a scale, as a vector of `to`, if one instruction does that. The scale is an
+    /// `f32` of which only the exponent is used; `place` is the number of the pair in the word.
     fn widen_scaled_pair<'ctx>(
         &self,
         _e: &Emitter<'ctx>,
@@ -655,8 +656,8 @@ pub trait Hooks {
         None
     }
 
-    /// The four signed 8-bit integers of a word of 32 bits, the lowest first, as `f16` or `bf16`, if words are quicker
-    /// than one integer at a time.
+    /// The four signed 8-bit integers of a word of 32 bits, the lowest first, as `f16` or `bf16`, if that is faster
+    /// for words than for single integers.
     fn widen_int8<'ctx>(
         &self,
         _e: &Emitter<'ctx>,
@@ -678,7 +679,7 @@ pub trait Hooks {
     /// Reports a failed assertion and stops the kernel.
     fn assert_fail<'ctx>(&self, e: &Emitter<'ctx>, message: &str, place: SourcePlace<'_>);
 
-    /// Renames a library function that the frontend wrote, or computes it; `None` keeps the call as it is.
+    /// Replaces a library function that the frontend called, by another name or by code; `None` keeps the call.
     fn library_function<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -710,7 +711,7 @@ pub trait Hooks {
         None
     }
 
-    /// What groups of warps that run code of their own need, where the vendor has it.
+    /// The instructions for warp partitions, where the vendor has them.
     fn partitions(&self) -> Option<&dyn PartitionHooks> {
         None
     }
@@ -721,7 +722,7 @@ pub trait Hooks {
     }
 }
 
-/// Copies from global to shared memory for which a warp gives one address: what its lanes copy follows from
+/// Copies from global to shared memory for which a warp gives one address: the data of its lanes are stored from
 /// there in their order. They complete in order, and waits count their instructions.
 pub trait WarpCopies {
     /// A word of the first lane, in all lanes.
@@ -730,17 +731,17 @@ pub trait WarpCopies {
     /// Starts a copy of as many bytes as [`Hooks::async_copy_bytes`] allows.
     fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>);
 
-    /// Keeps the copies before and after this place in their order: what is counted is how many follow.
+    /// Keeps the order of the copies before and after this point, since waits count the copies that follow.
     fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
 
-    /// Waits until none is under way, unless [`WarpCopies::set_wait`] has more to say.
+    /// Waits until none is outstanding, unless [`WarpCopies::set_wait`] changes that.
     fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
 
-    /// Lets so many be under way when a wait is over.
+    /// Sets how many may be outstanding when a wait is over.
     fn set_wait<'ctx>(&self, e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, instructions: u32);
 
-    /// Nothing but its waits orders the copies of the current function and its other accesses of shared
-    /// memory: tells LLVM, which would wait for all copies before each.
+    /// Tells LLVM that only the program's waits order the copies of the current function and its other accesses of
+    /// shared memory; LLVM would wait for all copies before each access.
     fn keep_apart(&self, e: &Emitter<'_>);
 }
 
@@ -760,8 +761,8 @@ pub trait BufferHooks {
     /// Loads words through a descriptor; lanes without mask get zero.
     fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>>;
 
-    /// Updates an element, or as many as an instruction takes, at a
-    /// place that takes that of `atomic.pointer`. What was there.
+    /// Updates an element, or as many as an instruction takes, at a location that replaces `atomic.pointer`. Answers
+    /// the old values.
     fn atomic_update<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -771,7 +772,7 @@ pub trait BufferHooks {
         values: &[V<'ctx>],
     ) -> Vec<V<'ctx>>;
 
-    /// Puts `new` where `expected` is. What was there.
+    /// Writes `new` if the old value is `expected`. Answers the old value.
     fn compare_and_swap<'ctx>(
         &self,
         e: &Emitter<'ctx>,

@@ -1,5 +1,5 @@
-//! What differs between vendors: the questions and instructions that neutral code asks for, and each vendor's
-//! answers in files of the same names.
+//! The differences between vendors: the questions and instructions of neutral code, and each vendor's answers in
+//! files of the same names.
 
 pub mod amdgpu;
 pub(crate) mod back_end;

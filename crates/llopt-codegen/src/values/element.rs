@@ -1,11 +1,11 @@
-//! Element types as LLVM has them.
+//! The LLVM types of elements.
 
 use inkwell::AddressSpace;
 use inkwell::context::Context;
 use inkwell::types::BasicTypeEnum;
 use llopt_plan::element::Element;
 
-/// What LLVM carries elements in.
+/// The LLVM type that carries elements.
 pub trait LlvmType {
     /// The type of a register that holds one.
     #[must_use]

@@ -5,13 +5,13 @@
 //! `0.eeee.mmm`, read as the bits of a wider float with fewer exponent bits filled, is too small by
 //! exactly `2^(wide bias - narrow bias)`.
 //!
-//! Narrowing rounds to nearest, ties to even, and saturates: what lies beyond the largest finite value
-//! becomes it. On the bits of a positive `f32` with mantissa cut at bit `shift`:
+//! Narrowing rounds to nearest, ties to even, and saturates: numbers beyond the largest finite value become that
+//! value. On the bits of a positive `f32` with mantissa cut at bit `shift`:
 //! - *normal* results: adding `2^(shift-1) - 1 + (bit at shift)` rounds to even by carry, and
 //!   subtracting the difference of biases gives the code after the shift;
 //! - *subnormal* results: adding the float `2^(e + 23)`, where `2^e` is the spacing of the subnormals,
 //!   makes the hardware round at that spacing; the code is the difference of the two bit patterns;
-//! - clamping the magnitude first makes overflow, and infinities, a matter of one minimum.
+//! - clamping the magnitude first reduces overflow and infinities to one minimum.
 //!
 //! The alternative, a table of halfway points compared one by one, needs eight comparisons and
 //! selections per element where the addition needs one.
@@ -148,7 +148,7 @@ pub fn narrow<'ctx>(e: &Emitter<'ctx>, format: Float8, value: V<'ctx>, from: Ele
     e.trunc(result, e.int(8).into())
 }
 
-/// E5M2 is the upper half of an `f16`: rounding is an addition, subnormals need no care.
+/// E5M2 is the upper half of an `f16`: rounding is an addition, and subnormals need no special case.
 fn narrow_half_to_e5m2<'ctx>(e: &Emitter<'ctx>, value: V<'ctx>) -> V<'ctx> {
     let i16 = e.int(16).into();
     let bits = e.bitcast(value, i16);

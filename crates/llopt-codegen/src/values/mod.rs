@@ -1,4 +1,4 @@
-//! What a source value becomes: elements, registers of a layout, the thread that holds them, packed words.
+//! The representation of source values: elements, registers of a layout, the thread that holds them, packed words.
 
 pub mod element;
 pub mod float8;

@@ -1,4 +1,4 @@
-//! Where a thread stands in a layout: its number, and the element that its registers hold.
+//! The position of a thread in a layout: its number, and the elements in its registers.
 //!
 //! An element's number is `L(register) ^ L(thread) ^ L(block)`. The part of the thread is the same for all
 //! registers of a layout, so it is computed once per function, in the entry block, and shared by every
@@ -17,7 +17,7 @@ use crate::targets::hooks::{Hooks, PartitionHooks, WarpCopies};
 /// The numbers of the current thread, computed in the entry block on first use.
 pub struct Threads<'ctx> {
     entry: BasicBlock<'ctx>,
-    /// The number in the block of the first of the threads, and how many they are.
+    /// The number of the first of the threads in the block, and the number of threads.
     first: u32,
     count: u32,
     thread: RefCell<Option<V<'ctx>>>,
@@ -54,8 +54,8 @@ impl<'ctx> Threads<'ctx> {
         }
     }
 
-    /// The same threads by `thread`, a copy of their number: what follows from it is computed in `entry` (not yet
-    /// terminated).
+    /// The same threads by `thread`, a copy of their number: values that depend on it are computed in `entry` (not
+    /// yet terminated).
     #[must_use]
     pub fn by_copy(&self, e: &Emitter<'ctx>, entry: BasicBlock<'ctx>, thread: V<'ctx>) -> Self {
         e.below(thread, self.count);
@@ -146,8 +146,8 @@ impl<'ctx> Threads<'ctx> {
             .value
     }
 
-    /// The same where no basis of a lane counts, so that all lanes of a warp have the same number: as one that
-    /// the target knows to be the same.
+    /// The same if no basis of a lane counts, so that the number is uniform in a warp: in a form that the target
+    /// knows to be uniform.
     pub fn linear_of_warp(
         &self,
         e: &Emitter<'ctx>,
@@ -161,7 +161,7 @@ impl<'ctx> Threads<'ctx> {
         })
     }
 
-    /// The same for a target whose groups of warps share a number.
+    /// The same for a number that is uniform in a group of warps.
     pub fn linear_of_group(
         &self,
         e: &Emitter<'ctx>,
@@ -175,7 +175,7 @@ impl<'ctx> Threads<'ctx> {
         })
     }
 
-    /// A linear function in which no basis of a lane counts, made known to be the same for all lanes once.
+    /// A linear function in which no basis of a lane counts, marked once as uniform for all lanes.
     fn shared_by_warp(
         &self,
         e: &Emitter<'ctx>,
@@ -357,7 +357,7 @@ fn sum<'ctx>(e: &Emitter<'ctx>, a: Part<'ctx>, b: Part<'ctx>) -> Part<'ctx> {
     }
 }
 
-/// The linear function of the low bits of `x` with the given bases, whatever is in its other bits.
+/// The linear function of the low bits of `x` with the given bases; the other bits of `x` are ignored.
 pub(crate) fn linear_in<'ctx>(e: &Emitter<'ctx>, x: V<'ctx>, bases: &[u32]) -> V<'ctx> {
     linear(e, x, bases, u32::BITS).value
 }
@@ -408,7 +408,7 @@ fn linear<'ctx>(e: &Emitter<'ctx>, x: V<'ctx>, bases: &[u32], all: u32) -> Part<
     )
 }
 
-/// Emits something inside of a branch, if there is a condition.
+/// Emits code inside a branch, if there is a condition.
 pub(crate) fn only_if<'ctx, T>(
     e: &Emitter<'ctx>,
     condition: Option<V<'ctx>>,

@@ -1,13 +1,13 @@
-//! Words of elements narrower than 32 bits, made of the words that the elements come from.
+//! Words of elements narrower than 32 bits, made from the words that the elements come from.
 //!
-//! A tensor's elements are LLVM values one by one. Where several go into one word, LLVM would take each out of
-//! the word that it came in and put it into the new one. So whoever packs elements asks here: if each is a part
-//! of a word of 32 bits or of a vector of such, as what is loaded, shuffled, or comes from a matrix unit is,
-//! whole words are permuted, as [`llopt_layout::words`] plans it. The elements that were taken out and then not
-//! used by themselves go away.
+//! The elements of a tensor are separate LLVM values. If several go into one word, LLVM would extract each from the
+//! word in which it came and insert it into the new one. So code that packs elements asks here: if each is a part of
+//! a 32-bit word or of a vector of such words, as loaded and shuffled data and the results of matrix units are, whole
+//! words are permuted, as [`llopt_layout::words`] plans it. Extracted elements that are then not used themselves are
+//! removed.
 //!
-//! What an element is a part of is read off the IR that was just built: an element taken from a vector that is
-//! another type's bits. Fresh results of arithmetic are parts of nothing; LLVM packs these.
+//! The word of an element is found in the IR that was just built: an element extracted from a vector that is a bit
+//! cast of another type. Fresh results of arithmetic are parts of nothing; LLVM packs these.
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode};
@@ -16,7 +16,7 @@ use llopt_layout::words::{BYTES, Byte, Wanted, gather};
 use crate::llvm::emitter::{Emitter, V, bit_width};
 use crate::targets::hooks::Hooks;
 
-/// A word: the value of `words` words that it is a part of, and which of these it is.
+/// A word: a value of `words` words, and the number of this word in it.
 #[derive(Clone, Copy, PartialEq)]
 struct Word<'ctx> {
     of: V<'ctx>,
@@ -46,7 +46,7 @@ fn all_bits(of: BasicTypeEnum<'_>) -> Option<u32> {
     }
 }
 
-/// The word, and the place of its lowest byte in it, that an element of whole bytes was taken from.
+/// The word from which an element of whole bytes was extracted, and the position of its lowest byte in it.
 fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)> {
     let bits = all_bits(element.get_type())?;
     if let Some([Some(same), _]) = made_by(element, InstructionOpcode::BitCast) {
@@ -66,20 +66,20 @@ fn origin<'ctx>(e: &Emitter<'ctx>, element: V<'ctx>) -> Option<(Word<'ctx>, u8)>
     while let Some([Some(same), _]) = made_by(of, InstructionOpcode::BitCast) {
         of = same;
     }
-    // A half that was loaded by itself LLVM can load into either half of a register.
+    // LLVM can load a half that was loaded by itself into either half of a register.
     if bits == 16 && loaded_alone(element).is_some() {
         return None;
     }
     let byte = index * bits / 8;
     let (index, at) = (byte / BYTES as u32, byte % BYTES as u32);
     let of_bits = all_bits(of.get_type())?;
-    // What is narrower than a word has none, and a part of no whole bytes is a part of none.
+    // A value narrower than a word is part of none, and neither is a part that does not consist of whole bytes.
     let whole = of_bits % 32 == 0 && bits % 8 == 0 && at * 8 + bits <= 32;
     let words = of_bits / 32;
     whole.then_some((Word { of, words, index }, at as u8))
 }
 
-/// The half, as an integer, that a value was before it became the lower half of a word: a half that was loaded by
+/// The half, as an integer, that a value was before it became the lower half of a word, if that half was loaded by
 /// itself. LLVM loads integers into either half of a register, but not all kinds of floats.
 fn loaded_alone<'ctx>(element: V<'ctx>) -> Option<V<'ctx>> {
     let [vector, _] = made_by(element, InstructionOpcode::ExtractElement)?;
@@ -91,7 +91,7 @@ fn loaded_alone<'ctx>(element: V<'ctx>) -> Option<V<'ctx>> {
     half.filter(|half| bit_width(half.get_type()) == 16)
 }
 
-/// The word that a truncated value was, and at which byte it began: one word, or its upper half.
+/// The word that was truncated to a value, and the byte at which the value began: one word, or its upper half.
 fn half_of<'ctx>(e: &Emitter<'ctx>, wide: V<'ctx>) -> Option<(Word<'ctx>, u8)> {
     let whole = |of: V<'ctx>| (bit_width(of.get_type()) == 32).then_some(of);
     let (of, at) = match made_by(wide, InstructionOpcode::LShr) {
@@ -121,8 +121,8 @@ fn value_of<'ctx>(e: &Emitter<'ctx>, word: Word<'ctx>) -> V<'ctx> {
     }
 }
 
-/// The order in which elements lie in the words that they are parts of: first those of words that are full of them,
-/// then the parts of others. `None` if an element is a part of no word.
+/// The order of elements in the words of which they are parts: first those of words that contain only such elements,
+/// then the others. `None` if an element is a part of no word.
 pub(crate) fn order_in_words<'ctx>(e: &Emitter<'ctx>, elements: &[V<'ctx>]) -> Option<Vec<usize>> {
     let mut words: Vec<Word<'ctx>> = Vec::new();
     let mut parts: Vec<Vec<(u8, usize)>> = Vec::new();
@@ -154,8 +154,8 @@ pub(crate) fn order_in_words<'ctx>(e: &Emitter<'ctx>, elements: &[V<'ctx>]) -> O
     Some(order)
 }
 
-/// Bytes of two words. Words that change places where a condition holds stay where they are: there the permute takes
-/// the same bytes of the other one, by a selector that depends on the condition and is one value for all such words.
+/// Bytes of two words. Words that are exchanged under a condition are not moved: the permute takes the same bytes of
+/// the other word instead, by a selector that depends on the condition and is one value for all such words.
 fn permuted<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -176,7 +176,7 @@ fn permuted<'ctx>(
     }
 }
 
-/// The condition of a select and what it selects.
+/// The condition and the two operands of a select.
 fn chosen<'ctx>(value: V<'ctx>) -> Option<(V<'ctx>, V<'ctx>, V<'ctx>)> {
     let instruction = value.as_instruction_value()?;
     if instruction.get_opcode() != InstructionOpcode::Select {
@@ -186,8 +186,8 @@ fn chosen<'ctx>(value: V<'ctx>) -> Option<(V<'ctx>, V<'ctx>, V<'ctx>)> {
     Some((operand(0)?, operand(1)?, operand(2)?))
 }
 
-/// Integers of 32 bits, each with the next `per_word` elements from its lowest byte on; what is above them may
-/// be anything.
+/// Integers of 32 bits, each with the next `per_word` elements from its lowest byte on; the bits above them are
+/// undefined.
 pub(crate) fn packed<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -224,7 +224,7 @@ pub(crate) fn packed<'ctx>(
         .collect()
 }
 
-/// Integers of 32 bits with two bytes each, one in either half; what is above a byte in its half may be anything.
+/// Integers of 32 bits with two bytes each, one in either half; the bits above a byte in its half are undefined.
 pub(crate) fn halves<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -237,7 +237,7 @@ pub(crate) fn halves<'ctx>(
         .map(|pair| {
             let origins = [origin(e, pair[0]), origin(e, pair[pair.len() - 1])];
             match origins {
-                // The bytes are where they should be.
+                // The bytes are in the right positions already.
                 [Some((low, 0)), Some((high, 2))] if low == high => value_of(e, low),
                 [Some((low, at)), Some((high, above))] => {
                     let (low, high) = (value_of(e, low), value_of(e, high));
@@ -250,8 +250,8 @@ pub(crate) fn halves<'ctx>(
         .collect()
 }
 
-/// The word whose halves two elements of 16 bits are, in this order, if there is one: that which they were taken from, or
-/// a constant.
+/// The word whose halves are two elements of 16 bits, in this order, if there is one: the word from which they were
+/// extracted, or a constant.
 pub(crate) fn word_of_halves<'ctx>(e: &Emitter<'ctx>, halves: [V<'ctx>; 2]) -> Option<V<'ctx>> {
     let is_constant = |value: V<'ctx>| match value {
         BasicValueEnum::IntValue(value) => value.is_const(),
@@ -270,12 +270,13 @@ pub(crate) fn word_of_halves<'ctx>(e: &Emitter<'ctx>, halves: [V<'ctx>; 2]) -> O
     }
 }
 
-/// The low bits of a word as a type.
+/// The low bits of a word in another type.
 pub(crate) fn as_type<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, of: BasicTypeEnum<'ctx>) -> V<'ctx> {
     e.bitcast(e.trunc(word, e.int(bit_width(of)).into()), of)
 }
 
-/// What a word of these elements is made of, if all are parts of words; the words are added to `sources`.
+/// The bytes from which a word of these elements is made, if all are parts of words; the words are added to
+/// `sources`.
 fn wanted_of<'ctx>(
     e: &Emitter<'ctx>,
     elements: &[V<'ctx>],
@@ -303,7 +304,7 @@ fn wanted_of<'ctx>(
     Some(wanted)
 }
 
-/// What lane `start ^ xor` (this lane `^ xor` without `start`) has in `word`, 32 or 64 bits wide.
+/// The value of `word` in lane `start ^ xor` (this lane `^ xor` without `start`), 32 or 64 bits wide.
 pub(crate) fn shuffle<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -334,7 +335,7 @@ pub(crate) fn shuffle<'ctx>(
     }
 }
 
-/// An index, of whatever width, as 32 bits.
+/// An index of any width, as 32 bits.
 pub(crate) fn to_i32<'ctx>(e: &Emitter<'ctx>, index: V<'ctx>) -> V<'ctx> {
     let word = e.int(32).into();
     match crate::llvm::emitter::bit_width(index.get_type()) {

@@ -1,4 +1,5 @@
-//! What is set aside in private memory, each register as soon as it is there: [`crate::walk::emit_late`] says why.
+//! Values that are kept in private memory, each register as soon as it is computed; [`crate::walk::emit_late`] gives
+//! the reason.
 
 use llopt_mlir::ir::ValueExt;
 use llopt_plan::tensor::TensorType;
@@ -10,7 +11,7 @@ use crate::walk::function::FunctionLowering;
 use crate::walk::late::{Aside, key};
 use crate::walk::names;
 
-/// Private memory for the result of a gather, if it fills the registers by itself and only stores take it.
+/// Private memory for the result of a gather, if it fills the registers on its own and only stores use it.
 pub(crate) fn place<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     result: Value<'_, '_>,
@@ -35,12 +36,12 @@ pub(crate) fn place<'ctx>(
     Some(aside)
 }
 
-/// Sets a register aside, as memory holds it.
+/// Stores one register of the value in its private memory, in the form that memory has.
 pub(crate) fn set<'ctx>(e: &Emitter<'ctx>, aside: Aside<'ctx>, register: usize, value: V<'ctx>) {
     e.store(value, aside.place(e, register), aside.bytes);
 }
 
-/// Registers of a value that is stored, from wherever they are.
+/// Registers of a value that is stored, wherever they are.
 pub(crate) fn fetched<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     value: Value<'_, '_>,
@@ -61,7 +62,7 @@ pub(crate) fn fetched<'ctx>(
     }
 }
 
-/// Registers of 32 bits that the different elements of a thread take.
+/// Registers of 32 bits for the distinct elements of a thread.
 pub(crate) fn words(tensor: &TensorType, bits: u32) -> u32 {
     let distinct = (0..tensor.registers()).filter(|register| tensor.is_canonical(*register));
     distinct.count() as u32 * bits.div_ceil(32)

@@ -1,4 +1,4 @@
-//! Where source blocks went, and where regions that are being inlined are left to.
+//! The LLVM blocks of source blocks, and the exits of regions that are being inlined.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use crate::values::registers::Registers;
 use crate::walk::carried::Carried;
 use crate::walk::names::block_key;
 
-/// Where the source blocks of a function went, and the regions that are being inlined.
+/// The LLVM blocks of the source blocks of a function, and the regions that are being inlined.
 #[derive(Default)]
 pub(crate) struct Blocks<'ctx> {
     known: HashMap<usize, Block<'ctx>>,
     exits: Vec<Exit<'ctx>>,
 }
 
-/// Where a source block went.
+/// The LLVM block of a source block.
 #[derive(Clone)]
 pub(crate) struct Block<'ctx> {
     pub(crate) llvm: BasicBlock<'ctx>,
@@ -24,15 +24,15 @@ pub(crate) struct Block<'ctx> {
     pub(crate) carried: Vec<Carried<'ctx>>,
 }
 
-/// Where the terminators of an inlined region lead.
+/// The destination of the terminators of an inlined region.
 pub(crate) struct Exit<'ctx> {
     pub(crate) to: BasicBlock<'ctx>,
-    /// The blocks that come from there, each with what its terminator yields.
+    /// The blocks that branch there, each with the values that its terminator yields.
     pub(crate) arrivals: Vec<(BasicBlock<'ctx>, Vec<Registers<'ctx>>)>,
 }
 
 impl<'ctx> Blocks<'ctx> {
-    /// Says where a block goes.
+    /// Sets the LLVM block of a block.
     pub(crate) fn insert(
         &mut self,
         block: BlockRef<'_, '_>,
@@ -42,12 +42,12 @@ impl<'ctx> Blocks<'ctx> {
         self.known.insert(block_key(block), Block { llvm, carried });
     }
 
-    /// Where a block went.
+    /// The LLVM block of a block.
     pub(crate) fn of(&self, block: BlockRef<'_, '_>) -> &Block<'ctx> {
         &self.known[&block_key(block)]
     }
 
-    /// A region is inlined from here on; its terminators lead to `to`.
+    /// Begins to inline a region; its terminators branch to `to`.
     pub(crate) fn begin_region(&mut self, to: BasicBlock<'ctx>) {
         self.exits.push(Exit {
             to,
@@ -55,12 +55,12 @@ impl<'ctx> Blocks<'ctx> {
         });
     }
 
-    /// Where the innermost region that is being inlined is left to.
+    /// The exit of the innermost region that is being inlined.
     pub(crate) fn exit(&mut self) -> Option<&mut Exit<'ctx>> {
         self.exits.last_mut()
     }
 
-    /// The innermost region that was being inlined is complete.
+    /// Ends the innermost region that is being inlined.
     pub(crate) fn end_region(&mut self) -> Exit<'ctx> {
         self.exits
             .pop()

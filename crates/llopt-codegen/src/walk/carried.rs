@@ -1,16 +1,16 @@
-//! How the registers of a block's argument come from one block to another: in a phi each, or as words.
+//! How the registers of a block's argument are passed from block to block: in one phi each, or as words.
 //!
-//! What moves data moves words, and takes the bytes or halves of a word from where they lie in one. In a loop through
-//! which these are carried one by one, they are taken apart at the end of each iteration and packed again at the start of
-//! the next. Carried as words they are not. A word of bytes costs three permutes where what flows in is no word, and four
-//! where single bytes are wanted of it, a word of halves one and two; so they are carried in words where every operation
-//! that takes the argument takes words: then there is no round in which more is packed than would be otherwise.
-//! Which of them share a word the first conversion that takes the argument says: what its plan moves as one word.
+//! Operations that move data move words, and extract the bytes or halves of a word when needed. If a loop carries
+//! these one by one, they are extracted at the end of each iteration and packed again at the start of the next. If it
+//! carries words, they are not. A word of bytes costs three permutes if the incoming values are no words, and four if
+//! single bytes of it are needed; a word of halves costs one and two. So values are carried in words if every
+//! operation that uses the argument takes words: then no iteration packs more than it would otherwise. The first
+//! conversion that uses the argument determines which elements share a word: those that its plan moves as one word.
 //!
-//! What flows in may also come as words of its own accord: loaded from global memory, perhaps iterations ahead. Then
-//! nothing is packed, and taking apart costs no more at the start of an iteration than at the end of the one before,
-//! where it would wait for the load; and each element would fill a register of 32 bits. So whoever takes such an
-//! argument, it is carried in the words that were loaded ([`crate::walk::loaded_words`]).
+//! The incoming values may also be words already: loaded from global memory, perhaps iterations ahead. Then nothing
+//! is packed, and extraction costs no more at the start of an iteration than at the end of the one before, where it
+//! would wait for the load; also, each element would occupy a register of 32 bits. So such an argument is always
+//! carried in the words that were loaded, whatever its users ([`crate::walk::loaded_words`]).
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
@@ -37,12 +37,12 @@ pub(crate) struct Carried<'ctx> {
     /// The type of each register, and how many of them each phi has.
     element: BasicTypeEnum<'ctx>,
     parts: usize,
-    /// The order in which they lie in the phis, if it is not their own.
+    /// Their order in the phis, if it is not their own.
     order: Option<Vec<usize>>,
 }
 
 impl<'ctx> Carried<'ctx> {
-    /// Phis for an argument of `count` different registers, in the block that was just opened.
+    /// Phis for an argument of `count` distinct registers, in the block that was just opened.
     pub(crate) fn new<'c: 'a, 'a>(
         e: &Emitter<'ctx>,
         plans: &Plans,
@@ -97,7 +97,7 @@ impl<'ctx> Carried<'ctx> {
         registers
     }
 
-    /// Adds what flows in from the block `from`, which is the current one.
+    /// Adds the values that come from the block `from`, which is the current one.
     pub(crate) fn flow(
         &self,
         e: &Emitter<'ctx>,
@@ -120,8 +120,8 @@ impl<'ctx> Carried<'ctx> {
     }
 }
 
-/// What the places of a word, lowest first, add to the index of a register in the plan of the first conversion that moves
-/// a value.
+/// What the positions in a word, lowest first, add to the index of a register, in the plan of the first conversion
+/// that moves a value.
 fn moved_together<'c: 'a, 'a>(plans: &Plans, value: Value<'c, 'a>) -> Option<Vec<u32>> {
     let tensor = |value: Value<'c, 'a>| {
         let of = plans.types().resolve(value.r#type()).ok()?;
@@ -142,8 +142,8 @@ fn moved_together<'c: 'a, 'a>(plans: &Plans, value: Value<'c, 'a>) -> Option<Vec
     })
 }
 
-/// `count` registers, those first whose indices the first `bits` of `places` add to 0, each followed by those that
-/// lie in its word; `None` if the places are not of different registers.
+/// The order of `count` registers in words: first those whose index the first `bits` of `places` leave at 0, each
+/// followed by the others of its word; `None` if the positions of a word are not distinct registers.
 fn order(places: &[u32], bits: usize, count: usize) -> Option<Vec<usize>> {
     let places = places.get(..bits)?;
     let mut order = Vec::with_capacity(count);

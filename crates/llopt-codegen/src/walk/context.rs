@@ -1,16 +1,17 @@
-//! Who executes a piece of code: all warps of a block, or a group of them that `ttg.warp_specialize` sets apart.
+//! The warps that execute a piece of code: all warps of a block, or a partition of `ttg.warp_specialize`.
 //!
-//! Whatever asks how many threads there are, which of them one is, or waits for all of them, asks the context, so
-//! that the code of an op is the same in all of them. A number of a thread counts from the context's first warp.
+//! Code that depends on the number of threads, on the number of the current thread, or that waits for all threads
+//! asks the context, so that the code of an op is the same in all contexts. The number of a thread counts from the
+//! context's first warp.
 
 /// The warps that execute a piece of code together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExecutionContext {
     /// The number of the first of them in the block.
     pub(crate) first_warp: u32,
-    /// How many they are, a power of two.
+    /// Their number, a power of two.
     pub(crate) warps: u32,
-    /// The barrier at which they wait for one another; `None` where they are all warps of the block.
+    /// The barrier at which they wait for one another; `None` if they are all warps of the block.
     pub(crate) barrier: Option<u32>,
 }
 

@@ -48,7 +48,8 @@ pub(crate) fn branch(lowering: &mut FunctionLowering<'_, '_>, branch: cf::Op<'_,
     Ok(())
 }
 
-/// Both ways lead to one block: LLVM's phis take one value per predecessor, so each way gets a block.
+/// A conditional branch with one destination: LLVM's phis take one value per predecessor, so each edge gets a block
+/// of its own.
 fn branch_to_same<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -70,7 +71,7 @@ fn branch_to_same<'ctx>(
     Ok(())
 }
 
-/// `tt.return`: several registers come back as a structure.
+/// `tt.return`: several registers are returned as a structure.
 pub(crate) fn return_values<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

@@ -1,5 +1,5 @@
-//! What a function does with copies whose instructions are counted: what happens in each block, and the branches
-//! between blocks. When the function is complete, it is known how many instructions each wait may leave pending.
+//! The events of a function with counted copies: the events in each block, and the branches between blocks. When the
+//! function is complete, they determine how many instructions each wait may leave outstanding.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use melior::ir::{BlockRef, Value};
 
 use crate::walk::names::{argument, block_key, key};
 
-/// What a function does with copies whose instructions are counted.
+/// The events of a function with counted copies.
 #[derive(Default)]
 pub(crate) struct CopyLog<'ctx> {
     pub(crate) blocks: Vec<Block>,
@@ -17,7 +17,7 @@ pub(crate) struct CopyLog<'ctx> {
     numbers: HashMap<usize, usize>,
     /// The block that is being emitted.
     current: usize,
-    /// Where groups end.
+    /// The ends of groups.
     pub(crate) commits: Vec<InstructionValue<'ctx>>,
     pub(crate) waits: Vec<Wait<'ctx>>,
     pub(crate) has_copies: bool,
@@ -26,9 +26,9 @@ pub(crate) struct CopyLog<'ctx> {
 /// A wait that has been emitted.
 pub(crate) struct Wait<'ctx> {
     pub(crate) instruction: InstructionValue<'ctx>,
-    /// Instructions that may be under way, if the op says so itself.
+    /// Instructions that may be outstanding, if the op gives a number.
     pub(crate) most: Option<u32>,
-    /// Whether the analysis knows what is waited for.
+    /// Whether the analysis knows for which copies it waits.
     pub(crate) is_analysed: bool,
 }
 
@@ -41,29 +41,29 @@ impl CopyLog<'_> {
         })
     }
 
-    /// Source blocks will be emitted in this order; the very first is the entry.
+    /// Registers the source blocks in the order of emission; the very first one is the entry.
     pub(crate) fn expect(&mut self, order: &[BlockRef<'_, '_>]) {
         for block in order {
             self.number(*block);
         }
     }
 
-    /// A source block is emitted from here on.
+    /// Begins a source block.
     pub(crate) fn enter(&mut self, block: BlockRef<'_, '_>) {
         self.current = self.number(block);
     }
 
-    /// Where the log stands, for [`CopyLog::go_back`].
+    /// The position of the log, for [`CopyLog::go_back`].
     pub(crate) fn place(&self) -> usize {
         self.current
     }
 
-    /// The block that was being emitted at that place goes on.
+    /// Continues the block that was being emitted at that position.
     pub(crate) fn go_back(&mut self, place: usize) {
         self.current = place;
     }
 
-    /// The block branches.
+    /// Records a branch of the block.
     pub(crate) fn branch(&mut self, to: BlockRef<'_, '_>, arguments: &[Value<'_, '_>]) {
         let passed = |(i, value): (usize, &Value<'_, '_>)| (key(argument(to, i)), key(*value));
         let edge = Edge {
@@ -73,7 +73,7 @@ impl CopyLog<'_> {
         self.blocks[self.current].edges.push(edge);
     }
 
-    /// Something happens.
+    /// Records an event.
     pub(crate) fn happens(&mut self, event: Event) {
         self.blocks[self.current].events.push(event);
     }

@@ -1,9 +1,9 @@
-//! What lowering decides about layouts and memory, op by op, as values that can be looked at.
+//! The decisions of lowering about layouts and memory, op by op, as values for inspection.
 //!
-//! A decision is recorded where it is followed: it holds the very plan whose steps the emission walks, so
-//! what is told about a kernel cannot drift from what is emitted. The plans that were not taken come from
-//! the same planner, which returns all of them with their prices. What consists of numbers alone is shown to users
-//! field by field: its names are part of the JSON of `llopt explain`.
+//! A decision is recorded where it is followed: it holds the plan that emission follows, so the report about a kernel
+//! cannot differ from the emitted code. The rejected plans come from the same planner, which returns all of them with
+//! their prices. Types that consist of numbers only are shown to users field by field: its names are part of the JSON
+//! of `llopt explain`.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::walk::location::describe;
 
-/// An op, and where it stands.
+/// An op, and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The name: `ttg.convert_layout`.
@@ -38,17 +38,17 @@ impl Site {
     }
 }
 
-/// A value that an op takes or gives, and who is at its other end.
+/// An operand or a result of an op, and the ops at its other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
     /// The type, with the layout.
     pub r#type: String,
-    /// Of an operand the op that defines it; of a result those that use it. A value that a loop or a
-    /// branch carries comes from, or goes to, `block argument`.
+    /// For an operand the op that defines it; for a result the ops that use it. A value that a loop or a branch
+    /// carries comes from, or goes to, `block argument`.
     pub others: Vec<Site>,
 }
 
-/// What was decided about one op.
+/// The decision about one op.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// The op.
@@ -57,11 +57,11 @@ pub struct Decision {
     pub operands: Vec<Port>,
     /// Its results.
     pub results: Vec<Port>,
-    /// What was chosen.
+    /// The choice.
     pub choice: Choice,
 }
 
-/// What can be decided.
+/// The kinds of choices.
 #[derive(Clone, Debug)]
 pub enum Choice {
     /// Elements move from one layout to another.
@@ -95,7 +95,7 @@ pub enum Choice {
     Reduction(Reduction),
     /// Prefixes along an axis.
     Scan(Scan),
-    /// Elements are picked by index.
+    /// Elements are selected by index.
     Gather(Gather),
     /// Matrices are multiplied.
     Product(Product),
@@ -140,11 +140,11 @@ pub struct Scan {
 /// How elements are picked by index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gather {
-    /// What is done.
+    /// The plan.
     pub chosen: Priced,
-    /// The other ways.
+    /// The rejected plans.
     pub rejected: Vec<Priced>,
-    /// Registers that a reader may want; each takes a shuffle or a select.
+    /// Candidate registers of a reader; each takes a shuffle or a select.
     pub candidates: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
@@ -157,9 +157,9 @@ pub struct Product {
     pub instruction: &'static str,
     /// Its rows, columns, and the extent that it sums over.
     pub extents: [u32; 3],
-    /// How often a warp executes it.
+    /// The number of its executions by a warp.
     pub executions: u32,
-    /// Parts of the result that are summed up apart.
+    /// Parts of the result with accumulators of their own.
     pub tiles: u32,
     /// Whether its operands are exchanged: it computes the transposed product.
     pub exchanged: bool,
@@ -182,21 +182,21 @@ impl Product {
     }
 }
 
-/// Where decisions are written down, if somebody wants to read them.
+/// The recorded decisions, if they are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     decisions: Option<RefCell<Vec<Decision>>>,
 }
 
 impl Journal {
-    /// One that is kept, or not.
+    /// A journal that keeps decisions, or none.
     pub(crate) fn new(is_kept: bool) -> Self {
         Self {
             decisions: is_kept.then(RefCell::default),
         }
     }
 
-    /// Writes down a decision about an op.
+    /// Records a decision about an op.
     pub(crate) fn record(&self, op: OperationRef<'_, '_>, choice: impl FnOnce() -> Choice) {
         let Some(decisions) = &self.decisions else {
             return;
@@ -217,7 +217,7 @@ impl Journal {
         });
     }
 
-    /// What was written down.
+    /// The recorded decisions.
     pub(crate) fn into_decisions(self) -> Vec<Decision> {
         self.decisions.map(RefCell::into_inner).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Which file emits which operation. The matches over generated enumerations have no wildcard: a new
-//! operation is a compile error here until it has an emission or stands among those without one.
+//! Which file emits which operation. The matches over generated enumerations have no wildcard: a new operation is a
+//! compile error here until it has an emission or is listed among those without one.
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::{Op, amdg, builtin, gpu, llvm, tt, ttg, ttng, ub};
@@ -43,7 +43,7 @@ pub(crate) fn operation(
         Some(Op::Builtin(builtin::Op::UnrealizedConversionCast(_))) => {
             control_flow::same_value(lowering, op)
         }
-        // Loops have become branches, and no layout is open; what is inside of a function is no module.
+        // Loops have become branches, no layout is unresolved, and a function contains no module.
         Some(Op::Scf(_) | Op::Gluon(_) | Op::Builtin(builtin::Op::Module(_))) | None => {
             Err(lowering.unsupported(op, None))
         }
@@ -207,7 +207,7 @@ fn amdg(lowering: &mut FunctionLowering<'_, '_>, op: amdg::Op<'_, '_>) -> Lowere
         Op::UpcastMXFP(op) => microscale::upcast_microscaled(lowering, op),
         Op::ScaledUpcastFp4(op) => microscale::scaled_upcast_fp4(lowering, op),
         Op::ScaledUpcastFp8(op) => microscale::scaled_upcast_fp8(lowering, op),
-        // What LLVM's scheduler does with a hint is its own affair, and nothing is a valid answer.
+        // LLVM's scheduler is free to ignore a hint, so emitting nothing is correct.
         Op::InstructionSchedHint(_) => Ok(()),
         Op::CondBarrier(op) => schedule::conditional_barrier(lowering, op),
         Op::MemoryCounterWait(op) => schedule::wait_for_accesses(lowering, op),

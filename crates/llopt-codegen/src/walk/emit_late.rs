@@ -1,29 +1,30 @@
-//! Operations that are emitted late, in parts, and anew, because what they compute would not fit into registers.
+//! Operations that are emitted late, in parts, or anew, because their results would not fit into registers.
 //!
-//! The walk emits an operation where it stands, for all registers of its tensors. LLVM keeps this order, by and large:
-//! two tensors that are loaded one after the other are in registers together, and so are the addresses of both, which
-//! it computes once for all accesses. A gather through shared memory wants each element of its source once in each
-//! round at most, and each index next to the element that it reads. If source, indices and result do not fit into a
+//! The walk emits an operation at its position, for all registers of its tensors. LLVM mostly keeps this order: two
+//! tensors that are loaded one after the other are in registers together, and so are the addresses of both, which it
+//! computes once for all accesses. A gather through shared memory needs each element of its source at most once in
+//! each round, and each index only when it reads its element. If source, indices and result do not fit into a
 //! thread's registers together ([`llopt_target::Target::plain_registers_of_each`]),
 //!
-//! * what only the gather uses is *late*: loads, and elementwise operations on what they give, are not emitted where they
-//!   stand but by the gather, for some of their registers at a time. Nothing may write memory between them and the
-//!   gather. A round that wants an index again loads it again;
+//! * operands that only the gather uses are *late*: loads, and elementwise operations on their results, are not
+//!   emitted at their position but by the gather, for some of their registers at a time. No operation between them
+//!   and the gather may write memory. A round that needs an index again loads it again;
 //! * addresses and masks are computed *anew* each time, and for each store that follows in the block, from a copy of
-//!   the thread's number that LLVM does not know to be the same. Otherwise it would keep them from round to round;
-//! * results that fill the registers by themselves are *set aside* in private memory, each as soon as it is there, if
-//!   only stores take them. They cannot be stored at once: that might be where the next round loads from.
+//!   the thread's number that LLVM cannot identify with the original. Otherwise it would keep them from round to
+//!   round;
+//! * results that fill the registers on their own are *set aside* in private memory, each as soon as it is computed,
+//!   if only stores use them. They cannot be stored at once, since the next round might load from the same memory.
 //!
-//! A product through matrix instructions wants one fragment of each operand after the other; what of it is late is said
-//! by [`llopt_plan::late_operands`], and nothing is computed anew for it.
+//! A product by matrix instructions needs one fragment of each operand after the other; [`llopt_plan::late_operands`]
+//! says which of its operands are late, and nothing is computed anew for it.
 //!
-//! After the last round of a gather the threads wait for one another once more: then every thread has read before any goes on to
-//! what follows the gather, as if all loads had come first.
+//! After the last round of a gather the threads synchronise once more: then every thread has read before any thread
+//! continues after the gather, as if all loads had come first.
 //!
-//! *The road not taken* is another register allocator for such functions. LLVM's basic one spends seconds where the
-//! greedy one spends minutes, but leaves in memory what it need not, and options of the code generator hold for all
-//! compilations of a process. Where ptxas allocates registers, addresses are one register and constants, and it spills
-//! in no time, so nothing is computed anew or set aside.
+//! Rejected: another register allocator for such functions. LLVM's basic one takes seconds where the greedy one takes
+//! minutes, but spills more than necessary, and options of the code generator hold for all compilations of a process.
+//! Where an assembler allocates registers, addresses are one register and constants, and spilling is fast, so nothing
+//! is computed anew or set aside.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -45,9 +46,9 @@ use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 use crate::walk::late::{Copied, Emitted, Places, key};
 use crate::walk::{aside, names};
 
-// What is late.
+// The late operations.
 
-/// Finds what of a block is emitted late.
+/// Finds the operations of a block that are emitted late.
 pub(crate) fn find(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, '_>) -> Lowered {
     let mut next = block.first_operation();
     let mut is_scarce = false;
@@ -96,7 +97,7 @@ fn exceeds_registers(
     Ok(chosen.is_ok_and(|chosen| matches!(chosen.plan, GatherPlan::Shared(_))))
 }
 
-/// Defers what brings the operands of a product whose registers are scarce.
+/// Defers the ops that load and compute the operands of a product that has too few registers.
 fn defer_chain(lowering: &mut FunctionLowering<'_, '_>, dot: tt::DotOp<'_, '_>) {
     let product = dot.operation();
     if product.attr(late_operands::LATE).is_none() {
@@ -123,7 +124,7 @@ fn defer_chain(lowering: &mut FunctionLowering<'_, '_>, dot: tt::DotOp<'_, '_>) 
     lowering.late.products.insert(key(product));
 }
 
-/// Defers what only `op` uses, as far back in its block as nothing writes memory.
+/// Defers the ops that only `op` uses, backwards in its block up to a write of memory.
 fn defer_operands(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) {
     let mut users = HashSet::from([key(op)]);
     let mut next = op.previous_op();
@@ -158,7 +159,7 @@ fn keeps_places(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -
             .all(|value| tensor(value).is_none_or(|other| is_same(&other)))
 }
 
-/// For each register of what an op unpacks the register with its byte.
+/// For each register of the result of an unpacking op, the register with its byte.
 fn bytes_of(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> Option<Places> {
     let unpack = ttg::Fp4ToFpOp::of(op)?;
     let tensor = |value| lowering.type_of(value).ok()?.tensor().cloned();
@@ -176,8 +177,8 @@ fn is_tensor(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> b
     op.result_values().all(tensor)
 }
 
-/// The operations that `value` follows from and that are `emitted` with it, operands first, each with the registers
-/// of it that are wanted with those of `value`.
+/// The operations on which `value` depends and that are `emitted` with it, operands first, each with the registers of
+/// its result that are needed with those of `value`.
 fn slice<'c: 'a, 'a>(
     lowering: &FunctionLowering<'_, '_>,
     value: Value<'c, 'a>,
@@ -185,7 +186,7 @@ fn slice<'c: 'a, 'a>(
 ) -> Vec<(OperationRef<'c, 'a>, Places)> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
-    // By a stack: chains may be as long as programs.
+    // With an explicit stack: chains may be as long as programs.
     let mut stack = vec![(value, false)];
     while let Some((value, is_complete)) = stack.pop() {
         let Some(op) = value.defining_op() else {
@@ -205,7 +206,7 @@ fn slice<'c: 'a, 'a>(
             stack.extend(op.operand_values().map(|operand| (operand, false)));
         }
     }
-    // Users first: in the same places is what only operations use that are and that keep places.
+    // Users first: the registers are the same as those of the users if all users keep positions.
     let mut places: HashMap<usize, Places> = HashMap::new();
     let mut slice: Vec<(OperationRef<'c, 'a>, Places)> = Vec::with_capacity(found.len());
     for op in found.into_iter().rev() {
@@ -233,7 +234,7 @@ fn slice<'c: 'a, 'a>(
 
 // What is emitted.
 
-/// Emits an operation where it stands, unless it is late.
+/// Emits an operation at its position, unless it is late.
 pub(crate) fn operation_in_time(
     lowering: &mut FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -257,7 +258,7 @@ pub(crate) fn operation_in_time(
     Ok(())
 }
 
-/// Registers of a late value that one access each brings, of all the loads that it follows from.
+/// The registers of a late value that come from one access each, for all loads on which it depends.
 pub(crate) fn groups(
     lowering: &FunctionLowering<'_, '_>,
     value: Value<'_, '_>,
@@ -279,8 +280,8 @@ pub(crate) fn groups(
     groups.flatten().collect()
 }
 
-/// The wanted registers of a late value, emitted here, and what is loaded with them, which `wanted` then says too: an
-/// access goes by the address of its first register.
+/// The needed registers of a late value, emitted here, and those that are loaded with them, which are added to
+/// `wanted`: an access uses the address of its first register.
 pub(crate) fn registers<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     value: Value<'_, '_>,
@@ -306,7 +307,7 @@ pub(crate) fn registers<'ctx>(
     Ok(registers)
 }
 
-/// Emits what `value` follows from again, and says what carried the values before.
+/// Emits the operations on which `value` depends again, and returns the earlier registers of their results.
 fn emit_slice<'c: 'a, 'a, 'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     value: Value<'c, 'a>,
@@ -338,7 +339,7 @@ fn restore<'ctx>(
     }
 }
 
-/// From here on threads go by a copy of their number, if that is of use.
+/// From here on code uses a copy of the thread's number, if that is useful.
 pub(crate) fn copy_threads<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
 ) -> Option<Copied<'ctx>> {
@@ -346,7 +347,7 @@ pub(crate) fn copy_threads<'ctx>(
     if !hooks.target().llvm_allocates_registers() {
         return None;
     }
-    // What takes long with the length of what is scheduled at once need not look further.
+    // The scheduler's time grows with the length of what it schedules at once, so it is stopped here.
     hooks.schedule(e, Scheduling::Barrier { may_pass: 0 });
     let thread = hooks.copy_of(e, lowering.threads.thread(e, hooks));
     let function = e.function();
@@ -362,7 +363,7 @@ pub(crate) fn copy_threads<'ctx>(
     })
 }
 
-/// Threads go by their own number again.
+/// Code uses the thread's own number again.
 pub(crate) fn end_copy<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     copied: Option<Copied<'ctx>>,

@@ -1,9 +1,9 @@
-//! A function being emitted, as the code of each op is handed it: the registers of values, their types, the threads
-//! that execute the code, errors with the op's place.
+//! A function during emission, as the code of each op sees it: the registers of values, their types, the threads that
+//! execute the code, errors with the op's location.
 //!
-//! The code of an op is a function of its own file, whose `use` lines say what else it needs. Files do not import each
-//! other in a circle, so this one knows no op. Where a region is emitted in the middle of an op, as a reduction emits
-//! its combination, the way from an operation to its code ([`EmitOperation`]) is what the lowering has been handed.
+//! The code of an op is a function of its own file, whose `use` lines say what else it needs. There are no cyclic
+//! imports, so this file knows no op. If a region is emitted in the middle of an op, as a reduction emits its
+//! combination, the function from an operation to its code ([`EmitOperation`]) is a field of the lowering.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -32,23 +32,22 @@ use crate::walk::location::{LineTable, describe};
 use crate::walk::names::key;
 use crate::walk::workers::{KERNEL_BARRIER, Workers};
 
-/// What emission of one operation gives.
+/// The result of emitting one operation.
 pub(crate) type Lowered<T = ()> = Result<T, CodegenError>;
 
-/// What is the same for all functions of a module.
+/// The data that all functions of a module share.
 pub(crate) struct Program<'r> {
     /// The vendor's instructions.
     pub(crate) hooks: &'r dyn Hooks,
-    /// What is known about addresses and masks.
+    /// The facts about addresses and masks.
     pub(crate) facts: &'r ValueFacts,
-    /// What the code of ops does.
+    /// The plans of ops.
     pub(crate) plans: &'r Plans,
     /// Warps that run a kernel's own code.
     pub(crate) num_warps: u32,
     /// Warps per block, those of partitions included.
     pub(crate) launched_warps: u32,
-    /// Registers of each thread at the start, of which groups of warps may have others while they run code of
-    /// their own.
+    /// Registers of each thread at the start, if warp partitions change that number.
     pub(crate) divided_registers: Option<u32>,
     /// Blocks per cluster.
     pub(crate) num_ctas: u32,
@@ -56,17 +55,17 @@ pub(crate) struct Program<'r> {
     pub(crate) threads_per_warp: u32,
     /// Whether all barriers order global memory ([`llopt_plan::global_order`]).
     pub(crate) orders_global_memory: bool,
-    /// Whether a simulator looks at indices.
+    /// Whether a simulator checks indices.
     pub(crate) check_indices: bool,
-    /// Whether a simulator is told where buffers begin and end.
+    /// Whether a simulator is told the live ranges of buffers.
     pub(crate) mark_buffers: bool,
-    /// Where decisions are written down.
+    /// The recorded decisions.
     pub(crate) journal: Journal,
 }
 
-/// Arguments that every function gets beside those of the source.
+/// Arguments that every function gets in addition to those of the source.
 pub(crate) struct HiddenArguments<'ctx> {
-    /// Where the function's shared memory begins.
+    /// The start of the function's shared memory.
     pub(crate) shared: V<'ctx>,
     /// Scratch space in global memory.
     pub(crate) global_scratch: V<'ctx>,
@@ -78,28 +77,28 @@ pub(crate) struct HiddenArguments<'ctx> {
 pub(crate) struct FunctionLowering<'r, 'ctx> {
     /// The LLVM side.
     pub(crate) e: &'r Emitter<'ctx>,
-    /// What is the same for all functions.
+    /// The data that all functions share.
     pub(crate) program: &'r Program<'r>,
     /// Source types, resolved once each.
     pub(crate) types: &'r Types,
     /// The warps that execute what is being emitted.
     pub(crate) context: ExecutionContext,
-    /// This thread's place in layouts.
+    /// The current thread's position in layouts.
     pub(crate) threads: Threads<'ctx>,
     /// The warps of partitions, if this is a kernel that has some.
     pub(crate) workers: Option<Workers<'ctx>>,
     /// Where the partition that is being emitted ends.
     pub(crate) partition_end: Option<BasicBlock<'ctx>>,
-    /// The arguments beside the source's; absent where nothing can need them.
+    /// The hidden arguments; absent if nothing can need them.
     pub(crate) hidden: HiddenArguments<'ctx>,
     /// Whether this is the entry point.
     pub(crate) is_kernel: bool,
-    /// Copies that run beside the program, and waits for them.
+    /// Asynchronous copies, and waits for them.
     pub(crate) copies: CopyLog<'ctx>,
-    /// What is emitted late, and anew.
+    /// Operations that are emitted late, and anew.
     pub(crate) late: Late<'ctx>,
     lines: Option<(&'r mut LineTable<'ctx>, DISubprogram<'ctx>)>,
-    /// Where source blocks went.
+    /// The LLVM blocks of source blocks.
     pub(super) blocks: Blocks<'ctx>,
     /// Emits one operation: the code of an op that has regions walks over other ops.
     emit: EmitOperation,
@@ -149,7 +148,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         self.program.hooks
     }
 
-    /// Writes down what is decided about an op.
+    /// Records a decision about an op.
     pub(crate) fn record(&self, op: OperationRef<'_, '_>, choice: impl FnOnce() -> Choice) {
         if !self.late.is_again(op) {
             self.program.journal.record(op, choice);
@@ -181,17 +180,17 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         self.values.get(&key(value)).cloned()
     }
 
-    /// Forgets which registers carry a value.
+    /// Removes the registers of a value.
     pub(crate) fn unbind(&mut self, value: Value<'_, '_>) {
         self.values.remove(&key(value));
     }
 
-    /// Says which registers carry a value.
+    /// Sets the registers of a value.
     pub(crate) fn bind(&mut self, value: Value<'_, '_>, registers: Registers<'ctx>) {
         self.values.insert(key(value), registers);
     }
 
-    /// Says which registers carry the first result of an operation.
+    /// Sets the registers of the first result of an operation.
     pub(crate) fn bind_result(
         &mut self,
         op: OperationRef<'_, '_>,
@@ -200,7 +199,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         self.bind_result_at(op, 0, registers);
     }
 
-    /// Says which registers carry a result of an operation.
+    /// Sets the registers of a result of an operation.
     pub(crate) fn bind_result_at(
         &mut self,
         op: OperationRef<'_, '_>,
@@ -212,10 +211,10 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         self.bind(value, registers);
     }
 
-    /// One LLVM value for all registers of a thread that are known to hold the same number, whatever the
-    /// thread: they lie in one aligned run along which the value does not vary. A mask `i < n` with `n` a
-    /// multiple of the vector is then one comparison for the vector, and not one for each element, which
-    /// the optimiser could not find out: it does not know what divides `n`.
+    /// One LLVM value for all registers of a thread that are known to hold the same number in every thread: they are
+    /// in one aligned run along which the value does not vary. A mask `i < n` with `n` a multiple of the vector is
+    /// then one comparison for the vector, and not one for each element, which the optimiser could not derive, since
+    /// it does not know what divides `n`.
     fn one_for_each_run(
         &self,
         value: Value<'_, '_>,
@@ -224,7 +223,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         if registers.len() == 1 || registers.iter().all(|other| *other == registers[0]) {
             return registers;
         }
-        // The first of a run may be of another part.
+        // The first register of a run may belong to another part.
         if self.late.is_part() {
             return registers;
         }
@@ -240,7 +239,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         }
     }
 
-    /// Tells a simulator that an index must be below a bound, if one looks.
+    /// Tells a simulator that an index must be below a bound, if it checks indices.
     pub(crate) fn expect_below(&self, index: V<'ctx>, bound: u32) {
         if self.program.check_indices {
             self.e.expect_below(index, bound);
@@ -281,12 +280,12 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         self.context.warps * self.program.threads_per_warp
     }
 
-    /// Waits for all warps that execute this code, and for what they do to shared memory.
+    /// Waits for all warps that execute this code, and orders their accesses to shared memory.
     pub(crate) fn barrier(&self) {
         self.barrier_of(self.program.orders_global_memory);
     }
 
-    /// Waits for all warps that execute this code, and for what they do to any memory.
+    /// Waits for all warps that execute this code, and orders their accesses to all memory.
     pub(crate) fn barrier_of_all_memory(&self) {
         self.barrier_of(true);
     }
@@ -318,7 +317,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
 
     // Errors.
 
-    /// This operation cannot be emitted, for a reason if it is not the operation as such.
+    /// An error: this operation cannot be emitted, for a reason if only some aspect of it is not supported.
     pub(crate) fn unsupported(
         &self,
         op: OperationRef<'_, '_>,
@@ -332,7 +331,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         }
     }
 
-    /// This operation needs a capability.
+    /// An error unless the target has a capability that this operation needs.
     pub(crate) fn require(&self, op: OperationRef<'_, '_>, feature: Feature) -> Lowered {
         let target = self.hooks().target();
         if target.has(feature) {
@@ -346,7 +345,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         })
     }
 
-    /// The source breaks a rule here.
+    /// An error: the source breaks a rule here.
     pub(crate) fn invalid(&self, op: OperationRef<'_, '_>, message: &str) -> CodegenError {
         CodegenError::Invalid {
             location: describe(op.location()),
@@ -363,8 +362,8 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
 
     // Elementwise application.
 
-    /// Applies a pure function to the operands' registers, one call for each distinct tuple of them.
-    /// Scalars count for all registers.
+    /// Applies a pure function to the operands' registers, one call for each distinct tuple of them. A scalar is the
+    /// operand of every register.
     pub(crate) fn map(
         &self,
         operands: &[Registers<'ctx>],
@@ -398,7 +397,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
                     Some(*known.entry(names).or_insert_with(|| apply(self.e, &tuple)))
                 })
                 .collect();
-        // What is left out is nobody's concern.
+        // Registers outside of the part are never used.
         let some = values.iter().flatten().next().copied();
         values
             .iter()
@@ -406,7 +405,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
             .collect()
     }
 
-    /// Says that the first result of an operation is a function of the operands at each place.
+    /// Makes the first result of an operation a function of the operands, elementwise.
     pub(crate) fn each(
         &mut self,
         op: OperationRef<'_, '_>,
@@ -418,7 +417,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         Ok(())
     }
 
-    /// What is emitted from here on comes from an operation, or from none.
+    /// Sets the operation, or none, to which the code emitted from here on belongs.
     pub(super) fn set_location(&mut self, op: Option<OperationRef<'_, '_>>) {
         match (&mut self.lines, op) {
             (Some((lines, subprogram)), Some(op)) => {
@@ -430,7 +429,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
     }
 }
 
-// Access to the source that verified IR makes infallible.
+// Access to parts of the source that exist in verified IR.
 
 /// The name of an operation.
 pub(crate) fn name(op: OperationRef<'_, '_>) -> String {

@@ -1,4 +1,5 @@
-//! What is emitted late, anew, and set aside, while a function is emitted: [`crate::walk::emit_late`] says why.
+//! Operations that are emitted late, anew, or set aside, during the emission of a function;
+//! [`crate::walk::emit_late`] gives the reason.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -12,13 +13,13 @@ use melior::ir::OperationRef;
 use crate::llvm::emitter::{Emitter, V};
 use crate::values::threads::Threads;
 
-/// Registers of an operand that are loaded together: as many loads as are to be under way at once.
+/// Registers of an operand that are loaded together: as many loads as should be outstanding at once.
 pub(crate) const TOGETHER: usize = 32;
 
-/// What is emitted late, anew, and set aside.
+/// Operations that are emitted late, anew, or set aside.
 #[derive(Default)]
 pub(crate) struct Late<'ctx> {
-    /// Operations that are not emitted where they stand.
+    /// Operations that are not emitted at their position.
     pub(crate) deferred: HashSet<usize>,
     /// Gathers that emit their operands.
     pub(crate) gathers: HashSet<usize>,
@@ -26,7 +27,7 @@ pub(crate) struct Late<'ctx> {
     pub(crate) products: HashSet<usize>,
     /// Stores before which addresses are computed anew.
     pub(crate) stores: HashSet<usize>,
-    /// The registers that are wanted, while a part is emitted.
+    /// The registers that are needed, while a part is emitted.
     pub(crate) part: Option<Rc<[bool]>>,
     /// Operations of which a part has been emitted.
     begun: RefCell<HashSet<usize>>,
@@ -34,28 +35,28 @@ pub(crate) struct Late<'ctx> {
     pub(crate) aside: HashMap<usize, Aside<'ctx>>,
 }
 
-/// What is emitted where a late value is wanted.
+/// What is emitted with a late value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Emitted {
-    /// What has been deferred.
+    /// The deferred operations.
     Deferred,
-    /// Also what has been emitted before, if it can be: what is computed again is not kept.
+    /// Also operations that have been emitted before, if possible: their results are computed again instead of kept.
     Anew,
 }
 
-/// Which registers of an operation's result are wanted with those of a value that follows from it.
+/// The registers of an operation's result that are needed with those of a value that depends on it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Places {
     /// The same.
     Same,
-    /// Of a tensor of so many registers of bytes, which has been unpacked since, for each register the one with its byte.
+    /// Those with the bytes of each register, if the value was unpacked from a tensor of so many registers of bytes.
     Bytes { of: Rc<[u32]>, registers: usize },
-    /// All, for all that is known.
+    /// All, because nothing is known.
     Elsewhere,
 }
 
 impl Places {
-    /// The part of the result that a part of the value wants; `None` for all of it.
+    /// The part of the result that is needed for a part of the value; `None` for all of it.
     pub(crate) fn part(&self, part: &Rc<[bool]>) -> Option<Rc<[bool]>> {
         match self {
             Self::Same => Some(Rc::clone(part)),
@@ -70,7 +71,7 @@ impl Places {
         }
     }
 
-    /// The registers of the value that follow from these of the result.
+    /// The registers of the value that depend on these of the result.
     pub(crate) fn reached_by(&self, from: Vec<usize>) -> Vec<usize> {
         match self {
             Self::Same | Self::Elsewhere => from,
@@ -94,15 +95,15 @@ pub(crate) struct Aside<'ctx> {
     pub(crate) bytes: u32,
 }
 
-/// What names an operation.
+/// The key of an operation.
 pub(crate) fn key(op: OperationRef<'_, '_>) -> usize {
     op.to_raw().ptr as usize
 }
 
-/// The threads by which all else goes, and where code by their copy begins.
+/// The threads that other code uses, and the start of the code that uses a copy.
 pub(crate) struct Copied<'ctx> {
     pub(crate) threads: Threads<'ctx>,
-    /// A block in which the copy's numbers are computed, and the one that follows it.
+    /// The block in which the copy's numbers are computed, and the one that follows it.
     pub(crate) entry: BasicBlock<'ctx>,
     pub(crate) next: BasicBlock<'ctx>,
 }
@@ -113,13 +114,13 @@ impl Late<'_> {
         self.gathers.contains(&key(op)) || self.products.contains(&key(op))
     }
 
-    /// Whether a part is emitted, and is without this one of `count` registers.
+    /// Whether a part without this one of `count` registers is emitted.
     pub(crate) fn leaves_out(&self, register: usize, count: usize) -> bool {
         let part = self.part.as_ref().filter(|part| part.len() == count);
         part.is_some_and(|part| !part[register])
     }
 
-    /// Whether a part of an operation is emitted, and not the first.
+    /// Whether a part of an operation other than the first is emitted.
     pub(crate) fn is_again(&self, op: OperationRef<'_, '_>) -> bool {
         self.is_part() && !self.begun.borrow_mut().insert(key(op))
     }
@@ -129,7 +130,7 @@ impl Late<'_> {
         self.part.is_some()
     }
 
-    /// Those of the groups of an access that are wanted.
+    /// The groups of an access that are needed.
     pub(crate) fn wanted(&self, mut groups: Groups) -> Groups {
         if let Some(part) = &self.part {
             groups
@@ -141,7 +142,7 @@ impl Late<'_> {
 }
 
 impl<'ctx> Aside<'ctx> {
-    /// What lies in place `index`.
+    /// The value in slot `index`.
     pub(crate) fn place(&self, e: &Emitter<'ctx>, index: usize) -> V<'ctx> {
         e.gep(self.element, self.base, e.i32(index as i64))
     }

@@ -1,4 +1,4 @@
-//! Which arguments of blocks come as words that were loaded from global memory, perhaps iterations ahead.
+//! Arguments of blocks whose values are words that were loaded from global memory, perhaps iterations ahead.
 
 use llopt_dialects::{Op, amdg, arith, cf, tt};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, ValueExt};
@@ -10,8 +10,8 @@ use melior::ir::{BlockLike, OperationRef, Value};
 use crate::ops::memory::global;
 use crate::walk::function::FunctionLowering;
 
-/// The registers of a block's argument in the order in which they lie in words that were loaded from global memory, if all
-/// that flows in, through whatever blocks, is loaded so, and in the same order.
+/// The order of the registers of a block's argument in words that were loaded from global memory, if all incoming
+/// values, through any blocks, are such loads with the same order.
 pub(crate) fn loaded_order<'c: 'a, 'a>(
     lowering: &FunctionLowering<'_, '_>,
     argument: Value<'c, 'a>,
@@ -49,7 +49,7 @@ pub(crate) fn loaded_order<'c: 'a, 'a>(
     order
 }
 
-/// Whether a load has something other than zeros for elements that are masked out: this is chosen element by element.
+/// Whether a load has values other than zero for masked-off elements: these are selected element by element.
 fn has_replacements(load: OperationRef<'_, '_>) -> bool {
     let other = match Op::of(load) {
         Some(Op::Tt(tt::Op::Load(load))) => load.other(),
@@ -64,7 +64,7 @@ fn has_replacements(load: OperationRef<'_, '_>) -> bool {
     other.is_some_and(|other| !is_zero(other))
 }
 
-/// What flows into a block's argument; `None` if it comes from elsewhere than branches.
+/// The incoming values of a block's argument; `None` if they come from something other than branches.
 fn flowing_in<'c: 'a, 'a>(argument: Value<'c, 'a>) -> Option<Vec<Value<'c, 'a>>> {
     let (block, number) = argument.argument_of()?;
     let mut found = Vec::new();

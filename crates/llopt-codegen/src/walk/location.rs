@@ -1,7 +1,7 @@
-//! Source places: for messages, and as debug locations of the emitted instructions.
+//! Source locations: for messages, and as debug locations of the emitted instructions.
 //!
-//! Only line tables are made: one compile unit, one subprogram per function, and for each operation its
-//! innermost file, line and column. A call site becomes an inlined location.
+//! Only line tables are emitted: one compile unit, one subprogram per function, and for each operation its innermost
+//! file, line and column. A call site becomes an inlined location.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use inkwell::module::{FlagBehavior, Module};
 use inkwell::values::FunctionValue;
 use melior::ir::Location;
 
-/// A place in a source file.
+/// A position in a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file's path as the location has it.
@@ -61,7 +61,7 @@ pub fn describe(location: Location<'_>) -> String {
     )
 }
 
-/// Where an operation was called from, through names.
+/// The location of the call of an operation, below names.
 fn caller(location: Location<'_>) -> Option<Location<'_>> {
     if location.is_call_site() {
         return Some(location.call_site_caller());
@@ -191,7 +191,7 @@ impl<'ctx> LineTable<'ctx> {
         });
         let inlined_at = caller(location).map(|caller| self.make(caller, subprogram));
         let scope: DIScope<'ctx> = if inlined_at.is_some() {
-            // Callees are told apart by file only: their names are gone.
+            // Callees are distinguished by file only: their names are not known.
             match self.inlined.get(&here.file) {
                 Some(inlined) => inlined.as_debug_info_scope(),
                 None => {

@@ -1,4 +1,4 @@
-//! A whole module: which functions it has, what each gets as arguments, and what a launcher must know.
+//! A whole module: its functions, their arguments, and the data that a launcher needs.
 //!
 //! Calling convention. A kernel's parameters are the source's in order, then two pointers to global scratch
 //! memory (the kernel's and the profiler's), always; shared memory is one external array, `global_smem`,
@@ -43,7 +43,7 @@ use crate::walk::function::{
 use crate::walk::location::{LineTable, describe};
 use crate::walk::{dispatch, partitions, regions, symbol};
 
-/// What a launcher must know about a kernel; the names are those of Triton's metadata.
+/// The data about a kernel that a launcher needs; the names are those of Triton's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// The entry point.
@@ -78,7 +78,7 @@ pub struct LoweredModule<'ctx> {
     pub metadata: Metadata,
     /// Device libraries that were linked without being named.
     pub libraries: Vec<std::path::PathBuf>,
-    /// What was decided, in the order of emission, if the options ask to keep it.
+    /// The decisions, in the order of emission, if the options ask to keep them.
     pub decisions: Vec<Decision>,
 }
 
@@ -183,7 +183,7 @@ fn number(root: OperationRef<'_, '_>, name: &str, default: i64) -> u32 {
     u32::try_from(integer_attribute(root, name).unwrap_or(default)).unwrap_or(0)
 }
 
-/// What all functions of a module share. Its kernel asks for so many registers for each thread.
+/// The data that all functions of a module share. Its kernel asks for so many registers for each thread.
 fn program<'p>(
     root: OperationRef<'_, '_>,
     hooks: &'p dyn Hooks,
@@ -203,7 +203,7 @@ fn program<'p>(
         launched_warps: launched_warps.max(num_warps),
         num_ctas: number(root, module::NUM_CTAS, 1).max(1),
         threads_per_warp: number(root, module::THREADS_PER_WARP, warp_size).max(1),
-        // A limit of the user's own is for all warps alike.
+        // A limit set by the user holds for all warps.
         divided_registers: match options.max_registers {
             Some(_) => None,
             None => asked_registers,
@@ -244,7 +244,7 @@ fn kernel(
     ))
 }
 
-/// How much memory a program has.
+/// The memory of a program.
 #[derive(Clone, Copy)]
 struct ProgramMemory {
     /// Bytes of shared memory.
@@ -253,7 +253,7 @@ struct ProgramMemory {
     global_scratch: u32,
 }
 
-/// This block's part of the scratch memory that the launcher gives to the grid.
+/// This block's part of the scratch memory that the launcher allocates for the grid.
 fn own_scratch<'ctx>(
     e: &Emitter<'ctx>,
     program: &Program<'_>,
@@ -279,7 +279,7 @@ fn functions<'c, 'a>(source: &'a SourceModule<'c>) -> Vec<tt::FuncOp<'c, 'a>> {
     let mut found = Vec::new();
     while let Some(op) = next {
         next = op.next_in_block();
-        // One without a body has nothing to call.
+        // A function without a body calls nothing.
         found.extend(tt::FuncOp::of(op).filter(|function| function.body().first_block().is_some()));
     }
     found
@@ -366,8 +366,8 @@ fn declare<'ctx>(
             .create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
     };
     llvm.add_attribute(AttributeLoc::Function, attribute("nounwind"));
-    // All threads call it together, as its exchanges between lanes and its barriers need. LLVM drops the
-    // attribute where there are none, and otherwise must not move calls under the condition of a thread.
+    // All threads call it together, as its exchanges between lanes and its barriers require. LLVM drops the attribute
+    // if there are none, and otherwise must not make calls depend on the condition of a thread.
     llvm.add_attribute(AttributeLoc::Function, attribute("convergent"));
     let mut descriptors = Vec::new();
     if is_kernel {
@@ -430,7 +430,7 @@ fn mark_descriptors<'ctx>(
     Ok(())
 }
 
-/// Whether the author wants calls of a function to stay calls.
+/// Whether the author wants a function not to be inlined.
 fn stays_apart(function: OperationRef<'_, '_>) -> bool {
     function
         .attr("noinline")
@@ -492,7 +492,7 @@ fn define<'c: 'a, 'a, 'ctx>(
     partitions::worker_code(&mut lowering, op)
 }
 
-/// The array that all shared memory of a kernel lies in; null for a kernel without.
+/// The array that contains all shared memory of a kernel; null for a kernel without shared memory.
 fn shared_memory<'ctx>(e: &Emitter<'ctx>, bytes: u32) -> V<'ctx> {
     const NAME: &str = "global_smem";
     const ALIGNMENT: u32 = 16;

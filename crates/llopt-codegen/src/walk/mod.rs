@@ -1,4 +1,4 @@
-//! The walk from a module over its functions, blocks and operations; places and decisions are kept on the way.
+//! The walk from a module over its functions, blocks and operations, with source locations and decisions.
 
 pub(crate) mod aside;
 pub(crate) mod blocks;

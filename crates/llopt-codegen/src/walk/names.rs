@@ -1,13 +1,13 @@
-//! What names values and blocks of the source while a function is emitted.
+//! Keys of values and blocks of the source during the emission of a function.
 
 use melior::ir::{BlockLike, BlockRef, Value, ValueLike};
 
-/// What names a value.
+/// The key of a value.
 pub(crate) fn key(value: Value<'_, '_>) -> usize {
     value.to_raw().ptr as usize
 }
 
-/// What names a block.
+/// The key of a block.
 pub(crate) fn block_key(block: BlockRef<'_, '_>) -> usize {
     block.to_raw().ptr as usize
 }

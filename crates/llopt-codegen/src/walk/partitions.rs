@@ -1,9 +1,9 @@
-//! `ttg.warp_specialize`: code that groups of warps run beside one another.
+//! `ttg.warp_specialize`: code of warp partitions that run concurrently.
 //!
 //! # Protocol
 //!
-//! The launcher starts the warps of all partitions together with those of the kernel. At the kernel's entry they part:
-//! the first `ttg.num-warps` run the kernel, the others, the *workers*, go round a loop.
+//! The launcher starts the warps of all partitions together with those of the kernel. At the kernel's entry they
+//! separate: the first `ttg.num-warps` run the kernel, the others, the *workers*, run a loop.
 //!
 //! ```text
 //! kernel                                    worker
@@ -19,17 +19,18 @@
 //! return: number 0 to memory, barrier 1
 //! ```
 //!
-//! Barrier 1 counts all threads of the block. Between its two uses for an op nobody writes the number or the captures,
-//! and each worker reads them there, so that the op may stand in a loop or under a condition. Warps without a
-//! partition of an op go from the one barrier to the other.
+//! Barrier 1 counts all threads of the block. Between its two uses for an op nothing writes the number or the
+//! captures, and each worker reads them there, so the op may be inside a loop or a conditional. Warps without a
+//! partition of an op go directly from one barrier to the other.
 //!
 //! # Registers
 //!
-//! All threads start with the same number of registers. Where an op asks for others, each group of four warps changes
-//! its number between the barriers, and changes it back. Groups that give do so at once and wait for nobody; groups
-//! that take wait for those that give. A group takes back what it gave only when all that took have given back, behind
-//! the second barrier: a partition that ends early would otherwise take what another one still waits for, and that one
-//! would never come to the barrier. Sums and defaults are the business of the pass that gave each group its number.
+//! All threads start with the same number of registers. If an op asks for other numbers, each group of four warps
+//! changes its number between the barriers, and changes it back. Groups that release registers do so at once without
+//! waiting; groups that acquire registers wait for those that release them. A group acquires again what it released
+//! only when all others have released theirs, after the second barrier. Otherwise a partition that ends early would
+//! take registers for which another one still waits, and that one would never arrive at the barrier. The pass that
+//! assigned a number to each group is responsible for sums and defaults.
 
 use std::collections::HashMap;
 
@@ -59,7 +60,7 @@ const FIRST_PARTITION_BARRIER: u32 = 2;
 /// Warps that change their registers together.
 const GROUP_WARPS: u32 = 4;
 
-/// A group of four warps by its first, and the registers of a thread before and after.
+/// The first warp of a group of four, and the registers of a thread before and after.
 type Change = (u32, u32, u32);
 
 /// The registers that an op gives to the kernel's warps, and to each of its partitions.
@@ -79,8 +80,8 @@ fn places(op: ttg::WarpSpecializeOp<'_, '_>) -> Option<Vec<(u32, u32)>> {
         .collect()
 }
 
-/// Sends the warps beyond the kernel's own to the workers' code, and goes on with the kernel's in a block of its
-/// own, which becomes the entry block of all that the kernel computes once.
+/// Sends the warps beyond the kernel's own to the workers' code, and continues with the kernel's in a new block,
+/// which becomes the entry block for everything that the kernel computes once.
 pub(crate) fn part_workers(
     lowering: &mut FunctionLowering<'_, '_>,
     function: OperationRef<'_, '_>,
@@ -127,7 +128,7 @@ fn partition_hooks<'r>(
         .ok_or_else(|| lowering.unsupported(op, None))
 }
 
-/// Lets the workers go home, where the kernel returns.
+/// Ends the workers, where the kernel returns.
 pub(crate) fn dismiss_workers(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -224,7 +225,7 @@ fn register_change(
     Some((before, during))
 }
 
-/// Where captured values are handed over.
+/// The addresses of captured values.
 fn capture_addresses<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -249,7 +250,7 @@ fn capture_addresses<'ctx>(
         .collect())
 }
 
-/// The ops that the workers of a kernel know by number.
+/// The ops that the workers of a kernel identify by number.
 fn ops_of<'c, 'a>(
     workers: &Workers<'_>,
     function: OperationRef<'c, 'a>,
@@ -360,7 +361,8 @@ fn register_changes(
     (kernel_warps..warps)
         .step_by(GROUP_WARPS as usize)
         .filter_map(|group| {
-            // The pass gave all partitions of a group the same number; a group without one keeps what it has.
+            // The pass assigned the same number to all partitions of a group; a group without one keeps its
+            // registers.
             let partition = places
                 .iter()
                 .position(|(first, count)| *first < group + GROUP_WARPS && group < first + count)?;

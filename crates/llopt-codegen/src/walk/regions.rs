@@ -1,5 +1,5 @@
-//! The walk over regions: blocks in an order in which definitions come before uses, operations in the order they
-//! stand.
+//! The walk over regions: blocks in an order in which definitions come before uses, operations in their order in the
+//! block.
 
 use inkwell::basic_block::BasicBlock;
 use melior::ir::operation::OperationLike;
@@ -65,7 +65,7 @@ fn walk_blocks(
     Ok(())
 }
 
-/// Makes the LLVM block of a source block, with the phis of its arguments.
+/// Creates the LLVM block of a source block, with the phis of its arguments.
 fn open_block(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, '_>) -> Lowered {
     let llvm = lowering.e.new_block(lowering.e.function());
     lowering.e.enter(llvm);
@@ -79,7 +79,7 @@ fn open_block(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, '_>) 
         let loaded = loaded_words::loaded_order(lowering, value);
         all.push(Carried::new(lowering.e, plans, value, &of, count, loaded));
     }
-    // All phis stand before what takes their words apart.
+    // All phis come before the instructions that split their words.
     for (i, carried) in all.iter().enumerate() {
         let value = argument(block, i);
         let of = lowering.type_of(value)?;
@@ -90,7 +90,7 @@ fn open_block(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, '_>) 
     Ok(())
 }
 
-/// Passes block arguments: adds what flows from the current block into the phis of `to`.
+/// Passes block arguments: adds the values from the current block to the phis of `to`.
 pub(crate) fn flow_into<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     to: BlockRef<'_, '_>,
@@ -111,7 +111,7 @@ pub(crate) fn flow_into<'ctx>(
     Ok(target.llvm)
 }
 
-/// Emits a copy of a region with its block arguments bound, and returns what its terminator yields.
+/// Emits a copy of a region with its block arguments bound, and returns the values that its terminator yields.
 pub(crate) fn inline<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -125,7 +125,7 @@ pub(crate) fn inline<'ctx>(
         lowering.bind(argument(first, i), registers.clone());
     }
     if first.next_in_region().is_none() {
-        // One block: straight-line code where we are.
+        // A single block: straight-line code at the current position.
         let mut next = first.first_operation();
         while let Some(inner) = next {
             next = inner.next_in_block();
@@ -170,7 +170,7 @@ pub(crate) fn inline<'ctx>(
         .collect())
 }
 
-/// Leaves the innermost region that is being inlined with the operands of its terminator.
+/// Exits the innermost region that is being inlined with the operands of its terminator.
 pub(crate) fn leave<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -189,10 +189,10 @@ pub(crate) fn leave<'ctx>(
     Ok(())
 }
 
-/// The blocks reachable from `first`, each before the blocks it dominates, and where there is a choice what the
-/// first successor leads to before the others. So the body of a loop stands before its exit, and the branch
-/// back can fall through to the exit: LLVM's NVPTX back end cannot turn conditions round, and would branch
-/// twice in each iteration.
+/// The blocks reachable from `first`, each before the blocks it dominates; where the order is free, those that the
+/// first successor reaches come before the others. So the body of a loop comes before its exit, and the branch back
+/// can fall through to the exit: LLVM's NVPTX back end cannot invert conditions, and would branch twice in each
+/// iteration.
 fn reverse_post_order<'c, 'a>(first: BlockRef<'c, 'a>) -> Vec<BlockRef<'c, 'a>> {
     let mut seen = std::collections::HashSet::from([block_key(first)]);
     let mut order = Vec::new();

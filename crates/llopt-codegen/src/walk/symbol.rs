@@ -1,23 +1,23 @@
-//! Names of functions, as assemblers take them.
+//! Names of functions in the form that assemblers accept.
 //!
-//! MLIR's symbols are any text; those of PTX and of AMD's assembly are letters, digits, `_` and `$`. And the names of a
-//! module are not alone: LLVM knows functions by name (`llvm.memcpy`, `memcpy`, `expf`), device libraries bring theirs.
-//! A function of the source must never be taken for one of those. So:
+//! MLIR's symbols are arbitrary texts; those of PTX and of AMD's assembly consist of letters, digits, `_` and `$`.
+//! Also, the names of a module are not the only ones: LLVM knows functions by name (`llvm.memcpy`, `memcpy`, `expf`),
+//! and device libraries have theirs. A function of the source must never be taken for one of those. So:
 //!
-//! - a kernel keeps its name if that is plain and belongs to nobody, for a launcher looks for it;
+//! - a kernel keeps its name if that is plain and not reserved, because a launcher looks it up;
 //! - in any other name, each byte that is neither a letter, a digit nor `_` is written as `$` and two hexadecimal
 //!   digits, and the name ends in `$`.
 //!
-//! A plain name has no `$`, and from any other the source's can be read back (that of an empty name is `_$`, as of `_`,
-//! which is plain): different names stay different. The name
-//! of a private function, which nobody outside sees, always ends in `$`, because LLVM also folds calls of functions whose
-//! names it knows when their bodies say something else.
+//! A plain name has no `$`, and from any other the source's can be read back (that of an empty name is `_$`, as of
+//! `_`, which is plain): different names stay different. The name of a private function, which is not visible
+//! outside, always ends in `$`, because LLVM folds calls of functions whose names it knows, whatever their bodies
+//! are.
 
 use std::fmt::Write;
 
 use crate::targets::back_end::reserved_prefixes;
 
-/// Names that LLVM, its back ends or this crate give a meaning to.
+/// Names with a meaning for LLVM, its back ends or this crate.
 const RESERVED: [&str; 10] = [
     "free",
     "global_smem",
@@ -48,7 +48,7 @@ pub(crate) fn of_private(name: &str) -> String {
     written(name)
 }
 
-/// Whether a name can be that of a function of a library: a plain one that is no intrinsic of LLVM.
+/// Whether a name can be that of a library function: a plain one that is no LLVM intrinsic.
 pub(crate) fn is_plain(name: &str) -> bool {
     let mut letters = name.bytes();
     letters
@@ -69,7 +69,7 @@ fn written(name: &str) -> String {
         }
     }
     if text.is_empty() {
-        // No assembler takes a name of one `$`.
+        // No assembler accepts a name that is a single `$`.
         text.push('_');
     }
     text.push('$');

@@ -1,4 +1,4 @@
-//! What amdg operations check beyond their tables.
+//! Checks of amdg operations beyond their tables.
 
 use super::{
     ArriveBarrierOp, AsyncCopyMbarrierArriveOp, AsyncTDMCopyGlobalToLocalOp,
@@ -39,7 +39,7 @@ fn contiguity(value: i64) -> Verified {
     Ok(())
 }
 
-/// The contiguity is a power of two; `other` comes with a mask.
+/// The contiguity is a power of two; `other` requires a mask.
 pub fn buffer_load(operation: BufferLoadOp<'_, '_>) -> Verified {
     if operation.other().is_some() && operation.mask().is_none() {
         return Err(Complaint::new("`other` needs a mask beside it"));
@@ -90,7 +90,7 @@ pub fn buffer_load_to_local(operation: BufferLoadToLocalOp<'_, '_>) -> Verified 
     contiguity(operation.contiguity())
 }
 
-/// A layout that has to be there.
+/// A layout that must be present.
 fn layout(tensor: RankedTensor<'_>) -> Result<LinearLayout, Complaint> {
     layout_of(tensor.r#type()).map_err(complaint)
 }
@@ -275,7 +275,7 @@ pub fn in_thread_transpose(operation: InThreadTransposeOp<'_, '_>) -> Verified {
             "the operand must have a layout #ttg.blocked",
         ));
     };
-    // The registers of one tile, slower dimension first; everything else stays.
+    // The registers of one tile, slower dimension first; everything else is unchanged.
     let before = layout(source)?;
     let mut expected = vectors(&before, Dim::REGISTER, 2);
     let mut bit = 0;

@@ -27,9 +27,8 @@ pub fn parameters<'c>(
     }
 }
 
-/// Checks an attribute as the encoding of a tensor: a layout of registers has its rank. A layout
-/// of memory is allowed here, since the block of a tensor descriptor carries one; operations
-/// refuse it.
+/// Checks an attribute as the encoding of a tensor: a layout of registers has its rank. A layout of memory is allowed
+/// here, since the block of a tensor descriptor carries one; operations reject it.
 ///
 /// # Errors
 /// A layout of another rank.
@@ -56,11 +55,11 @@ pub fn tensor<'c>(
     Ok(())
 }
 
-/// The [threads](Encoding::threads) of the encoding that an attribute is. The answer stays with the attribute, since
-/// a module asks it of a few attributes at every operand of every operation.
+/// The [threads](Encoding::threads) of the encoding that an attribute is. The answer is stored with the attribute,
+/// since a module queries few attributes, at every operand of every operation.
 ///
 /// # Errors
-/// The attribute is no encoding.
+/// The attribute is not an encoding.
 fn threads_of_attribute(attribute: Attribute<'_>) -> Result<Option<Threads>, EncodingError> {
     if let Some(known) = Threads::unpack(AttributeSpec::memo(attribute)) {
         return Ok(Some(known));
@@ -76,7 +75,7 @@ impl Threads {
     /// Bits of each number in a memo.
     const FIELD: u32 = 21;
 
-    /// As one number that is not zero; `None` if one of the three is too large for its field.
+    /// Packs the numbers into one that is not zero; `None` if one of the three is too large for its field.
     fn pack(self) -> Option<u64> {
         [self.lanes, self.warps, self.blocks]
             .into_iter()
@@ -85,7 +84,7 @@ impl Threads {
             })
     }
 
-    /// What [`Threads::pack`] packed; `None` for zero.
+    /// The inverse of [`Threads::pack`]; `None` for zero.
     fn unpack(memo: u64) -> Option<Self> {
         let field = |index: u32| (memo >> (index * Self::FIELD)) as u32 & ((1 << Self::FIELD) - 1);
         (memo != 0).then(|| Self {
@@ -96,8 +95,7 @@ impl Threads {
     }
 }
 
-/// Checks that the layout of every tensor of an operation is one for the warps, lanes and blocks
-/// that execute it.
+/// Checks that the layout of every tensor of an operation has the warps, lanes and blocks that execute it.
 ///
 /// # Errors
 /// The first operand or result whose layout is not.
@@ -166,7 +164,7 @@ pub fn operation(operation: OperationRef<'_, '_>) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// Whether a layout is still to be chosen.
+/// Whether a layout has not been chosen yet.
 fn is_open(attribute: Attribute<'_>) -> bool {
     gluon::attribute::AUTO_ENCODING.is(attribute)
         || gluon::attribute::COALESCED_ENCODING.is(attribute)

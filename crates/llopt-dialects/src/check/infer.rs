@@ -1,4 +1,4 @@
-//! Pieces of type inference that several dialects share.
+//! Parts of type inference that several dialects share.
 
 use crate::{
     gluon,
@@ -68,11 +68,11 @@ pub fn same_encoding(
     }
 }
 
-/// The encoding of a result by a rule for layouts; a tensor without a layout, or with one that is
-/// still open, gives one like it.
+/// The encoding of a result by a rule for layouts. A tensor without a layout, or with an unresolved one, has a result
+/// like that.
 ///
 /// # Errors
-/// A layout that is none, or that the rule does not carry over.
+/// A layout that is none, or that the rule cannot transfer.
 pub fn carried<'c>(
     tensor: RankedTensor<'c>,
     rule: impl FnOnce(&Encoding) -> Result<Encoding, TransferError>,
@@ -88,10 +88,10 @@ pub fn carried<'c>(
     Ok(Some(result.to_attribute(context_of(tensor.r#type()))))
 }
 
-/// The encoding of a tensor, if it has one; `None`, too, for a layout that is yet to be chosen.
+/// The encoding of a tensor, if it has one; also `None` for an unresolved layout.
 ///
 /// # Errors
-/// When the attribute is no encoding.
+/// When the attribute is not an encoding.
 pub fn encoding_of(tensor: RankedTensor<'_>) -> Result<Option<Encoding>, EncodingError> {
     tensor
         .encoding()
@@ -100,7 +100,7 @@ pub fn encoding_of(tensor: RankedTensor<'_>) -> Result<Option<Encoding>, Encodin
         .transpose()
 }
 
-/// Something wrong with a layout, as a complaint.
+/// An error about a layout, as a complaint.
 pub fn complaint(error: impl std::error::Error) -> Complaint {
     Complaint::new(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What makes an operation valid, and the types that follow from others.
+//! The validity of operations, and the inference of types.
 
 pub(crate) mod encoding_verifier;
 pub mod infer;

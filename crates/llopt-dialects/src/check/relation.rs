@@ -1,7 +1,7 @@
 //! The functions that the relations of the `.td` files name: one type from another.
 //!
-//! Each answers `None` when the given type is not what the relation expects, so that the parser
-//! can say so; none panics.
+//! Each returns `None` when the given type is not what the relation expects, so that the parser can report it; none
+//! panics.
 
 use crate::tables::types::{
     MemDesc, Pointer, RankedTensor, context_of, element_or_self, with_element,
@@ -13,7 +13,7 @@ pub fn same(r#type: Type<'_>) -> Option<Type<'_>> {
     Some(r#type)
 }
 
-/// What a pointer, or each pointer of a tensor, points to.
+/// The pointee of a pointer, or of each pointer of a tensor.
 pub fn pointee<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
     match RankedTensor::of(r#type) {
         Some(tensor) => Some(tensor.with_element(Pointer::of(tensor.element())?.pointee())),
@@ -31,7 +31,7 @@ pub fn i32_like<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
     Some(with_element(r#type, integer(r#type, 32)))
 }
 
-/// `i1`, in the shape and layout of what is pointed to.
+/// `i1`, in the shape and layout of the pointee.
 pub fn bool_like_pointee<'c>(r#type: Type<'c>) -> Option<Type<'c>> {
     bool_like(pointee(r#type)?)
 }

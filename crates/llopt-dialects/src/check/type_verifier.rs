@@ -1,9 +1,9 @@
 //! Checks of the parameters of type kinds.
 //!
-//! A memory descriptor: at least one dimension; extents are powers of two, save the first, which
-//! may count buffers; it is within its buffer; the encoding is one of the memory it is in and has
-//! the rank of the view, or one less when the first dimension counts buffers; in tensor memory
-//! the buffer fills whole blocks of the encoding and fits 512 columns.
+//! A memory descriptor: at least one dimension; extents are powers of two, except the first, which may count buffers;
+//! it is within its buffer; the encoding is one of the memory it is in and has the rank of the view, or one less when
+//! the first dimension counts buffers; in tensor memory the buffer fills whole blocks of the encoding and fits 512
+//! columns.
 
 use crate::{
     check::infer::complaint,

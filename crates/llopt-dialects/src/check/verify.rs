@@ -1,4 +1,4 @@
-//! The verifier: first what the tables say, then what the operation itself has to add.
+//! The verifier: first the rules of the tables, then those of the operation itself.
 //!
 //! Invariants checked here, in this order:
 //! 1. every operand and result satisfies its type constraint;
@@ -6,10 +6,9 @@
 //! 3. required attributes are present and every inherent attribute is of its kind and range;
 //! 4. the traits of `OpTrait` hold;
 //! 5. the relations between types hold;
-//! 6. the operation's own verifier, if any, is content.
+//! 6. the operation's own verifier, if any, succeeds.
 //!
-//! MLIR has checked the number of operands, results, regions and successors, and the traits it
-//! knows, before.
+//! MLIR has already checked the number of operands, results, regions and successors, and its own traits.
 
 use crate::{
     check::infer,
@@ -235,7 +234,7 @@ fn attribute(
                 _ => Ok(()),
             }
         }
-        // MLIR's strings are bytes; ours are for people and for names in object files.
+        // MLIR's strings are bytes; these are for people and for names in object files.
         AttributeKind::String | AttributeKind::SymbolName if value.as_str().is_none() => {
             wrong("a string of UTF-8")
         }
@@ -284,12 +283,12 @@ fn check_trait<'c, 'a>(name: OpTrait, operation: OperationRef<'c, 'a>) -> Result
         OpTrait::SameLoadStoreOperandsShape => same_pointee_shape(operation, false),
         OpTrait::SameLoadStoreOperandsAndResultShape => same_pointee_shape(operation, true),
         OpTrait::SameMemDescElementType => same_descriptor_element(operation),
-        // Statements about the operation that passes rely on; nothing to check.
+        // Statements about the operation on which passes rely; nothing to check.
         OpTrait::AsyncRegions | OpTrait::InferUpToLayoutEquality => Ok(()),
     }
 }
 
-/// The types of all operands and, if asked for, results, each with its place.
+/// The types of all operands and, if requested, results, each with its place.
 fn named_types<'c>(
     operation: OperationRef<'c, '_>,
     results: bool,

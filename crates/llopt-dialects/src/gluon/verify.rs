@@ -1,11 +1,11 @@
-//! What gluon operations check beyond their tables.
+//! Checks of gluon operations beyond their tables.
 
 use super::{SetAutoLayoutOp, attribute, is_open};
 use crate::tables::types::RankedTensor;
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::{Attribute, Value, ValueLike};
 
-/// The operand's layout is open; the result's is known, or open in another way.
+/// The operand's layout is unresolved; the result's is known, or unresolved in another way.
 pub fn set_auto_layout(operation: SetAutoLayoutOp<'_, '_>) -> Result<(), Complaint> {
     fn encoding<'c>(value: Value<'c, '_>) -> Option<Attribute<'c>> {
         RankedTensor::of(value.r#type()).and_then(RankedTensor::encoding)

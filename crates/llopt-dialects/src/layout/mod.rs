@@ -1,4 +1,4 @@
-//! From encodings to linear layouts, and how layouts pass through operations that move no element.
+//! Conversion of encodings to linear layouts, and transfer of layouts through operations that move no element.
 
 pub mod encoding;
 pub mod product;

@@ -1,11 +1,10 @@
-//! From a matrix instruction to the encoding of a product by it.
+//! From a matrix instruction to the encoding of a product that it computes.
 //!
-//! The table in [`llopt_target::matrix`] says how an instruction deals out its matrices; an encoding says
-//! how a whole tensor lies over registers, lanes and warps. An encoding is *of* an instruction if, on the
-//! instruction's own shape and with one warp, its layout and those of its operands are the
-//! instruction's. That is what is compared here, instead of names: an instruction that no encoding
-//! describes has none. An operand that only shared memory holds has no fragment, and nothing of it is
-//! compared; [`in_memory`] says how it may lie there.
+//! The table in [`llopt_target::matrix`] says how an instruction distributes its matrices; an encoding says how a
+//! whole tensor is distributed over registers, lanes and warps. An encoding is *of* an instruction if, on the
+//! instruction's own shape and with one warp, its layout and those of its operands are the instruction's. The layouts
+//! are compared here, instead of names: an instruction that no encoding describes has none. An operand that can only
+//! be in shared memory has no fragment and is not compared; [`in_memory`] gives its layout there.
 
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::MatrixInstruction;
@@ -14,8 +13,8 @@ use super::encoding::nvidia_mma::WARP_GROUP_LEVEL;
 use super::encoding::{AmdMfma, AmdWmma, CgaLayout, Encoding, Linear, NvidiaMma, NvmmaShared};
 use super::{tensor_descriptor, transfer};
 
-/// The encodings that may be of an instruction, with warps in this arrangement. `generation` is the
-/// number that attributes give the target's matrix unit.
+/// The candidate encodings of an instruction, with warps in this arrangement. `generation` is the number that
+/// attributes give the target's matrix unit.
 fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encoding; 4] {
     let rank = warps.len();
     let mut per_dim = vec![1; rank.saturating_sub(2)];
@@ -56,13 +55,13 @@ fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encodi
     ]
 }
 
-/// Whether registers and lanes hold the same in both, however many warps and blocks there are.
+/// Whether registers and lanes hold the same elements in both, for any number of warps and blocks.
 fn agree(encoding: &Encoding, layout: &LinearLayout) -> bool {
     let shape = [0, 1].map(|dim| layout.out_dim_size(Dim::tensor(dim)));
     let Ok(found) = encoding.linear_layout(&shape) else {
         return false;
     };
-    // Whichever dimension either of them lists first.
+    // In any order of the dimensions.
     let same = |from: Dim, bit: u32| {
         (0..2).all(|dim| {
             let dim = Dim::tensor(dim);
@@ -75,23 +74,23 @@ fn agree(encoding: &Encoding, layout: &LinearLayout) -> bool {
     })
 }
 
-/// What one warp holds of an instruction's result: the fragment, and in the next registers what it has of the
-/// columns beyond it.
+/// The part of an instruction's result in one warp: the fragment, and in the next registers the warp's columns beyond
+/// it.
 fn of_result(row: &MatrixInstruction, fragment: &LinearLayout) -> Option<LinearLayout> {
     let columns = fragment.out_dim_size(Dim::tensor(1)) as u32;
     let beyond = LinearLayout::identity_1d(row.n / columns, Dim::REGISTER, Dim::tensor(1));
     fragment.product(&beyond.ok()?).ok()
 }
 
-/// The encoding of a product by an instruction, its warps arranged like this over the dimensions of the
-/// result; `None` if no encoding is of that instruction. Where the encoding can say that the
-/// instruction runs with exchanged operands, so that a lane holds pieces of rows, it does.
+/// The encoding of a product by an instruction, its warps arranged like this over the dimensions of the result;
+/// `None` if no encoding is of that instruction. If the encoding can express exchanged operands, with which a lane
+/// holds pieces of rows, it does.
 pub fn of_instruction(
     row: &MatrixInstruction,
     generation: u32,
     warps_per_cta: &[u32],
 ) -> Option<Encoding> {
-    // The warps of a group are below each other.
+    // The warps of a group divide the rows.
     let down = *warps_per_cta.iter().rev().nth(1)?;
     if !down.is_multiple_of(row.warps) || row.warps > 1 && warps_per_cta.len() > 2 {
         return None;
@@ -140,9 +139,9 @@ pub fn over_cluster(mut encoding: Encoding, blocks: &CgaLayout) -> Option<Encodi
     Some(encoding)
 }
 
-/// How an operand of a product lies in shared memory that the instruction reads there: rows of the contiguous
-/// dimension, which is that of k or the other one, under the widest swizzle that they fill. `shape` is that of the part
-/// which one block has of it, as `blocks` says. `None` if a row is shorter than what the instruction takes together.
+/// The layout in shared memory of an operand that the instruction reads there: rows of the contiguous dimension,
+/// which is k or the other one, with the widest swizzle that they fill. `shape` is the shape of one block's part, as
+/// `blocks` divides the operand. `None` if a row is shorter than the group that the instruction reads at once.
 pub fn in_memory(
     op_idx: usize,
     shape: [u64; 2],
@@ -150,7 +149,7 @@ pub fn in_memory(
     k_contiguous: bool,
     blocks: CgaLayout,
 ) -> Option<Encoding> {
-    // Of the first operand k is the last dimension, of the second the first one.
+    // k is the last dimension of the first operand, and the first dimension of the second.
     let transposed = k_contiguous == (op_idx == 1);
     let [rows, columns] = if transposed {
         [shape[1], shape[0]]
@@ -167,13 +166,13 @@ pub fn in_memory(
     }))
 }
 
-/// The layout of the scales of an operand of a product, rows of whose groups along k they are: `shape` is their number
-/// across and along k, `group` the elements along k that share one.
+/// The layout of the scales of an operand of a product: `shape` is the number of scales across and along k, `group`
+/// the number of elements along k that share one.
 ///
-/// An instruction wants the scales of its first group from the lanes that hold the first elements of its rows, those of
-/// the next group from the lanes after these: so a scale is in a lane with its row, yet perhaps not in one with the elements
-/// that it is for. What lies beyond the instruction is in registers, what other warps have in other warps. `None` if the
-/// operand's lanes do not divide into rows and k.
+/// An instruction takes the scales of its first group from the lanes that hold the first elements of its rows, and
+/// those of the next group from the lanes after these: so a scale is in a lane with its row, but not necessarily in
+/// one with its elements. Bits beyond the instruction are registers, and bits of warps remain bits of warps. `None`
+/// if the operand's lanes do not divide into rows and k.
 pub fn scales(operand: &Encoding, op_idx: usize, shape: Vec<u64>, group: u32) -> Option<Encoding> {
     let &[across, groups] = &shape[..] else {
         return None;

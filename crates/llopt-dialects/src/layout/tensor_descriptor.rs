@@ -1,8 +1,8 @@
-//! What a descriptor object of the bulk copy unit (TMA) says of the blocks of a `!tt.tensordesc`.
+//! The fields of a descriptor object of the bulk copy unit (TMA) for the blocks of a `!tt.tensordesc`.
 //!
-//! A launcher encodes the objects that a kernel takes as parameters, and a kernel those that it makes itself,
-//! from the same facts. The numbers are those of PTX's `tensormap.replace` (PTX ISA, "tensormap.replace",
-//! tables of `.elemtype`, `.swizzle_mode`).
+//! A launcher encodes the objects that are parameters of a kernel, and a kernel those that it creates itself, from
+//! the same fields. The numbers are those of PTX's `tensormap.replace` (PTX ISA, "tensormap.replace", tables of
+//! `.elemtype`, `.swizzle_mode`).
 
 use llopt_mlir::ir::TypeExt;
 use melior::ir::Type;
@@ -24,15 +24,16 @@ pub struct DescriptorFields {
     pub element_type: u32,
     /// Elements of the box along each dimension, in the order of the tensor's.
     pub box_shape: Vec<u32>,
-    /// Whether pairs of 4-bit values are spread out.
+    /// Whether groups of 4-bit values are padded to bytes.
     pub fp4_padded: bool,
 }
 
 impl DescriptorFields {
-    /// The facts for a descriptor type.
+    /// The fields for a descriptor type.
     ///
     /// # Errors
-    /// In words: the block has no layout that the unit writes, or an element type that it does not know.
+    /// The block has no layout that the unit writes, or an element type that it does not support; the text says
+    /// which.
     pub fn of(descriptor: TensorDesc<'_>) -> Result<Self, String> {
         let block = descriptor.block().ok_or("it has no block")?;
         let encoding = match block.encoding() {
@@ -47,7 +48,7 @@ impl DescriptorFields {
         Self::with(block, &encoding.map_err(|error| error.to_string())?)
     }
 
-    /// The facts for blocks in a layout.
+    /// The fields for blocks in a layout.
     fn with(block: RankedTensor<'_>, encoding: &Encoding) -> Result<Self, String> {
         let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
         let BulkBox {
@@ -78,13 +79,13 @@ impl DescriptorFields {
     }
 }
 
-/// The layout of a block in shared memory where nobody has chosen one: rows as they are in global memory, under
-/// the widest swizzle that they fill. `None` for rows that a bulk copy cannot move.
+/// The default layout of a block in shared memory: rows as they are in global memory, with the widest swizzle that
+/// they fill. `None` for rows that a bulk copy cannot move.
 pub fn default_encoding(block: RankedTensor<'_>) -> Option<Encoding> {
     encoding_over(block, CgaLayout::single(block.rank()))
 }
 
-/// As [`default_encoding`], of what the blocks of a cluster divide among them: each has rows of its part.
+/// As [`default_encoding`], for a block that the blocks of a cluster divide: each has the rows of its part.
 pub fn encoding_over(block: RankedTensor<'_>, blocks: CgaLayout) -> Option<Encoding> {
     let shape: Vec<u64> = block.shape().iter().map(|e| e.unsigned_abs()).collect();
     let part = blocks.share(&shape).ok()?;
@@ -115,7 +116,7 @@ pub(super) fn widest_swizzle(row_bytes: u64, rows: u64) -> Option<u32> {
     })
 }
 
-/// Whether the unit combines elements of this type in memory with others so (PTX ISA, "cp.reduce.async.bulk").
+/// Whether the unit has this reduction in memory for elements of this type (PTX ISA, "cp.reduce.async.bulk").
 pub fn has_update(kind: DescriptorReduceKind, element: Type<'_>) -> bool {
     use DescriptorReduceKind as Kind;
     let bits = element.bit_width();

@@ -1,11 +1,10 @@
 //! Layout transfer: the layout of a result from that of an operand, and back, such that no
 //! element moves.
 //!
-//! Every function works in two steps. The linear-layout algebra says what the result's layout
-//! *is*, for every encoding alike. Then a *candidate* in a short attribute form (a blocked layout
-//! for a blocked one, a slice for a reduction) is guessed and kept only if its linear layout is
-//! the one wanted; otherwise the answer is `#ttg.linear` or `#ttg.shared_linear`. The guess can
-//! therefore be simple: a wrong one costs a longer name, never a wrong layout.
+//! Every function works in two steps. The linear-layout algebra says what the result's layout *is*, for every
+//! encoding alike. Then a *candidate* in a short attribute form (a blocked layout for a blocked one, a slice for a
+//! reduction) is guessed and kept only if its linear layout is the right one; otherwise the result is `#ttg.linear`
+//! or `#ttg.shared_linear`. The guess can therefore be simple: a wrong one costs a longer name, never a wrong layout.
 //!
 //! Worked example: `reshape` of 32x4 with `sizePerThread = [4, 4]` to 128. The basis vectors of
 //! the registers, (0,1) (0,2) (1,0) (2,0), become 1 2 4 8 in row-major order; that is the
@@ -18,7 +17,7 @@ use crate::layout::encoding::{
 use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LayoutError, LinearLayout};
 
-/// Why a layout cannot be carried over.
+/// Why a layout cannot be transferred.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
@@ -36,7 +35,7 @@ pub enum TransferError {
         /// The rank.
         rank: usize,
     },
-    /// A permutation that is none.
+    /// A list that is not a permutation.
     #[error("order {order:?} is no permutation of the {rank} dimensions")]
     Order {
         /// The order.
@@ -50,7 +49,7 @@ pub enum TransferError {
         /// The axis.
         axis: usize,
     },
-    /// The layout is of a kind that the operation does not take.
+    /// The operation does not support layouts of this kind.
     #[error("`{encoding}` is {problem}")]
     Kind {
         /// The encoding's name.
@@ -60,9 +59,9 @@ pub enum TransferError {
     },
 }
 
-/// Extents as the layouts want them.
+/// The extents of a shape, as layouts take them.
 pub fn extents(shape: &[i64]) -> Vec<u64> {
-    // A negative extent is no extent that a layout can have.
+    // A negative extent is replaced by one that no layout can have.
     shape
         .iter()
         .map(|extent| u64::try_from(*extent).unwrap_or(0))
@@ -82,7 +81,7 @@ pub fn are_equal(left: &Encoding, right: &Encoding, shape: &[i64]) -> bool {
         return true;
     }
     let shape = extents(shape);
-    // Padding is no part of the linear layout.
+    // Padding is not part of the linear layout.
     let pads = |encoding: &Encoding| match encoding {
         Encoding::PaddedShared(padded) => padded.pads().to_vec(),
         _ => Vec::new(),
@@ -94,9 +93,9 @@ pub fn are_equal(left: &Encoding, right: &Encoding, shape: &[i64]) -> bool {
         )
 }
 
-/// Whether no element moves between threads where a tensor of shape `from`, laid out as `held`, becomes one of shape `to`,
-/// laid out as `wanted`: each thread has the elements that it needs, in whichever registers. Along dimensions in which
-/// `from` has one element, that one is meant by all coordinates.
+/// Whether no element moves between threads where a tensor of shape `from`, laid out as `held`, becomes one of shape
+/// `to`, laid out as `wanted`: each thread has the elements that it needs, in any registers. Along dimensions in
+/// which `from` has one element, all coordinates refer to it.
 pub fn stays_in_threads(held: &Encoding, from: &[i64], wanted: &Encoding, to: &[i64]) -> bool {
     let (Ok(held), Ok(wanted)) = (
         held.linear_layout(&extents(from)),
@@ -242,7 +241,7 @@ fn permutation(order: &[i32], rank: usize) -> Result<Vec<usize>, TransferError> 
     Ok(axes)
 }
 
-/// The permutation that undoes one.
+/// The inverse of a permutation.
 pub fn inverse(order: &[i32]) -> Vec<i32> {
     let mut inverse = vec![0; order.len()];
     for (position, axis) in order.iter().enumerate() {
@@ -281,11 +280,11 @@ fn permuted_order(fastest: &[u32], order: &[usize]) -> Vec<u32> {
         .collect()
 }
 
-/// The layout after `trans`, where axis `i` of the result is axis `order[i]` of the operand. The
-/// way back is the inverse permutation on the result's shape.
+/// The layout after `trans`, where axis `i` of the result is axis `order[i]` of the operand. The reverse transfer is
+/// the inverse permutation on the result's shape.
 ///
 /// # Errors
-/// An order that is no permutation of the encoding's axes.
+/// An order that is not a permutation of the encoding's axes.
 pub fn trans(encoding: &Encoding, shape: &[i64], order: &[i32]) -> Result<Encoding, TransferError> {
     let axes = permutation(order, encoding.rank())?;
     if axes.iter().copied().eq(0..axes.len()) {
@@ -313,7 +312,7 @@ pub fn trans(encoding: &Encoding, shape: &[i64], order: &[i32]) -> Result<Encodi
             let Ok(layout) = encoding.linear_layout(&extents(shape)) else {
                 return Ok(exchanged);
             };
-            // Without a swizzle the flag says nothing: both values mean rows, one after the other.
+            // Without a swizzle the flag has no effect: both values mean rows, one after the other.
             let layout = layout.permute_axes(&axes)?;
             match exchanged.linear_layout(&extents(&permuted(shape, &axes))) {
                 Ok(found) if found == layout => exchanged,
@@ -346,8 +345,8 @@ pub fn alignment(encoding: &Encoding) -> u32 {
     }
 }
 
-/// The layout after `reshape` from one shape to another, in row-major order. The way back is the
-/// same with the shapes exchanged.
+/// The layout after `reshape` from one shape to another, in row-major order. The reverse transfer is the same with
+/// the shapes exchanged.
 ///
 /// # Errors
 /// Shapes of different size; an encoding without a layout on the first.
@@ -620,20 +619,20 @@ pub fn pack(encoding: &Encoding, shape: &[i64], axis: i64) -> Result<Encoding, T
     shortest(packed, &halved, candidates)
 }
 
-/// Elements along k, of this many bits, that follow each other in one lane in the factors of a matrix
-/// product with this result: none where threads multiply and add, a word's worth for `mma`, what one
-/// instruction takes from a lane for MFMA and WMMA: of an MFMA at most what four registers hold, as longer ones take
-/// two vectors of bytes. `None` for a result that no matrix product has.
+/// The number of consecutive elements along k, of this many bits, in one lane in the factors of a matrix product with
+/// this result: zero if threads multiply and add, those of a word for `mma`, those that one instruction takes from a
+/// lane for MFMA and WMMA, but at most those of four registers for MFMA, as longer ones take two vectors of bytes.
+/// `None` for a result that no matrix product has.
 pub fn elements_along_k(result: &Encoding, element_bits: u32) -> Option<u32> {
     match result {
         Encoding::Blocked(_) => Some(0),
         Encoding::NvidiaMma(_) => Some((32 / element_bits.max(1)).max(1)),
-        // The lanes of a wave of 64 deal out the instruction's rows and k among them.
+        // The lanes of a wave of 64 divide the instruction's rows and k among them.
         Encoding::AmdMfma(mfma) => match mfma.instr_shape[..] {
             [rows, _, k] => Some((rows * k / 64).clamp(1, (128 / element_bits.max(1)).max(1))),
             _ => None,
         },
-        // RDNA3 gives each half of a wave all of k, later ones a half.
+        // RDNA3 gives each half of a wave all of k, later architectures one half of it.
         Encoding::AmdWmma(wmma) => match (wmma.version, &wmma.instr_shape[..]) {
             (1, _) => Some(16),
             (_, [.., k]) => Some((k / 2).min(16)),
@@ -643,8 +642,8 @@ pub fn elements_along_k(result: &Encoding, element_bits: u32) -> Option<u32> {
     }
 }
 
-/// The layout of an operand of a matrix product in which each lane has `1 << doubled` times as many elements along k that
-/// follow each other; `None` if it is no such layout.
+/// The layout of an operand of a matrix product in which each lane has `1 << doubled` times as many consecutive
+/// elements along k; `None` if it is no such layout.
 #[must_use]
 pub fn doubled_along_k(operand: &Encoding, doubled: u32) -> Option<Encoding> {
     let Encoding::DotOperand(operand) = operand else {
@@ -654,8 +653,8 @@ pub fn doubled_along_k(operand: &Encoding, doubled: u32) -> Option<Encoding> {
     dot_operand(&operand.parent, operand.op_idx, k_width).ok()
 }
 
-/// How often the elements along k, of this many bits, that follow each other in a lane are doubled in a layout of an operand,
-/// beyond what [`elements_along_k`] says: never in a layout of anything else.
+/// How many times the number of consecutive elements along k, of this many bits, in a lane is doubled in a layout of
+/// an operand, compared to [`elements_along_k`]: zero for a layout of anything else.
 #[must_use]
 pub fn doublings_along_k(operand: &Encoding, element_bits: u32) -> u32 {
     let Encoding::DotOperand(operand) = operand else {
@@ -667,10 +666,10 @@ pub fn doublings_along_k(operand: &Encoding, element_bits: u32) -> u32 {
     }
 }
 
-/// The layout that an operand of a matrix product with this result has to have in registers.
+/// The layout in registers that an operand of a matrix product with this result must have.
 ///
 /// # Errors
-/// A result encoding that no matrix product has, or a `k_width` that it does not take.
+/// A result encoding that no matrix product has, or a `k_width` that it does not support.
 pub fn dot_operand(
     result: &Encoding,
     op_idx: u32,

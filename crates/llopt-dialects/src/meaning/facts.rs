@@ -1,28 +1,28 @@
-//! What is declared of an op, for whoever asks without knowing which op it is.
+//! The declared facts about an op, for code that does not know which op it is.
 //!
-//! `dialects/facts.td` has the questions, the `.td` files the answers: those of our ops beside their
-//! definitions, those of MLIR's in `dialects/upstream.td`. The answers are enumerations. Passes, plans and
-//! the interpreter match them without a wildcard, so that a new kind of answer is an error in each of
-//! them until it is answered there, and a new op has only to declare which kind it is.
+//! `dialects/facts.td` defines the facts, and the `.td` files give their values: for these dialects next to the
+//! definitions of ops, for MLIR's in `dialects/upstream.td`. The values are enumerations. Passes, plans and the
+//! interpreter match them without a wildcard, so that a new value is a compile error in each of them until it is
+//! handled, and a new op only has to declare its kind.
 
-/// What is declared of an op.
+/// The declared facts about an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpFacts {
     /// Its part in control flow.
     pub control: Control,
-    /// How the layouts of its operands and results hang together.
+    /// How the layouts of its operands and results are related.
     pub layouts: Transfer,
-    /// The access to memory that asks for a layout of its own.
+    /// The kind of access to memory, if the op prefers a layout of its own.
     pub anchor: Option<LayoutAnchor>,
-    /// What it does to work that completes later.
+    /// Its step in asynchronous work.
     pub asynchronous: Option<Asynchronous>,
-    /// Whom it brings into order.
+    /// The accesses that it orders.
     pub synchronization: Synchronization,
-    /// What its code uses scratch memory for.
+    /// The purpose of its scratch memory.
     pub scratch: ScratchUse,
     /// What it computes.
     pub meaning: Meaning,
-    /// What is known of the integers and addresses that it computes.
+    /// What is known of the integers and addresses in its results.
     pub integers: Integers,
 }
 
@@ -51,42 +51,42 @@ pub enum Control {
     Call,
     /// The end of a function.
     Return,
-    /// The region runs any number of times, as often as bounds and a step say.
+    /// The region runs any number of times, given by bounds and a step.
     For,
     /// The first region, then perhaps the second and the first again.
     While,
-    /// The end of the first region of a [`Control::While`]: on to the second, or out.
+    /// The end of the first region of a [`Control::While`]: continues with the second, or leaves the op.
     Condition,
     /// One of the regions, or none, runs once.
     Choice,
-    /// A choice whose region computes the results by an end of its own, which is not seen as flow.
+    /// A choice whose region yields the results by a terminator of its own, which does not count as flow.
     Masked,
     /// The end of a region of a loop or a choice.
     Yield,
-    /// The end of a region that an op computes with.
+    /// The end of a region that is part of an op's computation.
     Result,
-    /// All regions run at the same time, on warps of their own.
+    /// All regions run at the same time, on different warps.
     Concurrent,
     /// Holds the partitions of a concurrent op.
     Partitions,
-    /// The end of the region of a concurrent op that gives its results.
+    /// The end of the region of a concurrent op that yields its results.
     ConcurrentYield,
     /// The end of a partition.
     PartitionEnd,
-    /// Goes on at another block.
+    /// Continues at another block.
     Branch,
-    /// Goes on at one of two blocks.
+    /// Continues at one of two blocks.
     ConditionalBranch,
 }
 
-/// How the layouts of the tensors of an op hang together.
+/// How the layouts of the tensors of an op are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// In no way that is known.
+    /// In no known way.
     Unknown,
     /// All have one layout.
     Same,
-    /// The result has one axis more, `axis`.
+    /// The result has one more axis, `axis`.
     ExpandDims,
     /// The axes of the result are those of the operand in another order, `order`.
     Transpose,
@@ -100,15 +100,15 @@ pub enum Transfer {
     Unpack,
     /// The results are without an axis of the operands, `axis`.
     Reduce,
-    /// The result lies as the indices do.
+    /// The result has the layout of the indices.
     Gather,
-    /// The result lies in any way.
+    /// The result may have any layout.
     Histogram,
-    /// The result lies as the accumulator does, and the factors as both want.
+    /// The result has the layout of the accumulator, which determines those of the factors.
     Product,
 }
 
-/// An access to memory that asks for a layout of its own.
+/// An access to memory that prefers a layout of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutAnchor {
     /// Reads global memory.
@@ -123,27 +123,27 @@ pub enum LayoutAnchor {
     Buffer,
 }
 
-/// What an op does to work that completes later.
+/// A step of an op in asynchronous work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asynchronous {
     /// The op's step.
     pub step: Step,
-    /// What does the work.
+    /// The unit that does the work.
     pub unit: Unit,
 }
 
 /// A step of asynchronous work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It begins.
+    /// It issues work.
     Issues,
-    /// What has begun becomes a group, or is counted by a transaction barrier.
+    /// It commits issued work to a group, or to a transaction barrier.
     Commits,
-    /// It is waited for.
+    /// It waits for work.
     Waits,
 }
 
-/// What does asynchronous work.
+/// A unit that works asynchronously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Copies of single threads.
@@ -155,8 +155,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether it goes to shared memory by a way with an order of its own, so that a fence must stand
-    /// between its accesses and those of the threads.
+    /// Whether it accesses shared memory through a proxy of its own, so that a fence must separate its accesses from
+    /// those of the threads.
     pub const fn has_own_proxy(self) -> bool {
         match self {
             Self::Copy => false,
@@ -165,68 +165,68 @@ impl Unit {
     }
 }
 
-/// Whom an op brings into order.
+/// The accesses that an op orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Synchronization {
-    /// Nobody.
+    /// None.
     None,
-    /// All threads of the block, or of the partition that runs it.
+    /// Those of all threads of the block, or of the partition that runs it.
     Block,
-    /// The accesses of threads with those of copy and matrix units.
+    /// Those of threads with those of copy and matrix units.
     Proxies,
 }
 
-/// What the code of an op uses scratch memory for.
+/// The purpose of an op's scratch memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScratchUse {
     /// Nothing.
     None,
-    /// To bring the elements of a tensor to other threads.
+    /// Moving the elements of a tensor to other threads.
     Conversion,
-    /// To bring scales to the elements that they belong to.
+    /// Moving scales to their elements.
     Scales,
-    /// To bring elements into the order that an op on registers takes them in.
+    /// Moving elements into the order in which an op on registers takes them.
     Regrouping,
-    /// To hand the one result of an update to all threads.
+    /// Distributing the single result of an update to all threads.
     Update,
     /// Partial results of a reduction.
     Reduction,
     /// Partial results of a scan.
     Scan,
-    /// What is gathered from.
+    /// The source of a gather.
     Gather,
     /// The counts.
     Histogram,
-    /// Values that are handed to other warps.
+    /// Values that are passed to other warps.
     Captures,
-    /// A tensor descriptor that is being made.
+    /// A tensor descriptor that is being created.
     TensorMap,
 }
 
-/// What an op computes, as far as a program of whole tensors can see. The reference interpreter has a room for each.
+/// What an op computes, in terms of whole tensors. The reference interpreter has a module for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Nobody has said.
+    /// Not declared.
     Unknown,
-    /// Nothing: what it does concerns threads and time.
+    /// Nothing: it only affects threads and time.
     Nothing,
-    /// Its regions say it, or it ends one, or it calls a function.
+    /// Control flow: it is defined by its regions, or ends one, or calls a function.
     Control,
-    /// It makes tensors, or moves their elements.
+    /// It creates tensors, or moves their elements.
     Shape,
     /// A function of the elements at each position.
     Elementwise(ElementFunction),
-    /// What the assembly in it says.
+    /// It is defined by its assembly.
     Assembly,
     /// Sums of products, and the scaling of factors.
     Product,
-    /// It reads or writes memory, or names a part of it.
+    /// It reads or writes memory, or refers to a part of it.
     Memory,
-    /// It reads or writes a tensor that is described as a whole, or waits for that.
+    /// It accesses a tensor through a descriptor, or waits for such an access.
     Descriptor,
 }
 
-/// What an elementwise op computes of the elements at each position.
+/// The function of an elementwise op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementFunction {
     /// The upper half of a product of integers.
@@ -241,24 +241,24 @@ pub enum ElementFunction {
     Conversion,
     /// The same bits.
     Bits,
-    /// A pointer some elements on.
+    /// A pointer moved by some elements.
     Offset,
     /// A function of a device library.
     Library,
 }
 
-/// What is known of the integers and addresses in the results of an op, by what is known of its operands.
+/// What is known of the integers and addresses in the results of an op, given what is known of its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integers {
-    /// Nothing, which is always right.
+    /// Nothing, which is always correct.
     Unknown,
-    /// They are those of the operand, at whatever places.
+    /// They are elements of the operand, at any positions.
     Same,
     /// Those of the operand as other numbers or addresses of the same bits.
     Bits,
-    /// Each element follows from the elements at the same position, and from nothing else.
+    /// Each element is a function of the elements at the same position.
     Elementwise,
-    /// As [`Integers::Elementwise`], if the op says that it is pure.
+    /// As [`Integers::Elementwise`], if the op is declared pure.
     IfPure,
     /// As [`Integers::Elementwise`], unless memory may change between two reads.
     Read,
@@ -266,11 +266,11 @@ pub enum Integers {
     Range,
     /// A number that is not negative, the same in the whole program.
     Program,
-    /// One element, everywhere.
+    /// One element, at all positions.
     Splat,
     /// The only element.
     Element,
-    /// The operand with one axis more, `axis`.
+    /// The operand with one more axis, `axis`.
     ExpandDims,
     /// The operand, repeated along axes of extent 1.
     Broadcast,

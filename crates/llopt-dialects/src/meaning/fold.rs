@@ -1,4 +1,4 @@
-//! What the folds of all dialects share: constants known at compile time.
+//! Constants known at compile time, for the folds of all dialects.
 
 pub use crate::tables::constant::{bits, is_poison};
 
@@ -69,8 +69,8 @@ pub fn resized<'c>(constant: Attribute<'c>, r#type: Type<'c>) -> Option<Attribut
     uniform(r#type, bits(constant)?)
 }
 
-/// An operation of one operand that does nothing when the type stays: a poison remains one, and
-/// `constant` says what becomes of another constant as one of the result's type.
+/// An operation of one operand that does nothing if the type does not change: a poison stays a poison, and `constant`
+/// converts any other constant to the result's type.
 pub fn changed_type<'c, 'a>(
     source: Value<'c, 'a>,
     result: Value<'c, 'a>,

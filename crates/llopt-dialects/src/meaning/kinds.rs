@@ -1,5 +1,6 @@
-//! The ops of tile IR by the kind of their meaning: an enumeration for each kind, made from what the `.td` files
-//! declare. Matched without a wildcard, it makes a new op of the kind a compile error where its meaning is missing.
+//! The ops of tile IR by the kind of their meaning: an enumeration for each kind, generated from the declarations of
+//! the `.td` files. If it is matched without a wildcard, a new op of the kind is a compile error wherever its meaning
+//! is missing.
 
 use melior::ir::OperationRef;
 

@@ -1,4 +1,4 @@
-//! What operations do, as far as all dialects share it: constants, rewriting, effects on memory.
+//! The semantics of operations that all dialects share: constants, rewriting, effects on memory.
 
 pub mod effects;
 pub mod facts;

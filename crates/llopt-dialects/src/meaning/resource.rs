@@ -17,19 +17,19 @@ pub static TENSOR_MEMORY: Resource = Resource {
     name: "TensorMemory",
 };
 
-/// Barriers in shared memory that count arrivals and bytes. Making one is an allocation, giving its
-/// memory back a release; every other use synchronises by itself.
+/// Barriers in shared memory that count arrivals and bytes. Initialising one is an allocation, and releasing its
+/// memory a deallocation; every other use synchronises by itself.
 pub static TRANSACTION_BARRIER: Resource = Resource {
     name: "TransactionBarrier",
 };
 
-/// Shared memory as products of groups of warps read it, beside the program: from the op that starts one to the op
-/// that waits for it.
+/// Shared memory as warp-group products read it asynchronously: from the op that issues one to the op that waits for
+/// it.
 pub static PRODUCT_SHARED_MEMORY: Resource = Resource {
     name: "ProductSharedMemory",
 };
 
-/// Shared memory as a copy unit of its own reads and writes it, beside the program.
+/// Shared memory as an asynchronous copy unit reads and writes it.
 pub static BULK_SHARED_MEMORY: Resource = Resource {
     name: "BulkSharedMemory",
 };

@@ -1,4 +1,4 @@
-//! What the canonicalisation patterns of all dialects share.
+//! Helpers of the canonicalisation patterns of all dialects.
 
 use llopt_mlir::{
     ir::{OperationExt, detached},
@@ -6,8 +6,8 @@ use llopt_mlir::{
 };
 use melior::ir::{Operation, OperationRef};
 
-/// Replaces an operation by another that does the same, which inherits the discardable
-/// attributes: they say something about the results.
+/// Replaces an operation by an equivalent one, which inherits the discardable attributes, since these describe the
+/// results.
 pub fn supersede<'c, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     operation: OperationRef<'c, 'a>,

@@ -1,9 +1,9 @@
-//! How accessors of the generated wrappers read an operation.
+//! Access to the parts of an operation, for the accessors of the generated wrappers.
 //!
-//! The functions rely on what MLIR verifies before any code of ours runs: the number of
-//! operands, results and regions fits the definition. Where that does not hold (an operation
-//! built wrongly and not verified yet) the list forms answer an empty list; the single forms and
-//! [`expect`] panic, which is a bug in the code that built the operation.
+//! The functions rely on what MLIR verifies before any hook of these dialects runs: the number of operands, results
+//! and regions fits the definition. Where that does not hold (an operation built wrongly and not verified yet) the
+//! list forms return an empty list; the single forms and [`expect`] panic, which is a bug in the code that built the
+//! operation.
 
 use crate::tables::definition::{
     DefaultValue, Groups, Multiplicity, OpDefinition, Presence, ValueField,
@@ -200,7 +200,7 @@ pub fn operands_between<'c, 'a>(
         .collect()
 }
 
-/// The operands of a group of an op of MLIR's that counts its groups.
+/// The operands of a group of an MLIR op that counts its groups.
 pub fn operand_segment<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     index: usize,

@@ -10,7 +10,7 @@ pub fn bits(constant: Attribute<'_>) -> Option<u64> {
 
 /// Whether an attribute is `#ub.poison`.
 pub fn is_poison(constant: Attribute<'_>) -> bool {
-    // Scalars, splats and dense constants are asked first: they may be long to print.
+    // Scalars, splats and dense constants are tested first: printing them may take long.
     bits(constant).is_none()
         && !constant.is_dense_elements()
         && constant.to_string().starts_with("#ub.poison")

@@ -1,9 +1,8 @@
-//! What the `.td` files say, as static data.
+//! The contents of the `.td` files, as static data.
 //!
-//! The build script turns every operation into an [`OpDefinition`] and hangs it on the
-//! [`OpSpec`] that MLIR sees. The format engine, the verifier, the
-//! accessors and the reference pages all read these tables; nothing about an operation is
-//! written down twice.
+//! The build script turns every operation into an [`OpDefinition`] and attaches it to the [`OpSpec`] that MLIR sees.
+//! The format engine, the verifier, the accessors and the reference pages all read these tables; nothing about an
+//! operation is defined twice.
 
 pub use super::relation::{Relation, TypeTransform, ValueRef};
 use crate::{
@@ -44,11 +43,11 @@ pub struct OpDefinition {
     pub result_groups: Groups,
     /// Regions.
     pub regions: &'static [RegionField],
-    /// Traits that this crate verifies or that passes ask for.
+    /// Traits that this crate verifies or that passes query.
     pub traits: &'static [OpTrait],
     /// All traits and interfaces by name, for the reference.
     pub trait_names: &'static [&'static str],
-    /// What passes ask of it.
+    /// The facts that passes query.
     pub facts: OpFacts,
     /// Relations between types.
     pub relations: &'static [Relation],
@@ -58,7 +57,7 @@ pub struct OpDefinition {
     pub format: Option<&'static Format>,
     /// Its text, empty for none.
     pub format_text: &'static str,
-    /// Verifies what the tables cannot say.
+    /// Verifies rules that the tables cannot express.
     pub verify: Option<VerifyHook>,
 }
 
@@ -66,7 +65,7 @@ pub struct OpDefinition {
 pub type VerifyHook = for<'c, 'a> fn(OperationRef<'c, 'a>) -> Result<(), Complaint>;
 
 impl OpDefinition {
-    /// The definition of an operation, `None` when it is of no dialect of ours.
+    /// The definition of an operation, `None` if it is of no dialect of this crate.
     pub fn of(operation: OperationRef<'_, '_>) -> Option<&'static Self> {
         Self::of_spec(OpSpec::of(operation)?)
     }
@@ -93,7 +92,7 @@ pub struct ValueField {
     pub name: &'static str,
     /// What it may be.
     pub constraint: TypeConstraint,
-    /// The constraint in words.
+    /// A description of the constraint.
     pub summary: &'static str,
     /// How many values it stands for.
     pub multiplicity: Multiplicity,
@@ -118,7 +117,7 @@ pub struct TypeConstraint {
     pub scalar: TypeSet,
     /// Element classes of ranked tensors.
     pub tensor: TypeSet,
-    /// Kinds of ours.
+    /// Kinds of these dialects.
     pub kinds: &'static [&'static TypeSpec],
 }
 
@@ -172,7 +171,7 @@ pub enum AttributeKind {
     FunctionType,
     /// An array of dictionaries.
     DictionaryArray,
-    /// An attribute kind of ours.
+    /// An attribute kind of these dialects.
     Kind(&'static AttributeSpec),
 }
 
@@ -284,11 +283,11 @@ pub enum OpTrait {
 
 /// A memory effect.
 pub struct Effect {
-    /// What happens.
+    /// The kind of effect.
     pub kind: EffectKind,
-    /// To which value, `None` for none in particular.
+    /// The value that is affected; `None` for none in particular.
     pub on: Option<ValueRef>,
-    /// Which memory, `None` for any.
+    /// The memory; `None` for any.
     pub resource: Option<&'static Resource>,
 }
 
@@ -298,7 +297,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// How it is written and stored.
     pub kind: ParameterKind,
-    /// What is meant when it is not written.
+    /// The value if it is not written.
     pub default: Option<ParameterDefault>,
     /// Whether it is printed even when it equals the default.
     pub always_printed: bool,

@@ -1,4 +1,4 @@
-//! Attributes made of Rust values, as builders and parsers need them.
+//! Attributes from Rust values, for builders and parsers.
 
 use melior::ir::Type;
 use melior::{

@@ -1,4 +1,5 @@
-//! What the `.td` files say, as data, and how operations, attributes and types are read and made by it.
+//! The contents of the `.td` files, as data, and the code that reads and creates operations, attributes and types by
+//! it.
 
 pub mod access;
 pub mod constant;

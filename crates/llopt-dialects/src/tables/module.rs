@@ -1,4 +1,4 @@
-//! What the enclosing module says about the machine: warps, lanes, blocks and the target.
+//! The attributes of the enclosing module that describe the machine: warps, lanes, blocks and the target.
 //!
 //! Layouts have to agree with these numbers. They are attributes of the module, except that each
 //! partition of a `ttg.warp_specialize` has a number of warps of its own.
@@ -21,12 +21,12 @@ pub const TARGET: &str = "ttg.target";
 pub const SHARED: &str = "ttg.shared";
 /// The attribute with the registers that each thread has at the start.
 pub const START_REGISTERS: &str = "ttg.maxnreg";
-/// The attribute with the bytes of scratch memory in global memory that each program needs; of a function, those
+/// The attribute with the bytes of scratch memory in global memory that each program needs; for a function, those
 /// that a call of it needs.
 pub const GLOBAL_SCRATCH_SIZE: &str = "ttg.global_scratch_memory_size";
 /// The attribute with the alignment of that memory in bytes.
 pub const GLOBAL_SCRATCH_ALIGNMENT: &str = "ttg.global_scratch_memory_alignment";
-/// The attribute of an op with the place of its part of that memory, in bytes.
+/// The attribute of an op with the offset of its part of that memory, in bytes.
 pub const GLOBAL_SCRATCH_OFFSET: &str = "ttg.global_scratch_memory_offset";
 /// The attribute with the bytes of memory that a profiler needs.
 pub const PROFILE_SCRATCH_SIZE: &str = "ttg.profile_scratch_memory_size";
@@ -37,7 +37,7 @@ pub const TENSOR_MEMORY_SIZE: &str = "ttg.tensor_memory_size";
 /// The attribute of a function's argument with a number that divides it.
 pub const DIVISIBILITY: &str = "tt.divisibility";
 
-/// The number of warps that execute an operation; `None` when nothing around it says.
+/// The number of warps that execute an operation; `None` if no enclosing operation gives it.
 pub fn num_warps(operation: OperationRef<'_, '_>) -> Option<u32> {
     let mut current = operation;
     loop {
@@ -67,17 +67,17 @@ fn partition_warps(
     u32::try_from(warps).ok()
 }
 
-/// The number of lanes of a warp, 32 when nothing says.
+/// The number of lanes of a warp; 32 if no attribute gives it.
 pub fn threads_per_warp(operation: OperationRef<'_, '_>) -> u32 {
     find(operation, THREADS_PER_WARP).unwrap_or(32)
 }
 
-/// The number of blocks of a cluster, 1 when nothing says.
+/// The number of blocks of a cluster; 1 if no attribute gives it.
 pub fn num_ctas(operation: OperationRef<'_, '_>) -> u32 {
     find(operation, NUM_CTAS).unwrap_or(1)
 }
 
-/// The target, e.g. `cuda:90`; `None` when nothing says.
+/// The target, e.g. `cuda:90`; `None` if no attribute gives it.
 pub fn target<'c>(operation: OperationRef<'c, '_>) -> Option<&'c str> {
     let mut current = operation;
     loop {
@@ -93,7 +93,7 @@ fn number(operation: OperationRef<'_, '_>, name: &str) -> Option<u32> {
     u32::try_from(value).ok()
 }
 
-/// The number on the nearest operation around that has the attribute.
+/// The number on the nearest enclosing operation with the attribute.
 fn find(operation: OperationRef<'_, '_>, name: &str) -> Option<u32> {
     let mut current = operation;
     loop {

@@ -1,4 +1,4 @@
-//! What the generated builders use to put an operation together.
+//! The assembly of an operation by the generated builders.
 
 use crate::{
     tables::access,
@@ -27,7 +27,7 @@ pub struct Building<'c, 'a> {
 }
 
 impl<'c, 'a> Building<'c, 'a> {
-    /// Begins.
+    /// Begins an operation.
     pub fn new(definition: &'static OpDefinition, location: Location<'c>) -> Self {
         Self {
             definition,
@@ -62,7 +62,7 @@ impl<'c, 'a> Building<'c, 'a> {
         self.results.extend_from_slice(types);
     }
 
-    /// A result whose type leaves no choice.
+    /// A result whose constraint allows only one type.
     pub fn fixed_result(&mut self, fixed: FixedType) {
         self.results
             .push(fixed.get(access::context_of(self.location)));
@@ -104,8 +104,8 @@ impl<'c, 'a> Building<'c, 'a> {
             .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Makes the operation with the result types that it infers; `None` when they do not follow,
-    /// after the reason has been reported at the location.
+    /// Makes the operation with the result types that it infers; `None` if inference fails, after the reason has been
+    /// reported at the location.
     pub fn infer(self) -> Option<Operation<'c>> {
         self.into_builder()
             .enable_result_type_inference()

@@ -11,12 +11,12 @@ pub enum ValueRef {
     Result(usize),
 }
 
-/// Derives one type from another; `None` when the first is not what it should be.
+/// Derives one type from another; `None` if the first one is not of the expected form.
 pub type TypeTransform = for<'c> fn(Type<'c>) -> Option<Type<'c>>;
 
 /// `transform(type(from)) == type(to)`, where both are present.
 pub struct Relation {
-    /// In words.
+    /// A description.
     pub summary: &'static str,
     /// The known value.
     pub from: ValueRef,

@@ -1,7 +1,7 @@
 //! Views of the types that the dialects compute on: ranked tensors, pointers, tensor
 //! descriptors and memory descriptors.
 //!
-//! Each view is a Copy wrapper: `of` answers `None` for other types, `new` makes the type.
+//! Each view is a Copy wrapper: `of` returns `None` for other types, `new` makes the type.
 
 use crate::{
     tables::access, tables::definition::TypeConstraint, tables::make, tables::type_set::TypeSet,
@@ -68,12 +68,12 @@ impl<'c> RankedTensor<'c> {
         self.0.into()
     }
 
-    /// Extents; negative where dynamic, which no verified operation of ours has.
+    /// Extents; negative if dynamic, which no verified operation of these dialects has.
     pub fn shape(self) -> Vec<i64> {
         self.extents().to_vec()
     }
 
-    /// As [`RankedTensor::shape`], where MLIR keeps them.
+    /// As [`RankedTensor::shape`], borrowed from MLIR.
     pub fn extents(self) -> &'c [i64] {
         self.r#type().tensor_shape().unwrap_or_default()
     }
@@ -141,7 +141,7 @@ impl<'c> Pointer<'c> {
         )
     }
 
-    /// What is pointed to.
+    /// The pointee type.
     pub fn pointee(self) -> Type<'c> {
         type_parameter(self.0, 0).unwrap_or(self.0)
     }
@@ -192,7 +192,7 @@ impl<'c> TensorDesc<'c> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemDesc<'c>(Type<'c>);
 
-/// What a memory descriptor is made of.
+/// The parts of a memory descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemDescParts<'c> {
     /// Extents of the view.
@@ -292,7 +292,7 @@ impl<'c> MemDesc<'c> {
             .is_some_and(|space| crate::ttng::attribute::TENSOR_MEMORY.is(space))
     }
 
-    /// All of it.
+    /// All parts.
     pub fn parts(self) -> Option<MemDescParts<'c>> {
         Some(MemDescParts {
             shape: self.shape(),

@@ -1,4 +1,4 @@
-//! Spellings of Triton 3.9 that mean what 3.6 writes differently.
+//! Spellings of Triton 3.9 for attributes that 3.6 writes differently.
 //!
 //! They are read wherever an operation with a declarative format is read, and never printed.
 

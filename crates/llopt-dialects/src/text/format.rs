@@ -1,9 +1,8 @@
 //! The format engine: interprets the assembly formats of the `.td` files.
 //!
-//! The build script parses a format, gives names their meaning, decides where the printer puts
-//! blanks (the rule of MLIR's generator depends on the format alone) and where every operand and
-//! result type comes from. What is left to run time is in this module: [`parse`] and [`print`](fn@print)
-//! walk the elements of a [`Format`].
+//! The build script parses a format, resolves names, and decides where the printer writes blanks (the rule of MLIR's
+//! generator depends on the format alone) and where every operand and result type comes from. The rest, which happens
+//! at run time, is in this module: [`parse`] and [`print`](fn@print) walk the elements of a [`Format`].
 
 mod parser;
 mod printer;
@@ -23,9 +22,9 @@ pub struct Format {
     /// Attributes that `attr-dict` leaves out, because they are written elsewhere or follow from
     /// the operands.
     pub elided: &'static [&'static str],
-    /// Where the type of each operand group comes from.
+    /// The source of the type of each operand group.
     pub operand_types: &'static [TypeSource],
-    /// Where the type of each result group comes from.
+    /// The source of the type of each result group.
     pub result_types: &'static [TypeSource],
 }
 
@@ -54,7 +53,7 @@ pub enum Element {
         /// Whether a blank is printed first.
         space: bool,
     },
-    /// `{name = value, …}`; the printer puts its own blank.
+    /// `{name = value, …}`; the printer writes its own blank.
     AttrDict {
         /// Whether the keyword `attributes` is in front.
         keyword: bool,
@@ -84,22 +83,22 @@ pub enum Element {
     },
     /// Written by hand.
     Custom {
-        /// The code.
+        /// The directive.
         directive: Directive,
-        /// What it works on.
+        /// Its arguments.
         arguments: &'static [CustomArgument],
         /// Whether a blank is printed first.
         space: bool,
     },
     /// Written when the anchor is present.
     Optional {
-        /// What decides.
+        /// The condition.
         anchor: Anchor,
         /// When present.
         then: &'static [Element],
         /// When absent.
         otherwise: &'static [Element],
-        /// A unit attribute that `then` being written stands for.
+        /// A unit attribute that is set if `then` is written.
         unit: Option<usize>,
     },
     /// Clauses in any order, each at most once.
@@ -118,7 +117,7 @@ pub struct Clause {
     pub space: bool,
 }
 
-/// What decides whether an optional group is written.
+/// The condition for writing an optional group.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor {
     /// An operand group that is not empty.
@@ -129,7 +128,7 @@ pub enum Anchor {
     Attribute(usize),
 }
 
-/// Whose types a directive writes.
+/// The values whose types a directive writes.
 #[derive(Clone, Copy, Debug)]
 pub enum TypeArgument {
     /// One operand group.
@@ -142,7 +141,7 @@ pub enum TypeArgument {
     Results,
 }
 
-/// What a custom directive works on.
+/// An argument of a custom directive.
 #[derive(Clone, Copy, Debug)]
 pub enum CustomArgument {
     /// An operand group.
@@ -168,7 +167,7 @@ pub enum Directive {
     AddressSpaces,
 }
 
-/// Where the type of a group comes from.
+/// The source of the type of a group.
 pub enum TypeSource {
     /// It is written.
     Written,
@@ -180,18 +179,18 @@ pub enum TypeSource {
         from: ValueRef,
         /// From one type to the other.
         transform: TypeTransform,
-        /// The relation in words.
+        /// A description of the relation.
         summary: &'static str,
     },
     /// The operation's own type inference finds it.
     Inferred,
 }
 
-/// A type without choice.
+/// A type that is always the same.
 #[derive(Clone, Copy)]
 pub enum FixedType {
     /// A signless integer.
     Integer(u32),
-    /// A kind of ours without parameters.
+    /// A kind of these dialects without parameters.
     Kind(&'static TypeSpec),
 }

@@ -24,12 +24,12 @@ fn definition_of(data: Option<SpecData>) -> Option<&'static KindDefinition> {
     data?.downcast_ref()
 }
 
-/// The definition of an attribute kind of ours.
+/// The definition of an attribute kind of these dialects.
 pub fn attribute_definition(spec: &'static AttributeSpec) -> Option<&'static KindDefinition> {
     definition_of(spec.data)
 }
 
-/// The definition of a type kind of ours.
+/// The definition of a type kind of these dialects.
 pub fn type_definition(spec: &'static TypeSpec) -> Option<&'static KindDefinition> {
     definition_of(spec.data)
 }
@@ -160,7 +160,7 @@ pub fn parse_given<'c>(
     }
 }
 
-/// Fills in defaults and reports what is missing.
+/// Adds defaults, and reports missing parameters.
 ///
 /// # Errors
 /// A parameter that has no default is absent.
@@ -173,7 +173,7 @@ pub fn complete<'c>(
     for (parameter, value) in definition.parameters.iter().zip(&mut values) {
         match (parameter.default, &value) {
             (Some(ParameterDefault::Ones), Some(given)) => {
-                // One spelling for one meaning: a list of ones is the default.
+                // One spelling for equal values: a list of ones is the default.
                 if access::i32_values(*given).is_some_and(|list| list.iter().all(|one| *one == 1)) {
                     *value = None;
                 }
@@ -191,7 +191,7 @@ pub fn complete<'c>(
     Ok(values)
 }
 
-/// The attribute that stands for a default, `None` where absence does.
+/// The attribute for a default; `None` if absence stands for it.
 pub fn default_value<'c>(context: &'c Context, default: ParameterDefault) -> Option<Attribute<'c>> {
     match default {
         ParameterDefault::UInt(value) => Some(make::integer(context, 32, i64::from(value))),
@@ -390,7 +390,7 @@ pub fn print_bases(bases: &[Vec<i32>], printer: &mut AsmPrinter<'_, '_>) {
 /// The parameter verifier of attribute kinds.
 ///
 /// # Errors
-/// The first parameter that is not what the `.td` file says, or what the kind itself objects to.
+/// The first parameter that does not match the `.td` file, or that the kind itself rejects.
 pub fn verify_attribute<'c>(
     spec: &'static AttributeSpec,
     parameters: Parameters<'c>,
@@ -407,7 +407,7 @@ pub fn verify_attribute<'c>(
 /// The parameter verifier of type kinds.
 ///
 /// # Errors
-/// The first parameter that is not what the `.td` file says, or what the kind itself objects to.
+/// The first parameter that does not match the `.td` file, or that the kind itself rejects.
 pub fn verify_type<'c>(
     spec: &'static TypeSpec,
     parameters: Parameters<'c>,
@@ -428,7 +428,7 @@ type VerifyEncoding =
 /// The hook that verifies an attribute as the encoding of a tensor.
 pub const ENCODING_VERIFIER: Option<VerifyEncoding> = Some(crate::check::encoding_verifier::tensor);
 
-/// Checks the storage of each parameter; text always passes, bytecode need not.
+/// Checks the storage of each parameter. Parsed text always passes; bytecode may not.
 fn verify_parameters(
     definition: &'static KindDefinition,
     parameters: Parameters<'_>,

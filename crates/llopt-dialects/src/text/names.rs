@@ -1,4 +1,4 @@
-//! Names that results get in the text form.
+//! Names of results in the text form.
 
 use crate::{tables::access, tables::definition::OpDefinition};
 use llopt_mlir::dialect::{NameSink, OpSpec};

@@ -67,7 +67,7 @@ fn masked_load<'c, 'a>(
         supersede(rewriter, operation, unmasked);
         return Ok(());
     }
-    // Without `other` the result is undefined; leaving the load there costs nothing.
+    // Without `other` the result is undefined; keeping the load costs nothing.
     let other = load.other().ok_or(NoMatch)?;
     rewriter.replace(operation, &[other]);
     Ok(())
@@ -128,7 +128,7 @@ fn expand_splat<'c, 'a>(
     splat(operation, expand.src(), expand.result().r#type(), rewriter)
 }
 
-/// Broadcasts go last, where they meet one another.
+/// Broadcasts move to the end, where several can be combined.
 fn expand_broadcast<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,
@@ -224,8 +224,8 @@ fn broadcast_broadcast<'c, 'a>(
     Ok(())
 }
 
-/// A value that is carried through a loop, whose result nobody uses and which serves only to
-/// compute itself: the loop yields its argument instead, and MLIR's own patterns remove both.
+/// A value that is carried through a loop, whose result is not used and which only serves to compute itself: the loop
+/// yields its argument instead, and MLIR's own patterns remove both.
 fn carried_for_nothing<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,
@@ -260,8 +260,8 @@ fn carried_for_nothing<'c, 'a>(
     Ok(())
 }
 
-/// The condition of a loop that is an argument of it: a turn happens only when it holds, so where the
-/// turn yields `true` for it, it never changes.
+/// The condition of a loop that is an argument of it: an iteration happens only if it is true, so if the iteration
+/// yields `true` for it, it never changes.
 fn known_condition<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,

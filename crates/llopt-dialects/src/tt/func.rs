@@ -1,4 +1,4 @@
-//! Functions: their syntax, and what the inliner asks.
+//! Functions: their syntax, and the hooks of the inliner.
 
 use llopt_mlir::{
     asm::{OpParser, OpPrinter, Parsed},
@@ -19,8 +19,8 @@ pub fn print<'c>(operation: OperationRef<'c, '_>, printer: &mut OpPrinter<'c, '_
     printer.function(operation);
 }
 
-/// What the inliner asks of the dialect: functions of one block without `noinline` may be
-/// inlined, and every operation may move with them.
+/// The hooks of the inliner: functions of one block without `noinline` may be inlined, and every operation may be
+/// moved with them.
 pub static INLINER: InlinerSpec = InlinerSpec {
     legal_call: |_, callable, _| {
         let one_block = callable

@@ -1,6 +1,6 @@
 //! Result types of tt operations.
 //!
-//! Layouts follow by [`transfer`]; a tensor without a layout gives tensors without one.
+//! Layouts follow by [`transfer`]; an operand without a layout has results without one.
 
 use super::{ExpandDimsOp, ReduceOp, TransOp};
 use crate::{
@@ -17,10 +17,10 @@ use melior::ir::Type;
 
 type Inferred<'c> = Result<Vec<Type<'c>>, Complaint>;
 
-/// What is pointed to.
+/// The pointee.
 ///
 /// # Errors
-/// When the operand is no pointer.
+/// When the operand is not a pointer.
 pub fn load<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<'c> {
     let pointee = input.operand_type(0).and_then(relation::pointee);
     match pointee {
@@ -32,7 +32,7 @@ pub fn load<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<
 /// The element type of the operand.
 ///
 /// # Errors
-/// When the operand is no tensor.
+/// When the operand is not a tensor.
 pub fn unsplat<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<'c> {
     Ok(vec![operand_tensor(input, 0)?.element()])
 }
@@ -40,7 +40,7 @@ pub fn unsplat<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferr
 /// The operand with an extent of 1 inserted.
 ///
 /// # Errors
-/// An axis beyond the rank, or a layout that cannot be carried over.
+/// An axis beyond the rank, or a layout that cannot be transferred.
 pub fn expand_dims<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<'c> {
     let source = operand_tensor(input, 0)?;
     let axis = integer_slot(input, ExpandDimsOp::AXIS, "axis")?;
@@ -81,7 +81,7 @@ pub fn split<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred
 /// The operand with its dimensions permuted.
 ///
 /// # Errors
-/// An order that is no permutation.
+/// An order that is not a permutation.
 pub fn trans<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<'c> {
     let source = operand_tensor(input, 0)?;
     let order = i32_array_slot(input, TransOp::ORDER, "order")?;
@@ -98,7 +98,7 @@ pub fn trans<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred
 /// A shape after a permutation of its dimensions.
 ///
 /// # Errors
-/// An order that is no permutation.
+/// An order that is not a permutation.
 pub fn permuted_shape(shape: &[i64], order: &[i32]) -> Result<Vec<i64>, Complaint> {
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
@@ -168,7 +168,7 @@ pub fn scan<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<
 /// Elements of the source in the shape and layout of the indices.
 ///
 /// # Errors
-/// When an operand is no tensor.
+/// When an operand is not a tensor.
 pub fn gather<'c>(_spec: &'static OpSpec, input: &InferInput<'c, '_>) -> Inferred<'c> {
     let source = operand_tensor(input, 0)?;
     let indices = operand_tensor(input, 1)?;

@@ -1,4 +1,4 @@
-//! Whether tt operations may run although the program would not have run them.
+//! Whether tt operations may be executed although the program would not have executed them.
 
 use super::{ElementwiseInlineAsmOp, ExternElementwiseOp};
 use llopt_mlir::dialect::Speculation;

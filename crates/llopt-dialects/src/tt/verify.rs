@@ -1,4 +1,4 @@
-//! What tt operations check beyond their tables.
+//! Checks of tt operations beyond their tables.
 //!
 //! Each function is named after its operation and states its rules in the order in which it
 //! checks them. Messages name the offending value; MLIR adds the operation and its place.

@@ -90,7 +90,7 @@ pub mod shared_linear {
     const BLOCK: usize = 1;
     const ALIGNMENT: usize = 2;
 
-    // Stands twice because it is a hook: the signature and the way to the braces are MLIR's and the dialect's.
+    // Repeated because it is a hook: MLIR and the dialect determine the signature and everything up to the braces.
     /// Parses from `<`.
     ///
     /// # Errors
@@ -326,7 +326,7 @@ pub mod padded_shared {
         Some(bases)
     }
 
-    /// The dimensions in the order in which the vectors reach them, then the rest from the last.
+    /// The dimensions in the order in which the vectors reach them, then the others from the last one on.
     fn order_of(bases: &[Vec<i32>], rank: usize) -> Vec<i32> {
         let mut order = Vec::new();
         let reached = bases

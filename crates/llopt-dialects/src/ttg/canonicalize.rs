@@ -21,7 +21,7 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 pub use super::warp_specialize::canonicalize::WARP_SPECIALIZE;
 
-/// Conversions of what can be had in any layout.
+/// Conversions of values that can be computed in any layout.
 pub const CONVERT_LAYOUT: &[PatternSpec] = &[
     PatternSpec::new("convert-of-convert", convert_convert),
     PatternSpec::new("convert-of-splat", convert_splat),
@@ -32,7 +32,7 @@ pub const CONVERT_LAYOUT: &[PatternSpec] = &[
     PatternSpec::new("convert-of-cat", convert_cat),
 ];
 
-/// Operations that take a layout as well as another one.
+/// Operations that take one layout as well as another.
 pub const OF_CONVERT: &[PatternSpec] = &[
     PatternSpec::new("reshape-of-convert", reshape_convert).at(ReshapeOp::NAME),
     PatternSpec::new("trans-to-convert", trans_identity).at(TransOp::NAME),
@@ -54,18 +54,18 @@ fn registers(r#type: Type<'_>) -> Option<u32> {
     Some(layout_of(r#type).ok()?.in_dim_size_log2(Dim::REGISTER))
 }
 
-/// Whether threads have as many elements of one tensor as of another.
+/// Whether a thread has as many elements of one tensor as of another.
 fn same_registers(left: Type<'_>, right: Type<'_>) -> bool {
     registers(left).is_some_and(|count| registers(right) == Some(count))
 }
 
-/// Whether two types differ by the spelling of their layouts only.
+/// Whether two types differ only in the spelling of their layouts.
 fn same_elements(left: Type<'_>, right: Type<'_>) -> bool {
     infer::same_up_to_layout(left, right)
 }
 
-/// A conversion that patterns may move: products of attention rely on the one from a matrix
-/// instruction's result to a matrix instruction's operand staying where it is.
+/// A conversion that patterns may move: attention relies on the conversion from a matrix instruction's result to a
+/// matrix instruction's operand keeping its place.
 fn movable<'c, 'a>(operation: OperationRef<'c, 'a>) -> Result<ConvertLayoutOp<'c, 'a>, NoMatch> {
     let convert = ConvertLayoutOp::of(operation).ok_or(NoMatch)?;
     let to_operand = is_dot_operand(convert.result())
@@ -124,8 +124,8 @@ fn convert_range<'c, 'a>(
     Ok(())
 }
 
-/// A reshape that may reorder gives any layout with as many registers. Operands of matrix
-/// instructions are packed, which a reshape is not.
+/// A reshape that may reorder can have any layout with the same number of registers. Operands of matrix instructions
+/// are packed, the result of a reshape is not.
 fn convert_reshape<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,
@@ -162,7 +162,7 @@ fn convert_histogram<'c, 'a>(
     Ok(())
 }
 
-/// The new load takes the place of the old one: the buffer may be written before the conversion.
+/// The new load replaces the old one in place: the buffer may be written before the conversion.
 fn convert_local_load<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,
@@ -181,7 +181,7 @@ fn convert_local_load<'c, 'a>(
     Ok(())
 }
 
-/// `cat` does not say which element goes where, so any layout with as many registers will do.
+/// `cat` does not define the order of its elements, so any layout with the same number of registers is allowed.
 fn convert_cat<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,
@@ -276,8 +276,8 @@ fn histogram_convert<'c, 'a>(
     Ok(())
 }
 
-/// The source goes through shared memory, from any layout, unless the layouts were chosen for a
-/// gather within warps.
+/// The source may have any layout, as it goes through shared memory, unless the layouts were chosen for a gather
+/// within warps.
 fn gather_convert<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,
@@ -299,7 +299,7 @@ fn gather_convert<'c, 'a>(
     Ok(())
 }
 
-/// Several layouts have halves of one layout.
+/// Several layouts have the same layout of halves.
 fn split_convert<'c, 'a>(
     operation: OperationRef<'c, 'a>,
     rewriter: &mut Rewriter<'c, 'a>,

@@ -2,8 +2,8 @@
 
 use llopt_mlir::dialect::{RegionBranch, RegionPoint};
 
-/// The default region is entered from the operation and returns to it. Partitions run beside it
-/// on other warps; control does not flow into them.
+/// The default region is entered from the operation and returns to it. Partitions run concurrently on other warps;
+/// control does not flow into them.
 pub static WARP_SPECIALIZE: RegionBranch = RegionBranch {
     successors: |_, _, from, successors| match from {
         RegionPoint::Parent => successors.add(RegionPoint::Region(0)),

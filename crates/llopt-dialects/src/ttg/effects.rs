@@ -5,15 +5,15 @@ use crate::{meaning::resource::SHARED_MEMORY, tables::types::MemDesc};
 use llopt_mlir::dialect::{EffectKind, EffectSink, EffectTarget};
 use melior::ir::{ValueLike, operation::OperationLike};
 
-/// The attribute that holds the address once memory has been assigned.
+/// The attribute with the address, once memory has been assigned.
 pub const ALLOCATION_OFFSET: &str = "allocation.offset";
 
-/// The attribute of an op that writes to the memory of other blocks of a cluster, where nobody uses its scratch memory
-/// any more: the blocks have met.
+/// The attribute of an op that writes to the memory of other blocks of a cluster, if its scratch memory is no longer
+/// in use: there was a cluster barrier since its last use.
 pub const CLUSTER_HAS_MET: &str = "allocation.cluster_has_met";
 
-/// The attribute of an arrival at a barrier in memory for which warps need not meet: each arrives for itself, for its
-/// share of the count.
+/// The attribute of an arrival at a barrier in memory that needs no barrier between warps: each warp arrives on its
+/// own, with its share of the count.
 pub const ARRIVES_BY_WARP: &str = "barrier.by_warp";
 
 /// An allocation; with an initial value also a write. A buffer that is never written again has

@@ -17,7 +17,7 @@ pub fn convert_layout<'c, 'a>(
     changed_type(operation.src(), operation.result(), constants, resized)
 }
 
-/// A buffer that nobody writes to and that holds what was just read from another one like it.
+/// A buffer that is never written and has the contents of another one like it, from which they were read.
 pub fn local_alloc<'c, 'a>(
     operation: LocalAllocOp<'c, 'a>,
     _constants: Constants<'_, 'c>,
@@ -32,7 +32,7 @@ pub fn local_alloc<'c, 'a>(
     }
 }
 
-/// A read, in the layout that was written, of a buffer that nobody else writes to.
+/// A read of a buffer that has no other writer, in the layout in which it was written.
 pub fn local_load<'c, 'a>(
     operation: LocalLoadOp<'c, 'a>,
     _constants: Constants<'_, 'c>,

@@ -17,7 +17,7 @@ use melior::ir::Type;
 /// The buffer with its dimensions permuted.
 ///
 /// # Errors
-/// An order that is no permutation.
+/// An order that is not a permutation.
 pub fn memdesc_trans<'c>(
     _spec: &'static OpSpec,
     input: &InferInput<'c, '_>,

@@ -1,4 +1,4 @@
-//! What ttg operations check beyond their tables.
+//! Checks of ttg operations beyond their tables.
 
 use super::{
     AsyncCopyGlobalToLocalOp, ConvertLayoutOp, Fp4ToFpOp, LocalAllocOp, LocalLoadOp, LocalStoreOp,
@@ -23,7 +23,7 @@ use melior::ir::{
 
 type Verified = Result<(), Complaint>;
 
-/// A value that has to be a memory descriptor.
+/// A value that must be a memory descriptor.
 pub(crate) fn descriptor<'c>(value: Value<'c, '_>) -> Result<MemDescParts<'c>, Complaint> {
     MemDesc::of(value.r#type())
         .and_then(MemDesc::parts)
@@ -127,8 +127,7 @@ pub(crate) fn unpacked_shape(from: &[i64], to: &[i64], axis: i64) -> Verified {
     Ok(())
 }
 
-/// A tensor and a buffer that it is moved to or from agree in shape and elements, and the buffer
-/// is one, not several.
+/// A tensor and its source or destination buffer agree in shape and elements, and it is a single buffer, not several.
 pub(crate) fn same_contents(
     what: &str,
     tensor: RankedTensor<'_>,
@@ -186,7 +185,7 @@ pub fn local_alloc(operation: LocalAllocOp<'_, '_>) -> Verified {
     }
 }
 
-/// What allocations of both memories have in common.
+/// The checks that allocations of both memories share.
 pub(crate) fn allocation(
     source: Option<Value<'_, '_>>,
     buffer: &MemDescParts<'_>,
@@ -322,8 +321,8 @@ pub fn memdesc_index(operation: MemDescIndexOp<'_, '_>) -> Verified {
     Ok(())
 }
 
-/// The view has the rank of its source; offsets are multiples of its extents; what is cut lies
-/// outside of the pattern in which the layout swizzles.
+/// The view has the rank of its source; offsets are multiples of its extents; the cut lies outside of the pattern in
+/// which the layout swizzles.
 pub fn memdesc_subslice(operation: MemDescSubsliceOp<'_, '_>) -> Verified {
     let source = descriptor(operation.src())?;
     let result = descriptor(operation.result())?;
@@ -405,8 +404,8 @@ pub fn memdesc_subslice(operation: MemDescSubsliceOp<'_, '_>) -> Verified {
     Ok(())
 }
 
-/// A part is one of the whole buffer. A type that calls the part a buffer of its own means the same
-/// where elements keep their places.
+/// A part is one of the whole buffer. A type that describes the part as a buffer of its own is equivalent if elements
+/// keep their positions.
 fn same_buffer(source: &MemDescParts<'_>, result: &MemDescParts<'_>) -> Verified {
     if result.alloc_shape == source.alloc_shape {
         return Ok(());

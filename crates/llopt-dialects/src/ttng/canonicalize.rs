@@ -8,7 +8,7 @@ use llopt_mlir::{
 };
 use melior::ir::OperationRef;
 
-/// Operations that take a layout as well as another one.
+/// Operations that take one layout as well as another.
 pub const OF_CONVERT: &[PatternSpec] =
     &[PatternSpec::new("tmem-store-of-convert", store_convert).at(TMEMStoreOp::NAME)];
 

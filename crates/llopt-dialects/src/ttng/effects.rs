@@ -10,10 +10,10 @@ use crate::{
 use llopt_mlir::dialect::{EffectKind, EffectSink, EffectTarget, Resource};
 use melior::ir::{OperationRef, Value, ValueLike, operation::OperationLike};
 
-/// The attribute that holds the column once tensor memory has been assigned.
+/// The attribute with the column, once tensor memory has been assigned.
 pub const COLUMN_OFFSET: &str = "tensor_memory_col_offset";
 
-/// Reads the operands that are in shared memory, beside the program.
+/// Reads the operands that are in shared memory, asynchronously.
 pub fn warp_group_dot<'c, 'a>(operation: WarpGroupDotOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {
     for (position, operand) in [operation.a(), operation.b()].into_iter().enumerate() {
         if MemDesc::of(operand.r#type()).is_some() {

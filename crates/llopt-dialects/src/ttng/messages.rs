@@ -1,10 +1,9 @@
 //! Which layouts of registers the instructions `tcgen05.ld` and `tcgen05.st` can move.
 //!
-//! Let `c` say, for each register, lane and warp of a tensor, in which row and column of tensor
-//! memory its element lies: the tensor's layout followed by the inverse of the buffer's. Warp `w` of
-//! each group of four reaches only the rows `32 w` to `32 w + 31`, so the two lowest warp bits
-//! must be rows 32 and 64. Within these 32 rows one message moves a *tile*, one of the shapes of PTX
-//! ISA, "tcgen05 data movement shapes":
+//! Let `c` be the map from each register, lane and warp of a tensor to the row and column of its element in tensor
+//! memory: the tensor's layout followed by the inverse of the buffer's. Warp `w` of each group of four reaches only
+//! the rows `32 w` to `32 w + 31`, so the two lowest warp bits must be rows 32 and 64. Within these 32 rows one
+//! message moves a *tile*, one of the shapes of PTX ISA, "tcgen05 data movement shapes":
 //!
 //! | shape    | lane bits, as (row, column)          | register bits    |
 //! |----------|--------------------------------------|------------------|
@@ -14,10 +13,9 @@
 //! | 16x128b  | (0,1) (0,2) (1,0) (2,0) (4,0)        | (8,0)            |
 //! | 16x32bx2 | (1,0) (2,0) (4,0) (8,0), then any    |                  |
 //!
-//! A message repeats its tile along the columns, and any number of messages may be issued, so a layout
-//! is movable if `c` is a tile, up to the order of registers, and all its other bits stay out
-//! of the rows and columns of the tile. A column is 32 bits wide: narrower elements are either
-//! neighbours in one register, or each has a column of its own.
+//! A message repeats its tile along the columns, and any number of messages may be issued, so a layout is movable if
+//! `c` is a tile, up to the order of registers, and none of its other bits is in the rows and columns of the tile. A
+//! column is 32 bits wide: narrower elements are either neighbours in one register, or each has a column of its own.
 //!
 //! ```text
 //! register 0 -> (0, 1), lanes -> (1,0) … (16,0), warps -> (32,0), (64,0): 32x32b, twice
@@ -41,7 +39,7 @@ struct Tile {
     lanes: &'static [Place],
 }
 
-/// Tiles whose place is fixed by five lane bits; a layout matches one of them at most.
+/// Tiles whose position is fixed by five lane bits; a layout matches one of them at most.
 const TILES: [Tile; 4] = [
     Tile {
         registers: &[],
@@ -67,7 +65,7 @@ const HALVES: Tile = Tile {
     lanes: &[[1, 0], [2, 0], [4, 0], [8, 0]],
 };
 
-/// Where the bits of registers and threads lie in tensor memory.
+/// The positions of the bits of registers and threads in tensor memory.
 #[derive(Clone)]
 struct Transport {
     registers: Vec<Place>,
@@ -131,7 +129,7 @@ impl Transport {
         self
     }
 
-    /// Whether the lowest column bit is only the lowest register's, or nobody's.
+    /// Whether the lowest column bit belongs only to the lowest register bit, or to none.
     fn packs(&self, by_register: bool) -> bool {
         let odd = |place: &Place| place[1] & 1 == 1;
         if by_register {
@@ -155,7 +153,7 @@ impl Transport {
             return Some((packed.without_repeats(), 1));
         }
         if width > bits {
-            // What has become one wider element follows the same rules.
+            // A pair that is one wider element follows the same rules.
             return packed.without_repeats().widened(width);
         }
         // Each element has a column to itself; only halves can be moved as such.
@@ -231,7 +229,7 @@ pub fn can_move(tensor: &LinearLayout, buffer: &LinearLayout, bits: u32, scales:
     let Ok(mut transport) = Transport::new(tensor, buffer) else {
         return false;
     };
-    // Where the rows repeat each other, the inverse does not name them.
+    // If the rows repeat each other, the inverse does not contain them.
     transport.warps[..WARP_ROWS.len()].copy_from_slice(&WARP_ROWS);
     let Some((transport, extent)) = transport.without_repeats().widened(bits) else {
         return false;
@@ -277,7 +275,7 @@ pub fn suggestion(
     let mut lanes: Vec<Vec<u32>> = (0..5).map(|bit| image(ROW, bit)).collect();
     let mut warp_bits: Vec<Vec<u32>> = (5..7).map(|bit| image(ROW, bit)).collect();
     for _ in 2..warps.checked_ilog2()? {
-        // Packed neighbours stay with their thread.
+        // Packed neighbours stay in one thread.
         let packed = (32 / bits.max(1)).max(1).ilog2() as usize;
         warp_bits.push(if columns.len() > packed {
             columns.pop()?

@@ -1,4 +1,4 @@
-//! What ttng operations check beyond their tables.
+//! Checks of ttng operations beyond their tables.
 
 use super::messages;
 use super::{
@@ -186,7 +186,7 @@ fn contents<'c>(value: Value<'c, '_>) -> Result<(Vec<i64>, Type<'c>), Complaint>
 
 /// The 8-bit floats that wgmma multiplies.
 const FP8: TypeSet = TypeSet::F8E4M3FN.union(TypeSet::F8E5M2);
-/// The elements that a product of a group of warps has, or that are converted to such.
+/// The elements of the operands of a warp-group product, or of what is converted to such.
 const WGMMA_ELEMENTS: TypeSet = FP8
     .union(TypeSet::F8E4M3FNUZ)
     .union(TypeSet::F8E5M2FNUZ)
@@ -196,9 +196,9 @@ const WGMMA_ELEMENTS: TypeSet = FP8
     .union(TypeSet::F64)
     .union(TypeSet::I8);
 
-/// Shapes fit and are multiples of the instruction; the elements are those of a product, and 8-bit
-/// floats are not summed more precisely than the unit sums; layouts are those of wgmma; four warps
-/// work together.
+/// Shapes fit and are multiples of the instruction; the elements are those of a product, and 8-bit floats are not
+/// accumulated more precisely than the unit does; layouts are those of wgmma; the number of warps is a multiple of
+/// four.
 pub fn warp_group_dot(operation: WarpGroupDotOp<'_, '_>) -> Verified {
     let (a_shape, a_element) = contents(operation.a())?;
     let (b_shape, b_element) = contents(operation.b())?;
@@ -285,7 +285,7 @@ fn matrix_layout(side: &str, value: Value<'_, '_>) -> Verified {
     }
 }
 
-/// There is something to wait for.
+/// There is at least one product to wait for.
 pub fn warp_group_dot_wait(operation: WarpGroupDotWaitOp<'_, '_>) -> Verified {
     if operation.inputs().is_empty() {
         return Err(Complaint::new("needs at least one value to wait for"));
@@ -531,8 +531,8 @@ pub fn tmem_alloc(operation: TMEMAllocOp<'_, '_>) -> Verified {
     }
 }
 
-/// The result has the shape and elements of the buffer, which is no scales', and a layout that can be
-/// moved from there.
+/// The result has the shape and elements of the buffer, which does not hold scales, and a layout that can be moved
+/// from there.
 pub fn tmem_load(operation: TMEMLoadOp<'_, '_>) -> Verified {
     let buffer = descriptor(operation.src())?;
     in_tensor_memory(&buffer)?;

@@ -5,7 +5,7 @@ use crate::damage;
 use crate::damage::{Corpus, Form, Verdict};
 use std::{env, fs, path::Path};
 
-/// Reads damaged examples and counts the answers: refused, deadly, accepted.
+/// Reads damaged examples and counts the outcomes: rejected, crashed, accepted.
 fn answers(form: Form, otherwise: u64) -> [u64; 3] {
     let number = |variable, otherwise| match env::var(variable) {
         Ok(text) => text.parse().expect("a number"),

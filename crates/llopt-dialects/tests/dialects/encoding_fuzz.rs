@@ -1,4 +1,4 @@
-//! Whatever the fields and the shape: an encoding has a layout of that shape or says why not.
+//! For any fields and any shape, an encoding has a layout of that shape, or gives the reason why not.
 
 use llopt_dialects::layout::encoding::{
     AmdMfma, AmdRotatingShared, AmdWmma, Blocked, CgaLayout, DotOperand, Encoding, Linear,

@@ -1,5 +1,5 @@
-//! The dialects as text and as types: what is read, printed, refused and computed. One program holds all of it,
-//! because each one more would link MLIR once more.
+//! The dialects as text and as types: what is read, printed, rejected and computed. All of it is one program, because
+//! each program links MLIR once more.
 
 mod damage;
 mod damaged;

@@ -11,7 +11,7 @@
 //!   attribute's parameter;
 //! - a parameter of an attribute or type occurs, and if it has a default also something else.
 //!
-//! What is missing is listed, so a new record in `dialects/` says which line to write.
+//! Missing cases are listed, so a new record in `dialects/` says which line to write.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn syntax_tests() -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What occurs in the tests, in the words in which a missing one is reported.
+/// What occurs in the tests, by the names under which missing cases are reported.
 #[derive(Default)]
 struct Seen {
     facts: BTreeSet<String>,
@@ -107,7 +107,7 @@ fn case(cases: &EnumDefinition, keyword: &str) -> String {
     format!("{} = {keyword}", cases.name)
 }
 
-/// Which of the choices that a field offers an operation has taken.
+/// The choice of a field in an operation.
 fn choice(field: &AttributeField, value: Option<Attribute<'_>>) -> String {
     let name = field.name;
     match (field.presence, field.kind, value) {

@@ -1,8 +1,8 @@
-//! Layouts carried through operations and back: the way there and back is the identity on the map
-//! from hardware places to elements, and the way there puts every element where the operation says.
+//! Layouts transferred through operations and back: the round trip is the identity on the map from hardware places to
+//! elements, and the forward transfer puts every element where the operation defines it.
 //!
-//! The second is checked against the meaning of the operations, place by place, without the algebra
-//! that the transfers are made of.
+//! The second is checked against the semantics of the operations, place by place, without the algebra that the
+//! transfers use.
 
 use llopt_dialects::layout::encoding::{
     AmdMfma, Blocked, CgaLayout, DotOperand, Encoding, Linear, NvidiaMma, PaddedShared, Slice,
@@ -318,7 +318,7 @@ proptest! {
         }
     }
 
-    /// Two tensors side by side, and apart again.
+    /// Join of two tensors, and split.
     #[test]
     fn join((encoding, shape) in tensors(1..4)) {
         let mut joined = shape.clone();

@@ -1,9 +1,8 @@
 //! Synthesised shared-memory layouts against those of Triton 3.6.0, on pairs of register layouts that
 //! its own kernels have.
 //!
-//! Both memories are accessed with the best instructions of a kind that there are for them, and the
-//! passes over the banks are counted exactly: plain vectors on both vendors, and with `ldmatrix` and
-//! `stmatrix` to choose from.
+//! Both memories are accessed with the best instructions of a kind that there are for them, and the wavefronts are
+//! counted exactly: plain vectors on both vendors, and with `ldmatrix` and `stmatrix` to choose from.
 
 use crate::table;
 use llopt_layout::banks::Access;
@@ -51,11 +50,11 @@ fn kind(name: &str) -> InstructionKind {
     }
 }
 
-/// What a trip through memory takes.
+/// The cost of a trip through memory.
 #[derive(Clone, Copy, Debug)]
 struct Trip {
     wavefronts: u32,
-    /// The price of the instructions besides.
+    /// The price of the instructions without wavefronts.
     instructions: f32,
     permutes: u32,
 }
@@ -107,7 +106,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What Triton's memory takes with the best instructions of these kinds.
+    /// The cost of Triton's memory with the best instructions of these kinds.
     fn tritons(&self, memory: &LinearLayout, kinds: [InstructionKind; 2]) -> Trip {
         let access = |registers, access, kind| {
             let machine = &self.machine;
@@ -126,7 +125,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Compares all rows that `trips` has an opinion on: ours and Triton's.
+/// Compares all rows for which `trips` has a result: llopt's and Triton's.
 fn compare(trips: impl Fn(&Row<'_>) -> Option<(Trip, Trip)>) {
     let rows = table::rows("triton_swizzles.tsv.gz");
     let (mut compared, mut better) = (0, 0);

@@ -1,4 +1,4 @@
-//! What the generator makes of MLIR's ops, and that what is declared of ops fits together.
+//! The wrappers that the generator makes for MLIR's ops, and the consistency of the facts declared about ops.
 
 use llopt_dialects::{
     Op, arith, cf,

@@ -1,7 +1,7 @@
 //! Reductions and scans with random combine regions.
 //!
-//! Each region is associative on the values that it gets. Those of reductions also commute, since a layout
-//! may bring its elements together in any order.
+//! Each region is associative on the values that it gets. Those of reductions are also commutative, since a layout
+//! may combine its elements in any order.
 
 use llopt_dialects::layout::transfer;
 
@@ -11,12 +11,12 @@ use crate::program::{Type, Value};
 
 use super::Generator;
 
-/// What combines two tuples of elements.
+/// The combination of two tuples of elements.
 struct Combine {
     operands: Vec<Value>,
-    /// Lines of the region, with `%a0`, `%a1`, … and `%b0`, … for the tuples, and names of its own.
+    /// Lines of the region, with `%a0`, `%a1`, … and `%b0`, … for the tuples, and further names.
     lines: Vec<String>,
-    /// Names of what it returns.
+    /// Names of the results.
     returned: Vec<String>,
     facts: Vec<Facts>,
 }
@@ -29,7 +29,7 @@ impl Generator {
         self.reduce_along(first, axis)
     }
 
-    /// Reduces a tensor, maybe with others.
+    /// Reduces a tensor, possibly together with others.
     pub(super) fn reduce_along(&mut self, first: Value, axis: usize) -> Option<()> {
         let shape = self.shape_of(first);
         let combine = self.combination(first, shape[axis], true)?;
@@ -111,7 +111,7 @@ impl Generator {
         self.add_all(&template, &combine.operands, results, None, Vec::new());
     }
 
-    /// A way to combine tensors of which `first` is one, along an axis of that extent.
+    /// A combination of tensors that include `first`, along an axis of that extent.
     fn combination(&mut self, first: Value, extent: u32, commutes: bool) -> Option<Combine> {
         let number = self.element_of(first).number()?;
         match self.rng.u8(0..8) {
@@ -131,7 +131,7 @@ impl Generator {
         }
     }
 
-    /// Adds the line that combines operand `i` with itself alone.
+    /// Adds the line that combines operand `i` independently of the others.
     fn fold_one(
         &mut self,
         combine: &mut Combine,
@@ -153,7 +153,8 @@ impl Generator {
                         bound: Some(sum),
                     },
                 ),
-                // Where the order is free, so is which zero and which NaN comes out, in each copy of a result.
+                // Where the order is not fixed, neither is the sign of zero nor the kind of NaN, in each copy of a
+                // result.
                 None if commutes => return None,
                 _ => (
                     self.pick(&["maxnumf", "minnumf"]),
@@ -182,7 +183,7 @@ impl Generator {
         Some(())
     }
 
-    /// Two or three tensors, each combined for itself.
+    /// Two or three tensors, each combined independently.
     fn independent(&mut self, first: Value, extent: u32, commutes: bool) -> Option<Combine> {
         let layout = self.layout_of(first)?;
         let shape = self.shape_of(first);
@@ -208,7 +209,7 @@ impl Generator {
         Some(combine)
     }
 
-    /// The least of pairs, by the first, then the second.
+    /// The lexicographically least of pairs.
     fn least_pair(&mut self, first: Value, number: Number) -> Option<Combine> {
         let layout = self.layout_of(first)?;
         let second_number = self.pick(&Number::INTEGERS);

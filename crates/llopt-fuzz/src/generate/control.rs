@@ -6,7 +6,7 @@ use crate::program::{Region, Type, Value};
 
 use super::Generator;
 
-/// How deep regions nest.
+/// The deepest nesting of regions.
 const MOST_DEPTH: u32 = 2;
 
 impl Generator {
@@ -36,7 +36,7 @@ impl Generator {
         }
     }
 
-    /// A value of a type of which at least as much is known.
+    /// A value of a type for which at least these facts hold.
     fn fitting(&mut self, of: &Type, facts: Facts, otherwise: Option<Value>) -> Value {
         let found = self.choose(|other, known| {
             known.join(facts) == facts
@@ -64,8 +64,8 @@ impl Generator {
             let second = self.choose_numbers()?;
             initial.push(second);
         }
-        // Bodies change values: nothing is known of what they carry around but that bits are bits, and only
-        // of integers.
+        // Bodies change values: nothing is known of the carried values except that the bits of integers are
+        // determined.
         let carried: Vec<(Type, Facts)> = initial
             .iter()
             .map(|&value| {
@@ -137,7 +137,7 @@ impl Generator {
         Some(())
     }
 
-    /// A region with an effect has one.
+    /// Marks regions that contain an operation with an effect.
     fn mark_effects(&mut self) {
         if let Some(node) = self.body.last_mut() {
             node.has_effect = node

@@ -1,6 +1,6 @@
 //! Products of matrices of any extents, on NVIDIA's matrix units and by multiply-adds.
 //!
-//! Floats are small whole numbers, of which every sum is exact in whatever order it is formed; integers are any.
+//! Floats are small whole numbers, whose sums are exact in any order; integers are arbitrary.
 
 use std::rc::Rc;
 
@@ -106,7 +106,7 @@ impl Generator {
         }
     }
 
-    /// A matrix of numbers that a product is exact with, loaded in that layout or converted to it.
+    /// A matrix of numbers whose products are exact, loaded in that layout or converted to it.
     fn factor(
         &mut self,
         shape: &[u32],

@@ -19,7 +19,7 @@ impl Generator {
         }
     }
 
-    /// Another tensor like a value, in its layout.
+    /// Another tensor of the same shape and layout as a value.
     fn partner(&mut self, value: Value, number: Number) -> Option<Value> {
         let layout = self.layout_of(value)?;
         let other = self.like(&self.shape_of(value), number);
@@ -128,7 +128,7 @@ impl Generator {
                 (false, _) => ("$r = arith.trunci $0 : $t0 to $T0", Facts::BITS),
             }
         } else if number.is_integer() && to.is_real() {
-            // By way of a type that holds every value, so that there is one rounding.
+            // Through a type that represents every value, so that there is one rounding.
             if number.bits() > 16 && to.bits() < 32 {
                 return None;
             }
@@ -204,7 +204,7 @@ impl Generator {
         }
     }
 
-    /// Applies a function of one number to all, by a region.
+    /// Applies a function of one number to all elements, by a region.
     pub(super) fn map_elementwise(&mut self) -> Option<()> {
         let value = self.choose(|of, _| {
             of.is_numbers() && of.element().number().is_some_and(Number::is_integer)

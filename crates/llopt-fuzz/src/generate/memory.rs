@@ -13,7 +13,7 @@ use crate::program::{Type, Value};
 
 use super::{Generator, MOST_ELEMENTS_LOG2, extents, signed};
 
-/// Whether a buffer of this layout cannot be cut anywhere.
+/// Whether a buffer of this layout cannot be sliced at every position.
 fn swizzles(layout: &Encoding) -> bool {
     match layout {
         Encoding::SwizzledShared(swizzled) => swizzled.max_phase > 1,
@@ -73,7 +73,7 @@ impl Generator {
         Some(())
     }
 
-    /// Stores a tensor to shared memory, looks at it in another way, and loads it.
+    /// Stores a tensor to shared memory, loads it through another view.
     pub(super) fn through_shared_memory(&mut self) -> Option<()> {
         let value = self.choose(|of, _| {
             of.is_numbers() && of.element() != Element::Number(Number::I1) && of.shape().len() < 5
@@ -100,7 +100,7 @@ impl Generator {
                 )
             }
             2 => {
-                // Two tensors, one after the other in the same place.
+                // Two tensors, one after the other in the same buffer.
                 let of = memory(&shape, &layout, true);
                 let buffer = self.add("$r = ttg.local_alloc : () -> $T0", &[], of, facts);
                 let other = self.like(&shape, number);
@@ -139,11 +139,11 @@ impl Generator {
         Some(())
     }
 
-    /// Copies tensors to shared memory beside the program, several at once, and loads them one after the other
-    /// while the others may still be under way.
+    /// Copies tensors to shared memory asynchronously, several at once, and loads them one after the other while the
+    /// others may still be outstanding.
     pub(super) fn copied_to_shared_memory(&mut self) -> Option<()> {
         let number = self.number();
-        // As programs do it that mean to copy 4 or 16 bytes a lane, or anyhow.
+        // With 4 or 16 bytes per lane, as in real programs, or any number.
         let bytes = self.pick(&[0, 4, 16]);
         let elements = (bytes * 8 / number.bits()).max(1);
         let shape = match bytes {
@@ -293,7 +293,7 @@ impl Generator {
         self.effect("ttg.local_store $0, $1 : $t0 -> $t1", &[value, buffer]);
     }
 
-    /// Loads a view that holds what `like` tells of.
+    /// Loads a view with the facts of `like`.
     fn load_local(&mut self, view: Value, like: Value) {
         let shape = self.shape_of(view);
         let layout = self.layout(&shape);
@@ -377,7 +377,7 @@ impl Generator {
         let length = shape.iter().product::<u32>() as usize;
         let seed = self.rng.u64(..);
         let meet = number.is_integer() && self.once_in(3);
-        // Hardware without atomics of 16 bits does them in words.
+        // Hardware without atomics of 16 bits performs them on words.
         let buffer = self.buffer(number, length.max(2), Data::Bits(seed));
         let (mut template, address) = self.addresses(&shape, &layout);
         let (spelled, extents) = (self.spell(&layout), extents(&shape));
@@ -430,7 +430,8 @@ impl Generator {
             ("", "")
         };
         if meet || (number.is_real() && self.rng.bool()) || !tail.is_empty() {
-            // What elements that meet find is a matter of chance; what masked ones give is nobody's business.
+            // The old values are not determined where several elements share an address, or where an element is
+            // masked.
             template.push_str(&format!(
                 "%old$u = tt.atomic_rmw {op}, {order}, {scope}, %ptr$u, $0{tail} : \
                  ({pointers}, $t0{types}) -> $t0"
@@ -455,7 +456,7 @@ impl Generator {
         }
     }
 
-    /// Pointers into a buffer, moved about, and what they point at.
+    /// Pointers into a buffer, moved between layouts, and the values that they point to.
     pub(super) fn pointers(&mut self) -> Option<()> {
         let source = self.choose(|of, _| {
             of.is_numbers() && of.element().number().is_some_and(Number::is_integer)

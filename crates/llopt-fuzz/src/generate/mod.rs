@@ -1,8 +1,8 @@
 //! Random programs.
 //!
-//! A `Generator` holds a program and the values that are in scope. It adds one operation after another,
-//! each on values that exist already, converted to the layout that the operation needs; where none fits, it
-//! loads one. In the end whatever nothing has used is stored.
+//! A `Generator` has a program and the values in scope. It adds one operation after another, each on existing values,
+//! converted to the layout that the operation needs; where none fits, it loads one. At the end all unused values are
+//! stored.
 
 mod combine;
 mod control;
@@ -30,7 +30,7 @@ pub fn generate(target: Target, seed: u64) -> Program {
     program(target, seed, true)
 }
 
-/// A random program without layouts: what it computes leaves them to a compiler.
+/// A random program without layouts, for which the compiler chooses them.
 #[must_use]
 pub fn generate_without_layouts(target: Target, seed: u64) -> Program {
     program(target, seed, false)
@@ -39,7 +39,7 @@ pub fn generate_without_layouts(target: Target, seed: u64) -> Program {
 fn program(target: Target, seed: u64, has_layouts: bool) -> Program {
     let mut rng = Rng::with_seed(seed);
     let warps = [1, 1, 2, 4, 4, 8][rng.usize(0..6)];
-    // By numbers of its own, so that the programs for one block are the same on all targets.
+    // From a separate generator of numbers, so that the programs for one block are the same on all targets.
     let mut of_clusters = Rng::with_seed(!seed);
     let blocks = match of_clusters.u8(0..8) {
         0 if target.has(Feature::Cluster) => 2,
@@ -76,12 +76,12 @@ fn program(target: Target, seed: u64, has_layouts: bool) -> Program {
     generator.program
 }
 
-/// A program being made.
+/// A program under construction.
 struct Generator {
     rng: Rng,
     machine: Machine,
     program: Program,
-    /// For each value.
+    /// The facts of each value.
     facts: Vec<Facts>,
     /// Whether something uses the value.
     used: Vec<bool>,
@@ -89,7 +89,7 @@ struct Generator {
     scope: Vec<Value>,
     /// The block that is being filled.
     body: Vec<Node>,
-    /// Regions around it.
+    /// The number of regions around it.
     depth: u32,
 }
 
@@ -97,7 +97,7 @@ struct Generator {
 const MOST_ELEMENTS_LOG2: u32 = 9;
 
 impl Generator {
-    /// A tensor or two to begin with.
+    /// A tensor or two to start with.
     fn first(&mut self) {
         let shape = self.shape();
         let number = self.number();
@@ -132,7 +132,7 @@ impl Generator {
             27 => self.expand_and_broadcast(),
             28 => self.cat(),
             29 => self.histogram(),
-            // Buffers are of those who choose layouts.
+            // Buffers exist only in programs with layouts.
             30..34 | 39 | 40 if !self.program.has_layouts => self.expand_and_broadcast(),
             30..34 => self.through_shared_memory(),
             34 => self.atomic(),
@@ -152,7 +152,7 @@ impl Generator {
         from[self.rng.usize(0..from.len())]
     }
 
-    /// Whether something that happens once in `n` times happens.
+    /// True once in `n` times.
     fn once_in(&mut self, n: u32) -> bool {
         self.rng.u32(0..n) == 0
     }
@@ -303,7 +303,7 @@ impl Generator {
         Some(())
     }
 
-    /// A tensor of that shape and element, in whatever layout: one that is there, or a new one.
+    /// A tensor of that shape and element, in any layout: an existing one or a new one.
     fn like(&mut self, shape: &[u32], number: Number) -> Value {
         let found = self.choose(|of, _| {
             of.is_numbers() && of.shape() == shape && of.element() == number.into()
@@ -323,7 +323,7 @@ impl Generator {
         }
     }
 
-    /// A loaded tensor in a layout of its own.
+    /// A loaded tensor in a new layout.
     fn load(&mut self, shape: &[u32], number: Number) -> Value {
         let layout = self.layout(shape);
         self.load_as(shape, number, &layout)
@@ -357,7 +357,7 @@ impl Generator {
             _ => "",
         };
         let mut template = prefix;
-        // What a masked load without `other` gives where the mask is off is nobody's business.
+        // The result of a masked load without `other` is not determined where the mask is off.
         let tail = if tail == ", %mask$u" { "" } else { tail };
         if !tail.is_empty() {
             let bound = self.rng.usize(0..=length);
@@ -389,8 +389,8 @@ impl Generator {
         self.add_all(&template, &[], vec![(of, facts)], Some(buffer), Vec::new())[0]
     }
 
-    /// Text that makes `%ptr$u`, pointers to the elements of the node's buffer; or, where the vendor has
-    /// accesses by offset and chance wants one, a single `[` at the end of nothing.
+    /// Text that makes `%ptr$u`, pointers to the elements of the node's buffer; or, at random where the vendor has
+    /// accesses by offset, nothing but a final `[`.
     fn access(
         &mut self,
         shape: &[u32],
@@ -411,9 +411,8 @@ impl Generator {
         )
     }
 
-    /// Text that computes the row-major number of each element, and its name: from a range over all
-    /// elements that is reshaped, or from the coordinates along each dimension as Triton's front end
-    /// does it.
+    /// Text that computes the row-major number of each element, and its name: from a range over all elements that is
+    /// reshaped, or from the coordinates along each dimension as in Triton's front end.
     fn addresses(&mut self, shape: &[u32], layout: &Rc<Encoding>) -> (String, String) {
         let count: u32 = shape.iter().product();
         let spelled = self.spell(layout);
@@ -450,7 +449,7 @@ impl Generator {
         let mut sum: Option<String> = None;
         for (dim, &extent) in shape.iter().enumerate() {
             stride /= extent;
-            // The layouts of the coordinates: the others sliced away one by one, the last first.
+            // The layouts of the coordinates: the other dimensions are sliced away one by one, the last first.
             let mut steps = vec![(layout.as_ref().clone(), vec![0usize; 0])];
             let mut kept: Vec<usize> = (0..shape.len()).collect();
             for axis in (0..shape.len()).rev().filter(|&axis| axis != dim) {
@@ -522,9 +521,9 @@ impl Generator {
         Some(text)
     }
 
-    /// A layout as it stands in a template: a hole that printing fills.
+    /// A layout in a template: a hole that printing fills.
     fn spell(&mut self, layout: &Rc<Encoding>) -> String {
-        // Layouts without a value of their type get one, which is never defined nor used.
+        // Each layout gets a value of its type, which is neither defined nor used.
         let shape = vec![1; layout.rank()];
         let of = self.tensor(&shape, Number::I1, layout);
         let known = self.program.types.iter().position(|other| *other == of);
@@ -534,7 +533,7 @@ impl Generator {
 
     // The end.
 
-    /// Stores what nothing has used.
+    /// Stores the unused values.
     fn store_unused(&mut self) {
         let unused: Vec<Value> = self
             .scope
@@ -597,7 +596,7 @@ fn extents(shape: &[u32]) -> String {
     shape.iter().map(|extent| format!("{extent}x")).collect()
 }
 
-/// Extents as the dialects' transfer functions take them.
+/// Extents in the form of the dialects' transfer functions.
 fn signed(shape: &[u32]) -> Vec<i64> {
     shape.iter().map(|&extent| extent.into()).collect()
 }

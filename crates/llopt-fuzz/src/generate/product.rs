@@ -1,8 +1,9 @@
 //! Products of matrices on matrix units.
 //!
-//! A row of the target's table of matrix instructions is chosen, and layouts for whose sake it was made: the result's,
-//! with or without exchanged operands, and the operands', with vectors along k as wide as the instruction's or wider.
-//! The extents are the instruction's, twice that, or half of it. Elements are small integers, so that no sum rounds.
+//! A row of the target's table of matrix instructions is chosen, and layouts that it supports: for the result, with
+//! or without exchanged operands, and for the operands, with vectors along k as wide as the instruction's or wider.
+//! The extents are the instruction's, twice those, or half of them. Elements are small integers, so that no sum
+//! rounds.
 
 use std::rc::Rc;
 
@@ -20,7 +21,7 @@ use super::Generator;
 /// The largest element.
 const LARGEST: u32 = 3;
 
-/// The type of the tensor's elements, if tensors have such.
+/// The type of the tensor's elements, if tensors can have it.
 fn number_of(element: MatrixElement) -> Option<Number> {
     Some(match element {
         MatrixElement::F16 => Number::F16,

@@ -1,4 +1,4 @@
-//! Operations that give elements other places: transposition, reshape, join, split, cat, broadcast.
+//! Operations that rearrange elements: transposition, reshape, join, split, cat, broadcast.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ impl Generator {
         Some(())
     }
 
-    /// Another shape with as many elements.
+    /// Another shape with the same number of elements.
     pub(super) fn reshaped(&mut self, shape: &[u32]) -> Vec<u32> {
         let rank = self.pick(&[1, 2, 2, 3, 4, 5]);
         let mut other = vec![1u32; rank];
@@ -99,7 +99,7 @@ impl Generator {
         Some(())
     }
 
-    /// A dimension more, of extent one, which then becomes longer.
+    /// Adds a dimension of extent one, which is then broadcast.
     pub(super) fn expand_and_broadcast(&mut self) -> Option<()> {
         let value = self.choose(|of, _| {
             matches!(of, Type::Tensor { .. })
@@ -128,7 +128,7 @@ impl Generator {
         Some(())
     }
 
-    /// Two tensors in one, in an order of nobody's business, and what does not depend on it.
+    /// Concatenates two tensors, whose order is not defined, and computes a value that does not depend on it.
     pub(super) fn cat(&mut self) -> Option<()> {
         let value = self.choose(|of, _| {
             of.is_numbers()

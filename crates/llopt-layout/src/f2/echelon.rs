@@ -1,4 +1,4 @@
-//! Gauss-Jordan elimination, one vector at a time, which remembers how each vector arose.
+//! Gauss-Jordan elimination, one vector at a time, which records the combination that gives each vector.
 //!
 //! The kept vectors are in reduced form: every kept vector has a *pivot*, a component that no
 //! other kept vector has. To reduce a new vector it is then enough to read its components at the
@@ -121,7 +121,7 @@ impl Echelon {
     #[inline]
     pub fn solve(&self, vector: u32) -> Option<u32> {
         if self.present == self.pivots {
-            // All rows are unit vectors: what is left is known without looking at them.
+            // All rows are unit vectors: the remainder is known without reading them.
             let recipes = ones(vector & self.pivots).map(|pivot| self.recipes[pivot as usize]);
             return (vector & !self.pivots == 0).then(|| recipes.fold(0, |acc, v| acc ^ v));
         }

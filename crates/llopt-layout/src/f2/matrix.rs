@@ -1,4 +1,4 @@
-//! Matrices by columns: what a layout is once its names are taken off.
+//! Matrices by columns: a layout without its names.
 
 use super::echelon::{Echelon, WORD, low_mask, ones};
 use crate::InlineList;

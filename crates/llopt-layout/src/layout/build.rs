@@ -125,8 +125,8 @@ impl LinearLayout {
     /// As [`LinearLayout::from_bases`], with each output size inferred: the next power of two
     /// above the largest entry.
     ///
-    /// Requires, beside what `from_bases` does, that the layout be surjective onto these sizes;
-    /// otherwise the sizes are not determined by the bases and have to be given.
+    /// Requires, besides what `from_bases` does, that the layout be surjective onto these sizes; otherwise the sizes
+    /// are not determined by the bases and have to be given.
     pub fn from_bases_surjective<V: AsRef<[u32]>>(
         bases: &[(Dim, &[V])],
         out_dims: &[Dim],

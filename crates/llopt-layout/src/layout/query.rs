@@ -200,7 +200,7 @@ impl LinearLayout {
             .collect()
     }
 
-    /// A basis of the image: the flattened basis vectors that are no sums of earlier ones.
+    /// A basis of the image: the flattened basis vectors that are not sums of earlier ones.
     pub fn image(&self) -> InlineList<u32, MAX_BITS> {
         let mut echelon = Echelon::new();
         self.flat_bases()
@@ -259,8 +259,8 @@ impl LinearLayout {
         1 << consecutive
     }
 
-    /// The largest `n` such that the places which differ in `in_dim` only hold, with every element,
-    /// its whole aligned group of `n` elements along `out_dim`, in whatever order.
+    /// The largest `n` such that the places which differ in `in_dim` only hold, together with every element, its
+    /// whole aligned group of `n` elements along `out_dim`, in any order.
     ///
     /// Ensures: a power of two; 1 when a dimension is not there. With registers for `in_dim` it is
     /// how wide a vector one thread can move along `out_dim`.

@@ -31,7 +31,7 @@ impl LinearLayout {
         Ok(self.with_outs_moved(outs))
     }
 
-    /// The map with the outputs moved to the fields of the same name; what has no place is cut.
+    /// The map with the outputs moved to the fields of the same name; outputs without such a field are dropped.
     fn with_outs_moved(&self, outs: Dims) -> LinearLayout {
         let rearrange = Rearrange::new(&self.outs, &outs);
         let mut result = LinearLayout {
@@ -196,8 +196,8 @@ impl LinearLayout {
         Ok(result)
     }
 
-    /// The map with the zero basis vectors of one input dimension taken out, so that the
-    /// dimension shrinks to what it distinguishes by single bits.
+    /// The map with the zero basis vectors of one input dimension taken out, so that the dimension shrinks to the
+    /// bits that change the output.
     ///
     /// Ensures: the same image. A dimension that is not there changes nothing.
     pub fn remove_zero_bases(&self, dim: Dim) -> LinearLayout {

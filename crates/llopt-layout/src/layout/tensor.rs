@@ -1,4 +1,4 @@
-//! Shape operations: what the layout of the result is when no element moves.
+//! Shape operations: the layout of the result when no element moves.
 //!
 //! The outputs are the dimensions of a row-major tensor, `dim0`, `dim1`, … in this order, the last
 //! one varying fastest in memory order. For each operation the layout of its result exists within
@@ -99,9 +99,9 @@ impl LinearLayout {
     /// The layout after `split` along the last axis, which has extent 2, and the register bit that
     /// tells the two results apart.
     ///
-    /// Requires one register bit to map to the last axis alone and nothing else to it; otherwise
-    /// the two halves lie in different threads and the error names the basis vector in the way.
-    /// Ensures: the layout has one axis and that register bit less.
+    /// Requires one register bit to map to the last axis alone and nothing else to it; otherwise the two halves lie
+    /// in different threads, and the error names the basis vector that prevents the split. Ensures: the layout has
+    /// one axis and that register bit less.
     pub fn split(&self) -> Result<(LinearLayout, u32), LayoutError> {
         let rank = self.tensor_rank()?;
         let last = match rank.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! What a plan takes, in numbers that need no prices.
+//! What a plan costs, in counts that need no prices.
 
 /// Which threads a barrier has to order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,7 +11,7 @@ pub enum Scope {
     Cluster,
 }
 
-/// What one warp executes for a plan, and what the plan needs besides.
+/// The instructions that one warp executes for a plan, and the plan's other resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Shuffles of 32-bit registers.
@@ -26,17 +26,17 @@ pub struct Counts {
     pub shared_stores: u32,
     /// Instructions that read shared memory.
     pub shared_loads: u32,
-    /// Passes over the banks for the writes.
+    /// Wavefronts of the writes.
     pub store_wavefronts: u32,
-    /// Passes over the banks for the reads.
+    /// Wavefronts of the reads.
     pub load_wavefronts: u32,
-    /// The fewest passes that writes of this width can take.
+    /// The fewest wavefronts that writes of this width can take.
     pub store_bound: u32,
-    /// The fewest passes that reads of this width can take.
+    /// The fewest wavefronts that reads of this width can take.
     pub load_bound: u32,
     /// Bytes of shared memory per block.
     pub shared_bytes: u32,
-    /// Barriers, of whatever scope.
+    /// Barriers of any scope.
     pub barriers: u32,
     /// 32-bit registers held beyond the larger of operand and result.
     pub extra_registers: u32,

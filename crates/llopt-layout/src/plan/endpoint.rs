@@ -1,4 +1,4 @@
-//! The two ends of a conversion as bare vectors: where a layout puts the bits of the tensor.
+//! The two ends of a conversion as bare vectors: the positions of the tensor's bits in a layout.
 
 use crate::f2::{Echelon, Matrix, WORD};
 use crate::layout::Rearrange;
@@ -11,7 +11,7 @@ pub(crate) type Vectors = InlineList<u32, WORD>;
 /// One end of a conversion, registers without repeats.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
-    /// The images of the register bits that are no sums of earlier ones.
+    /// The images of the register bits that are not sums of earlier ones.
     pub registers: Vectors,
     /// For each of these the register index that has this bit alone.
     pub register_masks: Vectors,
@@ -70,7 +70,7 @@ impl Endpoint {
     }
 }
 
-/// Checks that a conversion from `from` to `to` makes sense at all.
+/// Checks that a conversion from `from` to `to` is defined.
 pub(crate) fn check(from: &LinearLayout, to: &LinearLayout) -> Result<(), LayoutError> {
     const PLACES: [Dim; 4] = [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK];
     for layout in [from, to] {
@@ -124,7 +124,7 @@ pub(crate) fn check(from: &LinearLayout, to: &LinearLayout) -> Result<(), Layout
     Ok(())
 }
 
-/// Checks the operands and takes them apart.
+/// Checks the operands and reads both.
 pub(super) fn endpoints(
     from: &LinearLayout,
     to: &LinearLayout,

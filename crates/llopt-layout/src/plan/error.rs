@@ -22,20 +22,20 @@ pub enum PlanError {
         /// The lanes of the machine, as log2.
         machine_log2: u32,
     },
-    /// The data crosses blocks and the machine has no way to do so.
+    /// The data crosses blocks, and the machine does not support that.
     NoCluster,
-    /// The data has to go through shared memory and does not fit, in however many rounds.
+    /// The data has to go through shared memory and does not fit, in any number of rounds.
     SharedMemory {
-        /// The bytes needed at least.
+        /// The least number of bytes needed.
         needed: u32,
-        /// The bytes there are.
+        /// The number of bytes available.
         limit: u32,
     },
-    /// No pair of instructions fits what was asked for.
+    /// No pair of instructions has the requested kinds.
     NoInstruction,
-    /// A plan without movement was asked for, and elements leave their threads.
+    /// A plan without movement was requested, but elements leave their threads.
     LeavesThread,
-    /// A plan inside of warps was asked for, and elements leave their warps.
+    /// A plan inside warps was requested, but elements leave their warps.
     LeavesWarp,
 }
 

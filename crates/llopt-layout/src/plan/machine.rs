@@ -18,16 +18,16 @@ pub struct Machine<'a> {
     pub shared_bytes: u32,
     /// Whether a block can read the shared memory of the other blocks of its cluster.
     pub cluster: bool,
-    /// What the steps cost.
+    /// The prices of the steps.
     pub costs: Costs,
 }
 
 /// Prices, in cycles of the shared-memory pipe of a multiprocessor per instruction of a warp.
 ///
-/// One wavefront is the unit: it occupies that pipe for one cycle. What runs elsewhere is priced
-/// by its throughput relative to it, what waits by the cycles that a warp cannot hide. Arithmetic
-/// (selects, byte permutes) has a pipe of its own; with other warps at hand the two pipes work at the
-/// same time, and the longer one decides ([`Costs::together`]).
+/// One wavefront is the unit: it occupies that pipe for one cycle. Instructions of other pipes are priced by their
+/// throughput relative to it, and waits by the cycles that other warps cannot hide. Arithmetic (selects, byte
+/// permutes) has a pipe of its own; with enough other warps the two pipes work at the same time, and the busier one
+/// decides ([`Costs::together`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A shuffle of one 32-bit register between lanes.
@@ -40,21 +40,21 @@ pub struct Costs {
     pub permute: f32,
     /// An instruction that combines a 32-bit register of all lanes, where there is one.
     pub warp_reduce: f32,
-    /// What a shuffle waits for the one that it depends on, as far as other warps do not hide it.
+    /// The part of the latency of a dependent shuffle that other warps do not hide.
     pub exchange: f32,
     /// Issuing one instruction that accesses shared memory, with its address.
     pub issue: f32,
-    /// What a load takes besides.
+    /// The additional price of a load.
     pub load: f32,
-    /// What a store takes besides.
+    /// The additional price of a store.
     pub store: f32,
-    /// What a store of 128 bits for each lane takes besides that.
+    /// The further price of a store of 128 bits for each lane.
     pub wide_store: f32,
-    /// What a load of 128 bits for each lane takes besides that.
+    /// The further price of a load of 128 bits for each lane.
     pub wide_load: f32,
-    /// One pass over the banks.
+    /// One wavefront.
     pub wavefront: f32,
-    /// One pass over the banks of another block of the cluster.
+    /// One wavefront of another block of the cluster.
     pub remote_wavefront: f32,
     /// Ordering the memory accesses of one warp.
     pub warp_barrier: f32,
@@ -68,7 +68,7 @@ pub struct Costs {
     /// same time, 1 if one after the other.
     pub exposed: f32,
     /// Bit `d` says that lanes whose numbers differ by `d` exchange a register by an arithmetic instruction: then a
-    /// lane that may read itself or such a lane chooses between both, instead of asking for a lane by its number.
+    /// lane that may read from itself or from such a lane selects between both, instead of a shuffle by lane number.
     pub near: u64,
     /// Bit `b` says that an instruction exchanges the lanes with bit `b` of one register and those without it of
     /// another, for the price of a select.
@@ -85,7 +85,7 @@ impl Costs {
                 .is_some_and(|bits| bits & 1 == 1)
     }
 
-    /// What one instruction that accesses shared memory takes besides its wavefronts.
+    /// The price of one instruction that accesses shared memory, without its wavefronts.
     pub fn access(&self, instruction: &Instruction) -> f32 {
         let wide = instruction.element_bits << instruction.registers_log2() >= 128;
         let more = match (instruction.access, wide) {
@@ -97,8 +97,8 @@ impl Costs {
         self.issue + more
     }
 
-    /// One side of a trip through memory: so many instructions, with the passes over the banks of all of them and
-    /// the permutes of their words.
+    /// One side of a trip through memory: so many instructions, with the wavefronts of all of them and the permutes
+    /// of their words.
     pub fn trip(
         &self,
         instruction: &Instruction,

@@ -1,10 +1,10 @@
-//! The conversion planner: all ways to move a tensor from one distributed layout to another.
+//! The conversion planner: all plans to move a tensor from one distributed layout to another.
 //!
 //! # The problem
 //!
-//! Layout `A` says which element each (register, lane, warp, block) holds, layout `B` which one it
-//! shall hold. `X` with `A(X(p)) = B(p)` names, for each place of `B`, a place of `A` to fetch from.
-//! What `X` has to cross decides what the conversion takes:
+//! Layout `A` says which element each (register, lane, warp, block) holds, layout `B` which one it shall hold. `X`
+//! with `A(X(p)) = B(p)` names, for each place of `B`, a place of `A` to fetch from. The dimensions that `X` crosses
+//! determine the kind of plan:
 //!
 //! | `X` | plan |
 //! |---|---|
@@ -14,9 +14,9 @@
 //! | keeps the block | [`Movement::Shared`]: through shared memory |
 //! | crosses blocks | [`Movement::Shared`] with [`Scope::Cluster`]: through remote shared memory |
 //!
-//! Every further row can do what the rows above can, at a higher price in general, but not always:
-//! many lane exchanges cost more than one trip through shared memory. [`plan`] therefore returns
-//! every feasible plan with its counts and its cost, cheapest first.
+//! Every row can do what the rows above it can, usually at a higher price, but not always: many lane exchanges cost
+//! more than one trip through shared memory. [`plan`] therefore returns every feasible plan with its counts and its
+//! cost, cheapest first.
 //!
 //! A plan is data. It names registers by index, lanes by xor masks and linear maps, addresses by a
 //! layout; a code generator only has to follow it, and so does the executor in this crate's tests,
@@ -112,9 +112,8 @@ pub fn plan(
 
 /// The cheapest plan from `from` to `to`.
 ///
-/// Requires what [`plan()`] does.
-/// Ensures: the first of the plans of [`plan()`]; a conversion that runs nothing does not look at
-/// shared memory at all.
+/// Requires the same as [`plan()`]. Ensures: the first of the plans of [`plan()`]; for a conversion without
+/// instructions, plans through shared memory are not searched.
 pub fn cheapest(
     from: &LinearLayout,
     to: &LinearLayout,
@@ -124,10 +123,9 @@ pub fn cheapest(
     cheapest_with(from, to, element_bits, machine, SwizzleRequest::default())
 }
 
-/// The cheapest plan from `from` to `to` of those that go through shared memory as asked for, or not at all.
+/// The cheapest plan from `from` to `to` among those that satisfy the request for shared memory, or do not use it.
 ///
-/// Requires what [`plan()`] does.
-/// Ensures: no plan of [`plan()`] that the request admits is cheaper.
+/// Requires the same as [`plan()`]. Ensures: no plan of [`plan()`] that the request admits is cheaper.
 pub fn cheapest_with(
     from: &LinearLayout,
     to: &LinearLayout,
@@ -218,7 +216,7 @@ fn by_cost(a: &Plan, b: &Plan) -> Ordering {
     a.cost.partial_cmp(&b.cost).unwrap_or(Ordering::Equal)
 }
 
-/// The ways in which no element leaves its warp.
+/// The movements in which no element leaves its warp.
 fn movements_within_warp(
     source: &Endpoint,
     target: &Endpoint,

@@ -1,4 +1,4 @@
-//! A plan: how the data moves, with what that takes.
+//! A plan: how the data moves, with its counts and cost.
 
 use alloc::boxed::Box;
 
@@ -22,19 +22,19 @@ pub enum Movement {
     Shared(Box<SharedPlan>),
 }
 
-/// One way to convert, with what it takes.
+/// A plan of a conversion, with its counts and cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What to do.
+    /// The movement.
     pub movement: Movement,
-    /// What it takes.
+    /// The counts.
     pub counts: Counts,
     /// The price by the machine's [`Costs`](super::Costs).
     pub cost: f32,
 }
 
 impl Plan {
-    /// One word for the kind of movement: `none`, `register`, `shuffle`, `shared`, or `cluster`.
+    /// The name of the kind of movement: `none`, `register`, `shuffle`, `shared`, or `cluster`.
     pub fn kind(&self) -> &'static str {
         match &self.movement {
             Movement::Nothing => "none",

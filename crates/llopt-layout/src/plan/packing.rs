@@ -1,4 +1,4 @@
-//! What it takes to gather elements narrower than 32 bits into the words that an instruction moves.
+//! The permutes that gather elements narrower than 32 bits into the words that an instruction moves.
 //!
 //! Loads, stores and matrix units hold such elements packed in the order of their registers: a word has the
 //! elements of as many registers as fit into it. An instruction whose words are these takes them as they are;
@@ -7,10 +7,10 @@
 //!
 //! # Counting without words
 //!
-//! The search for a memory layout counts for each pair of instructions, and a thread may have thousands of
-//! registers; but the place of an element is linear in its number. Let `B` be what the bits within a word add to
-//! the place, and `A` what the other bits add. All words are then made of `2^r` words, `r` the rank of `B` in the
-//! bits of a place that name a word, and two words are made of the same bytes exactly when `A` gives the same place.
+//! The search for a memory layout counts for each pair of instructions, and a thread may have thousands of registers;
+//! but the position of an element is linear in its number. Let `B` be what the bits within a word add to the place,
+//! and `A` what the other bits add. All words are then made of `2^r` words, `r` the rank of `B` in the bits of a
+//! place that name a word, and two words are made of the same bytes exactly when `A` gives the same place.
 //!
 //! - For `r` below 2 each word takes one permute, and there are `2^rank(A)` different ones. Where `B` keeps the order
 //!   of the bytes, those are in place, and free, for which `A` gives the lowest byte.
@@ -30,7 +30,7 @@ use crate::words::{gather, of_elements};
 /// memory.
 pub(super) const MAX_REGISTER_BITS: usize = 12;
 
-/// The elements that a word has room for; `None` where an element fills it.
+/// The number of elements that fit into a word; `None` if an element fills it.
 pub(super) fn per_word(element_bits: u32) -> Option<u32> {
     (element_bits < 32).then(|| 32 / element_bits.max(8))
 }
@@ -49,10 +49,10 @@ pub(super) fn permutes(element_bits: u32, in_word: u32, places: &[Option<u32>]) 
     gather(sources, &wanted).permutes.len() as u32
 }
 
-/// The bits that the number of a place may have where words are counted by cosets.
+/// The largest number of bits of a position for which words are counted by cosets.
 const PLACE_BITS: usize = 16;
 
-/// The sums of all choices of `columns`: what a linear map with these columns makes of 0, 1, 2 and so on.
+/// The sums of all choices of `columns`: the images of 0, 1, 2 and so on under a linear map with these columns.
 fn sums(columns: &[u32]) -> Vec<u32> {
     let mut sums = Vec::with_capacity(1 << columns.len());
     sums.push(0);
@@ -106,14 +106,14 @@ pub(super) fn linear_permutes(element_bits: u32, in_word_log2: usize, columns: &
     permutes(element_bits, 1 << in_word_log2, &places) << others
 }
 
-/// The registers that a side of a trip through memory moves.
+/// The registers that one side of a trip through memory moves.
 pub(super) struct Side<'a> {
     pub instruction: &'a Instruction,
     /// What each register bit of the instruction adds to the index of the register.
     pub registers: &'a [u32],
     /// What each bit of the index of the instruction, and of the round, adds.
     pub repeats: &'a [u32],
-    /// From each register to the one that is moved for it.
+    /// From each register to the one that is moved in its place.
     pub fold: &'a Matrix,
 }
 
@@ -124,7 +124,7 @@ impl Side<'_> {
         let Some(full) = per_word(bits) else {
             return 0;
         };
-        // No machine has that many registers.
+        // More registers than any machine has.
         let bits_of_index =
             (self.registers.len() + self.repeats.len()).max(self.fold.columns().len());
         if bits_of_index > MAX_REGISTER_BITS {
@@ -141,8 +141,8 @@ impl Side<'_> {
         }
     }
 
-    /// What the bits of the number of an element that is wanted add to its place among those that there are, if
-    /// that is linear: for stores to its register, for loads to its place in the words that instructions move.
+    /// What the bits of a destination element's number add to the position of its source, if that is linear: for
+    /// stores its register, for loads its position in the words that instructions move.
     fn columns(&self, full_log2: usize) -> Option<Vec<u32>> {
         let moved = [self.registers, self.repeats].concat();
         match self.instruction.access {
@@ -164,7 +164,7 @@ impl Side<'_> {
         }
     }
 
-    /// The permutes, counted with the place of each element: what is not linear has no shorter way.
+    /// The permutes, counted by the position of each element, for positions that are not linear.
     fn permutes_by_table(&self, bits: u32, full: u32) -> u32 {
         let sum = |list: &[u32], index: u32| {
             ones(index & low_mask(list.len() as u32)).fold(0, |acc, i| acc ^ list[i as usize])
@@ -172,7 +172,7 @@ impl Side<'_> {
         let moved = 1u32 << self.registers.len();
         let all = (0..1u32 << self.repeats.len()).flat_map(|repeat| {
             (0..moved).map(move |slot| {
-                // Instructions that move less than a word have one for themselves.
+                // Instructions that move less than a word have a word for themselves.
                 let place = repeat * moved.max(full) + slot;
                 let register = sum(self.repeats, repeat) ^ sum(self.registers, slot);
                 (place, register)

@@ -1,11 +1,10 @@
 //! Padding: gaps in a memory whose order of elements is given.
 //!
-//! Some instructions fill shared memory in an order that no xor may disturb, such as copies from
-//! global memory that write lane after lane. What remains is to leave gaps: after every so many
-//! elements some are left out, so that rows which began in one bank begin in different ones. An
-//! address is then no linear function of the place any more, and conflicts are counted by the
-//! definition. All intervals and gaps that keep vectors whole and aligned are tried; there are
-//! few.
+//! Some instructions fill shared memory in an order that no xor may disturb, such as copies from global memory that
+//! write lane after lane. What remains is to leave gaps: after a certain number of elements some are left out, so
+//! that rows which began in one bank begin in different ones. An address is then no longer a linear function of the
+//! place, and conflicts are counted by the definition. All intervals and gaps that keep vectors whole and aligned are
+//! tried; there are only a few.
 
 use alloc::vec::Vec;
 
@@ -23,7 +22,7 @@ pub struct Padding {
 }
 
 impl Padding {
-    /// Where the element with this offset lies.
+    /// The position of the element with this offset.
     ///
     /// Ensures: strictly increasing in the offset.
     pub fn apply(&self, offset: u32) -> u32 {
@@ -44,12 +43,11 @@ pub struct PaddedMemory {
     pub bytes: u32,
 }
 
-/// The gaps in `memory` with which stores from `from` and loads to `to` conflict least.
+/// The gaps in `memory` with the fewest conflicts of stores from `from` and loads to `to`.
 ///
-/// Requires what [`SharedAccess::for_memory`] does, for both layouts.
-/// Ensures: chunks of both sides stay contiguous and aligned to their width; the wavefronts are
-/// counted exactly, in the first warp of the first block; no choice has fewer in total, and none
-/// with as many is smaller.
+/// Requires the same as [`SharedAccess::for_memory`], for both layouts. Ensures: chunks of both sides stay contiguous
+/// and aligned to their width; the wavefronts are counted exactly, in the first warp of the first block; no choice
+/// has fewer in total, and none with as many is smaller.
 ///
 /// ```
 /// # use llopt_layout::banks::{Access, BankModel, Phase};

@@ -1,7 +1,7 @@
-//! A kind of plan that is wanted whatever it costs, and its name.
+//! Forced plans: a kind of plan that is used whatever it costs, and its name.
 //!
-//! The planner's prices are a model. Who measures it, or looks for a mistake in one way to convert, has to
-//! be able to say which way is taken. The names are what people write:
+//! The planner's prices are a model. To measure it, or to look for a bug in one kind of plan, the user can force a
+//! kind. These are the names:
 //!
 //! | name | plan |
 //! |---|---|
@@ -44,7 +44,7 @@ impl fmt::Display for NoSuchRequest {
 impl core::error::Error for NoSuchRequest {}
 
 impl Request {
-    /// What [`FromStr`] takes, in words.
+    /// The texts that [`FromStr`] accepts, for a message.
     pub const EXPECTED: &'static str = "register, shuffle, shared, or shared:STORE-LOAD with each of \
          STORE and LOAD one of vector, matrix, transposed, any";
 }
@@ -100,11 +100,11 @@ impl fmt::Display for Request {
     }
 }
 
-/// The cheapest plan of the kind asked for.
+/// The cheapest plan of the requested kind.
 ///
-/// Requires what [`plan()`](super::plan()) does.
-/// Ensures: a plan of that kind, or an error that says why there is none. A conversion in which every element
-/// stays in its thread runs nothing; its plan is that, whatever is asked for.
+/// Requires the same as [`plan()`](super::plan()). Ensures: a plan of that kind, or an error that says why there is
+/// none. A conversion in which every element stays in its thread runs nothing; that is its plan, whatever kind is
+/// requested.
 pub fn plan_as(
     from: &LinearLayout,
     to: &LinearLayout,

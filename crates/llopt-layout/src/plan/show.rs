@@ -6,7 +6,7 @@ use super::{Condition, Exchange, Movement, Plan, Scope, SharedAccess, SharedPlan
 use crate::f2::Matrix;
 
 impl fmt::Display for Plan {
-    /// The kind and what it takes on the first line, then the steps.
+    /// The kind and the counts on the first line, then the steps.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (cost {:.1}", self.kind(), self.cost)?;
         let counts = &self.counts;

@@ -15,7 +15,7 @@ fn size(layout: &LinearLayout, dim: Dim) -> u32 {
     layout.in_dim_size(dim) as u32
 }
 
-/// What `layout` wants everywhere, with the outputs in the order of `order`.
+/// The element that `layout` has at each place, with the outputs in the order of `order`.
 pub fn held(layout: &LinearLayout, order: &LinearLayout) -> Values {
     let layout = layout
         .transpose_outs(order.out_dims())

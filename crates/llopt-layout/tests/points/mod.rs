@@ -4,8 +4,8 @@
 use llopt_layout::{Dim, LinearLayout};
 use proptest::prelude::*;
 
-/// A layout with the inputs `ins` of up to `2^max_in` points each and `rank` outputs of up to
-/// `2^max_out` points, with any bases whatever.
+/// A layout with the inputs `ins` of up to `2^max_in` points each and `rank` outputs of up to `2^max_out` points,
+/// with arbitrary bases.
 pub fn layout(
     ins: &'static [Dim],
     max_in: u32,

@@ -489,7 +489,7 @@ impl<'c, 'p> OpParser<'c, 'p> {
         Some(unsafe { Value::from_raw(ffi::llopt_state_operand(self.state, index as isize)) })
     }
 
-    /// Adds the result types that the operation's type inference finds for what is known so far.
+    /// Adds the result types that the operation's type inference finds from the parts that are known so far.
     pub fn infer_types(&mut self) -> Parsed<()> {
         // SAFETY: parser and state are live.
         parsed(unsafe { ffi::llopt_state_infer_types(self.raw, self.state) })

@@ -24,7 +24,7 @@ use std::{
     sync::Once,
 };
 
-/// Hands the table of hooks to C++, once.
+/// Passes the table of hooks to C++, once.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     // SAFETY: the table is static.
@@ -69,7 +69,7 @@ static HOOKS: LloptHooks = LloptHooks {
     pass_run: Some(crate::pass::hooks::run),
 };
 
-/// Reports at the name that a parser is working on. Line and column are looked up only then.
+/// Reports at the name that a parser is working on. Line and column are looked up only when it reports.
 fn at_parser(raw: LloptParser) -> impl FnOnce(String) {
     move |message| {
         // SAFETY: hooks run while their parser is live.
@@ -78,7 +78,7 @@ fn at_parser(raw: LloptParser) -> impl FnOnce(String) {
     }
 }
 
-/// Where there is no location to report at: the standard error stream.
+/// Reports to the standard error stream, where there is no location.
 fn on_stderr(what: &'static str) -> impl FnOnce(String) {
     move |message| eprintln!("error: {message} (in {what})")
 }
@@ -433,7 +433,7 @@ unsafe extern "C" fn type_print(address: *const c_void, r#type: MlirType, printe
     });
 }
 
-/// Runs the verifier of a kind, and reports what it complains of.
+/// Runs the verifier of a kind, and reports its complaint.
 fn verified<S>(
     spec: &'static S,
     verify: Option<VerifyParametersFn<S>>,
@@ -684,7 +684,7 @@ unsafe extern "C" fn pattern_rewrite(
 }
 
 impl OpSpec {
-    /// Describes the operation to a dialect that is being set up.
+    /// Describes the operation to a dialect that is being registered.
     fn add_to(&'static self, dialect: LloptDialect) {
         let names: Vec<_> = self
             .attributes
@@ -743,7 +743,7 @@ impl OpSpec {
             canonicalization: canonicalization.as_ptr(),
             canonicalizationCount: canonicalization.len() as isize,
         };
-        // SAFETY: the dialect is being set up; the arrays outlive the call.
+        // SAFETY: the dialect is being registered; the arrays outlive the call.
         unsafe { llopt_dialect_add_operation(dialect, &operation) }
     }
 }

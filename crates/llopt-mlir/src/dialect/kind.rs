@@ -1,11 +1,10 @@
 //! Attribute kinds and type kinds: a mnemonic, a list of parameters that are attributes, and the
 //! functions that parse, print and verify them.
 //!
-//! An attribute or type of ours is uniqued on (kind, parameters), so equality is pointer
-//! equality. A parameter may be absent. Integers, names, shapes and element types are stored as
-//! builtin attributes (`IntegerAttr`, `StringAttr`, `DenseI64ArrayAttr`, `TypeAttr`), which is
-//! what makes aliases, walks over sub-elements, replacement and bytecode work for every kind
-//! without a line of code of its own.
+//! An attribute or type defined from Rust is uniqued on (kind, parameters), so equality is pointer equality. A
+//! parameter may be absent. Integers, names, shapes and element types are stored as builtin attributes
+//! (`IntegerAttr`, `StringAttr`, `DenseI64ArrayAttr`, `TypeAttr`), so that aliases, walks over sub-elements,
+//! replacement and bytecode work for every kind without further code.
 
 use crate::{
     asm::{AsmParser, AsmPrinter, Parsed},
@@ -18,7 +17,7 @@ use melior::{
 };
 use std::any::Any;
 
-/// Data that a table hangs on a spec for its generic hooks.
+/// Data that a table attaches to a spec for its generic hooks.
 pub type SpecData = &'static (dyn Any + Send + Sync);
 
 /// Verifies parameters before an attribute or type is made.
@@ -72,7 +71,7 @@ pub struct TypeSpec {
     pub alias: Option<&'static str>,
 }
 
-/// The parameters of an attribute or type of ours; each may be absent.
+/// The parameters of an attribute or type defined from Rust; each may be absent.
 #[derive(Clone, Copy)]
 pub struct Parameters<'c> {
     raw: &'c [mlir_sys::MlirAttribute],
@@ -160,8 +159,8 @@ macro_rules! kind_constructors {
                 context: &'c Context,
                 parameters: &[Option<Attribute<'c>>],
             ) -> Result<$object<'c>, Complaint> {
-                // An attribute or type is a value of the context: made before it is verified, it
-                // harms nobody as long as nobody sees it.
+                // An attribute or type is a value of the context: creating it before it is verified does no harm as
+                // long as it is not used.
                 let object = self.get(context, parameters);
                 let Some(verify) = self.verify else {
                     return Ok(object);
@@ -225,14 +224,14 @@ kind_constructors!(
     "an attribute"
 );
 impl AttributeSpec {
-    /// The number that was kept with an attribute of ours; zero at first and for others. It must
-    /// follow from the attribute alone: threads that work on one context share it.
+    /// The number that was stored with an attribute defined from Rust; initially zero, and zero for other attributes.
+    /// It must follow from the attribute alone: threads that work on one context share it.
     pub fn memo(attribute: Attribute<'_>) -> u64 {
         // SAFETY: the attribute is live.
         unsafe { ffi::llopt_attribute_memo(attribute.to_raw()) }
     }
 
-    /// Keeps a number with an attribute of ours, in place of the one before.
+    /// Stores a number with an attribute defined from Rust; it replaces the earlier one.
     pub fn set_memo(attribute: Attribute<'_>, memo: u64) {
         // SAFETY: the attribute is live.
         unsafe { ffi::llopt_attribute_set_memo(attribute.to_raw(), memo) }

@@ -1,4 +1,4 @@
-//! Operations as data: [`OpSpec`] and the vocabulary of its hooks.
+//! Operations as data: [`OpSpec`] and the types of its hooks.
 //!
 //! Inherent attributes live in slots, one per name in `OpSpec::attributes`: reading the third
 //! one is an indexed load, not a search. MLIR sees them as properties.
@@ -45,13 +45,13 @@ pub struct OpSpec {
     pub attributes: &'static [&'static str],
     /// Traits without parameters.
     pub traits: &'static [Trait],
-    /// How many operands; verified with MLIR's own words before `verify` runs.
+    /// The number of operands; verified with MLIR's own messages before `verify` runs.
     pub operands: Arity,
-    /// How many results.
+    /// The number of results.
     pub results: Arity,
-    /// How many regions.
+    /// The number of regions.
     pub regions: Arity,
-    /// How many successor blocks.
+    /// The number of successor blocks.
     pub successors: Arity,
     /// The operations that may hold this one directly; empty for any.
     pub parents: &'static [&'static str],
@@ -85,7 +85,7 @@ pub struct OpSpec {
         Option<for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, usize, &mut NameSink<'c, 'a>)>,
     /// Control flow between the regions of this operation.
     pub region_branch: Option<&'static RegionBranch>,
-    /// Whether this terminator passes all its operands to whatever region comes next.
+    /// Whether this terminator passes all its operands to the region that comes next.
     pub region_terminator: bool,
     /// Whether the operation defines a symbol (`sym_name`, optionally `sym_visibility`).
     pub symbol: bool,
@@ -149,7 +149,7 @@ impl OpSpec {
         }
     }
 
-    /// The spec of an operation, `None` when the operation is of no dialect of ours.
+    /// The spec of an operation, `None` if its dialect is not defined from Rust.
     pub fn of(operation: OperationRef<'_, '_>) -> Option<&'static Self> {
         // SAFETY: the bridge returns null or the address of a registered spec.
         unsafe {
@@ -164,8 +164,8 @@ impl OpSpec {
         Self::of(operation).is_some_and(|spec| std::ptr::eq(spec, self))
     }
 
-    /// The inherent attribute in a slot; `None` when absent, past the end, or when the operation
-    /// is of no dialect of ours.
+    /// The inherent attribute in a slot; `None` when absent, past the end, or if the operation's dialect is not
+    /// defined from Rust.
     pub fn slot<'c>(operation: OperationRef<'c, '_>, index: usize) -> Option<Attribute<'c>> {
         // SAFETY: the bridge checks operation and index.
         unsafe {
@@ -296,7 +296,7 @@ pub enum Trait {
     AttrSizedResultSegments = ffi::LLOPT_TRAIT_ATTR_SIZED_RESULT_SEGMENTS,
 }
 
-/// What a fold hook answers.
+/// The result of a fold hook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fold<'c, 'a> {
     /// Nothing to fold.
@@ -325,7 +325,7 @@ impl<'c, 'a> Fold<'c, 'a> {
     }
 }
 
-/// What one result folds to.
+/// The value or constant of one result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FoldResult<'c, 'a> {
     /// A constant; the dialect's `materialize_constant` makes the operation.
@@ -337,7 +337,7 @@ pub enum FoldResult<'c, 'a> {
 /// Memory effects.
 #[derive(Clone, Copy)]
 pub enum Effects {
-    /// The operation does not say: passes leave it alone.
+    /// Not declared: passes do not move or remove the operation.
     Unknown,
     /// None at all.
     None,
@@ -347,7 +347,7 @@ pub enum Effects {
     Computed(for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, &mut EffectSink<'c, 'a>)),
 }
 
-/// What happens to memory.
+/// The kind of a memory effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EffectKind {
     /// Reads.
@@ -377,12 +377,12 @@ pub(crate) fn effect_kind(raw: i32) -> EffectKind {
         ffi::LLOPT_EFFECT_READ => EffectKind::Read,
         ffi::LLOPT_EFFECT_ALLOCATE => EffectKind::Allocate,
         ffi::LLOPT_EFFECT_FREE => EffectKind::Free,
-        // The bridge sends nothing else than the fourth.
+        // The bridge sends no other number than the fourth.
         _ => EffectKind::Write,
     }
 }
 
-/// What the effect is on.
+/// The target of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectTarget {
     /// No value in particular.
@@ -444,7 +444,7 @@ impl<'c, 'a> EffectSink<'c, 'a> {
 /// Whether an operation may be executed although the program would not have executed it.
 #[derive(Clone, Copy)]
 pub enum Speculation {
-    /// The operation does not say: never hoisted over a condition.
+    /// Not declared: never hoisted over a condition.
     Unknown,
     /// Never.
     Never,
@@ -457,7 +457,7 @@ pub enum Speculation {
     Computed(for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>) -> Speculation),
 }
 
-/// What type inference sees: an operation that does not exist yet.
+/// The input of type inference: an operation that does not exist yet.
 pub struct InferInput<'c: 'i, 'i> {
     raw: &'i ffi::LloptInferInput,
     context: PhantomData<&'c Context>,
@@ -477,13 +477,13 @@ impl<'c: 'i, 'i> InferInput<'c, 'i> {
         unsafe { crate::ir::context_from_raw(self.raw.context) }
     }
 
-    /// Where the operation will be; unknown when the builder did not say.
+    /// The location of the operation; unknown if the builder does not give it.
     pub fn location(&self) -> Location<'c> {
         // SAFETY: the bridge passes a live location.
         unsafe { Location::from_raw(self.raw.location) }
     }
 
-    /// How many operands.
+    /// The number of operands.
     pub fn operand_count(&self) -> usize {
         self.raw.operandCount.max(0) as usize
     }
@@ -528,7 +528,7 @@ impl<'c: 'i, 'i> InferInput<'c, 'i> {
     }
 }
 
-/// Takes names for values.
+/// Collects names for values.
 pub struct NameSink<'c, 'a> {
     raw: ffi::LloptSink,
     ir: PhantomData<OperationRef<'c, 'a>>,
@@ -552,7 +552,7 @@ impl<'c, 'a> NameSink<'c, 'a> {
 /// Control flow between the regions of an operation.
 #[derive(Clone, Copy)]
 pub struct RegionBranch {
-    /// Where control may go from a point: fills in regions or the parent.
+    /// The successors of a point: fills in regions or the parent.
     pub successors: for<'c, 'a> fn(
         &'static OpSpec,
         OperationRef<'c, 'a>,
@@ -565,7 +565,7 @@ pub struct RegionBranch {
         for<'c, 'a> fn(&'static OpSpec, OperationRef<'c, 'a>, RegionPoint) -> (usize, usize),
 }
 
-/// A place that control comes from or goes to.
+/// A source or destination of control flow between regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegionPoint {
     /// The operation itself: before all regions, or after them.
@@ -587,7 +587,7 @@ impl RegionPoint {
     }
 }
 
-/// Collects the places that control may go to.
+/// Collects the destinations of control flow.
 pub struct SuccessorSink<'c, 'a> {
     raw: ffi::LloptSink,
     operation: OperationRef<'c, 'a>,
@@ -637,7 +637,7 @@ impl<'c, 'a> RangeSink<'c, 'a> {
 }
 
 impl InferInput<'_, '_> {
-    /// The raw types behind `types`, for handing back to the bridge.
+    /// The raw types behind `types`, to be returned to the bridge.
     pub(super) fn push(sink: ffi::LloptSink, types: &[Type<'_>]) {
         for r#type in types {
             // SAFETY: the sink is live during the hook.

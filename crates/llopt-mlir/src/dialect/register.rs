@@ -1,4 +1,4 @@
-//! How a dialect comes into a registry, and which mistakes of a table that brings to light.
+//! Registration of a dialect, and the mistakes of a table that it finds.
 
 use super::{DialectSpec, hooks::install};
 use crate::ffi;
@@ -48,7 +48,7 @@ impl DialectSpec {
         Ok(())
     }
 
-    /// Finds the mistakes that MLIR would answer with an abort.
+    /// Finds the mistakes on which MLIR would abort.
     fn check(&self) -> Result<(), RegisterError> {
         let mut seen = std::collections::HashSet::new();
         for operation in self.operations {
@@ -98,8 +98,8 @@ pub enum RegisterError {
         /// The operation name or mnemonic.
         name: &'static str,
     },
-    /// MLIR's type inference has no place for the identity of the operation, so the bridge keeps
-    /// a pool of entry points, one per operation with an `infer` hook.
+    /// MLIR's type inference does not pass the identity of the operation, so the bridge keeps a pool of entry points,
+    /// one per operation with an `infer` hook.
     #[error(
         "no slot is left for the type inference of `{operation}`: raise `kInferenceSlots` (now {capacity}) in cpp/interfaces.cpp"
     )]

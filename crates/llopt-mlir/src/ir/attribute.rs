@@ -1,7 +1,7 @@
-//! Builtin attributes taken apart and made.
+//! Reading and creating builtin attributes.
 //!
-//! Every accessor answers `None` for an attribute of another kind, so a chain of `?` reads
-//! untrusted IR safely. Integers come as 64 bits; anything wider answers `None`.
+//! Every accessor returns `None` for an attribute of another kind, so a chain of `?` reads
+//! untrusted IR safely. Integers come as 64 bits; anything wider returns `None`.
 
 use crate::ffi;
 use melior::{
@@ -20,7 +20,7 @@ pub(crate) fn raw_attribute(attribute: Option<Attribute<'_>>) -> mlir_sys::MlirA
     }
 }
 
-/// Builtin attributes taken apart.
+/// Reading builtin attributes.
 pub trait AttributeExt<'c>: Copy {
     /// The context.
     fn ctx(self) -> &'c Context;
@@ -250,7 +250,7 @@ impl<'c> AttributeExt<'c> for Attribute<'c> {
     }
 }
 
-/// Builtin attributes made.
+/// Creating builtin attributes.
 pub mod attr {
     use crate::ffi;
     use melior::{

@@ -24,15 +24,15 @@ pub trait BlockExt<'c: 'a, 'a>: Copy {
     fn successor_blocks(self) -> impl Iterator<Item = BlockRef<'c, 'a>>;
     /// Whether this is the first block of its region.
     fn is_entry(self) -> bool;
-    /// Removes the block with all in it from its region. No handle to it, to its operations or
-    /// arguments may be used afterwards.
+    /// Removes the block and everything in it from its region. No handle to it, to its operations or arguments may be
+    /// used afterwards.
     fn erase(self);
 }
 
 impl<'c: 'a, 'a> BlockExt<'c, 'a> for BlockRef<'c, 'a> {
     fn operations(self) -> impl Iterator<Item = OperationRef<'c, 'a>> {
-        // SAFETY: the block is live; null ends the chain. The successor is taken before the
-        // current operation is handed out, so that it may be erased.
+        // SAFETY: the block is live; null ends the chain. The successor is taken before the current operation is
+        // returned, so that it may be erased.
         let mut next = unsafe { mlirBlockGetFirstOperation(BlockLike::to_raw(&self)) };
         std::iter::from_fn(move || unsafe {
             let current = OperationRef::from_option_raw(next)?;

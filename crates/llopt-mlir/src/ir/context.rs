@@ -1,6 +1,6 @@
 //! A `&Context` from anything that lives in one.
 //!
-//! melior's `ContextRef::to_ref` answers a reference to the `ContextRef` it is called on, under
+//! melior's `ContextRef::to_ref` returns a reference to the `ContextRef` it is called on, under
 //! the life of the context: it dangles as soon as that value goes out of scope, which for
 //! `location.context().to_ref()` is at once. A `&Context` needs a place that holds the raw
 //! pointer for as long as the context lives, and MLIR has none. So this file keeps one such

@@ -1,4 +1,4 @@
-//! A module under construction and the block that new operations go to.
+//! A module under construction and the block to which new operations are appended.
 
 use melior::ir::{BlockLike, BlockRef, Location, Module, Operation, OperationRef};
 use std::cell::Cell;
@@ -35,14 +35,14 @@ impl<'c> Insertion<'c> {
         block.append_operation(operation)
     }
 
-    /// From now on operations go to this block.
+    /// From now on operations are appended to this block.
     pub fn append_to<'a>(&'a self, block: BlockRef<'c, 'a>) {
         self.block.set(BlockLike::to_raw(&block));
     }
 
-    /// While `body` runs, operations go to this block.
+    /// While `body` runs, operations are appended to this block.
     pub fn within<'a, T>(&'a self, block: BlockRef<'c, 'a>, body: impl FnOnce() -> T) -> T {
-        /// Goes back even when the body panics.
+        /// Restores the block even if the body panics.
         struct Back<'b>(&'b Cell<mlir_sys::MlirBlock>, mlir_sys::MlirBlock);
         impl Drop for Back<'_> {
             fn drop(&mut self) {

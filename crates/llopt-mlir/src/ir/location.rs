@@ -1,9 +1,9 @@
-//! Locations taken apart.
+//! Reading locations.
 
 use crate::ffi;
 use melior::{Context, ir::Location};
 
-/// What a location is.
+/// The kind of a location.
 #[derive(Clone, Debug)]
 pub enum LocationKind<'c> {
     /// Nothing is known.
@@ -44,11 +44,11 @@ pub enum LocationKind<'c> {
     Other,
 }
 
-/// Locations taken apart.
+/// Reading locations.
 pub trait LocationExt<'c>: Copy {
     /// The context.
     fn ctx(self) -> &'c Context;
-    /// What the location is.
+    /// The kind of the location.
     fn kind(self) -> LocationKind<'c>;
     /// The first position in a file within the location: (file, line, column).
     fn file_position(self) -> Option<(&'c str, u32, u32)>;

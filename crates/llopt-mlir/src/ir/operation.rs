@@ -38,11 +38,11 @@ pub enum Walk {
 /// A memory effect of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect<'c, 'a> {
-    /// What happens.
+    /// The kind of effect.
     pub kind: EffectKind,
-    /// The value that refers to the memory, where one does.
+    /// The value that refers to the memory, if one does.
     pub value: Option<Value<'c, 'a>>,
-    /// The resource of ours; `None` for MLIR's own, such as the default resource.
+    /// The resource, if it is one defined from Rust; `None` for MLIR's own, such as the default resource.
     pub resource: Option<&'static Resource>,
 }
 
@@ -148,10 +148,10 @@ pub trait OperationExt<'c: 'a, 'a>: Copy {
     /// A detached deep copy that uses the same operands.
     fn clone_op(self) -> Operation<'c>;
 
-    /// The memory effects including those of nested operations where they are inherited; `None`
-    /// when some operation does not say.
+    /// The memory effects including those of nested operations where they are inherited; `None` if some operation
+    /// does not declare its effects.
     fn effects(self) -> Option<Vec<Effect<'c, 'a>>>;
-    /// Whether there is no memory effect, known for sure.
+    /// Whether the operation is known to have no memory effects.
     fn is_memory_effect_free(self) -> bool;
     /// Whether the operation may be executed although the program would not have.
     fn is_speculatable(self) -> bool;
@@ -160,9 +160,9 @@ pub trait OperationExt<'c: 'a, 'a>: Copy {
     /// Folds: `Some` of values or constants for the results (empty when the operation was changed
     /// in place), `None` when nothing folds.
     fn fold(self, operands: &[Option<Attribute<'c>>]) -> Option<Vec<FoldResult<'c, 'a>>>;
-    /// Whether two operations do the same on the same operands.
+    /// Whether two operations are equal on the same operands.
     fn is_equivalent(self, other: OperationRef<'c, 'a>, ignore_locations: bool) -> bool;
-    /// The operation that a symbol reference means, seen from here.
+    /// The operation that a symbol reference refers to, as seen from here.
     fn lookup_symbol(self, symbol: Attribute<'c>) -> Option<OperationRef<'c, 'a>>;
 
     /// Reports an error, `'name' op message`.
@@ -181,8 +181,8 @@ unsafe fn list<T>(
     (0..count).map(move |index| element(index as isize))
 }
 
-// SAFETY, for all of the impl: handles are live by the contract of `OperationRef`; positions are
-// checked before they are handed to MLIR.
+// SAFETY, for all of the impl: handles are live by the contract of `OperationRef`; positions are checked before they
+// are passed to MLIR.
 impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
     fn ctx(self) -> &'c Context {
         unsafe { context_from_raw(mlirOperationGetContext(self.to_raw())) }
@@ -398,7 +398,7 @@ impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
         order: Walk,
         visit: impl FnMut(OperationRef<'c, 'a>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        /// What the callback works on; `answer` stays `Ok(Continue)` until the walk ends early.
+        /// The state of the callback; `answer` stays `Ok(Continue)` until the walk ends early.
         struct State<F, B> {
             visit: F,
             answer: std::thread::Result<ControlFlow<B>>,
@@ -440,7 +440,7 @@ impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
                 (&raw mut state).cast(),
             );
         }
-        // A panic of the visitor passes around C++, not through it.
+        // A panic of the visitor is stored, so that it does not pass through C++.
         state
             .answer
             .unwrap_or_else(|payload| resume_unwind(payload))
@@ -549,7 +549,7 @@ impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
 }
 
 /// # Safety
-/// The attribute is one that MLIR handed out.
+/// The attribute is one that MLIR returned.
 unsafe fn named<'c>(raw: MlirNamedAttribute) -> (&'c str, Attribute<'c>) {
     unsafe {
         (

@@ -1,4 +1,4 @@
-//! Types taken apart: numbers, tensors, functions.
+//! Reading types: numbers, tensors, functions.
 
 use crate::{diagnostic::Reported, ffi};
 use melior::{
@@ -131,7 +131,7 @@ impl<'c> TensorParts<'c> {
 /// A ranked tensor type, verified with its encoding.
 ///
 /// # Errors
-/// What is wrong has been reported at `location`.
+/// The error, which has been reported at `location`.
 pub fn tensor_type_checked<'c>(
     location: Location<'c>,
     parts: &TensorParts<'c>,
@@ -149,7 +149,7 @@ pub fn tensor_type_checked<'c>(
     .ok_or(Reported::by_mlir())
 }
 
-/// Types taken apart.
+/// Reading types.
 pub trait TypeExt<'c>: Copy {
     /// The context.
     fn ctx(self) -> &'c Context;
@@ -157,7 +157,7 @@ pub trait TypeExt<'c>: Copy {
     fn float_kind(self) -> Option<FloatKind>;
     /// Width and signedness of an integer type.
     fn integer(self) -> Option<(u32, Signedness)>;
-    /// Whether this is the integer type of a width, whatever its sign.
+    /// Whether this is the integer type of a width, with any signedness.
     fn is_integer_of_width(self, width: u32) -> bool {
         self.integer().is_some_and(|(found, _)| found == width)
     }
@@ -217,7 +217,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn integer(self) -> Option<(u32, Signedness)> {
         let raw = self.to_raw();
-        // SAFETY: width and sign are asked for only of integer types.
+        // SAFETY: width and sign are queried only of integer types.
         unsafe {
             if !mlirTypeIsAInteger(raw) {
                 return None;
@@ -243,7 +243,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn tensor(self) -> Option<TensorParts<'c>> {
         let raw = self.to_raw();
-        // SAFETY: the parts are asked for only of ranked tensor types.
+        // SAFETY: the parts are queried only of ranked tensor types.
         unsafe {
             if !mlirTypeIsARankedTensor(raw) {
                 return None;
@@ -269,7 +269,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn element_or_self(self) -> Type<'c> {
         let raw = self.to_raw();
-        // SAFETY: the element type is asked for only of shaped types.
+        // SAFETY: the element type is queried only of shaped types.
         unsafe {
             if mlirTypeIsAShaped(raw) {
                 Type::from_raw(mlirShapedTypeGetElementType(raw))
@@ -281,7 +281,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn tensor_encoding(self) -> Option<Attribute<'c>> {
         let raw = self.to_raw();
-        // SAFETY: the encoding is asked for only of ranked tensor types.
+        // SAFETY: the encoding is queried only of ranked tensor types.
         unsafe {
             if !mlirTypeIsARankedTensor(raw) {
                 return None;
@@ -297,7 +297,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
 
     fn function(self) -> Option<(Vec<Type<'c>>, Vec<Type<'c>>)> {
         let raw = self.to_raw();
-        // SAFETY: the parts are asked for only of function types, and positions are in range.
+        // SAFETY: the parts are queried only of function types, and positions are in range.
         unsafe {
             if !mlirTypeIsAFunction(raw) {
                 return None;

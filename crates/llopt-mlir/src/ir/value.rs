@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 pub struct Use<'c, 'a> {
     /// The operation that uses the value.
     pub operation: OperationRef<'c, 'a>,
-    /// Which of its operands it is.
+    /// The position among its operands.
     pub operand: usize,
 }
 
@@ -17,7 +17,7 @@ pub struct Use<'c, 'a> {
 pub trait ValueExt<'c: 'a, 'a>: Copy {
     /// The uses, most recent first. Changing a use while iterating is not allowed; collect first.
     fn uses(self) -> impl Iterator<Item = Use<'c, 'a>>;
-    /// The operations behind the uses; an operation that uses the value twice comes twice.
+    /// The operations behind the uses; an operation that uses the value twice occurs twice.
     fn users(self) -> impl Iterator<Item = OperationRef<'c, 'a>> {
         self.uses().map(|r#use| r#use.operation)
     }
@@ -78,7 +78,7 @@ impl<'c: 'a, 'a> ValueExt<'c, 'a> for Value<'c, 'a> {
 
     fn defining_op(self) -> Option<OperationRef<'c, 'a>> {
         let raw = self.to_raw();
-        // SAFETY: the owner is asked for only of results.
+        // SAFETY: the owner is queried only of results.
         unsafe {
             mlirValueIsAOpResult(raw).then(|| OperationRef::from_raw(mlirOpResultGetOwner(raw)))
         }
@@ -86,13 +86,13 @@ impl<'c: 'a, 'a> ValueExt<'c, 'a> for Value<'c, 'a> {
 
     fn result_index(self) -> Option<usize> {
         let raw = self.to_raw();
-        // SAFETY: the number is asked for only of results.
+        // SAFETY: the number is queried only of results.
         unsafe { mlirValueIsAOpResult(raw).then(|| mlirOpResultGetResultNumber(raw) as usize) }
     }
 
     fn argument_of(self) -> Option<(BlockRef<'c, 'a>, usize)> {
         let raw = self.to_raw();
-        // SAFETY: owner and number are asked for only of arguments.
+        // SAFETY: owner and number are queried only of arguments.
         unsafe {
             mlirValueIsABlockArgument(raw).then(|| {
                 (

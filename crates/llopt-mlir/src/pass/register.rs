@@ -1,10 +1,10 @@
-//! How a pass comes into the registry of the process.
+//! Registration of a pass in the process.
 
 use super::PassSpec;
 use crate::{dialect::install_hooks, ffi};
 
 impl PassSpec {
-    /// Adds the pass to the registry of the process; again does nothing.
+    /// Adds the pass to the registry of the process; a second call does nothing.
     pub fn register(&'static self) {
         install_hooks();
         let dependencies: Vec<_> = self

@@ -1,4 +1,4 @@
-//! The greedy driver: a set of patterns, and their application until none applies any more.
+//! The greedy driver: a set of patterns, and their application until none matches any more.
 
 use super::PatternSpec;
 use crate::{dialect::install_hooks, ffi};
@@ -39,10 +39,10 @@ impl Patterns {
         }
     }
 
-    /// Applies the patterns to everything below an operation until none applies any more.
+    /// Applies the patterns to everything below an operation until none matches any more.
     ///
     /// # Errors
-    /// [`NotConverged`] when the driver gave up; the IR is valid but may not be done.
+    /// [`NotConverged`] when the driver gave up; the IR is valid but further patterns may match.
     pub fn apply(
         &self,
         operation: OperationRef<'_, '_>,
@@ -76,9 +76,9 @@ pub struct GreedyConfig {
     pub max_iterations: Option<u32>,
     /// Whether the first round visits operations in order instead of from the end.
     pub top_down: bool,
-    /// Whether operations are folded, too.
+    /// Whether operations are also folded.
     pub fold: bool,
-    /// Whether unreachable blocks and unused arguments are removed, too.
+    /// Whether unreachable blocks and unused arguments are also removed.
     pub simplify_regions: bool,
 }
 
@@ -93,7 +93,7 @@ impl Default for GreedyConfig {
     }
 }
 
-/// The greedy driver gave up before nothing changed any more.
+/// The greedy driver stopped before it reached a fixed point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rewriting did not converge")]
 pub struct NotConverged;

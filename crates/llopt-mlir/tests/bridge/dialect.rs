@@ -206,7 +206,7 @@ fn wrong_inferred_types_are_reported() {
   toy.return
 }"#,
     );
-    // SameOperandsAndResultType speaks before the inference.
+    // SameOperandsAndResultType is verified before the inference.
     assert_eq!(
         text,
         "test.mlir:2:8: error: 'toy.neg' op requires the same type for all operands and results\n\

@@ -1,6 +1,6 @@
-//! The bridge, tried on a small dialect that exercises every part of it.
+//! The bridge, tested on a small dialect that uses every part of it.
 //!
-//! One binary for all subjects: linking MLIR is what takes time.
+//! One binary for all tests: linking MLIR is what takes time.
 
 mod diagnostics;
 mod dialect;

@@ -1,4 +1,4 @@
-//! Panics in hooks become diagnostics; malformed input never gets further than an error.
+//! Panics in hooks become diagnostics; malformed input gives an error and nothing worse.
 
 use crate::{
     dialect::{SAMPLE, errors, parse},
@@ -7,7 +7,7 @@ use crate::{
 use llopt_mlir::{diagnostic, parse_module, pass};
 use melior::ir::operation::OperationLike;
 
-/// Runs with the panic message kept off the test's output.
+/// Runs a closure without its panic message in the test's output.
 fn quietly<T>(run: impl FnOnce() -> T) -> T {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -60,8 +60,7 @@ fn truncated_text_and_bytecode_are_errors() {
     for end in (0..bytecode.len()).step_by(3) {
         check(&bytecode[..end]);
     }
-    // One byte changed at a time. A crash of the reader leaves its context in no fit state, so
-    // each attempt has its own.
+    // One byte changed at a time. A crash of the reader makes its context unusable, so each attempt has its own.
     for position in (0..bytecode.len()).step_by(5) {
         let mut changed = bytecode.clone();
         changed[position] ^= 0x15;
@@ -81,11 +80,11 @@ fn deep_nesting_is_an_error_not_a_stack_overflow() {
             text.contains("error: brackets are nested deeper than 256 levels"),
             "{text}"
         );
-        // Just below the limit the parser itself speaks.
+        // Just below the limit the parser itself reports the error.
         let text = errors(&deep(open, 250));
         assert!(!text.contains("deeper"), "{text}");
     }
-    // Brackets in strings and comments, and arrows, do not count.
+    // Brackets in strings and comments, and arrows, are not counted.
     let context = toy::context();
     let brackets = "(".repeat(1000);
     let source = format!("// {brackets}\nmodule attributes {{toy.a = \"{brackets}\"}} {{}}");
@@ -94,8 +93,8 @@ fn deep_nesting_is_an_error_not_a_stack_overflow() {
 
 #[test]
 fn missing_properties_do_not_crash_printers() {
-    // The generic form may leave out what the custom form needs; the verifier says so, and
-    // printing the operation with the error must survive.
+    // The generic form may omit what the custom form needs; the verifier reports it, and printing the operation with
+    // the error must not crash.
     let text = errors("\"toy.func\"() ({}) : () -> ()");
     assert!(text.contains("'toy.func' op"), "{text}");
     let text = errors("%0 = \"toy.constant\"() : () -> i32");

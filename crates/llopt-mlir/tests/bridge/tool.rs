@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The other side of [`opt`]: does nothing unless it is called from there.
+/// The child process of [`opt`]: does nothing unless it is started from there.
 #[test]
 fn opt_driver_process() {
     let Ok(arguments) = std::env::var("LLOPT_TEST_OPT") else {
@@ -20,7 +20,7 @@ fn opt_driver_process() {
     std::process::exit(code);
 }
 
-/// Runs the opt driver on a file; answers exit code, standard error and the output file.
+/// Runs the opt driver on a file; returns exit code, standard error and the output file.
 fn opt(name: &str, source: &[u8], flags: &[&str]) -> (Option<i32>, String, Option<Vec<u8>>) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).expect("can make a folder");
@@ -91,7 +91,7 @@ fn opt_driver_fails_with_a_located_error_and_no_output_file() {
     assert!(error.contains("error: "), "{error}");
 }
 
-/// The other side of the language server's test.
+/// The child process of the language server's test.
 #[test]
 fn language_server_process() {
     if std::env::var_os("LLOPT_TEST_LSP").is_none() {

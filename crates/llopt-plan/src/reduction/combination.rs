@@ -1,4 +1,5 @@
-//! What a combine region takes: how many instructions, and whether the hardware has it as one for a whole warp.
+//! The cost of a combine region: how many instructions it takes, and whether the hardware has it as one instruction
+//! for a whole warp.
 
 use llopt_dialects::meaning::facts::{ElementFunction, Meaning, OpFacts};
 use llopt_dialects::{Op, arith};
@@ -27,17 +28,17 @@ pub enum WarpCombination {
     MaxUnsigned,
 }
 
-/// What two values become one by.
+/// How a combine region combines two values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Combination {
-    /// Instructions, about.
+    /// The approximate number of instructions.
     pub instructions: f32,
-    /// What it is if it is a single operation that hardware may do over the lanes of a warp.
+    /// The operation, if it is a single one that hardware may apply over the lanes of a warp.
     pub in_hardware: Option<WarpCombination>,
 }
 
 impl Combination {
-    /// What a combine region does.
+    /// The combination that a region computes.
     #[must_use]
     pub fn of(region: RegionRef<'_, '_>) -> Self {
         Self {
@@ -47,7 +48,7 @@ impl Combination {
     }
 }
 
-/// Instructions that one op stands for, about: a quotient and a function of a real variable take several.
+/// The approximate number of instructions for one op: a quotient and a function of a real variable take several.
 fn instructions(op: OperationRef<'_, '_>) -> f32 {
     const SEVERAL: f32 = 10.0;
     let takes_several = match Op::of(op) {
@@ -92,7 +93,7 @@ fn is_long(function: ElementFunction) -> bool {
     }
 }
 
-/// What an op of `arith` is as a combination of two values.
+/// What an op of `arith` is, as a combination of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Of integers, and one that hardware may do over the lanes of a warp.
@@ -107,14 +108,14 @@ pub enum Kind {
     FloatMinimum,
     /// The greatest or the least float that is a number.
     FloatExtremum,
-    /// A quotient, or what is left of one.
+    /// A quotient or a remainder.
     Quotient,
-    /// Anything else: not of two values, or the order counts.
+    /// Anything else: not of two values, or not commutative.
     Other,
 }
 
 impl Kind {
-    /// That of an op.
+    /// The kind of an op.
     #[must_use]
     pub fn of(op: arith::Op<'_, '_>) -> Self {
         use arith::Op;
@@ -173,7 +174,7 @@ impl Kind {
     }
 }
 
-/// Instructions of one combination, about.
+/// The approximate number of instructions of one combination.
 fn all_instructions(region: RegionRef<'_, '_>) -> f32 {
     let mut all = 0.0;
     let mut next_block = region.first_block();

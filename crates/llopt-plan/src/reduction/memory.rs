@@ -1,25 +1,24 @@
-//! The last step of a reduction: partial results of different warps, and of different blocks of a cluster,
-//! meet in shared memory.
+//! The last step of a reduction: partial results of different warps, and of different blocks of a cluster, are
+//! combined through shared memory.
 //!
-//! Write `2^p` for the partial results of each element of the result, `2^r` for the elements that a block
-//! holds, and let the partial results lie at `rest * 2^p + q`. A block writes its own to the memory of every
-//! block that needs them ([`super`] says which), so that from then on each block reads its own memory only. Then there are two ways on.
+//! Write `2^p` for the partial results of each element of the result, `2^r` for the elements that a block holds, and
+//! let the partial results lie at `rest * 2^p + q`. A block writes its own to the memory of every block that needs
+//! them ([`super`] says which), so that from then on each block reads its own memory only. Then there are two plans.
 //!
-//! * *Everyone*: each thread reads the `2^p` partial results of each element that it needs, next to each
-//!   other, and combines them itself. One trip through memory; as many combinations as the thread has
-//!   elements, times `2^p - 1`.
-//! * *Spread*: thread `t` reads the partial results `t`, `t + threads`, …, so that those of one element lie in
-//!   `2^p` neighbouring lanes, which combine them by `p` shuffles. Each lane writes the result back where it
-//!   has read, and after a second barrier the threads read the elements they need. Threads without a
-//!   partial result do nothing, so this way needs at least a whole warp's worth of them.
+//! * *Everyone*: each thread reads the `2^p` partial results of each element that it needs, which are neighbours, and
+//!   combines them itself. One trip through memory; as many combinations as the thread has elements, times `2^p - 1`.
+//! * *Spread*: thread `t` reads the partial results `t`, `t + threads`, …, so that those of one element lie in `2^p`
+//!   neighbouring lanes, which combine them by `p` shuffles. Each lane writes the result back where it has read, and
+//!   after a second barrier the threads read the elements they need. Threads without a partial result are idle, so
+//!   this plan needs at least a warp's number of partial results.
 //!
-//! A thread needs few elements of most reductions, and then everyone is cheaper. Where it needs many, or the
-//! combination divides, the work is worth a second trip. The prices are those of conversions
+//! A thread needs few elements of most reductions, and then *everyone* is cheaper. Where it needs many, or the
+//! combination divides, *spread* is worth the second trip. The prices are those of conversions
 //! ([`llopt_layout::plan::Costs`]).
 
 use llopt_target::Target;
 
-/// What decides between the two ways.
+/// What the choice between the two plans depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// log2 of the partial results of each element.

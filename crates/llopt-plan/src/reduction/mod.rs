@@ -2,34 +2,34 @@
 //!
 //! # How
 //!
-//! Write an element's number as `(rest, a)`: its place outside of the axis, and its coordinate along it. A
-//! thread holds the elements `L(r) ^ L(t)` for its registers `r`. Three steps bring the elements of one
-//! `rest` together, each as far as the layout allows and each after duplicates were dropped:
+//! Write an element's number as `(rest, a)`: its position outside of the axis, and its coordinate along it. A thread
+//! holds the elements `L(r) ^ L(t)` for its registers `r`. Three steps bring the elements of one `rest` together,
+//! each as far as the layout allows and each after duplicates were dropped:
 //!
 //! 1. *In the thread*: registers with the same `rest` are combined. What is left is one value per `rest`,
 //!    a *key*, which stands for a coset of the subspace `S` of the axis.
 //! 2. *In the warp*: a mask `m` of lane bits is useful if lane `t ^ m` holds the same keys (`rest(L(m))` is
 //!    the `rest` of some registers) with other coordinates along the axis. Then key `k` is combined with
 //!    key `k ^ rest(L(m))` of that lane, and `S` grows by a dimension.
-//! 3. *In memory*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in
-//!    different warps, or in different blocks of a cluster. They meet in shared memory ([`memory`]): one
-//!    thread of those that hold it writes each of them at `rest * 2^p + q`, where `q` numbers the cosets.
+//! 3. *In memory*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in different
+//!    warps, or in different blocks of a cluster. They are combined through shared memory ([`memory`]): one of the
+//!    threads that hold a partial result writes it at `rest * 2^p + q`, where `q` numbers the cosets.
 //!
 //! # Blocks of a cluster
 //!
-//! Blocks whose numbers differ by a mask `d` hold the same `rest`s if `rest(L(d))` is the `rest` of some
-//! registers, lanes and warps; these masks form a space `D`. Among them are those that only repeat what the
-//! blocks hold (`L(d)` has the place of registers, lanes and warps); `E` is a complement of these in `D`. So in
-//! the blocks `b ^ e` for `e` in `E` together lies every partial result of the `rest`s of block `b`, each
-//! once, and each block writes what it holds to the memory of exactly these blocks, its own among them. Every
-//! block then finishes by itself what it needs, and repeated blocks never speak to each other.
+//! Blocks whose numbers differ by a mask `d` hold the same `rest`s if `rest(L(d))` is the `rest` of some registers,
+//! lanes and warps; these masks form a space `D`. Some of them only repeat what the blocks hold (`L(d)` is an element
+//! that registers, lanes and warps reach); `E` is a complement of these in `D`. So the blocks `b ^ e` for `e` in `E`
+//! together hold every partial result of the `rest`s of block `b`, each once, and each block writes what it holds to
+//! the memory of exactly these blocks, itself included. Every block then finishes by itself what it needs, and
+//! repeated blocks never communicate.
 //!
-//! Writing to other blocks instead of reading from them has two merits. A store waits for nothing, where a
-//! load from another block's memory takes several times what one from the own takes, and each partial result
-//! crosses once instead of once for each reader. And the meeting of the cluster that has to come first (no block
-//! may write where another still reads) is begun before the steps in the thread and in the warp, and waited
-//! for after them. Rejected: to finish in each block first, and exchange one value for each block. It writes
-//! fewer values to other blocks, by the number of warps, and takes a barrier and a trip through memory more.
+//! Writing to other blocks instead of reading from them has two advantages. A store waits for nothing, whereas a load
+//! from another block's memory takes several times as long as one from the block's own, and each partial result
+//! crosses once instead of once for each reader. Also, the cluster barrier that has to come first (no block may write
+//! where another still reads) is begun before the steps in the thread and in the warp, and waited for after them.
+//! Rejected: to finish in each block first, and exchange one value for each block. It writes fewer values to other
+//! blocks, by a factor of the number of warps, but takes one more barrier and one more trip through memory.
 
 pub mod combination;
 pub mod memory;
@@ -55,9 +55,9 @@ pub struct ReductionPlan {
     pub partial_bits: u32,
     /// log2 of the elements of the result that a block holds.
     pub rest_bits: u32,
-    /// The bits of an element's number in the result that tell it from the others of its block.
+    /// The bits of an element's number in the result that tell apart the elements of one block.
     told_by: u32,
-    /// What each key adds to the place of a partial result.
+    /// What each key adds to the position of a partial result.
     pub key_places: Vec<u32>,
     /// What each bit of the thread's number adds to it.
     pub thread_places: Vec<u32>,
@@ -119,8 +119,8 @@ fn joined(axis: Axis, element: u32) -> u32 {
     axis.rest(element) << axis.bits | axis.along(element)
 }
 
-/// The combinations between lanes, which add to what of the axis is `combined` already: a kernel of the lanes' rests beyond
-/// those of registers, by elimination with masks of lanes.
+/// The combinations between lanes, which extend what is `combined` of the axis already: a kernel of the lanes' rests
+/// modulo those of registers, by elimination with masks of lanes.
 fn lane_steps(
     tensor: &TensorType,
     axis: Axis,
@@ -169,7 +169,7 @@ impl ReductionPlan {
         for bit in 0..tensor.registers().trailing_zeros() {
             registers.insert(joined(axis, tensor.element_in(1 << bit)));
         }
-        // S: what of the axis is combined already.
+        // S: the part of the axis that is combined already.
         let mut combined = Echelon::of(&[]);
         for vector in &registers.rows {
             if vector & !only_axis == 0 {
@@ -205,7 +205,7 @@ impl ReductionPlan {
                 repeated_threads |= 1 << bit;
             }
         }
-        // D: the relations among what blocks add to the rests; of these, what adds to the places.
+        // D: the relations among what blocks add to the rests; among these, the ones that add to the positions.
         let blocks = tensor.block_bases();
         let mut foreign = Echelon::of(&[]);
         let mut exchanges = Vec::new();
@@ -237,7 +237,7 @@ impl ReductionPlan {
         }
     }
 
-    /// Where the partial results of an element of the result begin. Linear in the element's number.
+    /// The position of the first partial result of an element of the result. Linear in the element's number.
     pub fn first_place(&self, rest: u32) -> u32 {
         together(rest, self.told_by) << self.partial_bits
     }
@@ -319,8 +319,8 @@ mod tests {
             .fold(0, |all, i| all ^ vectors[i])
     }
 
-    /// Follows a plan on sets of elements: in the memory of every block each row that the block holds must end
-    /// whole, each element once.
+    /// Follows a plan on sets of elements: in the memory of every block, each row that the block holds must in the
+    /// end be complete, with each element once.
     fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
         let bits: u32 = shape.iter().map(|extent| extent.trailing_zeros()).sum();
         let numbers = [
@@ -336,7 +336,7 @@ mod tests {
         let threads = 1u32 << (places.lanes.len() + places.warps.len());
         let lane_mask = (1u32 << places.lanes.len()) - 1;
         let thread_bases = tensor.thread_bases();
-        // Of every block, of every thread in it, the elements in each key.
+        // For every block and every thread in it, the elements in each key.
         let held_by = |block: u32| -> Vec<Vec<Vec<u32>>> {
             let mut held: Vec<Vec<Vec<u32>>> = (0..threads)
                 .map(|t| {
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(check(&[8, 16], 0, &places).exchanges, [1]);
         let along_rows = check(&[8, 16], 1, &places);
         assert_eq!(along_rows.exchanges, [2]);
-        // Each block holds half of the rows, and has memory for these.
+        // Each block holds half of the rows, and has memory for this half.
         assert_eq!(along_rows.rest_bits, 2);
         assert_eq!(along_rows.scratch_elements(), 8);
     }
@@ -497,7 +497,7 @@ mod tests {
             let below = prop::collection::vec(0..1u32 << bits, (bits + 3) as usize);
             let owners = prop::collection::vec(0..4usize, (bits + 3) as usize);
             (below, owners).prop_map(move |(vectors, owners)| {
-                // Unit vectors, each with lower bits, are a basis; then some that repeat.
+                // Unit vectors, each with random lower bits, are a basis; then some that repeat.
                 let all = vectors.iter().enumerate().map(|(i, vector)| {
                     if (i as u32) < bits {
                         1 << i | vector & ((1 << i) - 1)

@@ -1,4 +1,4 @@
-//! What a reduction takes: the instructions that its code has, for a warp, and their price.
+//! The cost of a reduction: the instructions of its code, for a warp, and their price.
 
 use llopt_layout::banks::Access;
 use llopt_target::Target;
@@ -11,7 +11,7 @@ use crate::element::Element;
 use crate::shared_access::wavefronts;
 use crate::tensor::TensorType;
 
-/// What a reduction takes, for a warp.
+/// The cost of a reduction, for a warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReductionPrice {
     /// Combinations of values of the thread itself.
@@ -22,13 +22,13 @@ pub struct ReductionPrice {
     pub warp_instructions: u32,
     /// Combinations of partial results from shared memory.
     pub in_memory: u32,
-    /// Passes over the banks that write partial results.
+    /// Wavefronts that write partial results.
     pub store_wavefronts: u32,
-    /// Passes over the banks that read them, or what they have become.
+    /// Wavefronts that read partial results, or their combinations.
     pub load_wavefronts: u32,
-    /// Barriers of the block inside of the code.
+    /// Block barriers within the code.
     pub block_barriers: u32,
-    /// Barriers of the cluster inside of the code.
+    /// Cluster barriers within the code.
     pub cluster_barriers: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
@@ -37,7 +37,7 @@ pub struct ReductionPrice {
 }
 
 impl ReductionPrice {
-    /// Counts the passes over the banks, and the bytes; answers how many stores and loads make them. `spread` says whether
+    /// Counts the wavefronts and the bytes; returns how many stores and loads make them. `spread` says whether
     /// threads share the combining of partial results.
     fn count_accesses(
         &mut self,
@@ -59,7 +59,7 @@ impl ReductionPrice {
             .map(|bit| plan.thread_places[bit])
             .collect();
         let partials = 1u32 << plan.partial_bits;
-        // Where the partial results begin that each lane reads.
+        // Where the partial results of each lane begin.
         let read: Vec<u32> = plan.thread_places[..lanes]
             .iter()
             .map(|place| place & !(partials - 1))
@@ -92,8 +92,8 @@ impl ReductionPrice {
     }
 }
 
-/// What it takes to reduce tensors of the layout of `tensor`, one of each element type, along dimension `axis`.
-/// Each thread gets the results of the places that it holds.
+/// The cost of reducing tensors of the layout of `tensor`, one of each element type, along dimension `axis`. Each
+/// thread gets the results of the places that it holds.
 #[must_use]
 pub fn price(
     tensor: &TensorType,

@@ -1,19 +1,19 @@
 //! The part of a reduction that happens between the lanes of a warp.
 //!
-//! # The ways
+//! # The plans
 //!
-//! Each lane holds one value for each key, and a [`LaneStep`] says which other lane holds values of the same
-//! keys that belong to the same results. With `n` keys and `s` steps:
+//! Each lane holds one value for each key. A [`LaneStep`] names the other lane that holds values of the same keys for
+//! the same results. With `n` keys and `s` steps:
 //!
 //! - *Exchange*: in each step each lane gets the other's value of each key and combines it with its own. That is
 //!   `n s` shuffles, and every lane ends with every result.
-//! - *Halve*: as long as there are several keys, two lanes can share the work: of two keys each lane keeps
-//!   one, gives away its value of the other, and combines. One shuffle and two selects for two keys, and the
-//!   steps after it have half as many keys. In the end results go back the same way, a shuffle and two selects
-//!   for each two keys again. With `d` halvings this takes `2 (n - n / 2^d) + (s - d) n / 2^d` shuffles: for 32
-//!   keys and 5 steps 62 in place of 160. (These are the reduce-scatter and all-gather of collective
-//!   communication, see R. Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.) Every
-//!   result is computed once, so all lanes end with the same bits, whatever the combination does.
+//! - *Halve*: as long as there are several keys, two lanes can share the work: of two keys each lane keeps one, gives
+//!   away its value of the other, and combines. One shuffle and two selects for two keys, and the steps after it have
+//!   half as many keys. In the end the results are sent back, again with a shuffle and two selects for each two keys.
+//!   With `d` halvings this takes `2 (n - n / 2^d) + (s - d) n / 2^d` shuffles: for 32 keys and 5 steps 62 in place
+//!   of 160. (These are the reduce-scatter and all-gather of collective communication, see R. Rabenseifner,
+//!   "Optimization of Collective Reduction Operations", ICCS 2004.) Every result is computed once, so all lanes end
+//!   with the same bits, whatever the combination does.
 //! - *Instruction*: where the steps join all lanes of the warp and the combination is one that the hardware
 //!   has (`redux.sync`), one instruction for each key.
 //!
@@ -22,11 +22,10 @@
 //!
 //! # Which lane keeps what
 //!
-//! Halving needs a bit of the lane's number that the step flips and no other step does. The masks of
-//! the steps that leave keys alone are independent, and any basis of their span serves as well; a
-//! reduced echelon basis has such a bit for each of its vectors: the pivot. Steps that also change the key
-//! are done first, by exchange. Keys form a linear space; those kept are the ones without the highest
-//! bit of some key, a space again.
+//! Halving needs a bit of the lane's number that this step flips and no other step flips. The masks of the steps that
+//! leave keys alone are independent, and any basis of their span serves as well; a reduced echelon basis has such a
+//! bit for each of its vectors: the pivot. Steps that also change the key are done first, by exchange. Keys form a
+//! linear space; those kept are the ones without the highest bit of some key, a space again.
 
 use llopt_layout::f2::Echelon;
 use llopt_layout::plan::Costs;
@@ -36,12 +35,12 @@ use super::combination::Combination;
 pub use super::combination::WarpCombination;
 use crate::element::Element;
 
-/// A step inside of a warp.
+/// A step within a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneStep {
     /// The distance of the lanes that exchange.
     pub lanes: u32,
-    /// What the other lane's key differs in.
+    /// The difference of the other lane's key.
     pub rest: u32,
 }
 
@@ -51,46 +50,46 @@ pub struct LaneStep {
 pub struct Share {
     /// The distance of the lanes.
     pub lanes: u32,
-    /// The bits of the lane's number that tell who keeps what.
+    /// The bits of the lane's number that decide which lane keeps which key.
     pub told_by: u32,
     /// The difference of the keys.
     pub keys: u32,
 }
 
 impl Share {
-    /// Whether it is the first of the two keys that share a place.
+    /// Whether it is the first of the two keys that share a position.
     pub fn is_first(self, key: u32) -> bool {
         key & 1 << self.keys.ilog2() == 0
     }
 }
 
-/// A stage in which all lanes do the same.
+/// A stage in which all lanes do the same work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Each lane combines what it has with what the other has.
     Exchange(LaneStep),
-    /// Of each two keys a lane keeps one and gives the other away.
+    /// Of each two keys a lane keeps one and sends the other.
     Halve(Share),
-    /// The results of the keys that were given away come back.
+    /// The results of the keys that were sent come back.
     Join(Share),
 }
 
-/// The stages of a way without the hardware's own instruction.
+/// The stages of a plan without the hardware's own instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Stages(pub Vec<Stage>);
 
-/// The instructions of a way, in values of one key.
+/// The instruction counts of a plan, in values of one key.
 #[derive(Clone, Debug, PartialEq, Default)]
 struct Counts {
-    /// Keys that pass between lanes at each distance.
+    /// Keys that move between lanes at each distance.
     shuffles: Vec<(u32, u32)>,
-    /// Values of which one of two is selected, at a time.
+    /// For each stage with selects, the number of values that are selected.
     selects: Vec<u32>,
     combinations: u32,
 }
 
 impl Stages {
-    /// The stages with as many halvings as asked for, or as there can be.
+    /// The stages with as many halvings as requested, or as many as possible.
     fn new(keys: &[u32], steps: &[LaneStep], halvings: usize) -> Self {
         let (plain, changing): (Vec<LaneStep>, Vec<LaneStep>) =
             steps.iter().partition(|step| step.rest == 0);
@@ -154,10 +153,10 @@ impl Stages {
     }
 }
 
-/// The way that a warp's part of a reduction goes.
+/// The plan of a warp's part of a reduction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WarpReduction {
-    /// What is done.
+    /// The instructions.
     pub way: Way,
     /// Its price.
     pub cost: f32,
@@ -167,7 +166,7 @@ pub struct WarpReduction {
     pub instructions: u32,
 }
 
-/// A way to combine the values of lanes.
+/// A plan to combine the values of lanes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Way {
     /// Shuffles, stage by stage.
@@ -176,7 +175,7 @@ pub enum Way {
     Instruction(WarpCombination),
 }
 
-/// What is known of a reduction when its way is chosen.
+/// What the choice depends on.
 struct Work<'a> {
     keys: &'a [u32],
     steps: &'a [LaneStep],
@@ -197,7 +196,7 @@ impl Work<'_> {
 }
 
 impl WarpReduction {
-    /// The way for the values of `keys`, one of each operand. A warp has `2^lane_bits` lanes.
+    /// The plan for the values of `keys`, one of each operand. A warp has `2^lane_bits` lanes.
     #[must_use]
     pub fn new(
         keys: &[u32],
@@ -236,8 +235,8 @@ impl WarpReduction {
         })
     }
 
-    /// The cheapest way. `distance` gives the price of a shuffle between lanes at a distance, and whether
-    /// an arithmetic unit does it.
+    /// The cheapest plan. `distance` gives the price of a shuffle between lanes at a distance, and whether an
+    /// arithmetic unit executes it.
     fn cheapest(work: &Work<'_>, costs: &Costs, distance: impl Fn(u32) -> (f32, bool)) -> Self {
         let mut best: Option<(f32, Self)> = None;
         let mut consider = |price: f32, way: Self| {
@@ -309,7 +308,7 @@ mod tests {
 
     const LANES: u32 = 32;
 
-    /// For each key that a lane holds, whose values are in it.
+    /// For each key that a lane holds, the values combined into it.
     type Held = Vec<(u32, Vec<(u32, u32)>)>;
 
     /// Follows stages on sets of elements `(lane, key)`: in the end every lane holds for every key what the
@@ -412,7 +411,7 @@ mod tests {
                 halvings.min(3)
             );
             assert_eq!(check(&keys, &plain(&[8, 16]), halvings), halvings.min(2));
-            // Masks of several lanes, and keys that are no numbers from zero on.
+            // Masks of several lanes, and keys that are not consecutive from zero.
             assert_eq!(
                 check(&[0, 5, 6, 3], &plain(&[3, 6, 31]), halvings),
                 halvings.min(2)

@@ -1,13 +1,13 @@
 //! One block of the grid: its shared memory and barriers, and the schedule of its warps.
 //!
-//! The blocks of a cluster reach each other's shared memory, and are executed together, as one: their warps are
-//! numbered one block after the other, and their shared memories lie one after the other in one array. A shared
-//! address below [`REMOTE`] is an offset in the block's own memory; `mapa` adds `(rank + 1) * REMOTE`, which is how
-//! the cluster's window looks here. [`Block::shared_places`] turns both into places in the array.
+//! The blocks of a cluster access each other's shared memory, and are executed together, as one block: their warps
+//! are numbered one block after the other, and their shared memories lie one after the other in one array. A shared
+//! address below [`REMOTE`] is an offset in the block's own memory; `mapa` adds `(rank + 1) * REMOTE`, which
+//! represents the cluster's window. [`Block::shared_places`] turns both into places in the array.
 //!
-//! Warps run one after another on one thread of the host, each until it waits or has had its share of instructions;
-//! the order is fixed, so a block's execution is deterministic. [`crate::machine::execute`] executes a path of a warp; this
-//! file decides which path and which warp runs, and what happens when none can.
+//! Warps run one after another on one thread of the host, each until it waits or has executed its share of
+//! instructions; the order is fixed, so a block's execution is deterministic. [`crate::machine::execute`] executes a
+//! path of a warp; this file decides which path and which warp runs, and what happens when none can run.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,10 +24,10 @@ use crate::memory::shadow::{Clocks, Knowledge, Shadow};
 use crate::memory::transaction_barrier::{Polls, TransactionBarrier};
 use crate::units::draft::Draft;
 
-/// Why a block cannot go on.
+/// Why a block cannot continue.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Something a kernel must not do, in words.
+    /// A fatal error of the kernel, with its message.
     Fatal(String),
     /// Too many instructions.
     Watchdog,
@@ -36,14 +36,14 @@ pub(crate) enum Stop {
 /// Result of executing something in a block.
 pub(crate) type Executed<T> = Result<T, Stop>;
 
-/// What running a warp for a while came to.
+/// The result of running a warp for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     /// All lanes have left the kernel.
     Finished,
-    /// Nothing can run until another warp does something.
+    /// Nothing can run until another warp makes progress.
     Waiting,
-    /// It ran its share.
+    /// It has executed its share.
     Running,
 }
 
@@ -55,16 +55,16 @@ const PATH_SHARE: u64 = 1024;
 /// Distance between the shared memories of blocks in the window of a cluster.
 pub(crate) const REMOTE: u64 = 1 << 24;
 
-/// The barrier of a cluster: arriving and waiting are apart.
+/// The barrier of a cluster, with separate arrival and wait.
 #[derive(Default)]
 pub(crate) struct ClusterBarrier {
     /// Threads that have arrived in this phase.
     pub(crate) arrived: u32,
     /// Completed phases.
     pub(crate) phase: u64,
-    /// What those who have arrived knew.
+    /// The joined knowledge of the threads that have arrived.
     pub(crate) known: Knowledge,
-    /// What waiting for a completed phase teaches.
+    /// The knowledge that a wait for a completed phase gives.
     pub(crate) taught: Knowledge,
     /// Waiting (warp, lanes).
     pub(crate) waiting: Vec<(usize, u64)>,
@@ -75,15 +75,15 @@ pub(crate) struct ClusterBarrier {
 pub(crate) struct BlockBarrier {
     /// Threads that have arrived.
     pub(crate) arrived: u32,
-    /// Threads it waits for.
+    /// Threads that it expects.
     pub(crate) expected: u32,
-    /// What those who arrived knew, joined.
+    /// The joined knowledge of the threads that have arrived.
     pub(crate) known: Knowledge,
     /// Waiting (warp, lanes, site).
     pub(crate) waiting: Vec<(usize, u64, SiteId)>,
     /// Predicate results of a reducing barrier: (warp, lane mask of true).
     pub(crate) votes: BTreeMap<usize, u64>,
-    /// Where to put the result of a reduction: (warp, lanes, frame, dst).
+    /// The destinations of a reduction's results: (warp, lanes, frame, dst).
     pub(crate) reductions: Vec<Reduction>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Reduction {
     pub(crate) frame: usize,
     pub(crate) dst: Slot,
     pub(crate) vote: crate::machine::bytecode::Vote,
-    /// Answer the number of threads rather than whether all or any.
+    /// The result is the number of threads, rather than whether all or any.
     pub(crate) count: bool,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct Block<'a, const W: usize> {
     pub(crate) sequence: u32,
     pub(crate) counters: Counters,
     pub(crate) findings: Findings,
-    /// By the block's number in its cluster and the barrier's.
+    /// By the number of the block in its cluster and the number of the barrier.
     pub(crate) barriers: BTreeMap<(usize, u64), BlockBarrier>,
     pub(crate) cluster_barrier: ClusterBarrier,
     /// Warp and lane for which the copy engine works.
@@ -125,9 +125,9 @@ pub(crate) struct Block<'a, const W: usize> {
     pub(crate) transaction_barriers: HashMap<u64, TransactionBarrier>,
     pub(crate) polls: Polls,
     pub(crate) output: Vec<String>,
-    /// Registers that warps have given back, one number for each block of the cluster.
+    /// Registers that warps have released, one number for each block of the cluster.
     pub(crate) free_registers: Vec<i64>,
-    /// Messages of AMD's printf that are being put together, by warp and lane.
+    /// Incomplete messages of AMD's printf, by warp and lane.
     pub(crate) drafts: HashMap<(usize, usize), Draft>,
     executed: u64,
     warps: Vec<Option<Box<Warp<W>>>>,
@@ -135,7 +135,7 @@ pub(crate) struct Block<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> Block<'a, W> {
-    /// A block that has not begun.
+    /// A block that has not started.
     pub(crate) fn new(
         program: &'a Program,
         global: &'a GlobalMemory,
@@ -147,7 +147,7 @@ impl<'a, const W: usize> Block<'a, W> {
         let warps_per_block = threads.div_ceil(W);
         let blocks = grid.cluster as usize;
         let warp_count = warps_per_block * blocks;
-        // Swizzles of the copy engine look at address bits below this distance.
+        // Swizzles of the copy engine use only address bits below this distance.
         let shared_stride = match blocks {
             1 => grid.shared_bytes,
             _ => grid.shared_bytes.next_multiple_of(1024),
@@ -207,7 +207,7 @@ impl<'a, const W: usize> Block<'a, W> {
         }
     }
 
-    /// Runs for at most `share` rounds of its warps; answers whether the block has finished.
+    /// Runs for at most `share` rounds of its warps; returns whether the block has finished.
     pub(crate) fn run(&mut self, rounds: u64) -> Executed<bool> {
         for _ in 0..rounds {
             let mut can_go_on = false;
@@ -232,7 +232,7 @@ impl<'a, const W: usize> Block<'a, W> {
                     }
                     Progress::Waiting => {}
                 }
-                // Warps that asked in vain before it may have an answer now, even if this one asks in vain itself.
+                // Earlier warps that polled without success may succeed now, even if this one does not.
                 can_go_on |= self.polls.events != events;
                 can_go_on |= self.release_barriers(false);
             }
@@ -246,7 +246,7 @@ impl<'a, const W: usize> Block<'a, W> {
         Ok(false)
     }
 
-    /// A warp has left the kernel: what its copies read must not go with it.
+    /// A warp has left the kernel: it must have waited for its copies, which still read its memory.
     fn check_end(&mut self, index: usize) {
         let Some(warp) = &self.warps[index] else {
             return;
@@ -276,7 +276,7 @@ impl<'a, const W: usize> Block<'a, W> {
         }
     }
 
-    /// Places in the array of shared memory of addresses that a warp uses.
+    /// Places, in the array of shared memory, of addresses that a warp uses.
     pub(crate) fn shared_places(&self, warp: usize, addresses: &Row<W>) -> Row<W> {
         if self.grid.cluster == 1 {
             return *addresses;
@@ -284,7 +284,7 @@ impl<'a, const W: usize> Block<'a, W> {
         addresses.map(|address| self.shared_place(warp, address))
     }
 
-    /// The place in the array of shared memory of an address that a warp uses; past the end for an address that is
+    /// The place, in the array of shared memory, of an address that a warp uses; past the end for an address that is
     /// in the memory of no block.
     pub(crate) fn shared_place(&self, warp: usize, address: u64) -> u64 {
         if self.grid.cluster == 1 {
@@ -310,7 +310,7 @@ impl<'a, const W: usize> Block<'a, W> {
                 .is_some_and(|end| end <= self.grid.shared_bytes)
     }
 
-    /// Counts instructions against the limit.
+    /// Adds instructions to those that count against the limit.
     pub(crate) fn spend(&mut self, warp: &mut Warp<W>, instructions: u64) -> Executed<()> {
         warp.executed += instructions;
         self.executed += instructions;
@@ -333,7 +333,8 @@ impl<'a, const W: usize> Block<'a, W> {
                 };
                 let alive = self.run_path(warp, &mut path, limit)?;
                 if alive {
-                    // A path that used up its share goes to the back, so that siblings it may wait for run.
+                    // A path that has used its share goes to the end of the queue, so that siblings on which it may
+                    // wait can run.
                     let used_up = warp.executed - path_begin >= limit;
                     let position = if used_up { 0 } else { warp.paths.len() };
                     warp.paths.insert(position, path);
@@ -357,8 +358,8 @@ impl<'a, const W: usize> Block<'a, W> {
         }
     }
 
-    /// Lets paths that stand at the same op, and are all its members, go through it together. When no meeting can
-    /// come about any more, reports it and lets the paths through apart.
+    /// Lets paths that have reached the same op, and contain all its members, execute it together. When no meeting
+    /// can become complete any more, reports it and lets each path execute the op alone.
     fn join_meetings(&mut self, warp: &mut Warp<W>) -> Executed<bool> {
         let waiting: Vec<usize> = (0..warp.paths.len())
             .filter(|&i| matches!(warp.paths[i].state, State::Meeting { .. }))
@@ -383,7 +384,7 @@ impl<'a, const W: usize> Block<'a, W> {
             }
         }
         if warp.paths.iter().any(|p| p.state == State::Barrier) {
-            // Others of this warp may still come out of their barrier and join.
+            // Other paths of this warp may still leave their barrier and join.
             return Ok(false);
         }
         for &index in &waiting {
@@ -423,7 +424,7 @@ impl<'a, const W: usize> Block<'a, W> {
         Ok(true)
     }
 
-    /// Executes the op at which the paths `group` stand for all of them at once.
+    /// Executes, for all paths of `group` together, the op that they have reached.
     fn meet(&mut self, warp: &mut Warp<W>, group: &[usize], union: u64) -> Executed<()> {
         let first = group[0];
         let Some(top) = warp.paths[first].stack.last().cloned() else {
@@ -434,7 +435,8 @@ impl<'a, const W: usize> Block<'a, W> {
             Op::Guard { length, .. } => *length as usize + 1,
             _ => 1,
         };
-        // The first path stands in for all: it takes the op with everybody's lanes, and the rest follow its state.
+        // The first path represents all: it executes the op with the lanes of all paths, and the others copy its
+        // state.
         let mut combined = warp.paths[first].clone();
         combined.mask = union;
         combined.state = State::Ready;
@@ -451,11 +453,11 @@ impl<'a, const W: usize> Block<'a, W> {
         Ok(())
     }
 
-    /// Releases complete barriers; with `incomplete`, also those that wait only for threads that will not
-    /// come, and reports them. Answers whether any was released.
+    /// Releases complete barriers; with `incomplete`, also those that wait only for threads that can never arrive,
+    /// and reports them. Returns whether any was released.
     fn release_barriers(&mut self, incomplete: bool) -> bool {
-        // When nothing can run, whoever is not at a barrier will never come to one: those threads have left the
-        // kernel, or wait for lanes that are at a barrier.
+        // When nothing can run, a thread that is not at a barrier will never reach one: it has left the kernel, or
+        // waits for lanes that are at a barrier.
         let mut released = self.release_cluster();
         let mut waiting = vec![0; self.grid.cluster as usize];
         for (_, lanes, _, block) in self
@@ -561,7 +563,7 @@ impl<'a, const W: usize> Block<'a, W> {
         }
     }
 
-    /// No warp can run: says who waits for what.
+    /// No warp can run: reports what each of them waits for.
     fn deadlock(&mut self) -> Stop {
         let mut messages = self.report_polls();
         if let Some(&(warp, lanes)) = self.cluster_barrier.waiting.first() {
@@ -591,7 +593,7 @@ impl<'a, const W: usize> Block<'a, W> {
         Stop::Fatal(format!("no warp can go on: {}", messages.join("; ")))
     }
 
-    /// Moves a path to a block of the function it is in; answers false when it ended there (waits in a region or has
+    /// Moves a path to a block of the function it is in; returns false when it ended there (waits in a region or has
     /// left the kernel).
     pub(crate) fn go(&mut self, warp: &mut Warp<W>, path: &mut Path, block: BlockId) -> bool {
         if let Some(top) = path.stack.last_mut() {
@@ -605,7 +607,7 @@ impl<'a, const W: usize> Block<'a, W> {
         self.leave_functions(warp, path)
     }
 
-    /// Returns from functions whose end the path has reached; answers false when it has left the kernel.
+    /// Returns from functions whose end the path has reached; returns false when it has left the kernel.
     pub(crate) fn leave_functions(&mut self, warp: &mut Warp<W>, path: &mut Path) -> bool {
         loop {
             let Some(top) = path.stack.last() else {
@@ -622,7 +624,7 @@ impl<'a, const W: usize> Block<'a, W> {
                 warp.leave_frame(callee_frame);
                 return false;
             };
-            // The caller stands after the call.
+            // The caller continues after the call.
             let block = &self.program.functions[caller.function].blocks[caller.block as usize];
             if let Some(Op::Call(call)) = block.ops.get(caller.next - 1) {
                 for &(here, there) in &call.results {

@@ -1,12 +1,12 @@
-//! The machine's own form of a module: what [`crate::translate::decode`] produces once and every warp then executes.
+//! The machine's own form of a module: [`crate::translate::decode`] produces it once, and every warp executes it.
 //!
-//! A function's values live in a frame of numbered *slots*; a slot is one [row](crate::machine::row) per warp. An LLVM value
-//! of a wide or aggregate type occupies several slots, one per scalar leaf, so taking a value apart or putting it
-//! together costs nothing: it only renames slots. Constants are slots too, filled when a frame is made. What remains
-//! are scalar operations on rows ([`Op::Map1`] and its siblings), and the operations in which lanes meet each other
-//! or memory.
+//! A function's values live in a frame of numbered *slots*; a slot is one [row](crate::machine::row) per warp. An
+//! LLVM value of a wide or aggregate type occupies several slots, one per scalar leaf, so extracting from a value or
+//! building one costs nothing: it only renames slots. Constants are slots too, filled when a frame is made. The
+//! remaining operations are scalar operations on rows ([`Op::Map1`] and similar ones), collective operations of
+//! lanes, and memory accesses.
 //!
-//! The form is immutable, holds nothing of LLVM, and is shared by all threads.
+//! The form is immutable, contains no object of LLVM, and is shared by all threads.
 
 pub(crate) use crate::machine::row::Slot;
 use crate::machine::row::{Row1, Row2, Row3};
@@ -19,7 +19,7 @@ pub(crate) type EdgeId = u32;
 /// Number of a [`Site`].
 pub(crate) type SiteId = u32;
 
-/// A place in the module that findings and counters refer to: a memory access or a point where lanes meet.
+/// A place in the module that findings and counters refer to: a memory access or a collective operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     /// Name of the function.
@@ -51,11 +51,11 @@ pub(crate) struct Program {
     pub(crate) shared_dynamic: u64,
     pub(crate) sites: Vec<Site>,
     pub(crate) lines: Vec<Line>,
-    /// Whether anything reachable reads and writes global memory in one step.
+    /// Whether any reachable code has an atomic operation on global memory.
     pub(crate) global_atomics: bool,
     /// Blocks of a cluster.
     pub(crate) cluster: u32,
-    /// Registers that each thread begins with, if the kernel says so.
+    /// Registers that each thread has at the start, if the kernel says so.
     pub(crate) registers: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Global {
     pub(crate) constant: bool,
 }
 
-/// What a kernel expects as an argument.
+/// The kind of argument that a parameter takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Parameter {
     /// A pointer of that many bits.
@@ -76,7 +76,7 @@ pub(crate) enum Parameter {
     Real(crate::machine::row::Real),
     /// A pointer to a private copy of that many bytes.
     ByValue(u64),
-    /// Anything else, named for the message.
+    /// Anything else, by its name for the message.
     Other(String),
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Function {
     pub(crate) constants: Vec<(Slot, u64)>,
     /// Slots of the parameters' leaves.
     pub(crate) parameters: Vec<Slot>,
-    /// Slots into which a return writes the result's leaves.
+    /// Slots to which a return writes the result's leaves.
     pub(crate) results: Vec<Slot>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) edges: Vec<Edge>,
@@ -105,11 +105,11 @@ pub(crate) struct Block {
     pub(crate) lines: Vec<u32>,
     pub(crate) terminator: Terminator,
     pub(crate) terminator_line: u32,
-    /// The block where lanes that part ways here meet again; the number of blocks stands for the function's end.
+    /// The block where lanes that diverge here reconverge; the number of blocks denotes the function's end.
     pub(crate) meets_at: BlockId,
 }
 
-/// A way from one block to another, with what the target's phi nodes take along it.
+/// An edge from one block to another, with the values that the target's phi nodes receive along it.
 pub(crate) struct Edge {
     pub(crate) target: BlockId,
     /// (phi, value), in an order in which no move overwrites what a later one reads.
@@ -131,12 +131,12 @@ pub(crate) enum Terminator {
     },
     /// Copies the leaves of the result and leaves the function.
     Return(Vec<Slot>),
-    /// Ends the lanes quietly (`exit`, `s_endpgm`).
+    /// Ends the lanes (`exit`, `s_endpgm`).
     Exit,
     Unreachable(SiteId),
 }
 
-/// Registers that the hardware sets.
+/// Special registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     ThreadId(usize),
@@ -153,11 +153,11 @@ pub(crate) enum Special {
     WarpId,
     WarpCount,
     WarpSize,
-    /// Mask of lanes below, at or below, at, at or above, above one's own.
+    /// Mask of lanes below, at or below, at, at or above, above the lane itself.
     LaneMask(LaneMask),
     /// A clock: the number of instructions this warp has executed.
     Clock,
-    /// A made-up but fixed processor number: the block's number.
+    /// The processor's number, which here is the block's number.
     Processor,
     DynamicSharedBytes,
     TotalSharedBytes,
@@ -167,7 +167,7 @@ pub(crate) enum Special {
     ActiveMask,
 }
 
-/// Relation of a lane to the lane that asks.
+/// Relation of lanes to the lane that executes the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneMask {
     Lt,
@@ -177,7 +177,7 @@ pub(crate) enum LaneMask {
     Gt,
 }
 
-/// Address spaces as the machine tells them apart.
+/// Address spaces that the machine distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Space {
     /// Decided by the address at run time.
@@ -196,13 +196,13 @@ pub(crate) struct Part {
     pub(crate) bytes: u32,
 }
 
-/// How an access finds its address.
+/// How an access computes its address.
 #[derive(Clone, Debug)]
 pub(crate) enum Address {
     /// Slot plus constant.
     Flat { base: Slot, offset: i64 },
-    /// AMD buffer resource: base and stride in `low`, size in bytes and flags in `high`; an access that does not lie
-    /// inside the size reads zero and writes nothing.
+    /// AMD buffer resource: base and stride in `low`, size in bytes and flags in `high`; an access that is not inside
+    /// the size reads zero and writes nothing.
     Buffer {
         low: Slot,
         high: Slot,
@@ -220,7 +220,7 @@ pub(crate) struct Access {
     pub(crate) parts: Box<[Part]>,
     /// Bytes from the address to past the last part.
     pub(crate) bytes: u32,
-    /// Bytes that the instruction moves: those, and what a constant mask leaves out.
+    /// Bytes that the instruction moves: the parts, and the bytes that a constant mask leaves out.
     pub(crate) width: u32,
     pub(crate) align: u32,
     /// Ordered against other accesses: exempt from race detection.
@@ -249,8 +249,8 @@ pub(crate) enum AtomicOp {
     SubConditional,
     SubSaturate,
     FAdd(crate::machine::row::Real),
-    /// One of the additions that AMD's units make to several halves at once. What is no number keeps its payload when
-    /// -0 is added to it, as code does that has no part in a neighbour.
+    /// An addition that AMD's units apply to several halves at once. A NaN keeps its payload when -0 is added to it;
+    /// code adds -0 to a neighbouring half that it must not change.
     FAddTogether(crate::machine::row::Real),
     FSub(crate::machine::row::Real),
     FMax(crate::machine::row::Real),
@@ -266,7 +266,7 @@ pub(crate) struct Atomic {
     pub(crate) space: Space,
     /// Bits of one element.
     pub(crate) bits: u32,
-    /// Slots of the old values; empty when nobody wants them.
+    /// Slots of the old values; empty when they have no use.
     pub(crate) old: Vec<Slot>,
     pub(crate) value: Vec<Slot>,
     pub(crate) compare: Vec<Slot>,
@@ -282,7 +282,7 @@ pub(crate) enum ShuffleMode {
     Index,
 }
 
-/// What a vote answers.
+/// The result of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vote {
     All,
@@ -291,7 +291,7 @@ pub(crate) enum Vote {
     Ballot,
 }
 
-/// Operations in which the lanes of a warp meet.
+/// Collective operations of the lanes of a warp.
 #[derive(Debug)]
 pub(crate) enum Collective {
     /// PTX `shfl.sync`.
@@ -321,12 +321,12 @@ pub(crate) enum Collective {
         dst: Slot,
         value: Slot,
     },
-    /// One lane of the set: (mask of it, whether it is oneself).
+    /// One lane of the set: (mask of it, whether this lane is the one).
     Elect {
         leader: Slot,
         chosen: Slot,
     },
-    /// Only meets.
+    /// Only synchronises.
     Meet,
     /// AMD data-parallel primitives.
     Dpp {
@@ -419,7 +419,7 @@ pub(crate) struct TileAccess {
 }
 
 /// AMD's transposing loads from shared or global memory: within each group of 16 lanes a block of elements that lies
-/// in memory row by row (one row per lane) arrives column by column.
+/// in memory row by row (one row per lane) is loaded column by column.
 #[derive(Debug)]
 pub(crate) struct TransposeLoad {
     pub(crate) space: Space,
@@ -443,13 +443,13 @@ pub(crate) enum Barrier {
         /// A vote over all threads.
         reduce: Option<BarrierVote>,
     },
-    /// Counts as arrived and goes on.
+    /// Counts as arrived and continues.
     Arrive { id: Slot, threads: Slot },
-    /// Arrives at the barrier of the cluster and goes on.
+    /// Arrives at the barrier of the cluster and continues.
     ClusterArrive,
     /// Waits until all threads of the cluster have arrived there.
     ClusterWait,
-    /// `setmaxnreg`: gives registers back, or waits until there are so many for each thread.
+    /// `setmaxnreg`: releases registers, or waits until that many are available for each thread.
     Registers { count: u32, more: bool },
 }
 
@@ -459,7 +459,7 @@ pub(crate) struct BarrierVote {
     pub(crate) vote: Vote,
     pub(crate) predicate: Slot,
     pub(crate) dst: Slot,
-    /// Answer the number of threads that agree.
+    /// The result is the number of threads that agree.
     pub(crate) count: bool,
 }
 
@@ -475,7 +475,7 @@ pub(crate) enum Async {
         site: SiteId,
     },
     Commit,
-    /// What a lane has loaded is to be stored in shared memory when the load has been waited for.
+    /// A value that a lane has loaded is stored in shared memory once the load has been waited for.
     StoreLater {
         address: Slot,
         words: Vec<Slot>,
@@ -496,7 +496,7 @@ pub(crate) enum Async {
     BarrierInvalidate {
         address: Slot,
     },
-    /// `mbarrier.arrive`, optionally with an expected number of bytes first, answering the state.
+    /// `mbarrier.arrive`, optionally with an expected number of bytes first, with the state as its result.
     BarrierArrive {
         address: Slot,
         state: Option<Slot>,
@@ -506,7 +506,7 @@ pub(crate) enum Async {
         arrive: bool,
         site: SiteId,
     },
-    /// `mbarrier.test_wait` and `try_wait`: answers whether the phase is complete.
+    /// `mbarrier.test_wait` and `try_wait`: returns whether the phase is complete.
     BarrierTest {
         address: Slot,
         done: Slot,
@@ -521,7 +521,7 @@ pub(crate) enum Async {
         increment: bool,
         site: SiteId,
     },
-    /// `cp.async.bulk` and its relatives.
+    /// `cp.async.bulk` and similar instructions.
     Bulk(BulkCopy),
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
@@ -546,10 +546,10 @@ pub(crate) enum Async {
 pub(crate) struct SharedOperand {
     /// Matrix descriptor.
     pub(crate) descriptor: Slot,
-    /// Rows of A, or columns of B, that a warp takes.
+    /// Rows of A, or columns of B, that a warp reads.
     pub(crate) outer: usize,
     pub(crate) element: crate::units::matrix::Element,
-    /// Where the warp's lanes get which element.
+    /// The element that each place of the warp's registers gets.
     pub(crate) deal: crate::units::matrix::Deal,
     pub(crate) fields: Vec<crate::units::matrix::Field>,
     pub(crate) k_contiguous: bool,
@@ -567,16 +567,16 @@ pub(crate) struct BulkCopy {
     pub(crate) site: SiteId,
 }
 
-/// Which way a bulk copy goes.
+/// The direction of a bulk copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Direction {
-    /// Into shared memory; this mbarrier counts the bytes.
+    /// To shared memory; this mbarrier counts the bytes.
     In { barrier: Slot },
-    /// Out of shared memory, over what is there or combined with it; part of the lane's next group.
+    /// From shared memory, replacing the old contents or combined with them; part of the lane's next group.
     Out { reduce: Option<BulkReduce> },
 }
 
-/// How a bulk copy combines what it brings with what is there.
+/// How a bulk copy combines its data with the old contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BulkReduce {
     Add,
@@ -589,12 +589,12 @@ pub(crate) enum BulkReduce {
     Xor,
 }
 
-/// What a bulk copy moves.
+/// The extent of a bulk copy.
 #[derive(Debug)]
 pub(crate) enum BulkExtent {
-    /// So many bytes in a row.
+    /// That many consecutive bytes.
     Bytes { global: Slot, bytes: Slot },
-    /// A box of the tensor that an object describes, beginning at these coordinates, innermost first.
+    /// A box of the tensor that a descriptor object describes, beginning at these coordinates, innermost first.
     Box {
         descriptor: Slot,
         coordinates: Vec<Slot>,
@@ -630,7 +630,7 @@ pub(crate) enum Op {
         what: Special,
         dst: Slot,
     },
-    /// Runs the next `length` ops in those lanes only in which `predicate` (negated: is not) set.
+    /// Executes the next `length` ops only in the lanes whose `predicate` is set (negated: not set).
     Guard {
         predicate: Slot,
         negate: bool,
@@ -649,14 +649,14 @@ pub(crate) enum Op {
         offset: u64,
     },
     Call(Box<Call>),
-    /// Memory ordering: the machine executes in order, so only the counters see it.
+    /// Memory ordering: the machine executes in order, so only the counters take note of it.
     Fence,
-    /// Costs an instruction, does nothing (waits on counters, hints).
+    /// Costs an instruction and does nothing (waits on counters, hints).
     Nothing,
-    /// Stops with a finding.
+    /// Stops the kernel with a finding.
     Trap(SiteId),
     Print(Box<Print>),
-    /// Something that must hold, for the sanitizer.
+    /// A condition that must hold, for the sanitizer.
     Expect(Box<Expectation>),
     /// Where a buffer of shared memory begins or ends, for the sanitizer.
     Life(Box<Life>),
@@ -672,11 +672,11 @@ pub(crate) struct Life {
     pub(crate) site: SiteId,
 }
 
-/// What the sanitizer expects of a value.
+/// A condition on a value that the sanitizer checks.
 #[derive(Debug)]
 pub(crate) struct Expectation {
     pub(crate) value: Slot,
-    /// How many it chooses from; `None` for a divisor, which is not to be zero.
+    /// The number of alternatives of an index; `None` for a divisor, which must not be zero.
     pub(crate) below: Option<u64>,
     pub(crate) site: SiteId,
 }
@@ -685,7 +685,8 @@ pub(crate) struct Expectation {
 #[derive(Debug)]
 pub(crate) struct Meeting {
     pub(crate) what: Collective,
-    /// Slot of the member mask of a `.sync` operation; lanes wait until all members are here. `None`: whoever is here.
+    /// Slot of the member mask of a `.sync` operation; lanes wait until all members have arrived. `None`: the lanes
+    /// that have arrived.
     pub(crate) members: Option<Slot>,
     pub(crate) site: SiteId,
 }
@@ -700,10 +701,10 @@ pub(crate) struct Call {
     pub(crate) results: Vec<(Slot, Slot)>,
 }
 
-/// Output of `printf` and friends.
+/// Output of `printf` and similar functions.
 #[derive(Debug)]
 pub(crate) enum Print {
-    /// `vprintf(format, arguments)`; answers the number of arguments in `dst`.
+    /// `vprintf(format, arguments)`; the number of arguments is written to `dst`.
     Vprintf {
         dst: Option<Slot>,
         format: Slot,
@@ -716,7 +717,7 @@ pub(crate) enum Print {
         line: Slot,
         function: Slot,
     },
-    /// Begins a message on AMD; answers its descriptor.
+    /// Begins a message on AMD; returns its descriptor.
     Begin { dst: Slot },
     /// Appends a string; the last part flushes.
     AppendString {

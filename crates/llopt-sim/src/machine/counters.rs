@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::machine::bytecode::{Op, Program, SiteId};
 use crate::machine::report::{GlobalTraffic, LineReport, Report, SharedTraffic};
 
-/// What one site did.
+/// Counters of one site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteCounters {
     pub(crate) shared: SharedTraffic,
@@ -14,7 +14,7 @@ pub(crate) struct SiteCounters {
     pub(crate) barriers: u64,
 }
 
-/// Counters of one thread of the simulation; sums over threads are independent of who did what.
+/// Counters of one thread of the simulation; sums over threads do not depend on which thread counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     /// Executions and lanes of each block of each function.

@@ -1,4 +1,4 @@
-//! The entry point: a module made ready to run.
+//! The entry point: a module prepared to run.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ impl Machine {
     /// [`Error::NoKernel`] if there is no such kernel; [`Error::Unsupported`] names anything in it, or in a function
     /// it calls, whose meaning the machine does not know.
     pub fn new(module: &Module<'_>, target: Target, kernel: Option<&str>) -> Result<Self, Error> {
-        // The module stays its owner's.
+        // The caller keeps its module.
         let module = module.clone();
         join_accesses(&module, target)?;
         let program = decode::decode(&module, target, kernel)?;
@@ -37,7 +37,7 @@ impl Machine {
     /// Parses LLVM IR, text or bitcode, and decodes it as [`Self::new`] does.
     ///
     /// # Errors
-    /// [`Error::InvalidModule`] with LLVM's words, and those of [`Self::new`].
+    /// [`Error::InvalidModule`] with LLVM's message, and those of [`Self::new`].
     pub fn from_ir(ir: &[u8], target: Target, kernel: Option<&str>) -> Result<Self, Error> {
         Self::with_libraries(ir, &[], target, kernel)
     }
@@ -85,7 +85,7 @@ impl Machine {
         &self.program.functions[self.program.kernel].name
     }
 
-    /// What each parameter of the kernel takes, in words.
+    /// The kind of argument that each parameter of the kernel takes, in words.
     #[must_use]
     pub fn parameters(&self) -> Vec<String> {
         self.program
@@ -95,11 +95,12 @@ impl Machine {
             .collect()
     }
 
-    /// Runs the kernel. Buffers among the arguments come back as the kernel left them, also after an error.
+    /// Runs the kernel. Buffers among the arguments have the contents that the kernel left, also after an error.
     ///
     /// # Errors
     /// [`Error::Launch`] if the launch does not fit the kernel; [`Error::Stopped`] if the kernel traps or can never
-    /// finish; [`Error::Watchdog`] if it runs too long. What the sanitizer finds is no error but in the report.
+    /// finish; [`Error::Watchdog`] if it runs too long. The sanitizer's findings are not errors; they are in the
+    /// report.
     pub fn run(&self, launch: &mut Launch, options: &Options<'_>) -> Result<Report, Error> {
         launch::run(&self.program, self.target, launch, options)
     }

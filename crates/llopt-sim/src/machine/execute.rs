@@ -1,4 +1,4 @@
-//! Executing a path of a warp: scalar operations on rows, control flow, and the way to everything else.
+//! Executing a path of a warp: scalar operations on rows, control flow, and the calls of all other parts.
 
 use crate::machine::block::{Block, Executed, Stop};
 use crate::machine::bytecode::{
@@ -10,21 +10,21 @@ use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Activation, Path, Row, State, Warp, lanes};
 use crate::memory::shadow::Kind;
 
-/// What happened to the path at an op.
+/// The effect of an op on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// Go on with the next op.
+    /// Continue with the next op.
     Next,
     /// The path waits at this op and will execute it again.
     Blocked,
-    /// The op is done; the path waits behind it.
+    /// The op is done; the path waits after it.
     Parked,
     /// A function was entered.
     Called,
 }
 
 impl<const W: usize> Block<'_, W> {
-    /// Executes a path until it waits, ends, or has executed `limit` instructions. Answers whether it still exists.
+    /// Executes a path until it waits, ends, or has executed `limit` instructions. Returns whether it still exists.
     pub(crate) fn run_path(
         &mut self,
         warp: &mut Warp<W>,
@@ -142,7 +142,8 @@ impl<const W: usize> Block<'_, W> {
         self.go(warp, path, edge.target)
     }
 
-    /// Follows several edges, each with its own lanes. The path goes on with the first that has any and does not end.
+    /// Follows several edges, each with its own lanes. The path continues with the first edge that has lanes and does
+    /// not end them.
     fn branch(&mut self, warp: &mut Warp<W>, path: &mut Path, targets: &[(u64, EdgeId)]) -> bool {
         if let Some(&(_, edge)) = targets.iter().find(|(mask, _)| *mask == path.mask) {
             return self.take(warp, path, edge);
@@ -168,7 +169,7 @@ impl<const W: usize> Block<'_, W> {
         true
     }
 
-    /// Executes the next `count` ops of the block at which the path stands.
+    /// Executes the next `count` ops of the block that the path has reached.
     pub(crate) fn step(
         &mut self,
         warp: &mut Warp<W>,
@@ -262,7 +263,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(Flow::Next)
     }
 
-    /// Executes one op for the lanes of `mask`; `index` is where the caller stands once it is done.
+    /// Executes one op for the lanes of `mask`; `index` is the caller's position after the op.
     fn op(
         &mut self,
         warp: &mut Warp<W>,
@@ -354,7 +355,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(Flow::Next)
     }
 
-    /// A buffer of shared memory begins or ends; all lanes say the same.
+    /// A buffer of shared memory begins or ends; all lanes have the same operands.
     fn life(&mut self, warp: &Warp<W>, frame: usize, life: &Life, mask: u64) {
         let Some(lane) = lanes(mask).next() else {
             return;
@@ -370,7 +371,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Reports the first lane whose value is not what it must be.
+    /// Reports the first lane whose value does not meet the condition.
     fn expect(&mut self, warp: &Warp<W>, frame: usize, expected: &Expectation, mask: u64) {
         if !self.grid.sanitize {
             return;
@@ -401,7 +402,7 @@ impl<const W: usize> Block<'_, W> {
             .add(program, kind, warp.index, lane, None, site, &message);
     }
 
-    /// Whether all members of an operation between lanes are here; if not, the path waits for them.
+    /// Whether all members of a collective operation have arrived; if not, the path waits for them.
     pub(crate) fn all_here(
         warp: &Warp<W>,
         path: &mut Path,
@@ -488,7 +489,7 @@ pub(crate) fn bit_mask<const W: usize>(row: &Row<W>) -> u64 {
         .fold(0, |mask, (lane, value)| mask | (value & 1) << lane)
 }
 
-/// Takes over the values of the lanes of `mask`.
+/// Copies the values of the lanes of `mask`.
 #[inline]
 pub(crate) fn blend<const W: usize>(target: &mut Row<W>, value: &Row<W>, mask: u64) {
     for (lane, (target, &value)) in target.iter_mut().zip(value).enumerate() {

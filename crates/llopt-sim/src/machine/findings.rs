@@ -1,4 +1,4 @@
-//! Collecting what the sanitizer finds, one entry per kind and instruction.
+//! Collects the sanitizer's findings, one entry per kind and instruction.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::machine::report::{Finding, FindingKind};
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     block: [u32; 3],
-    /// Warps of a block, where several blocks of a cluster are one.
+    /// Warps of a block; the blocks of a cluster are executed as one.
     warps: usize,
     list: Vec<(SiteId, Finding)>,
     known: HashMap<(FindingKind, SiteId), usize>,
@@ -65,7 +65,7 @@ impl Findings {
         ));
     }
 
-    /// Whether this kind is known at this site, so that its message need not be made again.
+    /// Whether this kind is known at this site, so that its message need not be written again.
     pub(crate) fn again(&mut self, kind: FindingKind, site: SiteId) -> bool {
         match self.known.get(&(kind, site)) {
             Some(&index) => {

@@ -1,8 +1,8 @@
-//! The grid of a launch, as each of its blocks sees it.
+//! The grid of a launch, as its blocks use it.
 
 use llopt_target::Target;
 
-/// What all blocks of a launch have in common.
+/// Data that all blocks of a launch share.
 pub(crate) struct Grid {
     pub(crate) target: Target,
     pub(crate) blocks: [u32; 3],
@@ -12,7 +12,7 @@ pub(crate) struct Grid {
     /// Static and dynamic shared memory.
     pub(crate) shared_bytes: u64,
     pub(crate) sanitize: bool,
-    /// Lanes of a warp are ordered by the program without further ado.
+    /// Whether the program order also orders the lanes of a warp.
     pub(crate) lockstep: bool,
     pub(crate) instruction_limit: u64,
     pub(crate) hidden_arguments: u64,

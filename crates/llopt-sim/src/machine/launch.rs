@@ -1,10 +1,10 @@
 //! Launching a kernel: arguments, the grid, the host's threads.
 //!
-//! Blocks are independent, so they run on all of the host's cores, each on one; what they report is put together in
-//! the order of their numbers. A kernel with atomics on global memory is another matter: the order in which blocks
-//! add floating-point numbers, or take a lock, would depend on the host. Its blocks run on one thread, in order,
-//! each until it ends or has used up a generous time slice (it may be waiting for a later block). Either way two runs
-//! give the same results and the same report.
+//! Blocks are independent, so they run on all of the host's cores, each on one; their reports are merged in the order
+//! of their numbers. A kernel with atomics on global memory is different: the order in which blocks add
+//! floating-point numbers, or take a lock, would depend on the host. So its blocks run on one thread, in order, each
+//! until it ends or has used its time slice (it may be waiting for a later block). In both cases two runs give the
+//! same results and the same report.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -30,14 +30,14 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 /// An argument of a kernel, in the order of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
-    /// A buffer in global memory with these contents; after the run it holds what the kernel left there.
+    /// A buffer in global memory with these contents; after the run it has the contents that the kernel left.
     Buffer(Vec<u8>),
-    /// A buffer of that many bytes that nobody has written: reading it before writing is a finding. After the run it
-    /// has become a [`Argument::Buffer`].
+    /// A buffer of that many bytes that are not initialised: reading a byte before it is written is a finding. After
+    /// the run it is an [`Argument::Buffer`].
     Uninitialized(usize),
     /// A null pointer.
     Null,
-    /// A pointer to any byte of [mapped memory](Launch::mapped), or to none.
+    /// A pointer to any byte of [mapped memory](Launch::mapped), or null.
     Address(u64),
     /// An integer parameter (wraps to the parameter's width).
     Int(i64),
@@ -45,23 +45,23 @@ pub enum Argument {
     Real(f64),
     /// The contents of a parameter passed by value in memory.
     Bytes(Vec<u8>),
-    /// A tensor in global memory, of which the kernel gets a descriptor object by value. After the run it has become
-    /// a [`Argument::Buffer`].
+    /// A tensor in global memory; the kernel gets its descriptor object by value. After the run it is an
+    /// [`Argument::Buffer`].
     Descriptor(TensorArgument),
 }
 
-/// A tensor in global memory with the description by which it is copied in boxes.
+/// A tensor in global memory with the description for copying it in boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorArgument {
     /// The bytes of the tensor.
     pub contents: Vec<u8>,
     /// Extents in elements, outermost first.
     pub shape: Vec<u32>,
-    /// Elements from one to the next along each dimension.
+    /// The distance of consecutive elements along each dimension, in elements.
     pub strides: Vec<u64>,
     /// Bytes of an element.
     pub element_bytes: u32,
-    /// The number of the element type, as PTX's `tensormap.replace` counts.
+    /// The number of the element type, as in PTX's `tensormap.replace`.
     pub element_type: u32,
     /// The number of the swizzle: 0 none, 1, 2, 3 over 32, 64, 128 bytes.
     pub swizzle_mode: u32,
@@ -73,7 +73,7 @@ pub struct TensorArgument {
 
 impl TensorArgument {
     /// The machine's descriptor object of such a tensor at an address of [mapped memory](Launch::mapped), to be
-    /// given as [`Argument::Bytes`]. The contents are not looked at.
+    /// passed as [`Argument::Bytes`]. The contents are not used.
     #[must_use]
     pub fn object_at(&self, address: u64) -> Vec<u8> {
         self.map(address).encode().to_vec()
@@ -99,13 +99,13 @@ impl TensorArgument {
     }
 }
 
-/// Memory of the host that the kernel sees at the address where the host has it.
+/// Memory of the host that the kernel sees at its address in the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mapping {
-    /// Address of the first byte: not zero, below 2^48, and not where the machine puts buffers, which is from 2^36
-    /// on, 2^36 bytes for each.
+    /// Address of the first byte: not zero, below 2^48, and not in the range where the machine places buffers, which
+    /// starts at 2^36 and has 2^36 bytes for each.
     pub address: u64,
-    /// What it holds; after the run, what the kernel left there.
+    /// The contents; after the run, those that the kernel left.
     pub contents: Vec<u8>,
 }
 
@@ -118,7 +118,7 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u64,
-    /// Arguments; the two scratch pointers that Triton's kernels take last are arguments like others.
+    /// Arguments; the two scratch pointers at the end of Triton's kernels are ordinary arguments.
     pub arguments: Vec<Argument>,
     /// Memory behind [addresses](Argument::Address), and behind pointers stored in memory.
     pub mapped: Vec<Mapping>,
@@ -141,15 +141,15 @@ impl Launch {
 /// How to run.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Watch for races, uninitialised reads and misaligned accesses. Bounds are always checked.
+    /// Report races, uninitialised reads and misaligned accesses. Bounds are always checked.
     pub sanitize: bool,
-    /// Warp instructions after which a block counts as hung.
+    /// The number of warp instructions after which a block is considered to hang.
     pub instruction_limit: u64,
     /// Threads of the host; all cores when `None`.
     pub threads: Option<usize>,
     /// The order in which blocks run.
     pub order: Order,
-    /// Called now and then.
+    /// Called from time to time.
     pub progress: Option<Progress<'a>>,
 }
 
@@ -165,7 +165,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// An order of blocks. A GPU promises none.
+/// An order of blocks. A GPU guarantees none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// By their numbers.
@@ -173,7 +173,7 @@ pub enum Order {
     Ascending,
     /// The last first.
     Descending,
-    /// Mixed by a number.
+    /// Permuted, by a seed.
     Shuffled(u64),
 }
 
@@ -188,8 +188,8 @@ impl Order {
     }
 }
 
-/// A permutation of the numbers below `total`: four rounds of a Feistel network on the next even number of bits, again and
-/// again until the result is below.
+/// A permutation of the numbers below `total`: four rounds of a Feistel network on the next even number of bits,
+/// repeated until the result is below.
 fn shuffled(seed: u64, position: u64, total: u64) -> u64 {
     let half = (64 - total.leading_zeros()).div_ceil(2).max(1);
     let mask = (1u64 << half) - 1;
@@ -209,7 +209,7 @@ fn shuffled(seed: u64, position: u64, total: u64) -> u64 {
     }
 }
 
-/// Rounds of a block's warps before another block gets a turn, where blocks share one thread.
+/// Rounds of a block's warps before another block runs, where blocks share one thread.
 const TIME_SLICE: u64 = 4096;
 
 /// Runs `program`; writes the contents of buffers back into the launch.
@@ -282,10 +282,10 @@ fn check_shape(target: Target, launch: &Launch) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Puts the launch's mappings where it wants them.
+/// Adds the launch's mappings at their addresses.
 ///
 /// # Errors
-/// A mapping that overlaps another one or lies where the machine puts buffers.
+/// A mapping that overlaps another one or lies in the range where the machine places buffers.
 pub(crate) fn map_buffers(launch: &Launch, memory: &mut GlobalMemory) -> Result<(), LaunchError> {
     for mapping in &launch.mapped {
         memory
@@ -405,7 +405,7 @@ fn hidden_arguments(launch: &Launch) -> Vec<u8> {
     bytes
 }
 
-/// What a block leaves behind.
+/// The results of a block.
 struct Remains {
     findings: Findings,
     footprint: Footprint,
@@ -483,7 +483,7 @@ fn run_grid<const W: usize>(
     }
 }
 
-/// A race between blocks as a finding, told of the later of the two.
+/// A race between blocks as a finding of the later of the two.
 fn between_blocks(
     program: &Program,
     grid: &Grid,
@@ -505,7 +505,7 @@ fn between_blocks(
         verb(other_writes),
         describe_actor(program, other)
     );
-    // Nothing says how many pairs of threads there are.
+    // The number of pairs of threads is not bounded.
     let warps = grid.threads().div_ceil(grid.target.warp_size()) as usize;
     let mut findings = Findings::new(id(block), warps);
     let (warp, lane) = (actor.warp.into(), actor.lane.into());
@@ -553,7 +553,7 @@ fn run_in_order<const W: usize>(
     let mut queue: VecDeque<(u64, Block<'_, W>)> = VecDeque::new();
     let mut next = 0;
     loop {
-        // Unfinished blocks take turns with blocks that have not begun.
+        // Unfinished blocks take turns with blocks that have not started.
         let (number, mut block) = if next < total {
             let block = Block::<W>::new(
                 program,

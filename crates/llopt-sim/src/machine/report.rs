@@ -1,4 +1,4 @@
-//! What a run tells besides the results: counters and findings, serialisable.
+//! The report of a run besides the results: counters and findings, serialisable.
 
 use serde::Serialize;
 
@@ -19,10 +19,10 @@ pub struct Report {
     pub lane_instructions: u64,
     /// The same per line of source, in the order of the source.
     pub per_source_line: Vec<LineReport>,
-    /// Blocks that touched more of global memory than the sanitizer keeps the history of: beyond it, it has not looked
+    /// Blocks that accessed more of global memory than the sanitizer keeps a history of; it has not checked the rest
     /// for races.
     pub unwatched_blocks: u64,
-    /// What the sanitizer found, in the order of blocks, then what it found between blocks.
+    /// The sanitizer's findings, in the order of blocks, then those between blocks.
     pub findings: Vec<Finding>,
     /// Output of the kernel's prints, in the order of blocks.
     pub output: Vec<String>,
@@ -91,41 +91,41 @@ pub enum FindingKind {
     GlobalReadWriteRace,
     /// A division of integers by zero.
     DivisionByZero,
-    /// An index of a buffer or of a gathered tensor that is not below the number of what it chooses from.
+    /// An index, of a buffer or of a gathered tensor, that is too large.
     IndexOutOfRange,
     /// An access outside of every buffer, of the block's shared memory, or of private memory.
     OutOfBounds,
-    /// An access at an address that is no multiple of what the instruction needs.
+    /// An access at an address that is not a multiple of what the instruction requires.
     Misaligned,
-    /// A read of memory that nothing has written, or nothing since the buffer that is read was made.
+    /// A read of memory that has not been written, or not since the creation of the buffer that is read.
     UninitializedRead,
-    /// A use of a buffer of shared memory after it was given back (`ttg.local_dealloc`).
+    /// A use of a buffer of shared memory after it was deallocated (`ttg.local_dealloc`).
     UseAfterDealloc,
     /// A barrier that some lanes of the block never reach, or reach apart from their warp.
     DivergentBarrier,
-    /// A wait for a phase of a transaction barrier that cannot end: it is a wrong phase, or arrivals or bytes are
-    /// missing that nobody will bring.
+    /// A wait for a phase of a transaction barrier that cannot end: the phase is wrong, or arrivals or bytes are
+    /// missing that can never come.
     EndlessWait,
     /// An operation between lanes that some of its members do not reach.
     DivergentCollective,
     /// A read or overwrite of bytes whose asynchronous copy has not been waited for.
     UnwaitedCopy,
-    /// An access of the copy engine to what a thread wrote, with no proxy fence between them.
+    /// An access of the copy engine to data that a thread wrote, without a proxy fence between them.
     MissingProxyFence,
-    /// A product of a warp group with no `wgmma.fence` before it.
+    /// A warp-group product without a `wgmma.fence` before it.
     MissingProductFence,
-    /// A result of a product of a warp group that is read before the product has been waited for.
+    /// A read of the result of a warp-group product before the product has been waited for.
     UnwaitedProduct,
-    /// A number of registers that a warp asks for and cannot have.
+    /// A register request of a warp that cannot be satisfied.
     RegisterRequest,
     /// A store to constant memory.
     ConstantWrite,
 }
 
-/// Something the sanitizer found. Repetitions at the same instruction are counted, not listed.
+/// A finding of the sanitizer. Repetitions at the same instruction are counted, not listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it is.
+    /// The kind.
     pub kind: FindingKind,
     /// Coordinates of the first block in which it happened.
     pub block: [u32; 3],
@@ -141,7 +141,7 @@ pub struct Finding {
     pub instruction: String,
     /// `file:line:column` of the source, when debug information names it.
     pub source: Option<String>,
-    /// What happened, in words.
+    /// The message.
     pub message: String,
     /// How often it happened at this instruction.
     pub occurrences: u64,

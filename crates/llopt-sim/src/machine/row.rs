@@ -5,10 +5,10 @@
 //! call and a loop that the compiler vectorises. Functions are total: inactive lanes hold any bits, and their
 //! results are dropped by the machine. Parameters of an operation (a shift, a mask) are rows of constants.
 //!
-//! What LLVM calls poison or undefined has one fixed meaning here: shifts by too much give 0 (or the sign), division
-//! by zero gives all ones, conversions of floating point out of range saturate, NaN gives 0; the same on both vendors.
-//! LLVM leaves the bits of NaN open: arithmetic in 16 and 32 bits gives those of an H200, all ones but the sign; in 64
-//! bits it keeps the operand's, as the host does.
+//! Results that LLVM calls poison or undefined are fixed here: shifts by too much give 0 (or the sign), division by
+//! zero gives all ones, conversions of floating point out of range saturate, NaN gives 0; the same on both vendors.
+//! LLVM leaves the bits of NaN open: arithmetic in 16 and 32 bits gives those of an H200, all ones but the sign; in
+//! 64 bits it keeps the operand's, as the host does.
 
 use crate::numbers::float::{
     BF16, F16, Rounding, add_odd, bf16_to_f32, div_odd, f32_to_bf16, f32_to_half, fma_odd,
@@ -109,9 +109,9 @@ pub(crate) fn of_f32(value: f32) -> u64 {
     }
 }
 
-/// What arithmetic in single precision gives on NVIDIA's GPUs where there is no number.
+/// The NaN that arithmetic in single precision gives on NVIDIA's GPUs.
 pub(crate) const NAN_F32: u64 = 0x7fff_ffff;
-/// As [`of_f32`], where what is no number becomes the quiet NaN whose payload is empty.
+/// As [`of_f32`], with every NaN replaced by the quiet NaN with an empty payload.
 #[inline]
 pub(crate) fn of_quiet_f32(value: f32) -> u64 {
     if value.is_nan() {
@@ -286,7 +286,7 @@ pub(crate) enum Real {
     F32,
     /// `float` with subnormals flushed to zero on the way in and out.
     F32Flush,
-    /// `float` whose results that are no numbers are quiet NaNs with an empty payload, as AMD's units make them.
+    /// `float` whose NaN results are quiet with an empty payload, as AMD's units give them.
     F32Quiet,
     /// Both: subnormals flushed to zero, and quiet NaNs with an empty payload.
     F32FlushQuiet,
@@ -385,7 +385,7 @@ fn max64(a: f64, b: f64) -> f64 {
     }
 }
 
-/// A result in bfloat: the single's result is right unless it fell below the range where rounding twice is harmless.
+/// A result in bfloat: the single's result is right unless it is below the range where double rounding is harmless.
 #[inline]
 fn narrow_bf16(single: f32, exact: impl FnOnce() -> f64) -> u64 {
     if single.abs() > 1e-30 || single == 0.0 || single.is_nan() {
@@ -609,7 +609,7 @@ pub(crate) fn real_abs(real: Real) -> Row1 {
 }
 
 /// Functions of one floating-point operand, computed in double precision and rounded to the type: the error is that
-/// of the double function (below one unit in its last place) before one rounding, thus 0.5 ulp and a little for
+/// of the double function (below one unit in its last place) before one rounding, thus a little more than 0.5 ulp for
 /// types up to single precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RealFunction {
@@ -720,7 +720,7 @@ pub(crate) fn real_convert(from: Real, to: Real) -> Row1 {
                 (Real::BF16, Real::F32) => row1!(|a| (a & 0xffff) << 16),
                 (Real::F32, Real::F16) => row1!(|a| f32_to_half(f32_of(a))),
                 (Real::F32, Real::BF16) => row1!(|a| f32_to_bf16(f32_of(a))),
-                // NaN keeps the upper bits of what it says.
+                // NaN keeps the upper bits of its payload.
                 (Real::F64, Real::F32) => {
                     row1!(|a| u64::from((f64::from_bits(a) as f32).to_bits()))
                 }

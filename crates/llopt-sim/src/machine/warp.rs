@@ -1,9 +1,9 @@
 //! A warp's state: its frames, its paths, and the regions in which diverged lanes wait for each other.
 //!
-//! The theory is in the crate's header. In short: a *path* is a set of lanes that stand at the same place with the
-//! same call stack. A branch on which lanes disagree splits a path, and puts a *region* under the parts: the block
-//! where all of its lanes meet again. A part that arrives there waits; when the last lane has arrived, or left the
-//! kernel, one path with all of them goes on.
+//! The theory is in the crate's header. In short: a *path* is a set of lanes that are at the same place with the same
+//! call stack. A branch on which lanes disagree splits a path, and opens a *region* around the parts: the block where
+//! all of its lanes reconverge. A part that arrives there waits; when the last lane has arrived, or left the kernel,
+//! one path with all of them continues.
 
 use crate::machine::bytecode::{BlockId, SiteId};
 pub(crate) use crate::machine::row::{Row, lanes};
@@ -31,7 +31,7 @@ pub(crate) struct Activation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    /// Waits for these lanes of its warp at the op it stands at.
+    /// Waits for these lanes of its warp at the op that it has reached.
     Meeting {
         members: u64,
         barrier: bool,
@@ -49,20 +49,20 @@ pub(crate) struct Path {
     /// Regions the lanes are in, outermost first.
     pub(crate) regions: Vec<usize>,
     pub(crate) state: State,
-    /// The op it stands at may run although members are missing: the fact has been reported.
+    /// The op that the path has reached may execute although members are missing: this has been reported.
     pub(crate) forced: bool,
 }
 
-/// A place where diverged lanes meet.
+/// A place where diverged lanes reconverge.
 #[derive(Debug)]
 pub(crate) struct Region {
-    /// Frame of the function whose block it is.
+    /// Frame of the function that contains the block.
     frame: usize,
     block: BlockId,
-    /// Lanes that are to arrive.
+    /// Lanes that will arrive.
     expected: u64,
     arrived: u64,
-    /// Continuation of the lanes: stack (standing at the block) and outer regions.
+    /// Continuation of the lanes: stack (at the block) and outer regions.
     stack: Vec<Activation>,
     regions: Vec<usize>,
 }
@@ -71,14 +71,14 @@ pub(crate) struct Region {
 #[derive(Clone, Debug)]
 pub(crate) struct PendingCopy {
     pub(crate) lane: u8,
-    /// Number of the lane's group it belongs to.
+    /// Number of its group in the lane.
     pub(crate) group: u32,
     pub(crate) shared: u64,
     pub(crate) bytes: Vec<u8>,
     pub(crate) site: SiteId,
 }
 
-/// The lanes of a warp and where they are.
+/// The lanes of a warp and their positions.
 pub(crate) struct Warp<const W: usize> {
     pub(crate) index: usize,
     /// Lanes that have not left the kernel.
@@ -95,12 +95,12 @@ pub(crate) struct Warp<const W: usize> {
     pub(crate) copy_group: [u32; W],
     /// The phase of the cluster's barrier in which it has arrived.
     pub(crate) cluster_phase: u64,
-    /// Products of its warp group, and whether `wgmma.fence` has come before them.
+    /// Products of its warp group, and whether a `wgmma.fence` preceded them.
     pub(crate) products: BulkGroups,
     pub(crate) products_fenced: bool,
-    /// Registers of each thread; 0 before they are first asked about.
+    /// Registers of each thread; 0 until their first use.
     pub(crate) registers: u32,
-    /// Their results.
+    /// The results of the products.
     pub(crate) in_flight: InFlight,
     /// Bulk copies out of shared memory of each lane.
     pub(crate) bulk: Vec<BulkGroups>,
@@ -159,7 +159,7 @@ impl<const W: usize> Warp<W> {
         self.free_frames.push(index);
     }
 
-    /// Makes room for `bytes` of private memory per lane.
+    /// Extends private memory to `bytes` per lane.
     pub(crate) fn grow_local(&mut self, bytes: u64) {
         if bytes <= self.local_stride {
             return;
@@ -178,8 +178,8 @@ impl<const W: usize> Warp<W> {
         self.local_stride = bytes;
     }
 
-    /// Opens a region in which the lanes of `path` meet at `block` of the function it is in, unless it is in that
-    /// very region already.
+    /// Opens a region in which the lanes of `path` meet at `block` of the function it is in, unless it is already in
+    /// that region.
     pub(crate) fn open_region(&mut self, path: &mut Path, block: BlockId) {
         let Some(top) = path.stack.last() else {
             return;
@@ -216,7 +216,7 @@ impl<const W: usize> Warp<W> {
         path.regions.push(index);
     }
 
-    /// Whether the path, standing at the beginning of a block, waits there for others.
+    /// Whether the path, at the beginning of a block, waits there for others.
     pub(crate) fn arrives(&self, path: &Path) -> bool {
         let (Some(top), Some(&region)) = (path.stack.last(), path.regions.last()) else {
             return false;
@@ -226,7 +226,7 @@ impl<const W: usize> Warp<W> {
             .is_some_and(|r| r.frame == top.frame && r.block == top.block)
     }
 
-    /// Ends a path that has arrived at its innermost region; its lanes go on when the last has arrived.
+    /// Ends a path that has arrived at its innermost region; its lanes continue when the last has arrived.
     pub(crate) fn arrive(&mut self, path: &Path) {
         if let Some(&index) = path.regions.last() {
             if let Some(region) = self.regions[index].as_mut() {

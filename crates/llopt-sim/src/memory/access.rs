@@ -3,8 +3,8 @@
 //! A buffer access on AMD obeys the bounds rule of raw buffers: if the last byte of an element lies beyond the
 //! resource's size, a load gives zero and a store does nothing. Offsets are unsigned.
 //!
-//! An instruction of LLVM may be wider than what the hardware moves at once. It is counted as that many instructions
-//! of the widest power of two, at most 16 bytes, that divides its size and its alignment.
+//! An instruction of LLVM may be wider than one of the hardware. It is counted as that many instructions of the
+//! widest power of two, at most 16 bytes, that divides its size and its alignment.
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
@@ -89,7 +89,7 @@ impl<const W: usize> Block<'_, W> {
                     let records = rows[high as usize][lane] & 0xffff_ffff;
                     let at = rows[offset as usize][lane] & 0xffff_ffff;
                     let scalar = rows[scalar_offset as usize][lane] & 0xffff_ffff;
-                    // The scalar offset takes no part in the range check.
+                    // The scalar offset is not part of the range check.
                     if at + bytes <= records {
                         inside |= 1 << lane;
                         row[lane] = base + at + scalar;
@@ -188,7 +188,7 @@ impl<const W: usize> Block<'_, W> {
             if access.store {
                 for lane in lanes(allowed) {
                     let at = addresses[lane] + u64::from(part.offset);
-                    // Lane by lane, so that one finds what an earlier one has just stored.
+                    // Lane by lane, so that a lane reads what an earlier one has just stored.
                     if watched {
                         let new = Some(row[lane]);
                         self.watch_bytes(index, lane, kind, at, part.bytes, new, access.site);
@@ -238,13 +238,8 @@ impl<const W: usize> Block<'_, W> {
         store: bool,
         site: SiteId,
     ) {
-        if mask == 0 {
-            return;
-        }
-        let width = instruction_width(bytes, align);
-        for piece in 0..bytes / width {
-            let sectors =
-                banks::sectors(addresses, mask, u64::from(piece * width), u64::from(width));
+        for (offset, width) in instructions(mask, bytes, align) {
+            let sectors = banks::sectors(addresses, mask, offset, u64::from(width));
             self.counters.site(site).global.count(store, sectors);
         }
     }
@@ -259,15 +254,8 @@ impl<const W: usize> Block<'_, W> {
         store: bool,
         site: SiteId,
     ) {
-        if mask == 0 {
-            return;
-        }
-        let width = instruction_width(bytes, align);
-        for piece in 0..bytes / width {
-            let mut at = *addresses;
-            for address in &mut at {
-                *address = address.wrapping_add(u64::from(piece * width));
-            }
+        for (offset, width) in instructions(mask, bytes, align) {
+            let at = addresses.map(|address| address.wrapping_add(offset));
             let (wavefronts, bound) =
                 banks::wavefronts(self.grid.target, &at, mask, width, store, Grouping::ByWidth);
             self.counters
@@ -374,7 +362,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Reads up to 8 bytes of shared memory in bounds, with the sanitizer watching.
+    /// Reads up to 8 bytes of shared memory in bounds, and reports it to the sanitizer.
     pub(crate) fn shared_read(
         &mut self,
         warp: usize,
@@ -411,7 +399,7 @@ impl<const W: usize> Block<'_, W> {
         read_bytes(&self.shared[at..at + length])
     }
 
-    /// Writes up to 8 bytes of shared memory in bounds, with the sanitizer watching.
+    /// Writes up to 8 bytes of shared memory in bounds, and reports it to the sanitizer.
     #[expect(clippy::too_many_arguments, reason = "who writes what where")]
     pub(crate) fn shared_write(
         &mut self,
@@ -609,6 +597,14 @@ impl<const W: usize> Block<'_, W> {
     }
 }
 
+/// The hardware's instructions for an access: for each, its first byte within the access and the bytes that it moves
+/// per lane. None for an access of no lane.
+fn instructions(mask: u64, bytes: u32, align: u32) -> impl Iterator<Item = (u64, u32)> {
+    let width = instruction_width(bytes, align);
+    let count = if mask == 0 { 0 } else { bytes / width };
+    (0..count).map(move |index| (u64::from(index * width), width))
+}
+
 /// Bytes that the hardware moves per lane in one instruction.
 fn instruction_width(bytes: u32, align: u32) -> u32 {
     let align = if align == 0 { bytes } else { align };
@@ -617,7 +613,7 @@ fn instruction_width(bytes: u32, align: u32) -> u32 {
     limit.min(aligned).max(1)
 }
 
-/// Sorts the lanes of an access by the space they address; generic addresses are told apart by their window.
+/// Sorts the lanes of an access by the space they address; the window of a generic address determines its space.
 fn split<const W: usize>(space: Space, addresses: &Addresses<W>) -> Vec<(Space, u64, Row<W>)> {
     if addresses.mask == 0 {
         return Vec::new();
@@ -658,7 +654,7 @@ fn split<const W: usize>(space: Space, addresses: &Addresses<W>) -> Vec<(Space, 
     .collect()
 }
 
-/// The bit of halves that tells a quiet NaN from a signalling one: the first of the mantissa.
+/// The bit of halves that distinguishes a quiet NaN from a signalling one: the first of the mantissa.
 fn quiet_bit(of: Real) -> u64 {
     match of {
         Real::BF16 => 1 << 6,

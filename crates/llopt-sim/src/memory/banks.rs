@@ -3,8 +3,7 @@
 //! Shared memory has banks of four bytes. An instruction is performed in *phases*, each of which serves a group of
 //! lanes; within a phase every bank delivers one word per *wavefront*, to any number of lanes. A phase takes as many
 //! wavefronts as the busiest bank has distinct words. Which lanes share a phase is the target's bank model. The
-//! least possible is one wavefront per phase in which a lane takes part: a phase never needs more words than there
-//! are banks.
+//! minimum is one wavefront per phase with an active lane: a phase never needs more words than there are banks.
 
 use llopt_target::Target;
 use llopt_target::banks::Access;
@@ -16,7 +15,7 @@ use crate::machine::warp::{Row, lanes};
 pub(crate) enum Grouping {
     /// By the width of the access, as the target's bank model says.
     ByWidth,
-    /// Eight lanes each, whatever their addresses (`ldmatrix`: a tile's rows).
+    /// Eight lanes each, for any addresses (`ldmatrix`: a tile's rows).
     Tiles,
 }
 

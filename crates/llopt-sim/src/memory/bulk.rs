@@ -2,30 +2,31 @@
 //! copy", "Tensors", "Tensor Swizzling Modes").
 //!
 //! A copy is performed when it is issued, in the name of the engine, whose clock a thread learns by waiting: on the
-//! copy's mbarrier for a copy into shared memory, for the thread's group of a copy out of it. Who does not wait races
-//! with the copy.
+//! copy's mbarrier for a copy to shared memory, for the thread's group for a copy from it. A thread that does not
+//! wait races with the copy.
 //!
 //! # Descriptor objects
 //!
-//! NVIDIA does not say how the 128 bytes of a tensor map are used; programs fill them through `cuTensorMapEncodeTiled`
-//! or `tensormap.replace`. The machine has a description of its own, with the fields that `tensormap.replace` names:
+//! NVIDIA does not say the format of the 128 bytes of a tensor map; programs fill them through
+//! `cuTensorMapEncodeTiled` or `tensormap.replace`. The machine has its own format, with the fields that
+//! `tensormap.replace` names:
 //!
 //! | byte | field |
 //! |---|---|
 //! | 0 | `global_address`, 64 bits |
 //! | 8, 9, 10, 11, 12 | `rank` (less one), `elemtype`, `interleave_layout`, `swizzle_mode`, `fill_mode`, 8 bits each |
-//! | 16 | `global_stride`, four of 64 bits, in bytes, for the dimensions but the innermost |
+//! | 16 | `global_stride`, four of 64 bits, in bytes, for all dimensions except the innermost |
 //! | 48 | `global_dim`, five of 32 bits |
 //! | 68 | `box_dim`, five of 32 bits |
 //! | 88 | `element_stride`, five of 32 bits |
-//! | 124 | a number that tells objects from other memory, written with the rank |
+//! | 124 | a number that marks descriptor objects, written with the rank |
 //!
 //! # A box
 //!
-//! Element (c0, c1, …) of a box, innermost first, lies `c0 + box0 * (c1 + box1 * …)` elements behind its beginning in
-//! shared memory. With a swizzle over 32, 64 or 128 bytes, bits 4 and up of the *address* change by exclusive or
-//! with one, two or three bits from bit 7 on. Elements outside of the tensor are filled with zeros, or NaN, on the way
-//! in, and left alone on the way out; an mbarrier counts the bytes of the whole box in any case.
+//! Element (c0, c1, …) of a box, innermost first, lies `c0 + box0 * (c1 + box1 * …)` elements after its start in
+//! shared memory. With a swizzle over 32, 64 or 128 bytes, bits 4 and up of the *address* change by exclusive or with
+//! one, two or three bits from bit 7 on. Elements outside of the tensor are filled with zeros, or NaN, by a copy to
+//! shared memory, and are not written by a copy from it; an mbarrier counts the bytes of the whole box in any case.
 
 use crate::machine::block::{Block, Executed, Stop};
 use crate::machine::bytecode::{AtomicOp, BulkCopy, BulkExtent, BulkReduce, Direction, SiteId};
@@ -39,10 +40,10 @@ use crate::memory::global::{GlobalMemory, SHARED_WINDOW};
 pub(crate) const DESCRIPTOR_BYTES: usize = 128;
 /// Marks a descriptor object.
 const MAGIC: u32 = 0x70_6d_54_78;
-/// Where the mark is.
+/// The offset of the mark.
 pub(crate) const MAGIC_AT: u32 = 124;
 
-/// A field of a descriptor object: where it begins, its bytes, and the bytes from one to the next of a list.
+/// A field of a descriptor object: its offset, its size, and the stride of a list, in bytes.
 pub(crate) struct Field {
     pub(crate) at: u32,
     pub(crate) bytes: u32,
@@ -77,7 +78,7 @@ pub(crate) const fn mark() -> u64 {
 pub(crate) struct TensorMap {
     /// Address of the first element.
     pub(crate) address: u64,
-    /// The number of the element type, as `tensormap.replace` counts.
+    /// The number of the element type, as in `tensormap.replace`.
     pub(crate) element_type: u32,
     /// The number of the swizzle: 0 none, 1, 2, 3 over 32, 64, 128 bytes.
     pub(crate) swizzle_mode: u32,
@@ -85,7 +86,7 @@ pub(crate) struct TensorMap {
     pub(crate) fill_nan: bool,
     /// Extents in elements, innermost first.
     pub(crate) global_dim: Vec<u32>,
-    /// Bytes from one to the next along the dimensions but the innermost.
+    /// Strides in bytes, for all dimensions except the innermost.
     pub(crate) global_stride: Vec<u64>,
     /// Extents of a box in elements, innermost first.
     pub(crate) box_dim: Vec<u32>,
@@ -158,7 +159,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// What `cuTensorMapEncodeTiled` demands.
+    /// The conditions of `cuTensorMapEncodeTiled`.
     fn check(&self) -> Result<(), String> {
         let bytes = u64::from(self.element_bytes()?);
         if !self.address.is_multiple_of(16) {
@@ -215,7 +216,7 @@ impl TensorMap {
         }
     }
 
-    /// The operation of a reduction, if the element type has it.
+    /// The operation of a reduction, if the element type supports it.
     fn operation(&self, reduce: BulkReduce) -> Option<AtomicOp> {
         let real = match self.element_type {
             6 => Some(Real::F16),
@@ -298,7 +299,7 @@ impl TensorMap {
     }
 }
 
-/// What one copy does to one element: its place in shared memory, its bytes, its place in global memory.
+/// The effect of a copy on one element: its place in shared memory, its bytes, its place in global memory.
 struct Piece {
     shared: u64,
     bytes: u32,

@@ -1,10 +1,10 @@
-//! Groups of asynchronous work: which of it has been committed, and which has been waited for.
+//! Groups of asynchronous work: what has been committed, and what has been waited for.
 
 use std::collections::VecDeque;
 
 use crate::machine::bytecode::SiteId;
 
-/// A lane's bulk copies out of shared memory, by ticks of the engine.
+/// A lane's bulk copies from shared memory, by ticks of the engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BulkGroups {
     /// The copies that are in no group yet.
@@ -24,14 +24,14 @@ impl BulkGroups {
         self.groups.push_back(std::mem::take(&mut self.open));
     }
 
-    /// `wait_group`: the copies that are complete then, and have not been waited for before.
+    /// `wait_group`: the copies that are then complete and have not been waited for before.
     pub(crate) fn wait(&mut self, pending: usize) -> Vec<u32> {
         let done = self.groups.len().saturating_sub(pending);
         let copies = self.groups.drain(..done).flatten();
         copies.map(|(tick, _)| tick).collect()
     }
 
-    /// The site of a copy that nobody has waited for.
+    /// The site of a copy that has not been waited for.
     pub(crate) fn unfinished(&self) -> Option<SiteId> {
         let groups = self.groups.iter().flatten();
         groups.chain(&self.open).map(|(_, site)| *site).next()

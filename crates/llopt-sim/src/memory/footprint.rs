@@ -1,40 +1,40 @@
-//! The sanitizer's knowledge about global memory: what each block touches, and what of it another block touches too.
+//! The sanitizer's knowledge about global memory: the bytes that each block accesses, and conflicts between blocks.
 //!
-//! Inside of a block order is happens-before, with the clocks and the history of bytes that shared memory has
+//! Within a block order is happens-before, with the same clocks and history of bytes as for shared memory
 //! ([`shadow`](super::shadow)), kept here for the pages of global memory that the block touches.
 //!
-//! Blocks are not ordered at all, but by atomics: a block has learnt of another if it has updated a word that the other
-//! had updated before. So each block leaves a *footprint*: runs of bytes with the instructions that last read, wrote or
-//! updated them, the times between which they did, and what they wrote; and, for each word that it updated, when.
-//! Times count the atomics of the launch, whose blocks take turns on one thread if they have any. Two runs that overlap,
-//! of different blocks and one of them written, race unless
+//! Only atomics order blocks: a block knows of another if it has updated a word that the other had updated before. So
+//! each block has a *footprint*: runs of bytes with the instructions that last read, wrote or updated them, the times
+//! between which they did, and what they wrote; and, for each word that it updated, the times. Times count the
+//! atomics of the launch, whose blocks take turns on one thread if they have any. Two runs that overlap, of different
+//! blocks and one of them written, race unless
 //!
 //! - both blocks only updated the bytes by atomics, or
 //! - both wrote the same values, or
-//! - all that the one did comes before an update of a word by it, which comes before an update of the same word by
-//!   the other, which comes before all that the other did. Where their times overlap, as under a lock that both take
-//!   again and again, a common word counts as order.
+//! - all accesses of one block come before its update of a word, which comes before an update of the same word by the
+//!   other block, which comes before all accesses of the other. Where their times overlap, as under a lock that both
+//!   take repeatedly, a common word counts as order.
 //!
 //! A tensor's layout may hold an element in several threads, all of which load it, while one stores it. A load and a
-//! store of the same element by different threads of a block are therefore let pass if the storing warp has made the
-//! same load. Inside of a block, a write that changes nothing is let pass, as in shared memory: threads that hold copies
-//! store them. Between blocks a write is a write, for what memory held before is chance.
+//! store of the same element by different threads of a block are therefore accepted if the storing warp has made the
+//! same load. Within a block, a write that changes nothing is accepted, as in shared memory: threads that hold copies
+//! store them. Between blocks every write counts, since the previous contents depend on chance.
 //!
-//! What is not seen: order by way of a third block on words that the two do not share; copies of the copy engine; and
-//! what lies beyond a block's first [`MOST_BYTES`] bytes.
+//! Not covered: order through a third block by words that the two do not share; copies of the copy engine; and the
+//! bytes of a block after its first [`MOST_BYTES`].
 
 use std::collections::{HashMap, HashSet};
 
 use crate::machine::bytecode::SiteId;
 use crate::memory::shadow::{Clocks, Kind, Problem, Shadow, Stamp};
 
-/// Bytes of global memory of which one block's history is kept.
+/// Bytes of global memory whose history is kept for one block.
 pub(crate) const MOST_BYTES: usize = 4 << 20;
 
 /// Bytes of a page.
 const PAGE: u64 = 64;
 
-/// Who did something.
+/// The source of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Actor {
     pub(crate) site: SiteId,
@@ -42,34 +42,34 @@ pub(crate) struct Actor {
     pub(crate) lane: u8,
 }
 
-/// What a block did with a byte.
+/// The accesses of a block to a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Touch {
     read: Option<Actor>,
     write: Option<Actor>,
     update: Option<Actor>,
-    /// What it wrote last.
+    /// The value that it wrote last.
     value: u8,
     /// First and last time.
     times: (u32, u32),
-    /// Where the warp of the last write had read the byte before.
+    /// The site at which the warp of the last write had read the byte before.
     before: Option<SiteId>,
 }
 
-/// A block's view of global memory while it runs.
+/// A block's history of global memory while it runs.
 pub(crate) struct Watch {
     pages: HashMap<u64, usize>,
     shadow: Shadow,
     touches: Vec<Touch>,
-    /// When it updated which word.
+    /// The times at which it updated each word.
     updates: HashMap<u64, Vec<u32>>,
-    /// Pairs of instructions that race, and at which of the two that is told.
+    /// Pairs of instructions that race, and the one of the two where this is reported.
     told: HashMap<(SiteId, SiteId), SiteId>,
-    /// Whether it touched more than is kept.
+    /// Whether it accessed more than is kept.
     is_incomplete: bool,
 }
 
-/// A race inside of a block: the other access, and whether that is a write.
+/// A race within a block: the other access, and whether that is a write.
 pub(crate) struct Race {
     pub(crate) other: Stamp,
     pub(crate) other_writes: bool,
@@ -87,7 +87,7 @@ impl Watch {
         }
     }
 
-    /// Where the history of the byte at an address is.
+    /// The place of the history of the byte at an address.
     fn place(&mut self, address: u64) -> Option<usize> {
         let known = self.pages.get(&(address / PAGE)).copied();
         let begin = match known {
@@ -107,7 +107,8 @@ impl Watch {
         Some(begin + (address % PAGE) as usize)
     }
 
-    /// Records an access to the bytes at `address`. `old` and `new` are what was there and what is; for a read, both.
+    /// Records an access to the bytes at `address`. `old` and `new` are the contents before and after; for a read,
+    /// both are the same.
     pub(crate) fn access(
         &mut self,
         address: u64,
@@ -132,7 +133,7 @@ impl Watch {
                     self.shadow.read(at, stamp, clocks)
                 }
                 Kind::Write | Kind::AtomicWrite | Kind::CopiedWrite => {
-                    // Asked before the write makes the history forget its reads.
+                    // Before the write, after which the history has no reads.
                     let read = self.shadow.read_by(at, stamp.warp);
                     let problem = self.shadow.write(at, stamp, old != new, clocks);
                     if old != new {
@@ -149,7 +150,7 @@ impl Watch {
                     touch.write = Some(actor);
                     touch.value = *new;
                 }
-                // It neither changes anything nor minds what atomics change.
+                // It changes nothing, and does not conflict with atomics.
                 Kind::AtomicRead => {}
                 Kind::AtomicWrite => touch.update = Some(actor),
             }
@@ -170,7 +171,7 @@ impl Watch {
         race
     }
 
-    /// At which of two instructions that race that has been told before; from now on, at the first.
+    /// The instruction at which the race of two instructions has been reported before; from now on, the first.
     pub(crate) fn told(&mut self, at: SiteId, other: SiteId) -> Option<SiteId> {
         let pair = pair(at, other);
         let known = self.told.get(&pair).copied();
@@ -183,13 +184,13 @@ impl Watch {
     /// Records that the block has updated a word by an atomic.
     pub(crate) fn update(&mut self, address: u64, time: u32) {
         let times = self.updates.entry(address).or_default();
-        // As many as tell what comes between others; more would be the same.
+        // A bound: more times would not change the result.
         if times.len() < 1 << 16 {
             times.push(time);
         }
     }
 
-    /// What is left when the block has ended.
+    /// The footprint of a block that has ended.
     pub(crate) fn footprint(self) -> Footprint {
         let mut pages: Vec<(u64, usize)> = self.pages.into_iter().collect();
         pages.sort_unstable();
@@ -236,19 +237,19 @@ impl Watch {
     }
 }
 
-/// Bytes with which a block did the same.
+/// Consecutive bytes with the same accesses.
 struct Run {
     begin: u64,
     end: u64,
     read: Option<Actor>,
     write: Option<Actor>,
     update: Option<Actor>,
-    /// What it wrote, if it did.
+    /// The values that it wrote, if it wrote.
     values: Vec<u8>,
     times: (u32, u32),
 }
 
-/// What a block has touched.
+/// The bytes that a block has accessed.
 #[derive(Default)]
 pub(crate) struct Footprint {
     runs: Vec<Run>,
@@ -257,7 +258,8 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// Whether this block did something between two times that the other came to know of later.
+    /// Whether all that this block did until a time comes before what the other did from a time on, through a common
+    /// word.
     fn precedes(&self, until: u32, other: &Self, from: u32) -> bool {
         let (few, many) = if self.updates.len() < other.updates.len() {
             (&self.updates, &other.updates)
@@ -268,14 +270,14 @@ impl Footprint {
             .filter(|word| many.contains_key(word))
             .any(|word| {
                 let (mine, theirs) = (&self.updates[word], &other.updates[word]);
-                // The first of mine after all that I did, then the last of theirs before all that they did.
+                // This block's first update after its accesses, then the other's last update before its own.
                 let mine = mine.get(mine.partition_point(|&time| time < until));
                 let theirs = theirs[..theirs.partition_point(|&time| time < from)].last();
                 mine.zip(theirs).is_some_and(|(mine, theirs)| mine < theirs)
             })
     }
 
-    /// Whether order may have been made between what the two blocks did at these times.
+    /// Whether atomics may have ordered the accesses of the two blocks at these times.
     fn is_ordered(&self, mine: (u32, u32), other: &Self, theirs: (u32, u32)) -> bool {
         if mine.1 <= theirs.0 {
             return self.precedes(mine.1, other, theirs.0);
@@ -289,11 +291,11 @@ impl Footprint {
     }
 }
 
-/// Two accesses of different blocks, of which one writes.
+/// Two accesses of different blocks, at least one of them a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
     pub(crate) address: u64,
-    /// The number of the block, its access, and whether that writes.
+    /// The number of the block, its access, and whether that is a write.
     pub(crate) one: (usize, Actor, bool),
     pub(crate) other: (usize, Actor, bool),
 }
@@ -308,7 +310,8 @@ pub(crate) fn conflicts(blocks: &[Footprint]) -> Vec<Conflict> {
     all.sort_by_key(|(block, run)| (run.begin, *block));
     let mut known: HashSet<(SiteId, SiteId)> = HashSet::new();
     let mut found = Vec::new();
-    // Runs that reach beyond where the sweep is: those that change memory, and those that only read it.
+    // Runs that extend beyond the current address of the sweep: those that change memory, and those that only read
+    // it.
     let mut writers: Vec<(usize, &Run)> = Vec::new();
     let mut readers: Vec<(usize, &Run)> = Vec::new();
     for (block, run) in all {
@@ -349,12 +352,12 @@ pub(crate) fn conflicts(blocks: &[Footprint]) -> Vec<Conflict> {
 
 type Side = (Actor, bool);
 
-/// Two instructions, in whatever order.
+/// Two instructions, in a fixed order.
 fn pair(one: SiteId, other: SiteId) -> (SiteId, SiteId) {
     (one.min(other), one.max(other))
 }
 
-/// What is wrong with two runs of unordered blocks, each from which byte on.
+/// The conflicts of two runs of unordered blocks, with the first byte of each.
 fn clashes(one: &Run, other: &Run) -> impl Iterator<Item = (u64, Side, Side)> + use<> {
     let begin = one.begin.max(other.begin);
     let end = one.end.min(other.end);
@@ -458,7 +461,7 @@ mod tests {
         assert_eq!(kinds(&[write(), another]), [(64, true, false)]);
     }
 
-    /// The sweep finds what comparing all pairs finds.
+    /// The sweep finds the same as comparing all pairs.
     #[test]
     fn the_sweep_misses_nothing() {
         let mut state = 1u64;

@@ -1,10 +1,10 @@
 //! Global memory: buffers in one 64-bit address space, shared by all threads of the simulation.
 //!
-//! Every buffer is a *region* that begins at a multiple of 2^36 (64 GiB), so that an address names its region by a
-//! shift, and an access beyond a buffer's end, or before its beginning, lies in no buffer at all. Shared and private
-//! memory have addresses of their own, small offsets, and appear in the generic address space through two windows
-//! above all regions. A buffer may also be *mapped* at an address that the host chose, so that pointers which the host
-//! has stored in memory mean the same to the kernel.
+//! Every buffer is a *region* that begins at a multiple of 2^36 (64 GiB), so that a shift of the address gives the
+//! region, and an access beyond a buffer's end, or before its beginning, lies in no buffer. Shared and private memory
+//! have their own addresses, small offsets, and appear in the generic address space through two windows above all
+//! regions. A buffer may also be *mapped* at an address that the host chose, so that pointers which the host has
+//! stored in memory mean the same to the kernel.
 //!
 //! Blocks of a grid run on several threads of the host at once and may touch the same bytes, as on the GPU. Accesses
 //! are therefore relaxed atomics of the host: a race of the kernel is a race of values, never undefined behaviour.
@@ -39,7 +39,7 @@ pub(crate) const fn region_of(address: u64) -> Option<usize> {
 struct Region {
     words: Box<[AtomicU64]>,
     length: u64,
-    /// Bytes between the place that numbered regions have and the first one.
+    /// The distance of the first byte from the start of the region.
     skew: u64,
     writable: bool,
     /// One byte per byte of data, 1 once written; absent when everything is initialised.
@@ -58,7 +58,7 @@ pub(crate) struct GlobalMemory {
 /// Why an access to memory failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No buffer holds all of these bytes; the offset in the nearest one, and its length.
+    /// No buffer contains all of these bytes; the offset in the nearest one, and its length.
     OutOfBounds(Option<(u64, u64)>),
     /// A store to constant memory.
     ReadOnly,
@@ -96,13 +96,13 @@ impl GlobalMemory {
         base + skew
     }
 
-    /// Adds a region with these contents; answers its address.
+    /// Adds a region with these contents; returns its address.
     pub(crate) fn add(&mut self, bytes: &[u8], writable: bool, initialized: bool) -> u64 {
         self.regions.push(Region::new(bytes, writable, initialized));
         region_base(self.regions.len() - 1)
     }
 
-    /// Adds a writable region with these contents at `address`; refuses one that shares bytes with another.
+    /// Adds a writable region with these contents at `address`; rejects one that shares bytes with another.
     pub(crate) fn map(&mut self, address: u64, bytes: &[u8]) -> Result<(), String> {
         let end = address.checked_add(bytes.len() as u64);
         let Some(end) = end.filter(|&end| address != 0 && end <= SHARED_WINDOW) else {
@@ -123,7 +123,7 @@ impl GlobalMemory {
         Ok(())
     }
 
-    /// A mapping that lies where numbered regions are, if there is one.
+    /// A mapping in the address range of numbered regions, if there is one.
     pub(crate) fn misplaced_mapping(&self) -> Option<u64> {
         let numbered = region_base(0)..region_base(self.regions.len());
         let overlaps = |(base, region): &&(u64, Region)| {
@@ -177,7 +177,7 @@ impl GlobalMemory {
         Ok(())
     }
 
-    /// Reads up to 8 bytes, which must have passed [`Self::check`]; others read as zero.
+    /// Reads up to 8 bytes, which must have passed [`Self::check`]; bytes out of bounds read as zero.
     #[inline]
     pub(crate) fn read(&self, address: u64, bytes: u32) -> u64 {
         match self.locate(address, bytes) {
@@ -186,7 +186,7 @@ impl GlobalMemory {
         }
     }
 
-    /// Writes up to 8 bytes, which must have passed [`Self::check`]; others are dropped.
+    /// Writes up to 8 bytes, which must have passed [`Self::check`]; bytes out of bounds are dropped.
     #[inline]
     pub(crate) fn write(&self, address: u64, bytes: u32, value: u64) {
         if let Ok((region, offset)) = self.locate(address, bytes) {
@@ -194,7 +194,7 @@ impl GlobalMemory {
         }
     }
 
-    /// Whether all of these bytes have been written or were given.
+    /// Whether all of these bytes have been written or were initial contents.
     pub(crate) fn is_initialized(&self, address: u64, bytes: u32) -> bool {
         let Ok((region, offset)) = self.locate(address, bytes) else {
             return true;
@@ -366,7 +366,7 @@ mod tests {
         assert!(memory.map(0, &[0]).is_err() && memory.map(u64::MAX, &[0; 2]).is_err());
         assert_eq!(memory.read(host + 2, 4), 0x0605_0403);
         assert_eq!(memory.read(0x4000, 1), 7);
-        // Neighbours are different buffers, as they are on a GPU.
+        // Neighbouring buffers are separate, as on a GPU.
         assert!(memory.check(host + 6, 4, false).is_err());
         memory.write(host + 8, 2, 0xbeef);
         assert_eq!(memory.contents(host + 8), [0xef, 0xbe]);

@@ -1,24 +1,26 @@
-//! Where the lives of buffers in shared memory begin and end, as each warp sees it.
+//! The live ranges of buffers in shared memory, as each warp knows them.
 //!
-//! Shared memory is handed out before the program runs, so that its bytes serve one buffer after another and nothing
-//! in an access says for which. Code that is made to be watched calls a function of the machine's where a buffer, or
-//! the scratch memory of an operation, begins, and where a buffer is given back. Each call is an *event* at its bytes.
+//! Shared memory is allocated before the program runs, so its bytes belong to one buffer after another and an access
+//! does not say to which. Code that is compiled for the sanitizer calls a function of the machine where the live
+//! range of a buffer, or of the scratch memory of an operation, begins, and where a buffer is deallocated. Each call
+//! is an *event* at its bytes.
 //!
-//! Warps come to these calls at their own pace, with no barrier: one may have given a buffer back, and begun the next in
-//! its place, while another still reads. An event therefore holds for whoever *knows* of it, by the same order that
-//! decides about races ([`shadow`](super::shadow)): the warp that did it, and those that have met it since. Among the
-//! events that a warp knows of, the one that counts is the latest. Events of a byte are numbered: each has one number
-//! more than the latest that its own warp knew of, so that what all warps do at one place in the program has one number.
+//! Warps reach these calls independently, without a barrier: one may have deallocated a buffer, and begun the next at
+//! the same bytes, while another still reads. An event therefore applies to every warp that *knows* of it, by the
+//! same order that decides about races ([`shadow`](super::shadow)): the warp that caused it, and those that have
+//! synchronised with it since. Among the events that a warp knows of, the latest applies. Events of a byte are
+//! numbered: each has the number after the latest that its own warp knew of, so that the events of all warps at one
+//! place in the program have the same number.
 //!
-//! A byte whose latest event is an end belongs to nobody, and whoever touches it is wrong. One whose latest event is a
-//! beginning holds what an earlier life left, unless it has been written since: a write leaves the number of its
-//! writer's event with the byte.
+//! A byte whose latest event is an end belongs to no buffer, and any access to it is an error. One whose latest event
+//! is a beginning has the contents of an earlier buffer, unless it has been written since: a write records the number
+//! of its writer's event with the byte.
 //!
-//! Of a cluster, only the warps of the block whose memory it is go by its events: the blocks meet before an operation
-//! that reaches into the others' memory, and what is in it begins behind that meeting. What comes from elsewhere is
-//! taken to be of the life that is.
+//! In a cluster, events apply only to the warps of the block that owns the memory: the blocks synchronise before an
+//! operation that accesses the others' memory, and its buffers begin after that. An access from another block is
+//! taken to be to the current buffer.
 //!
-//! Bytes that have the same events share one list of them. What every warp has a later event for is forgotten.
+//! Bytes that have the same events share one list of them. An event is dropped once every warp has a later one.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -39,21 +41,21 @@ pub(crate) struct Event {
 #[derive(Clone, Debug, Default)]
 struct History {
     events: Vec<Event>,
-    /// Bytes that have it.
+    /// The number of bytes that share it.
     bytes: usize,
 }
 
-/// The most events of a byte. A warp that knows of none of those left is taken to know nothing.
+/// The most events of a byte. A warp that knows none of the events that are left has no event.
 const MOST_EVENTS: usize = 256;
 
-/// Number of what is written by a warp that knows of no event: nobody can say for whom.
+/// The number of a write by a warp that knows of no event: its buffer is unknown.
 const UNTOLD: u32 = u32::MAX;
 
-/// The lives of all bytes of a block's shared memory.
+/// The live ranges of all bytes of a block's shared memory.
 pub(crate) struct Lives {
     /// The history of each byte; the first has no events.
     of: Vec<u32>,
-    /// Number of the life that each byte was last written in.
+    /// The number of the live range in which each byte was last written.
     written: Vec<u32>,
     histories: Vec<History>,
 }
@@ -61,9 +63,9 @@ pub(crate) struct Lives {
 /// What is wrong with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misuse {
-    /// The buffer was given back there.
+    /// The buffer was deallocated there.
     Ended(Event),
-    /// Nothing has been written since the life began there.
+    /// Nothing has been written since the live range began there.
     Stale(Event),
 }
 
@@ -80,13 +82,13 @@ impl Lives {
         }
     }
 
-    /// The latest event of a byte among those of which `knows` says so.
+    /// The latest event of a byte among those that `knows` accepts.
     fn latest(&self, at: usize, knows: impl Fn(&Event) -> bool) -> Option<Event> {
         let events = &self.histories[self.of[at] as usize].events;
         events.iter().rev().find(|event| knows(event)).copied()
     }
 
-    /// Adds an event of a warp to some bytes. `warps` are those of its block, and `knows` says of a warp whether it
+    /// Adds an event of a warp to some bytes. `warps` are those of its block, and `knows` returns whether a warp
     /// knows of an event.
     pub(crate) fn mark(
         &mut self,
@@ -123,7 +125,7 @@ impl Lives {
             events.retain(|event| event.number >= seen_by_all.unwrap_or(0));
             let excess = events.len().saturating_sub(MOST_EVENTS);
             events.drain(..excess);
-            // A history that no other byte has is changed where it is.
+            // A history that no other byte shares is changed in place.
             let new = if old != 0 && self.histories[old as usize].bytes == count {
                 self.histories[old as usize].events = events;
                 old
@@ -142,7 +144,7 @@ impl Lives {
         }
     }
 
-    /// What the lives of a byte say against an access by somebody, of whom `knows` says which events they know of.
+    /// The error of an access to a byte, if it is one; `knows` returns which events the accessing warp knows of.
     pub(crate) fn against(
         &self,
         at: usize,
@@ -157,7 +159,7 @@ impl Lives {
         }
     }
 
-    /// Somebody has written a byte.
+    /// A write of a byte.
     pub(crate) fn write(&mut self, at: usize, knows: impl Fn(&Event) -> bool) {
         let event = self.latest(at, knows);
         self.written[at] = event.map_or(UNTOLD, |event| event.number);
@@ -168,7 +170,7 @@ impl Lives {
 mod tests {
     use super::*;
 
-    /// Warp 0's events, which it alone knows of.
+    /// Warp 0's events, which only it knows.
     fn alone(warp: usize, event: &Event) -> bool {
         warp == usize::from(event.warp)
     }
@@ -196,12 +198,12 @@ mod tests {
         assert_eq!(against(&lives, 4, 0), Some((false, 1)));
         mark(&mut lives, 0..8, 0, 2, false);
         mark(&mut lives, 4..12, 0, 3, true);
-        // The other warp is still in the first life.
+        // The other warp is still in the first live range.
         assert_eq!(against(&lives, 3, 1), None);
         assert_eq!(against(&lives, 3, 0), Some((true, 2)));
         assert_eq!(against(&lives, 5, 0), Some((false, 3)));
         assert_eq!(against(&lives, 15, 0), None);
-        // What the other one writes now is of the life before.
+        // What the other warp writes now belongs to the earlier live range.
         lives.write(5, |event| alone(1, event));
         assert_eq!(against(&lives, 5, 0), Some((false, 3)));
         lives.write(5, |event| alone(0, event));

@@ -1,4 +1,4 @@
-//! Memory: global and shared, what accesses to it cost, the copy engine, and who may see what when.
+//! Memory: global and shared memory, the cost of accesses, the copy engine, and the order of accesses.
 
 pub(crate) mod access;
 pub(crate) mod banks;

@@ -1,5 +1,5 @@
-//! What the sanitizer says about an access of shared memory that the history of its bytes ([`shadow`](super::shadow))
-//! is against: both sides of it, with their places in the source.
+//! The sanitizer's messages about an access of shared memory that conflicts with the history of its bytes
+//! ([`shadow`](super::shadow)): both sides of it, with their places in the source.
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Program, SiteId};

@@ -1,42 +1,42 @@
-//! The sanitizer's knowledge about shared memory: who wrote and read each byte last, and what orders them.
+//! The sanitizer's knowledge about shared memory: the last write and reads of each byte, and what orders them.
 //!
 //! Order is *happens-before*, kept with vector clocks as in FastTrack (Flanagan and Freund, PLDI 2009). Every warp
-//! has a clock, and a vector of the clocks of others that it knows of. A barrier joins the vectors of all who take
-//! part, and each of them moves on to its next tick. An access is stamped with the warp, the lane and the warp's
-//! tick. An earlier access is ordered before a later one by warp `w` if
+//! has a clock, and a vector of the other clocks' ticks that it knows of. A barrier joins the vectors of all
+//! participants, and each of them advances to its next tick. An access is stamped with the warp, the lane and the
+//! warp's tick. An earlier access is ordered before a later one by warp `w` if
 //!
-//! - another warp did it, and `w` has learnt of that tick (through a barrier, or an mbarrier it waited for), or
+//! - another warp did it, and `w` knows of that tick (through a barrier, or an mbarrier it waited for), or
 //! - the same warp did it, and either the same lane, or an earlier tick (lanes meet at `.sync` operations, and each
 //!   meeting is a tick), or the hardware runs warps in lockstep (AMD), where only lanes of one and the same
 //!   instruction are unordered.
 //!
 //! Two unordered accesses of a byte, one of them a write, race, unless both are atomic. Writes that do not change the
-//! byte are let pass: duplicated lanes and warps store the same value on purpose.
+//! byte are accepted: duplicated lanes and warps store the same value intentionally.
 //!
-//! Of a byte's past it is enough to keep the last plain write and what came since, the latest of each kind by each
-//! warp: what races with something before the write races with the write too, or the write has raced itself. The same
-//! cannot be said of an atomic update. It races neither with the updates before it nor with those after, which may
-//! well race with the write before.
+//! For each byte it is enough to keep the last plain write and later accesses, the latest of each kind by each warp:
+//! an access that races with one before the write also races with the write, or the write itself has raced. An atomic
+//! update is different: it races neither with the updates before it nor with those after, which may race with the
+//! write before.
 //!
-//! An asynchronous copy writes from when it is issued until somebody waits for it. It has to come after all earlier
-//! accesses when it is issued, and whatever touches its bytes before they have arrived is reported.
+//! An asynchronous copy writes from its issue until a thread has waited for it. All earlier accesses must be ordered
+//! before its issue, and any access to its bytes before the copy is complete is reported.
 //!
-//! One more clock, past the last warp's, belongs to the engine that performs bulk copies. Each of its copies is a
-//! tick of its own, and knows what the thread that issued it knew; who waits for a copy learns of that tick, and of no
-//! other: copies complete in any order.
+//! One more clock, after the last warp's, belongs to the engine that performs bulk copies. Each of its copies has its
+//! own tick, and knows what the thread that issued it knew; a thread that waits for a copy learns of that tick, and
+//! of no other: copies complete in any order.
 //!
 //! # Buffers
 //!
-//! Bytes serve one buffer after another. Which one an access means, [`lives`](super::lives) knows.
+//! Bytes belong to one buffer after another. [`lives`](super::lives) determines which buffer an access means.
 //!
 //! # Proxies
 //!
-//! The engine reaches memory through the *async proxy*, threads through the *generic proxy* (PTX ISA, "Proxies"). Order
-//! alone does not make a thread's write visible to the engine: a proxy fence has to come between them, by any thread on
-//! the way that orders the two. Beside what is *known*, each warp has therefore what is *fenced*: the ticks of which it
-//! is known that a fence came after them. Both travel along barriers. A write that is known but not fenced is a problem
-//! of its own. What copies of threads (`cp.async`) have brought, products of groups of warps see without a fence, as all
-//! libraries that feed them so rely on.
+//! The engine reaches memory through the *async proxy*, threads through the *generic proxy* (PTX ISA, "Proxies").
+//! Order alone does not make a thread's write visible to the engine: a proxy fence must come between them, by any
+//! thread in the chain that orders the two. Besides the *known* ticks, each warp therefore has the *fenced* ticks:
+//! those known to be followed by a fence. Barriers pass on both. A write that is known but not fenced is a separate
+//! kind of problem. Warp-group products read the data of `cp.async` copies without a fence; all libraries that use
+//! the two together rely on this.
 
 use std::ops::Range;
 
@@ -44,16 +44,16 @@ use crate::machine::bytecode::SiteId;
 use crate::memory::lives::{Event, Lives, Misuse};
 use crate::memory::ticks::Ticks;
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
     Write,
     AtomicRead,
     AtomicWrite,
-    /// A copy that a thread has issued (`cp.async`) writes.
+    /// The write of a copy that a thread has issued (`cp.async`).
     CopiedWrite,
-    /// A product of a group of warps reads.
+    /// The read of a warp-group product.
     ProductRead,
 }
 
@@ -66,7 +66,7 @@ impl Kind {
         matches!(self, Self::AtomicRead | Self::AtomicWrite)
     }
 
-    /// Whether two such accesses have to be ordered.
+    /// Whether two such accesses must be ordered.
     fn conflicts(self, other: Self) -> bool {
         (self.writes() || other.writes()) && !(self.is_atomic() && other.is_atomic())
     }
@@ -84,10 +84,10 @@ pub(crate) struct Stamp {
     pub(crate) sequence: u32,
 }
 
-/// "Several lanes of the warp."
+/// Several lanes of the warp.
 const MANY: u8 = u8::MAX;
 
-/// Reads and atomic updates since the last plain write.
+/// Reads and atomic updates after the last plain write.
 #[derive(Clone, Copy, Debug)]
 enum Since {
     None,
@@ -106,30 +106,30 @@ struct Byte {
     pending: Option<SiteId>,
 }
 
-/// What the history says against an access.
+/// Why an access conflicts with the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// Races with that write.
+    /// It races with that write.
     WithWrite(Stamp),
-    /// Races with that read.
+    /// It races with that read.
     WithRead(Stamp),
     Uninitialized,
-    /// The buffer was given back there.
+    /// The buffer was deallocated there.
     Ended(Event),
-    /// Nobody has written it since the buffer began there; what an earlier one held was last written so.
+    /// The byte has not been written since the buffer began there; that is the last write for an earlier buffer.
     Stale(Event, Option<Stamp>),
     /// The copy issued there has not been waited for.
     Pending(SiteId),
-    /// No proxy fence stands between that write and the copy engine.
+    /// No proxy fence is between that write and the copy engine.
     Unfenced(Stamp),
 }
 
-/// Ticks of all warps and of the engine that someone knows of.
+/// Ticks, of all warps and of the engine, that a warp or the engine knows of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Knowledge {
-    /// What has happened.
+    /// Ticks that have happened.
     known: Vec<u32>,
-    /// What has happened and is visible to the engine.
+    /// Ticks that have happened and are visible to the engine.
     fenced: Vec<u32>,
     /// The engine's copies that are complete.
     copies: Ticks,
@@ -144,7 +144,7 @@ impl Knowledge {
         }
     }
 
-    /// Adds what someone else knows.
+    /// Adds the knowledge of another.
     pub(crate) fn join(&mut self, other: &Self) {
         for (mine, theirs) in [
             (&mut self.known, &other.known),
@@ -161,12 +161,13 @@ impl Knowledge {
 
 /// Vector clocks of the block.
 pub(crate) struct Clocks {
-    /// The warps', then the engine's, whose own entry is what the issuer of its copy knew of earlier copies.
+    /// Those of the warps, then the engine's; the engine's own entry is what the issuer of its copy knew of earlier
+    /// copies.
     vectors: Vec<Knowledge>,
-    /// Warps of a block: in a cluster, several blocks are one here.
+    /// Warps of a block; the blocks of a cluster are executed as one.
     warps_per_block: usize,
     lockstep: bool,
-    /// Copies that the engine has performed.
+    /// The number of copies that the engine has performed.
     copies: u32,
 }
 
@@ -189,7 +190,7 @@ impl Clocks {
         }
     }
 
-    /// The same for blocks of so many warps.
+    /// The same for blocks of that many warps.
     pub(crate) fn of_blocks(self, warps_per_block: usize) -> Self {
         Self {
             warps_per_block: warps_per_block.max(1),
@@ -197,7 +198,7 @@ impl Clocks {
         }
     }
 
-    /// The engine's number among the clocks.
+    /// The index of the engine's clock.
     pub(crate) fn engine(&self) -> usize {
         self.vectors.len() - 1
     }
@@ -211,17 +212,17 @@ impl Clocks {
         }
     }
 
-    /// Lanes of the warp have met.
+    /// Lanes of the warp have synchronised.
     pub(crate) fn advance(&mut self, warp: usize) {
         self.vectors[warp].known[warp] += 1;
     }
 
-    /// What the warp knows.
+    /// The knowledge of the warp.
     pub(crate) fn known(&self, warp: usize) -> &Knowledge {
         &self.vectors[warp]
     }
 
-    /// The warp learns.
+    /// Adds knowledge to the warp's.
     pub(crate) fn learn(&mut self, warp: usize, from: &Knowledge) {
         self.vectors[warp].join(from);
     }
@@ -230,7 +231,7 @@ impl Clocks {
     pub(crate) fn fence(&mut self, warp: usize) {
         let Knowledge { known, fenced, .. } = &mut self.vectors[warp];
         fenced.clone_from(known);
-        // What the warp does from now on comes after the fence.
+        // Later accesses of the warp come after the fence.
         self.advance(warp);
     }
 
@@ -241,12 +242,12 @@ impl Clocks {
         self.copies += 1;
     }
 
-    /// What the completion of the engine's latest copy teaches.
+    /// The knowledge that waiting for the engine's latest copy gives.
     pub(crate) fn latest_copy(&self) -> Knowledge {
         self.copies(&[self.copies])
     }
 
-    /// What the completion of copies, by their ticks, teaches.
+    /// The knowledge that waiting for copies, given by their ticks, gives.
     pub(crate) fn copies(&self, ticks: &[u32]) -> Knowledge {
         let mut knowledge = Knowledge::of(self.engine());
         knowledge.copies = Ticks::of(ticks.iter().copied());
@@ -270,8 +271,9 @@ impl Clocks {
         stamp.tick < self.tick(warp)
     }
 
-    /// Whether somebody, a warp or the engine, goes by an event that they know of. Warps of another block do not: the
-    /// blocks of a cluster may have met before the event that counts, which they cannot know of then.
+    /// Whether an event applies to a warp or the engine, and is known to it. Events do not apply to warps of another
+    /// block: the blocks of a cluster may have synchronised before the latest event, which the others cannot know of
+    /// then.
     fn knows(&self, who: usize, event: &Event) -> bool {
         let warp = usize::from(event.warp);
         let is_one_block = self.engine() <= self.warps_per_block;
@@ -282,14 +284,15 @@ impl Clocks {
         is_of_the_block && (who == warp || self.vectors[who].known[warp] >= event.tick)
     }
 
-    /// Whether the engine, for the copy it performs, sees what the stamped access wrote.
+    /// Whether the engine, for the copy it performs, sees the data that the stamped access wrote.
     fn visible_to_engine(&self, stamp: &Stamp) -> bool {
         let engine = self.engine();
         let warp = usize::from(stamp.warp);
         warp == engine || self.vectors[engine].fenced[warp] >= stamp.tick
     }
 
-    /// What is wrong with an access of the engine to what the stamped access wrote, in order otherwise.
+    /// The error of an access of the engine to data that the stamped access wrote, if the two are ordered but have no
+    /// fence between them.
     fn unfenced(&self, write: &Stamp, access: &Stamp) -> Option<Problem> {
         let needs_none = (write.kind, access.kind) == (Kind::CopiedWrite, Kind::ProductRead);
         let by_engine = usize::from(access.warp) == self.engine();
@@ -298,11 +301,11 @@ impl Clocks {
     }
 }
 
-/// History of every byte of a block's shared memory.
+/// The history of every byte of a block's shared memory.
 pub(crate) struct Shadow {
     bytes: Vec<Byte>,
     lists: Vec<Vec<Stamp>>,
-    /// Where buffers begin and end, once the code says so.
+    /// The live ranges of buffers, once the code marks them.
     lives: Option<Lives>,
 }
 
@@ -321,7 +324,7 @@ impl Shadow {
         }
     }
 
-    /// A warp says that a buffer begins or ends.
+    /// A warp marks the begin or the end of a buffer.
     pub(crate) fn mark(
         &mut self,
         bytes: Range<usize>,
@@ -338,7 +341,7 @@ impl Shadow {
         lives.mark(bytes, of, stamp.site, begins, block, knows);
     }
 
-    /// What the life of the byte's buffer says against an access.
+    /// The conflict of an access with the live range of the byte's buffer, if any.
     pub(crate) fn misuse(
         &self,
         at: usize,
@@ -354,7 +357,7 @@ impl Shadow {
         })
     }
 
-    /// Adds bytes of which nothing is known, and which somebody outside has written.
+    /// Adds bytes without a history, which the host has written.
     pub(crate) fn grow(&mut self, bytes: usize) {
         let byte = Byte {
             write: None,
@@ -365,7 +368,7 @@ impl Shadow {
         self.bytes.resize(self.bytes.len() + bytes, byte);
     }
 
-    /// Where a warp has read a byte since its last plain write, if it has.
+    /// The site at which a warp has read a byte since its last plain write, if it has.
     pub(crate) fn read_by(&self, at: usize, warp: u16) -> Option<SiteId> {
         let since = match &self.bytes[at].since {
             Since::None => &[],
@@ -378,7 +381,7 @@ impl Shadow {
         read.map(|read| read.site)
     }
 
-    /// Records a read of a byte; answers what is wrong with it.
+    /// Records a read of a byte; returns what is wrong with it.
     pub(crate) fn read(&mut self, at: usize, stamp: Stamp, clocks: &Clocks) -> Option<Problem> {
         let byte = &self.bytes[at];
         let misuse = self.misuse(at, stamp.warp.into(), true, clocks);
@@ -397,7 +400,7 @@ impl Shadow {
         problem
     }
 
-    /// Records a write of a byte; `changes` says whether it alters the byte. Answers what is wrong with it.
+    /// Records a write of a byte; `changes` says whether it alters the byte. Returns what is wrong with it.
     pub(crate) fn write(
         &mut self,
         at: usize,
@@ -430,7 +433,7 @@ impl Shadow {
         problem
     }
 
-    /// What a byte's history says against an access: a race first, then a missing fence.
+    /// The conflict of an access with a byte's history: a race first, then a missing fence.
     fn against_past(&self, at: usize, stamp: &Stamp, clocks: &Clocks) -> Option<Problem> {
         let byte = &self.bytes[at];
         let since = match &byte.since {
@@ -455,7 +458,7 @@ impl Shadow {
             .find_map(|write| clocks.unfenced(write, stamp))
     }
 
-    /// Adds an access to what came since the last plain write.
+    /// Adds an access to those after the last plain write.
     fn remember(&mut self, at: usize, stamp: Stamp) {
         let same = |past: &Stamp| (past.warp, past.kind) == (stamp.warp, stamp.kind);
         let byte = &mut self.bytes[at];
@@ -476,8 +479,8 @@ impl Shadow {
         }
     }
 
-    /// Marks a byte as the target of a copy in flight; `changes` says whether the copy alters it. Answers what
-    /// is wrong with a write from here on.
+    /// Marks a byte as the target of a copy in flight; `changes` says whether the copy alters it. Returns what is
+    /// wrong with a write at this point.
     pub(crate) fn begin_copy(
         &mut self,
         at: usize,
@@ -496,7 +499,7 @@ impl Shadow {
         problem
     }
 
-    /// The copy has arrived.
+    /// The copy is complete.
     pub(crate) fn end_copy(&mut self, at: usize) {
         if let Some(byte) = self.bytes.get_mut(at) {
             byte.pending = None;
@@ -504,7 +507,7 @@ impl Shadow {
     }
 }
 
-/// Adds an access to an earlier one of the same kind by the same warp.
+/// Adds an access into an earlier one of the same kind by the same warp.
 fn merge(past: &mut Stamp, stamp: Stamp) {
     let lane = if past.tick == stamp.tick && past.lane != stamp.lane {
         MANY
@@ -607,7 +610,7 @@ mod tests {
         clocks.begin_copy(1);
         let copy = stamp(&clocks, Kind::Read, engine as u16, 0, 2);
         assert_eq!(shadow.read(0, copy, &clocks), None);
-        // Nobody has waited for the copy that reads.
+        // The copy that reads has not been waited for.
         let rewrite = stamp(&clocks, Kind::Write, 0, 0, 3);
         assert!(matches!(
             shadow.write(0, rewrite, true, &clocks),
@@ -641,7 +644,7 @@ mod tests {
         assert_eq!(update(0, 1), None);
         assert_eq!(update(1, 2), Some(Problem::WithWrite(cleared)));
         assert_eq!(update(0, 3), None);
-        // The last update is of the same warp as the read, an earlier one is not.
+        // The last update is by the same warp as the read; an earlier one is not.
         let read = stamp(&clocks, Kind::Read, 0, 0, 4);
         let Some(Problem::WithWrite(other)) = shadow.read(0, read, &clocks) else {
             panic!("a read races with an update");

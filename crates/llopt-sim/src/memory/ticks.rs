@@ -1,16 +1,16 @@
 //! Sets of ticks of the engine.
 //!
-//! The engine's copies do not wait for one another, so that one of them is complete says nothing of those before. Whoever
-//! waits learns of single ticks; over time these are nearly always a few ranges.
+//! The engine's copies do not wait for one another, so the completion of one says nothing about earlier ones. A
+//! thread that waits learns of single ticks; in time these nearly always form a few ranges.
 
-/// A set of ticks: ranges from a first to a last one, in order, with something missing between any two.
+/// A set of ticks: ranges from a first to a last one, in order, with a gap between any two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ticks {
     ranges: Vec<(u32, u32)>,
 }
 
 impl Ticks {
-    /// So many ticks, in order.
+    /// That many ticks, in order.
     pub(crate) fn of(ticks: impl IntoIterator<Item = u32>) -> Self {
         let mut all = Self::default();
         for tick in ticks {
@@ -24,7 +24,7 @@ impl Ticks {
         behind > 0 && self.ranges[behind - 1].1 >= tick
     }
 
-    /// Adds all of another set.
+    /// Adds all ticks of another set.
     pub(crate) fn join(&mut self, other: &Self) {
         for &range in &other.ranges {
             self.add(range);
@@ -32,7 +32,7 @@ impl Ticks {
     }
 
     fn add(&mut self, (first, last): (u32, u32)) {
-        // Ranges that the new one meets or touches become one with it.
+        // Ranges that the new one overlaps or touches are merged with it.
         let from = self
             .ranges
             .partition_point(|(_, end)| end.saturating_add(1) < first);

@@ -1,8 +1,8 @@
-//! Barriers that count arrivals and bytes, and who waits at them.
+//! Barriers that count arrivals and bytes, and the warps that wait at them.
 //!
-//! Who waits at a transaction barrier asks again and again. Asking changes nothing, so once all warps that are left only
-//! ask in vain or stand at barriers of the block, and have done so since something last happened at a transaction
-//! barrier, they will do so for ever: the phase that they wait for cannot complete ([`Polls`]).
+//! A thread that waits at a transaction barrier polls it repeatedly. Polling changes nothing, so once all remaining
+//! warps only poll without success or wait at barriers of the block, and have done so since the last change of a
+//! transaction barrier, they will do so for ever: the phase that they wait for cannot complete ([`Polls`]).
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ pub(crate) struct TransactionBarrier {
     pub(crate) bytes: i64,
     /// Number of completed phases.
     pub(crate) phase: u64,
-    /// What those who arrived in this phase knew.
+    /// The joined knowledge of the threads that arrived in this phase.
     pub(crate) known: Knowledge,
-    /// What waiting for a completed phase teaches.
+    /// The knowledge that a wait for a completed phase gives.
     pub(crate) taught: Knowledge,
 }
 
@@ -38,7 +38,7 @@ impl TransactionBarrier {
         }
     }
 
-    /// Bytes have arrived, of which a waiter learns this.
+    /// Bytes have arrived; a waiting thread learns this knowledge.
     pub(crate) fn deliver(&mut self, bytes: u64, arrived: &Knowledge) {
         self.known.join(arrived);
         self.bytes -= bytes as i64;
@@ -55,30 +55,30 @@ impl TransactionBarrier {
     }
 }
 
-/// Questions without success after which a warp does nothing but ask.
+/// The number of polls without success after which a warp is taken to do nothing but poll.
 const IN_VAIN: u64 = 1 << 12;
 
-/// A warp's questions whether a phase of a transaction barrier is complete.
+/// A warp's polls of a phase of a transaction barrier.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Poll {
-    /// Those in vain since something last happened.
+    /// Those without success since the last change.
     pub(crate) count: u64,
     pub(crate) place: u64,
     pub(crate) lane: usize,
     pub(crate) site: SiteId,
 }
 
-/// Who asks in vain for the end of a phase, since something last happened at a transaction barrier.
+/// The warps that poll without success since the last change of a transaction barrier.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Polls {
     /// By the number of the warp.
     by_warp: BTreeMap<usize, Poll>,
-    /// How often something has happened.
+    /// The number of changes.
     pub(crate) events: u64,
 }
 
 impl Polls {
-    /// Something has happened at a transaction barrier: who asked in vain may have an answer now.
+    /// A transaction barrier has changed: warps that polled without success may succeed now.
     pub(crate) fn begin_anew(&mut self) {
         self.by_warp.clear();
         self.events += 1;
@@ -94,23 +94,23 @@ impl Polls {
         };
     }
 
-    /// A warp has got its answer.
+    /// A poll of a warp succeeded.
     pub(crate) fn answered(&mut self, warp: usize) {
         self.by_warp.remove(&warp);
     }
 
-    /// How often a warp has asked in vain.
+    /// The number of polls of a warp without success.
     pub(crate) fn count(&self, warp: usize) -> u64 {
         self.by_warp.get(&warp).map_or(0, |poll| poll.count)
     }
 
-    /// Whether a warp does nothing but ask; it had asked this often before its latest turn.
+    /// Whether a warp only polls; `before` is its number of polls before its latest turn.
     pub(crate) fn only_asks(&self, warp: usize, before: u64) -> bool {
         let count = self.count(warp);
         count > before && count >= IN_VAIN
     }
 
-    /// The warps that do nothing but ask.
+    /// The warps that only poll.
     pub(crate) fn without_end(&self) -> impl Iterator<Item = (usize, &Poll)> {
         let polls = self.by_warp.iter().map(|(&warp, poll)| (warp, poll));
         polls.filter(|(_, poll)| poll.count >= IN_VAIN)

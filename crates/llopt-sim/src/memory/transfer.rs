@@ -1,7 +1,7 @@
 //! Barriers of the block, asynchronous copies, and the transaction barriers that count them.
 //!
 //! `cp.async` copies are read from global memory when they are issued, and written to shared memory when their lane
-//! waits for them; until then their bytes are *pending*, and the sanitizer reports whoever touches them. Bulk copies
+//! waits for them; until then their bytes are *pending*, and the sanitizer reports any access to them. Bulk copies
 //! are in [`crate::memory::bulk`].
 
 use crate::machine::block::{Block, Executed, Reduction, Stop};
@@ -14,21 +14,21 @@ use crate::memory::global::SHARED_WINDOW;
 use crate::memory::shadow::Kind;
 use crate::memory::transaction_barrier::TransactionBarrier;
 
-/// What threads bring to their transaction barriers.
+/// The arrivals of threads at their transaction barriers.
 struct Arrival<const W: usize> {
     addresses: Row<W>,
-    /// How many arrivals each counts for; one when absent.
+    /// The number of arrivals that each counts as; one when absent.
     counts: Option<Row<W>>,
-    /// How many bytes are to come.
+    /// The number of expected bytes.
     bytes: Option<Row<W>>,
-    /// Whether they arrive, or only say how many bytes are to come.
+    /// Whether they arrive, or only announce bytes.
     arrive: bool,
-    /// Where the phase goes that they arrived in.
+    /// The slot for the phase in which they arrived.
     state: Option<u32>,
 }
 
 impl<const W: usize> Block<'_, W> {
-    /// Reports the warps that ask for the end of a phase that cannot end; answers what to tell of them.
+    /// Reports the warps that poll for the end of a phase that cannot end; returns the messages about them.
     pub(crate) fn report_polls(&mut self) -> Vec<String> {
         let polls = std::mem::take(&mut self.polls);
         let mut messages = Vec::new();
@@ -283,7 +283,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Stores words of shared memory that others see once the copy is complete.
+    /// Stores words of shared memory that become visible to others once the copy is complete.
     fn store_later(
         &mut self,
         warp: &mut Warp<W>,
@@ -309,7 +309,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Makes the barriers at the addresses.
+    /// Initialises the barriers at the addresses.
     fn begin_barriers(
         &mut self,
         warp: usize,
@@ -327,7 +327,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Threads arrive at their barriers, or say how many bytes are to come.
+    /// Threads arrive at their barriers, or announce bytes.
     fn arrive_at_barriers(
         &mut self,
         warp: &mut Warp<W>,
@@ -356,8 +356,8 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Barriers learn of the copies before. Our copies can complete at any time after their issue: let them do so here, and
-    /// arrive.
+    /// The barriers track the earlier copies. The machine's copies can complete at any time after their issue: here
+    /// they complete at once and arrive.
     fn track_copies(
         &mut self,
         warp: &mut Warp<W>,
@@ -381,7 +381,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Whether the phase is over that a lane waits for, of a barrier: that of a parity, or of a state.
+    /// Whether the phase that a lane waits for, given by a parity or by a state, is complete.
     fn is_complete(
         &mut self,
         warp: usize,
@@ -460,7 +460,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Bytes that are in shared memory when the lane has waited for its current group.
+    /// Bytes that are in shared memory once the lane has waited for its current group.
     fn write_later(
         &mut self,
         warp: &mut Warp<W>,

@@ -1,5 +1,5 @@
-//! What the sanitizer does at each access of global memory: it enters the bytes into the block's history
-//! ([`footprint`](super::footprint)) and reports races inside of the block, and accesses that no buffer allows.
+//! The sanitizer's part of each access of global memory: it adds the bytes to the block's history
+//! ([`footprint`](super::footprint)), and reports races within the block and accesses outside of every buffer.
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Access, Program, SiteId};
@@ -10,7 +10,7 @@ use crate::memory::global::Fault;
 use crate::memory::shadow::Kind;
 
 impl Access {
-    /// What the history calls it.
+    /// The kind of access in the history.
     pub(crate) fn kind(&self) -> Kind {
         match (self.store, self.synchronizing) {
             (false, false) => Kind::Read,
@@ -22,7 +22,7 @@ impl Access {
 }
 
 impl<const W: usize> Block<'_, W> {
-    /// Reports an access that no buffer allows.
+    /// Reports an access outside of every buffer.
     #[expect(
         clippy::too_many_arguments,
         reason = "the facts that make up a finding"
@@ -60,7 +60,7 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Has the sanitizer watch an access of up to 8 bytes of global memory, before it is done.
+    /// Passes an access of up to 8 bytes of global memory to the sanitizer, before it is performed.
     #[expect(clippy::too_many_arguments, reason = "who does what where")]
     pub(crate) fn watch_bytes(
         &mut self,
@@ -125,7 +125,7 @@ impl<const W: usize> Block<'_, W> {
     }
 }
 
-/// Who did something, in words.
+/// The source of an access, in words.
 pub(crate) fn describe(program: &Program, actor: Actor) -> String {
     let line = source(program, actor.site).map_or_else(String::new, |s| format!(" at {s}"));
     let lane = match actor.lane {

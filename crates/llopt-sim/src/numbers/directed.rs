@@ -1,8 +1,7 @@
 //! Single precision arithmetic in a given direction of rounding.
 //!
 //! Operands are exact as doubles; results are computed in double precision, exactly or rounded to odd, and rounded
-//! once more in the direction that is wanted. Where subnormal numbers are flushed, a result is judged before it is
-//! rounded.
+//! once more in the given direction. Where subnormal numbers are flushed, a result is tested before it is rounded.
 
 use crate::machine::row::{Real, RealOp, Row2, Row3, is_tiny, of_f32, row2, row3};
 use crate::numbers::float::{F32, Rounding, add_odd, div_odd, fma_odd};
@@ -50,7 +49,7 @@ pub(crate) fn binary(op: RealOp, rounding: Rounding, ftz: bool) -> Option<Row2> 
 }
 
 /// A sum rounded to odd. Where it is exactly zero, its sign is negative unless both operands are positive zeros, as
-/// rounding downwards wants it (IEEE 754-2019, 6.3).
+/// rounding downwards requires (IEEE 754-2019, 6.3).
 fn add_downwards(a: f64, b: f64) -> f64 {
     let sum = add_odd(a, b);
     if sum == 0.0 && (a.is_sign_negative() || b.is_sign_negative()) {

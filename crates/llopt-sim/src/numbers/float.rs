@@ -1,11 +1,11 @@
 //! Floating-point formats of GPUs in software: exact decoding to `f64`, correctly rounded encoding from it.
 //!
-//! Every value of every format here up to 32 bits is a `f64` exactly, so an operation on such values is done in
-//! three steps: decode, compute in `f64`, encode. Encoding rounds once, which is correct provided that the `f64`
-//! result is exact, or is *rounded to odd*: truncated, with its last bit set whenever something was cut off. A value
-//! rounded to odd at 53 bits rounds further to any format of at most 51 bits as the exact value would (it keeps on
-//! which side of every midpoint the exact value lies), in every rounding mode. [`add_odd`], [`fma_odd`], [`div_odd`]
-//! and [`sqrt_odd`] give such results through the usual error-free transformations.
+//! Every value of every format here up to 32 bits is a `f64` exactly, so an operation on such values is done in three
+//! steps: decode, compute in `f64`, encode. Encoding rounds once, which is correct provided that the `f64` result is
+//! exact, or is *rounded to odd*: truncated, with its last bit set whenever something was cut off. A value rounded to
+//! odd at 53 bits rounds further to any format of at most 51 bits as the exact value would (it stays on the same side
+//! of every midpoint as the exact value), in every rounding mode. [`add_odd`], [`fma_odd`], [`div_odd`] and
+//! [`sqrt_odd`] give such results through the usual error-free transformations.
 
 /// Direction of rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Rounding {
     Down,
 }
 
-/// What the all-ones exponent (or another reserved code) means.
+/// The meaning of the all-ones exponent (or another reserved code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Special {
     /// Infinities and NaNs as in IEEE 754.
@@ -82,7 +82,7 @@ impl Format {
         1 + self.exponent + self.mantissa
     }
 
-    /// The exponent of the least normal value, which subnormal values are multiples of a fraction of.
+    /// The exponent of the least normal value.
     pub(crate) const fn least_exponent(self) -> i32 {
         1 - self.bias
     }
@@ -99,7 +99,7 @@ impl Format {
     fn nan(self) -> u64 {
         let sign_bit = 1u64 << (self.exponent + self.mantissa);
         match self.special {
-            // Without a code of its own, the largest number.
+            // Without an infinity, the largest number.
             Special::Ieee | Special::NanOnly | Special::Finite => sign_bit - 1,
             Special::Fnuz => sign_bit,
         }

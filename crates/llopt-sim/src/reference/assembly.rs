@@ -1,8 +1,8 @@
 //! `tt.elementwise_inline_asm`: the text runs on the machine, one lane for each group of elements.
 //!
-//! What assembly means is the machine's to know. A kernel is made around it that loads the elements of each operand,
-//! as the op says packed into registers, and stores what comes out. Where the text is impure nothing can be said of
-//! its results (it may read a clock), which is what their bound says.
+//! The machine defines the meaning of assembly. A kernel is generated around the text that loads the elements of each
+//! operand, packed into registers as the op specifies, and stores the results. Where the text is impure nothing is
+//! known of its results (it may read a clock), so their bound is infinite.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ fn llvm_type(element: Element) -> Option<(String, usize)> {
     })
 }
 
-/// How elements of a type go through registers: the register's type, and how many elements are in one.
+/// How elements of a type are packed into registers: the register's type, and how many elements are in one.
 struct Registers {
     ty: String,
     bytes: usize,
@@ -61,7 +61,7 @@ impl Registers {
     }
 }
 
-/// A text as LLVM writes it between quotes.
+/// A text in LLVM's quotes.
 fn quoted(text: &str) -> String {
     text.bytes().fold(String::new(), |mut out, byte| {
         match byte {

@@ -1,24 +1,22 @@
-//! How far compiled code may be from the interpreter: a bound for each element, carried along.
+//! The difference between compiled code and the interpreter: a bound for each element, propagated by each operation.
 //!
-//! Compiled code computes what the interpreter computes, bit for bit, with three exceptions, which this file is
-//! about:
+//! Compiled code computes what the interpreter computes, bit for bit, with three exceptions, which this file handles:
 //!
-//! 1. **Sums in another order.** A reduction, a scan or a dot product of `n` terms may round at other places. By
+//! 1. **Sums in another order.** A reduction, a scan or a dot product of `n` terms may round in other places. By
 //!    Higham (*Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 4.2) any order is off by at most
 //!    `(n-1) u Σ|x|`; by Higham and Mary (*A New Approach to Probabilistic Rounding Error Analysis*, 2019, theorem
-//!    3.1) by at most `λ √n u Σ|x|` but for a probability of `2 exp(-λ²/2)` per result, here with `λ = 6`. The
-//!    smaller of both counts, once for each side. It is charged to the terms, as a perturbation of each, so that
-//!    whatever the combining region does with them carries it on.
+//!    3.1) by at most `λ √n u Σ|x|` except with a probability of `2 exp(-λ²/2)` per result, here with `λ = 6`. The
+//!    smaller of both is used, once for each side. It is added to the bounds of the terms, as a perturbation of each,
+//!    so that any combining region propagates it.
 //! 2. **Functions with a documented error**: those of the hardware's approximations and of the device libraries
 //!    ([`approximation`]).
-//! 3. **Atomic additions of floats**, and what atomics answer, where several of them meet at one address
-//!    ([`Doubts`]).
+//! 3. **Atomic additions of floats**, and the results of atomics, where several of them use one address ([`Doubts`]).
 //!
-//! Everything else is computed alike, from operands that may differ. That is running error analysis (Higham,
-//! section 3.3): a bound of the result from the bounds of the operands, to first order, and, only if these are not
-//! zero, one rounding more. A comparison of numbers that are closer to each other than their bounds is *undecided*:
-//! its result has the bound 1, and a selection by it the distance of both choices. Where a bound cannot be given it
-//! is infinite: the comparison then says nothing, which is counted as such.
+//! Everything else is computed alike, from operands that may differ. That is running error analysis (Higham, section
+//! 3.3): a bound of the result from the bounds of the operands, to first order, plus one rounding if these are not
+//! zero. A comparison of numbers that are closer to each other than their bounds is *undecided*: its result has the
+//! bound 1, and a selection by it has the distance of both choices. Where no bound is known it is infinite: the
+//! comparison then decides nothing, and is counted as such.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -47,7 +45,7 @@ pub(super) fn epsilon(element: Element) -> f64 {
     2f64.powi(-mantissa)
 }
 
-/// How many roundings' worth of `Σ|x|` two sums of `terms` terms may differ by.
+/// The number of roundings of `Σ|x|` by which two sums of `terms` terms may differ.
 pub(super) fn roundings(terms: usize) -> f64 {
     let terms = terms as f64;
     terms.min(6.0 * terms.sqrt())
@@ -60,7 +58,7 @@ fn number(element: Element, bits: u64) -> f64 {
         .unwrap_or_else(|| sext(bits, element.bits()) as f64)
 }
 
-/// Bound without a value that is none.
+/// A bound, with infinity for NaN.
 fn clean(bound: f64) -> f64 {
     if bound >= 0.0 { bound } else { f64::INFINITY }
 }
@@ -117,9 +115,9 @@ fn approximation(function: Function<'_>, element: Element, argument: f64) -> Opt
     })
 }
 
-/// What an elementwise operation is told of its operands.
+/// An elementwise operation and its operands.
 pub(super) struct Elementwise<'a> {
-    /// What it computes.
+    /// The function that it computes.
     pub(super) function: Function<'a>,
     pub(super) operands: &'a [Tensor],
 }
@@ -164,7 +162,7 @@ impl Elementwise<'_> {
         }
     }
 
-    /// The bound of a result from those of the operands, of which one at least is not zero.
+    /// The bound of a result from those of the operands, at least one of which is not zero.
     fn carried(&self, entries: &[Entry], element: Element, bits: u64) -> f64 {
         let value = |i: usize| number(self.operands[i].element, entries[i].bits);
         let e = |i: usize| entries[i].bound;
@@ -202,7 +200,7 @@ impl Elementwise<'_> {
             F::Resize | F::ResizeSigned => e(0),
             F::CompareInts(_) | F::CompareReals(_) => either(),
             F::Int(op @ (IntOp::And | IntOp::Or)) if element == Element::Int(1) => {
-                // One certain operand may settle it.
+                // One certain operand may determine the result.
                 let settling = u64::from(op == IntOp::Or);
                 let settled = entries
                     .iter()
@@ -221,12 +219,12 @@ impl Elementwise<'_> {
                 Some(f) if self.operands.len() == 1 => {
                     let (low, high) = (f(value(0) - e(0)), f(value(0) + e(0)));
                     let here = f(value(0));
-                    // The functions are monotonic or nearly so within a bound; twice is for the rest.
+                    // The functions are nearly monotonic within a bound; the factor two covers the rest.
                     2.0 * (low - here).abs().max((high - here).abs()) + rounding
                 }
                 _ => f64::INFINITY,
             },
-            // Of these nothing can be said.
+            // For these nothing is known.
             F::Int(_)
             | F::CeilDivide
             | F::FloorDivide
@@ -264,7 +262,7 @@ fn smooth(function: Function<'_>) -> Option<fn(f64) -> f64> {
     })
 }
 
-/// Charges to the terms of a reduction or scan over `terms` terms that they are added in some order.
+/// Adds to the bounds of the terms of a reduction or scan over `terms` terms that they are added in any order.
 pub(super) fn reordered(tensor: &mut Tensor, terms: usize) {
     let unit = epsilon(tensor.element) * roundings(terms);
     if terms < 3 || unit == 0.0 {
@@ -276,18 +274,18 @@ pub(super) fn reordered(tensor: &mut Tensor, terms: usize) {
         .collect();
 }
 
-/// Bounds of what is in global memory, by address.
+/// Bounds of the contents of global memory, by address.
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     bounds: RefCell<HashMap<u64, f64>>,
-    /// How often atomics were at an address.
+    /// The number of atomics at each address.
     visits: RefCell<HashMap<u64, u32>>,
-    /// Where several atomics meet, as an earlier run found out.
+    /// The addresses that several atomics use, as found by an earlier run.
     contended: HashSet<u64>,
 }
 
 impl Doubts {
-    /// For a run after the one that found these.
+    /// For a run after the one that found these addresses.
     pub(super) fn knowing(contended: HashSet<u64>) -> Self {
         Self {
             contended,
@@ -295,14 +293,14 @@ impl Doubts {
         }
     }
 
-    /// Addresses that several atomics were at.
+    /// Addresses that several atomics used.
     pub(super) fn meetings(&self) -> HashSet<u64> {
         let visits = self.visits.borrow();
         let several = visits.iter().filter(|(_, count)| **count > 1);
         several.map(|(address, _)| *address).collect()
     }
 
-    /// The bound of what is at an address.
+    /// The bound of the contents of an address.
     pub(super) fn at(&self, address: u64) -> f64 {
         let bounds = self.bounds.borrow();
         if bounds.is_empty() {
@@ -311,7 +309,7 @@ impl Doubts {
         bounds.get(&address).copied().unwrap_or(0.0)
     }
 
-    /// Something was written.
+    /// A write.
     pub(super) fn set(&self, address: u64, bound: f64) {
         let mut bounds = self.bounds.borrow_mut();
         if bound > 0.0 {
@@ -321,7 +319,7 @@ impl Doubts {
         }
     }
 
-    /// An atomic replaced `old` by `new`, with an operand of that bound. Returns the bound of its answer.
+    /// An atomic replaced `old` by `new`, with an operand of that bound. Returns the bound of its result.
     pub(super) fn exchange(
         &self,
         address: u64,

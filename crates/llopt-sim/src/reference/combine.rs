@@ -34,7 +34,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(sum)
     }
 
-    /// Charges the terms of a combination with being combined in some order, if that matters.
+    /// Adds to the bounds of the terms that they are combined in any order, if that matters.
     fn reorder(op: OperationRef<'c, 'a>, sources: &mut [Tensor], terms: usize) {
         let mut rounds = false;
         op.for_each_op(Walk::PreOrder, |inner| {

@@ -1,9 +1,9 @@
-//! Tensor descriptors: accesses to blocks of a tensor in global memory, of which the parts outside of the tensor read
-//! as zero or NaN and are never written.
+//! Tensor descriptors: accesses to blocks of a tensor in global memory. The parts outside of the tensor read as zero
+//! or NaN and are never written.
 //!
-//! A block with fewer dimensions than the tensor has its last ones. A pointer to a tile is the same tensor and where the
-//! tile begins; an access through it checks only the dimensions that it names. Copies beside the program are complete at once, so
-//! that barriers in memory and waits mean nothing here.
+//! A block with fewer dimensions than the tensor covers its last ones. A pointer to a tile is the same tensor with
+//! the start of the tile; an access through it checks only the dimensions that it names. Asynchronous copies are
+//! complete at once, so barriers in memory and waits have no effect here.
 
 use std::rc::Rc;
 
@@ -24,13 +24,13 @@ use super::value::{Descriptor, Element, Entry, Tensor, Value, coordinates, count
 /// The place of each element of a block: coordinates of the block, and in the tensor.
 struct Places {
     shape: Vec<usize>,
-    /// Begin of the block in the tensor.
+    /// Start of the block in the tensor.
     begin: Vec<i64>,
-    /// Rows of a block whose rows are picked.
+    /// The rows of a block that gathers or scatters rows.
     rows: Option<Vec<i64>>,
-    /// Dimensions in which nobody asks whether an element is inside.
+    /// Dimensions in which the bounds of an element are not checked.
     unchecked: Vec<usize>,
-    /// Whether what lies outside may be read as anything.
+    /// Whether elements outside may read as any value.
     open: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 return Ok(vec![Value::Tile(whole, begin)]);
             }
             DescriptorOp::TtgGlobalScratchAlloc(op) => {
-                // Nobody looks at the address: what is made there is found by it.
+                // The address is arbitrary: it only identifies the object made there.
                 self.scratch += op.nbytes().unsigned_abs().next_multiple_of(128);
                 let address = Tensor::scalar(Element::Pointer(1), self.scratch);
                 return Ok(vec![Value::Tensor(address)]);
@@ -145,7 +145,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             DescriptorOp::TtngInitBarrier(op) => self.init_barrier(op)?,
             DescriptorOp::TtngBarrierExpect(op) => self.expect_bytes(op)?,
             DescriptorOp::TtngArriveBarrier(op) => self.arrive(op)?,
-            // Copies are complete at once, and groups of warps that wait are kept by `partitions`.
+            // Copies are complete at once, and `partitions` handles groups of warps that wait.
             DescriptorOp::TtngInvalBarrier(_)
             | DescriptorOp::TtngWaitBarrier(_)
             | DescriptorOp::TtngAsyncCopyMbarrierArrive(_) => {}
@@ -153,7 +153,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(Vec::new())
     }
 
-    /// A tensor in global memory that is described as a whole; outside of it lie zeros.
+    /// A tensor in global memory that is described as a whole; outside of it elements are zero.
     fn whole_tensor(
         &self,
         base: Handle<'c, 'a>,
@@ -216,7 +216,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             .collect()
     }
 
-    /// The block of the shape of `like` that begins at `indices`.
+    /// The block of the shape of `like` that starts at `indices`.
     fn block_at(&self, indices: &[Handle<'c, 'a>], like: Handle<'c, 'a>) -> Interpreted<Places> {
         let places = Places {
             shape: shape_of(like.r#type()),
@@ -342,7 +342,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(())
     }
 
-    /// A pointer to a tile and where the tile begins.
+    /// A pointer to a tile and the start of the tile.
     fn tile(&self, handle: Handle<'c, 'a>) -> Interpreted<(Rc<Descriptor>, Vec<i64>)> {
         match self.get(handle)? {
             Value::Tile(whole, begin) => Ok((whole, begin)),
@@ -390,7 +390,7 @@ fn is_signed(descriptor: Type<'_>) -> bool {
         .is_some_and(|integer| integer.is_signed())
 }
 
-/// What a reducing store does to each element.
+/// The operation that a reducing store applies to each element.
 fn reduction(
     kind: tt::DescriptorReduceKind,
     element: Element,

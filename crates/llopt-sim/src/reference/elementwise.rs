@@ -12,8 +12,8 @@ use super::library;
 use super::program::Program;
 use super::value::{Element, Tensor};
 
-/// The operands at their common size: a number stands for a tensor that is filled with it (regions of reductions work
-/// on slices, and use numbers from outside).
+/// The operands at their common size: a number is a tensor filled with it (regions of reductions work on slices, and
+/// use numbers from outside).
 fn aligned<const N: usize>(operands: [&Tensor; N]) -> (Vec<usize>, [Vec<u64>; N]) {
     let widest = operands.iter().max_by_key(|t| t.data.len());
     let (shape, count) = widest.map_or((Vec::new(), 1), |t| (t.shape.clone(), t.data.len()));
@@ -74,7 +74,7 @@ fn round_to(element: Element, value: f64, rounding: Rounding) -> Option<u64> {
 }
 
 impl<'c, 'a> Program<'c, 'a, '_> {
-    /// The result of an elementwise operation; `None` where it has none, or the function is not of its type.
+    /// The result of an elementwise operation; `None` where it has none, or the function does not support its type.
     #[expect(clippy::too_many_lines, reason = "one match over the functions")]
     pub(super) fn elementwise(
         &mut self,

@@ -1,11 +1,11 @@
-//! Why interpretation stops.
+//! Why interpretation stopped.
 
 /// Why interpretation stopped.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The meaning of something is not known.
+    /// An unknown meaning.
     Unknown(String),
-    /// The program did what it must not do.
+    /// An error of the program.
     Wrong(String),
 }
 

@@ -1,7 +1,7 @@
-//! Which function of its elements an elementwise op is.
+//! The function of its elements that an elementwise op computes.
 //!
-//! [`super::elementwise`] computes these functions and [`super::bound`] says how far compiled code may be from them,
-//! so both match on [`Function`] and not on ops. The matches over `arith` and `math` here have no wildcard.
+//! [`super::elementwise`] computes these functions and [`super::bound`] bounds the difference to compiled code, so
+//! both match on [`Function`] and not on ops. The matches over `arith` and `math` here have no wildcard.
 
 use llopt_dialects::meaning::facts::{ElementFunction, Meaning, OpFacts};
 use llopt_dialects::{Op, arith, math, tt};
@@ -23,11 +23,11 @@ pub(super) enum Function<'c> {
     IntMagnitude,
     /// Of two floats.
     Real(RealOp),
-    /// A quotient that is rounded as IEEE 754 says, whatever the target's division does.
+    /// A quotient that is rounded as in IEEE 754, independent of the target's division.
     PreciseDivide,
     /// Of one float.
     OfReal(RealFunction),
-    /// A square root that is rounded as IEEE 754 says.
+    /// A square root that is rounded as in IEEE 754.
     PreciseRoot,
     /// The error function.
     Erf,
@@ -66,7 +66,7 @@ pub(super) enum Function<'c> {
     },
     /// A float of another type.
     Convert(Rounding),
-    /// A pointer some elements on.
+    /// A pointer plus a number of elements.
     Advance,
     /// A function of a device library, by its symbol.
     Library(&'c str),
@@ -93,7 +93,7 @@ impl<'c> Function<'c> {
         }
     }
 
-    /// Whether it rounds, so that the order in which it combines matters.
+    /// Whether it rounds, so that the order of combination matters.
     pub(super) fn rounds(self) -> bool {
         match self {
             Self::Real(op) => match op {
@@ -175,7 +175,7 @@ fn arithmetic<'c>(op: arith::Op<'c, '_>) -> Option<Function<'c>> {
         Op::FPToSI(_) => F::ToInt { signed: true },
         Op::FPToUI(_) => F::ToInt { signed: false },
         Op::ExtF(_) | Op::TruncF(_) => F::Convert(Rounding::NearestEven),
-        // Several results, scales of their own, or no operand at all.
+        // Several results, their own scales, or no operand at all.
         Op::Constant(_)
         | Op::CeilDivUI(_)
         | Op::AddUIExtended(_)
@@ -206,7 +206,7 @@ fn of_reals<'c>(op: math::Op<'c, '_>) -> Option<Function<'c>> {
         Op::AbsI(_) => F::IntMagnitude,
         Op::CopySign(_) => F::Real(RealOp::CopySign),
         Op::Fma(_) => F::MultiplyAdd,
-        // Triton's frontend has them from a device library.
+        // Triton's frontend calls a device library for them.
         Op::Acos(_)
         | Op::Acosh(_)
         | Op::Asin(_)
@@ -240,7 +240,7 @@ fn of_reals<'c>(op: math::Op<'c, '_>) -> Option<Function<'c>> {
     })
 }
 
-/// Of an op of tile IR, which declares what it computes.
+/// The function of an op of tile IR, which declares what it computes.
 fn of_tiles<'c>(op: tt::Op<'c, '_>) -> Option<Function<'c>> {
     let Meaning::Elementwise(function) = OpFacts::of(op.operation()).meaning else {
         return None;

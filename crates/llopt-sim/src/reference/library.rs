@@ -1,4 +1,4 @@
-//! Functions of the vendors' device libraries (libdevice's `__nv_…`, ocml's `__ocml_…`) by what they compute.
+//! The functions of the vendors' device libraries (libdevice's `__nv_…`, ocml's `__ocml_…`).
 //!
 //! The machine executes the libraries' bitcode; here a function of real variables is computed in double precision
 //! and rounded to the type. Both are within the libraries' documented errors ([`super::bound`]). Classification,
@@ -10,7 +10,7 @@ use crate::numbers::float::{self, F32, Rounding};
 use super::failure::{Interpreted, unknown};
 use super::value::{Element, Tensor};
 
-/// What a library function does with one element of each operand.
+/// The meaning of a library function on one element of each operand.
 #[derive(Clone, Copy)]
 enum Function {
     /// A function of one real variable.
@@ -23,7 +23,7 @@ enum Function {
     WithInteger(fn(f64, i32) -> f64),
     /// Of an integer and a real: Bessel functions of an order.
     OfOrder(fn(i32, f64) -> f64),
-    /// A question with the answer 0 or 1.
+    /// A test with the result 0 or 1.
     Test(fn(f64) -> bool),
     /// An integer from a real.
     Integer(fn(f64) -> i64),
@@ -31,7 +31,7 @@ enum Function {
     Fused,
     /// Bits from bits; the width is that of the operands.
     Bits(fn(&[u64], u32) -> u64),
-    /// Single precision with a rounding of its own, from a result rounded to odd in double precision.
+    /// Single precision with a given rounding, from a result rounded to odd in double precision.
     Rounded(fn(&[f64]) -> f64, Rounding),
     /// From a real to an integer.
     ToInteger { signed: bool, rounding: Rounding },
@@ -56,7 +56,7 @@ fn inverse_erf(y: f64) -> f64 {
     };
     (0..60).fold(start, |x, _| {
         let slope = 2.0 / std::f64::consts::PI.sqrt() * (-x * x).exp();
-        // Near the ends the difference is that of the complements.
+        // Near the ends, the difference of the complements.
         let difference = if y > 0.5 {
             (1.0 - y) - libm::erfc(x)
         } else if y < -0.5 {
@@ -252,7 +252,7 @@ fn with_rounding(name: &str) -> Option<Function> {
 /// The function of a symbol.
 fn function(symbol: &str) -> Option<Function> {
     if let Some(name) = symbol.strip_prefix("__nv_") {
-        // Of single precision are those with an `f` behind a name that is one.
+        // Functions of single precision have a suffix `f` after a name that is one.
         return named(name).or_else(|| named(name.strip_suffix('f')?));
     }
     let (name, ty) = symbol.strip_prefix("__ocml_")?.rsplit_once('_')?;
@@ -267,7 +267,7 @@ pub(super) fn unary(symbol: &str) -> Option<fn(f64) -> f64> {
     }
 }
 
-/// Whether a function's result is exact or rounded once as its name says.
+/// Whether a function's result is exact or rounded once as its name specifies.
 pub(super) fn is_exact(symbol: &str) -> bool {
     let Some(function) = function(symbol) else {
         return false;
@@ -390,7 +390,7 @@ mod tests {
             let x = f64::from(i) / 100.0;
             let y = libm::erf(x);
             let slope = (-x * x).exp();
-            // What a rounding of `y` makes of `x`.
+            // The effect of one rounding of `y` on `x`.
             let allowed = 1e-13 + 4e-16 / slope;
             assert!(
                 (inverse_erf(y) - x).abs() <= allowed,

@@ -1,10 +1,10 @@
-//! What one program may cost in the interpreter.
+//! Limits on the cost of one program in the interpreter.
 
-/// What one program may cost.
+/// Limits on the cost of one program.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Elements that are computed, and as many for each operation as it takes to look it up, after which a program counts
-    /// as hung.
+    /// The number of computed elements, plus a fixed number for each operation, after which a program is considered
+    /// to hang.
     pub work: u64,
     /// Bytes of all values and arrays.
     pub memory: u64,
@@ -19,8 +19,8 @@ impl Default for Limits {
     }
 }
 
-/// An operation takes as long as that many elements, whatever it does.
+/// The cost of any operation, in elements.
 pub(super) const OPERATION: u64 = 128;
 
-/// How deep calls may nest: the interpreter calls itself.
+/// The deepest nesting of calls: the interpreter is recursive.
 pub(super) const DEEPEST: u32 = 1000;

@@ -1,16 +1,16 @@
-//! Which file has the meaning of which op. Ops of tile IR declare what they compute; one that does not is not known
+//! The file that has the meaning of each op. Ops of tile IR declare what they compute; one that does not is not known
 //! to the interpreter, and its execution is an error that names it.
 
 use llopt_dialects::meaning::facts::{Meaning, OpFacts};
 use llopt_dialects::meaning::kinds::{AssemblyOp, DescriptorOp, MemoryOp, ProductOp, ShapeOp};
 use llopt_dialects::{Op, arith, cf, rocdl, scf, ub};
 
-/// Where the meaning of an op is.
+/// The file with the meaning of an op.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Room<'c, 'a> {
-    /// Regions, calls and the ends of blocks: the interpreter's own file, and [`super::partitions`].
+    /// Regions, calls and terminators: the interpreter's own file, and [`super::partitions`].
     Control,
-    /// [`super::shape`]: a value that an op of MLIR's own dialects makes of nothing.
+    /// [`super::shape`]: a value that an op of MLIR's own dialects makes without operands.
     Made(Made),
     /// [`super::shape`]
     Shape(ShapeOp<'c, 'a>),
@@ -24,24 +24,24 @@ pub(super) enum Room<'c, 'a> {
     Memory(MemoryOp<'c, 'a>),
     /// [`super::descriptor`]
     Descriptor(DescriptorOp<'c, 'a>),
-    /// It does nothing that a program of whole tensors could see.
+    /// It has no effect that a program of whole tensors can observe.
     Nothing,
-    /// It is not known.
+    /// It is unknown.
     Unknown,
 }
 
-/// What an op without operands makes.
+/// The result of an op without operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Made {
-    /// What an attribute says.
+    /// The value of an attribute.
     Constant,
-    /// Anything.
+    /// Any value.
     Poison,
     /// The number of the thread.
     Thread,
 }
 
-/// Where the meaning of an op is.
+/// The file with the meaning of an op.
 pub(super) fn room<'c, 'a>(op: Op<'c, 'a>) -> Room<'c, 'a> {
     match op {
         Op::Arith(arith::Op::Constant(_)) => Room::Made(Made::Constant),

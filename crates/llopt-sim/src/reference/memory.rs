@@ -192,7 +192,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(view)
     }
 
-    /// Frees an array in shared memory. What Triton makes of a loop that was split gives the same buffer back twice.
+    /// Frees an array in shared memory. Triton's code for a loop that was split deallocates the same buffer twice.
     fn given_back(&mut self, buffer: Handle<'c, 'a>) -> Interpreted<()> {
         let array = match self.get(buffer) {
             Ok(Value::View(view)) => view.array,
@@ -218,7 +218,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(view)
     }
 
-    /// An atomic update, after which the old values are known.
+    /// An atomic update, which returns the old values.
     fn update(
         &mut self,
         what: tt::RmwOp,
@@ -386,7 +386,7 @@ fn pick(tensor: &Tensor, i: usize) -> Entry {
     tensor.entry(if tensor.data.len() == 1 { 0 } else { i })
 }
 
-/// Codes of four bits that lie two in a byte along one dimension, packed along the other one.
+/// Codes of four bits, two in a byte along one dimension, repacked along the other one.
 fn packed_along_the_other(packed: &Tensor, result: &[usize]) -> Interpreted<Tensor> {
     let (k, outer) = match (0..result.len()).find(|&i| packed.shape[i] > result[i]) {
         Some(k) if result.len() > 1 => (k, 2 * result.len() - 3 - k),

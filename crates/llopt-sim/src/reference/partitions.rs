@@ -1,9 +1,9 @@
-//! `ttg.warp_specialize`: several groups of warps that run code of their own, one after the other, as far as each gets.
+//! `ttg.warp_specialize`: several groups of warps that run their own code, interpreted in turns.
 //!
-//! What one group hands to another it hands over at barriers in memory, which outside of partitions mean nothing here.
-//! So a group is a stack of loops and branches that can be left at a wait and taken up again: it runs until a barrier
-//! keeps it, then another one does, and when all are kept for good the program hangs, which is named. A program without
-//! races leaves the same whatever the order is.
+//! Groups pass data to one another at barriers in memory, which have no effect outside of partitions here. So a group
+//! is a stack of loops and branches that can be suspended at a wait and resumed: it runs until it has to wait at a
+//! barrier, then another group runs; when all of them wait, the program hangs, which is reported. A program without
+//! races has the same result in any order.
 
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::{scf, ttg, ttng};
@@ -14,7 +14,7 @@ use super::failure::{Failure, Interpreted};
 use super::program::{Barrier, Flow, Located, Program};
 use super::value::{Element, Tensor, Value, View, count};
 
-/// What ends when a block has been executed.
+/// The construct whose block is being executed.
 enum Inside<'c, 'a> {
     /// The group's whole code.
     All,
@@ -34,17 +34,17 @@ enum Inside<'c, 'a> {
 
 /// A group of warps.
 struct Group<'c, 'a> {
-    /// What is being executed, innermost last, each with the next operation.
+    /// The blocks that are being executed, innermost last, each with its next operation.
     stack: Vec<(Inside<'c, 'a>, Option<OperationRef<'c, 'a>>)>,
-    /// What the default region yields.
+    /// The values that the default region yields.
     results: Vec<Value>,
 }
 
-/// How far a group got.
+/// The progress of a group.
 enum Progress<'c, 'a> {
-    /// It waits at a barrier; whether it did anything before.
+    /// It waits at a barrier; whether it has executed anything before.
     Waits(OperationRef<'c, 'a>, bool),
-    /// It has ended; whether it did anything.
+    /// It has ended; whether it has executed anything.
     Done(bool),
 }
 
@@ -117,7 +117,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         let mut moved = false;
         while let Some((_, next)) = group.stack.last_mut() {
             let Some(op) = *next else {
-                // A block without a terminator gives nothing.
+                // A block without a terminator yields nothing.
                 self.leave(group, Vec::new())?;
                 continue;
             };
@@ -311,7 +311,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(barrier.is_some_and(|barrier| barrier.phase & 1 == parity))
     }
 
-    /// A barrier begins to count.
+    /// Initialises a barrier.
     pub(super) fn init_barrier(&mut self, op: ttng::InitBarrierOp<'c, 'a>) -> Interpreted<()> {
         let expected = op.count();
         let barrier = Barrier {
@@ -325,7 +325,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(())
     }
 
-    /// One arrival, and bytes that are yet to come.
+    /// One arrival, and a number of expected bytes.
     pub(super) fn expect_bytes(&mut self, op: ttng::BarrierExpectOp<'c, 'a>) -> Interpreted<()> {
         if self.tensor(op.pred())?.only()? & 1 == 1 {
             self.signal(&self.view(op.alloc())?, 1, op.size());
@@ -345,7 +345,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         Ok(())
     }
 
-    /// The bytes of a copy have come.
+    /// The bytes of a copy have arrived.
     pub(super) fn arrived(
         &mut self,
         op: ttng::AsyncTMACopyGlobalToLocalOp<'c, 'a>,

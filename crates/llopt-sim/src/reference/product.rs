@@ -1,8 +1,8 @@
-//! Matrix products and what goes with them: `tt.dot`, `tt.dot_scaled`, and operands that are widened and scaled.
+//! Matrix products and related operations: `tt.dot`, `tt.dot_scaled`, and operands that are widened and scaled.
 //!
-//! Products of the elements and their sum are exact or in double precision, rounded once at the end. Compiled code adds
-//! in another order and in the precision of the accumulator, and matrix units truncate; the bound of each element says
-//! how far that may lead, from the magnitudes of all terms, and carries on what the operands' own bounds mean.
+//! Products of the elements and their sum are exact or in double precision, rounded once at the end. Compiled code
+//! adds in another order and in the precision of the accumulator, and matrix units truncate; the bound of each
+//! element covers this, from the magnitudes of all terms, and includes the effect of the operands' bounds.
 
 use llopt_dialects::meaning::kinds::ProductOp;
 use llopt_dialects::{amdg, tt, ttng};
@@ -18,7 +18,7 @@ use super::failure::{Interpreted, unknown};
 use super::program::Program;
 use super::value::{Element, Entry, Tensor, count, shape_of};
 
-/// Powers of two below which a result that was scaled may be flushed to zero or rounded to a denormal, and how far.
+/// Powers of two below which a scaled result may be flushed to zero or rounded to a denormal, and the error of that.
 const TINY: [f64; 2] = [1.0 / (1u128 << 112) as f64, 1.0 / (1u128 << 116) as f64];
 
 /// A matrix of numbers: batches of rows (of the first operand) or columns (of the second), each with all of k.
@@ -31,7 +31,7 @@ struct Factor {
 }
 
 impl Factor {
-    /// Of a tensor whose last two dimensions are (outer, k), or (k, outer), by the value of each element.
+    /// The matrix of a tensor whose last two dimensions are (outer, k), or (k, outer), by the value of each element.
     fn of(tensor: &Tensor, k_last: bool, value: impl Fn(u64) -> f64) -> Self {
         let rank = tensor.shape.len();
         let (rows, columns) = (tensor.shape[rank - 2], tensor.shape[rank - 1]);
@@ -66,7 +66,7 @@ impl Factor {
         self.bounds.get(at).copied().unwrap_or(0.0)
     }
 
-    /// Two elements along k for each, of which each is made of four bits.
+    /// Two elements along k for each element that consists of two codes of four bits.
     fn unpacked(tensor: &Tensor, k_last: bool, packed_along_k: bool) -> Self {
         let bytes = Self::of(tensor, k_last, |bits| bits as f64);
         let (outer, depth) = if packed_along_k {
@@ -104,7 +104,7 @@ impl Factor {
     }
 
     /// Multiplies each group along k with its scale: a tensor of (.., outer, groups). Compiled code may do that in
-    /// `wide`, beyond whose range it knows nothing, and in whose denormals it rounds.
+    /// `wide`; beyond its range the result is unknown, and in its denormals it is rounded.
     fn scale(&mut self, scales: &Tensor, wide: Real) -> Interpreted<()> {
         let groups = scales.shape.last().copied().unwrap_or(1).max(1);
         let group = self.depth / groups;
@@ -131,7 +131,7 @@ impl Factor {
     }
 }
 
-/// The number that a scale is.
+/// The value of a scale.
 fn scale_value(element: Element, bits: u64) -> f64 {
     element
         .decode(bits)
@@ -172,7 +172,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         }
     }
 
-    /// A product of two matrices and what it is added to, by a warp or by a warp group.
+    /// A product of two matrices added to an accumulator, by a warp or by a warp group.
     fn dot(
         &mut self,
         op: OperationRef<'c, 'a>,
@@ -181,7 +181,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         let mut matrices: Vec<Tensor> = (0..3)
             .map(|i| self.matrix(op, i))
             .collect::<Interpreted<_>>()?;
-        // A product of a warp group may leave out what was there before.
+        // A product of a warp group may ignore the old accumulator.
         if let Some(adds) = group.and_then(ttng::WarpGroupDotOp::use_c)
             && self.tensor(adds)?.only()? & 1 == 0
         {
@@ -192,9 +192,9 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         let precision = op.attr("inputPrecision").and_then(|p| p.as_i64());
         let operand = matrices[0].element.bits();
         let arithmetic = Arithmetic {
-            // 0 is tf32: ten bits of mantissa for each of both factors, whose other bits units cut off. Warp groups
-            // know no other of 32 bits. 3 is a sum of two bf16, sixteen bits for each factor, of which the product
-            // of the lower ones is left out.
+            // 0 is tf32: ten bits of mantissa for each factor, whose other bits are truncated. Warp groups support no
+            // other format of 32 bits. 3 is a sum of two bf16, sixteen bits for each factor, without the product of
+            // the lower parts.
             lost: match precision {
                 _ if operand != 32 => 0.0,
                 _ if group.is_some() => 2f64.powi(-9),
@@ -215,7 +215,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         );
         let mut first = factor(&a, op.a_elem_type(), true, op.lhs_k_pack())?;
         let mut second = factor(&b, op.b_elem_type(), false, op.rhs_k_pack())?;
-        // The format in which both operands fit.
+        // The format that both operands fit in.
         let halves = tt::ScaleDotElemType::Fp16;
         let wide = match [op.a_elem_type(), op.b_elem_type()].contains(&halves) {
             true => Real::F16,
@@ -229,7 +229,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         multiply(&first, &second, &c, Arithmetic::default())
     }
 
-    /// A matrix operand as wider floats, each times the scale of its group of 32 along k.
+    /// A matrix operand as wider floats, each multiplied by the scale of its group of 32 along k.
     fn upcast(&mut self, op: amdg::UpcastMXFPOp<'c, 'a>) -> Interpreted<Tensor> {
         let (source, scale) = (self.tensor(op.src())?, self.tensor(op.scale())?);
         let operation = op.operation();
@@ -266,7 +266,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
     }
 }
 
-/// The format of elements that are no type of their own.
+/// The format of elements that have no type.
 fn format_of(kind: tt::ScaleDotElemType) -> Option<Format> {
     use tt::ScaleDotElemType as Kind;
     match kind {
@@ -301,7 +301,7 @@ fn factor(
     }))
 }
 
-/// Elements times scales of the same shape.
+/// Elements multiplied by scales of the same shape.
 fn scaled_upcast(
     op: OperationRef<'_, '_>,
     scale: &Tensor,
@@ -310,7 +310,7 @@ fn scaled_upcast(
     scaled_entries(op, |c| {
         let (value, bound) = value(c);
         let entry = scale.at(c);
-        // Hardware takes the exponent of a scale alone.
+        // Hardware uses only the exponent of a scale.
         let factor = scale.element.decode(entry.bits).unwrap_or(f64::NAN);
         let open = !factor.is_normal();
         let bound = if open { f64::INFINITY } else { bound };
@@ -318,7 +318,7 @@ fn scaled_upcast(
     })
 }
 
-/// A result whose elements are numbers times scales, with the bounds of both.
+/// A result whose elements are numbers multiplied by scales, with the bounds of both.
 fn scaled_entries(
     op: OperationRef<'_, '_>,
     entry: impl Fn(&[usize]) -> (f64, f64, f64, f64),
@@ -344,7 +344,7 @@ fn scaled_entries(
     }))
 }
 
-/// A bound that is a number.
+/// A bound, with infinity for NaN.
 fn clean(bound: f64) -> f64 {
     if bound >= 0.0 { bound } else { f64::INFINITY }
 }
@@ -359,8 +359,8 @@ fn largest_of(real: Real) -> f64 {
     }
 }
 
-/// Of a type of 16 bits the largest number, the least that is no denormal, and how far numbers below that may be off:
-/// by the distance of denormals, or, where they are flushed to zero, by all of it.
+/// For a type of 16 bits: the largest number, the least normal number, and the error of numbers below that: the
+/// distance of denormals, or, where they are flushed to zero, the number itself.
 fn range_of(real: Real) -> [f64; 3] {
     match real {
         Real::F16 => [largest_of(real), 2f64.powi(-14), 2f64.powi(-24)],
@@ -382,16 +382,16 @@ fn smallest_of(real: Real) -> f64 {
 /// The largest bfloat16.
 const LARGEST_BF16: f64 = f32::from_bits(0x7f7f_0000) as f64;
 
-/// What compiled code may lose beside the roundings of its sums.
+/// The errors of compiled code besides the roundings of its sums.
 #[derive(Clone, Copy, Default)]
 struct Arithmetic {
     /// The relative error of products whose factors are rounded to fewer bits first.
     lost: f64,
-    /// Whether the unit aligns 32 products and the sum before them to the largest, and cuts each off behind 13 bits.
+    /// Whether the unit aligns 32 products and the sum before them to the largest, and truncates each after 13 bits.
     coarse: bool,
 }
 
-/// Whether a product may be left to such a unit.
+/// Whether a product may be computed by such a unit.
 fn may_be_coarse(op: OperationRef<'_, '_>) -> bool {
     tt::DotOp::of(op).is_some_and(|dot| dot.max_num_imprecise_acc() >= 32)
 }
@@ -422,8 +422,8 @@ fn multiply(a: &Factor, b: &Factor, c: &Tensor, arithmetic: Arithmetic) -> Inter
     {
         return unknown("a dot product of these shapes");
     }
-    // The precision in which products may be added: matrix units truncate, which costs one unit more, and a format with
-    // fewer bits may be used for the operands of single precision.
+    // The precision in which products may be added: matrix units truncate, which adds one unit of error, and a format
+    // with fewer bits may be used for the operands of single precision.
     let unit = 2.0 * epsilon(c.element) * roundings(depth + 1) + arithmetic.lost;
     let is_doubtful = [&a.bounds, &b.bounds]
         .iter()
@@ -436,7 +436,7 @@ fn multiply(a: &Factor, b: &Factor, c: &Tensor, arithmetic: Arithmetic) -> Inter
         let (row, column) = (i * depth, (batch * b.outer + j) * depth);
         let start = real.decode(*bits);
         let (mut sum, mut size) = (0.0, start.abs());
-        // What is cut off, the largest product of an instruction, and the sum before it.
+        // The truncation errors, the largest product of an instruction, and the sum before it.
         let (mut cut, mut largest, mut before) = (0.0, 0.0f64, size);
         for k in 0..depth {
             let product = a.values[row + k] * b.values[column + k];
@@ -459,7 +459,7 @@ fn multiply(a: &Factor, b: &Factor, c: &Tensor, arithmetic: Arithmetic) -> Inter
             }
             carried += unit * carried;
         }
-        // Where terms leave the range of the accumulator, what comes out depends on their order.
+        // Where terms exceed the range of the accumulator, the result depends on their order.
         let ordered = (size + carried) * (1.0 + unit) < largest_of(real);
         // Below the normal numbers a rounding is as large as at the smallest of them.
         let rounded = if size > 0.0 {

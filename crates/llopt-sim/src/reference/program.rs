@@ -19,7 +19,7 @@ pub(super) type Located<'c, 'a, T> = Result<T, (Failure, OperationRef<'c, 'a>)>;
 pub(super) enum Flow<'c, 'a> {
     /// A terminator gave these values to the enclosing operation.
     Values(Vec<Value>),
-    /// `scf.condition`: whether to go on, and the values.
+    /// `scf.condition`: whether to continue, and the values.
     Condition(bool, Vec<Value>),
     /// A branch.
     Branch(BlockRef<'c, 'a>, Vec<Value>),
@@ -34,21 +34,21 @@ pub(super) struct Program<'c, 'a, 'm> {
     pub(super) values: HashMap<usize, Value>,
     /// Buffers of shared memory.
     pub(super) arrays: Vec<Array>,
-    /// Bounds of what is in global memory.
+    /// Bounds of the contents of global memory.
     pub(super) doubts: &'m Doubts,
-    /// Whether compiled code may have taken another way.
+    /// Whether compiled code may have taken another branch.
     pub(super) undecided: bool,
     /// Descriptors that the program has made, by the address of the object.
     pub(super) descriptors: HashMap<u64, Rc<Descriptor>>,
-    /// The last address of scratch memory that was given out.
+    /// The last address of scratch memory that was allocated.
     pub(super) scratch: u64,
-    /// Barriers in shared memory, which count where groups of warps run side by side.
+    /// Barriers in shared memory, which count where groups of warps run in parallel.
     pub(super) barriers: Barriers,
     /// Functions that have been called and have not returned.
     pub(super) depth: u32,
-    /// Work that may still be done.
+    /// Work that is left.
     pub(super) work: u64,
-    /// Bytes that values and arrays may still take.
+    /// Bytes that are left for values and arrays.
     pub(super) room: u64,
     pub(super) limits: Limits,
 }
@@ -56,10 +56,10 @@ pub(super) struct Program<'c, 'a, 'm> {
 /// A barrier in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Barrier {
-    /// Arrivals of a phase, and how many of this one are missing.
+    /// Arrivals of a phase, and the number that the current phase still needs.
     pub(super) expected: i64,
     pub(super) missing: i64,
-    /// Bytes that are announced and have not come.
+    /// Bytes that are announced and have not arrived.
     pub(super) bytes: i64,
     /// Completed phases.
     pub(super) phase: u64,

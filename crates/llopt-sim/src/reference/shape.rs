@@ -12,7 +12,7 @@ use super::meaning::Made;
 use super::program::Program;
 use super::value::{Element, Tensor, Value, element_of, position, shape_of};
 
-/// What an operation of MLIR's own dialects makes without a tensor to start from.
+/// The result of an operation of MLIR's own dialects without operands.
 pub(super) fn made_of_nothing(op: OperationRef<'_, '_>, what: Made) -> Interpreted<Tensor> {
     let shape = op.result_types().next().map(shape_of).unwrap_or_default();
     let element = element_of(op)?;
@@ -22,8 +22,8 @@ pub(super) fn made_of_nothing(op: OperationRef<'_, '_>, what: Made) -> Interpret
             let data = vec![0; super::value::count(&shape)];
             Ok(Tensor::new(shape, element, data))
         }
-        // A program of whole tensors has no threads: barriers that some pass by say nothing here, and whatever else
-        // depends on the number is not known.
+        // A program of whole tensors has no threads: barriers that only some threads reach have no effect here, and
+        // anything else that depends on the number is unknown.
         Made::Thread => Ok(Tensor {
             bound: vec![f64::INFINITY],
             ..Tensor::scalar(element, 0)
@@ -107,7 +107,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         let source = self.operand(op, 0)?;
         let mut result = Tensor { shape, ..source };
         if op.attr("allow_reorder").is_some() && !is_reduced_whole(op) {
-            // The order is open.
+            // The order is not defined.
             result.bound = vec![f64::INFINITY; result.data.len()];
         }
         Ok(result)
@@ -155,7 +155,7 @@ pub(super) fn atomic_op(
     })
 }
 
-/// Whether all that becomes of the result of `op` is a combination of all of its elements, whatever their order.
+/// Whether every use of the result of `op` combines all of its elements, in any order.
 fn is_reduced_whole(op: OperationRef<'_, '_>) -> bool {
     op.result(0).is_ok_and(|result| {
         ir::Value::from(result).users().all(|user| {
@@ -170,7 +170,7 @@ fn place_in_grid(from: [u32; 3], axis: tt::ProgramDim) -> Tensor {
     Tensor::scalar(Element::Int(32), u64::from(from[axis as usize % 3]))
 }
 
-/// The list that an operation has as the attribute `name`.
+/// The list in the attribute `name` of an operation.
 pub(super) fn integers(op: OperationRef<'_, '_>, name: &str) -> Vec<i64> {
     op.attr(name)
         .and_then(|a| a.as_integers())
@@ -182,7 +182,7 @@ fn axis(op: OperationRef<'_, '_>) -> usize {
     op.attr("axis").and_then(|a| a.as_i64()).unwrap_or(0) as usize
 }
 
-/// A constant, or a tensor of one number or of as many as it has elements.
+/// A constant: a number, or a tensor of one repeated number or with a number for each element.
 fn constant(op: OperationRef<'_, '_>, shape: Vec<usize>, element: Element) -> Interpreted<Tensor> {
     let Some(value) = op.attr("value") else {
         return unknown("a constant without a value");
@@ -207,7 +207,7 @@ fn constant(op: OperationRef<'_, '_>, shape: Vec<usize>, element: Element) -> In
     Ok(Tensor::new(shape, element, data))
 }
 
-/// Repeated along the dimensions whose extent is one.
+/// Repeats the source along the dimensions whose extent is one.
 fn broadcast(source: &Tensor, shape: &[usize]) -> Tensor {
     Tensor::generate(shape, source.element, |c| {
         let clipped: Vec<usize> = c
@@ -230,7 +230,7 @@ fn transposed(source: &Tensor, order: &[i64], shape: &[usize]) -> Tensor {
     })
 }
 
-/// The floats of four bits whose codes lie two in a byte along `axis`.
+/// The floats of four bits whose codes are packed two in a byte along `axis`.
 fn from_four_bits(
     source: &Tensor,
     axis: usize,
@@ -266,7 +266,7 @@ fn gathered(source: &Tensor, indices: &Tensor, axis: usize, shape: &[usize]) -> 
     })
 }
 
-/// The elements of two tensors beside each other along a last dimension of their own.
+/// The elements of two tensors side by side along a new last dimension.
 fn joined(a: &Tensor, b: &Tensor, shape: &[usize]) -> Tensor {
     Tensor::generate(shape, a.element, |c| {
         let (&last, rest) = c.split_last().unwrap_or((&0, &[]));
@@ -274,7 +274,7 @@ fn joined(a: &Tensor, b: &Tensor, shape: &[usize]) -> Tensor {
     })
 }
 
-/// The elements of two tensors, whose order is open.
+/// The elements of two tensors, whose order is not defined.
 fn catenated(a: &Tensor, b: &Tensor, shape: Vec<usize>) -> Tensor {
     let entries = [a, b]
         .into_iter()
@@ -284,7 +284,7 @@ fn catenated(a: &Tensor, b: &Tensor, shape: Vec<usize>) -> Tensor {
     result
 }
 
-/// Complains where an assertion does not hold.
+/// Reports an assertion that does not hold.
 fn asserted(op: OperationRef<'_, '_>, condition: &Tensor) -> Interpreted<()> {
     if condition.data.iter().any(|bits| bits & 1 == 0) {
         let message = op.attr("message").and_then(|m| m.as_str()).unwrap_or("");
@@ -293,7 +293,7 @@ fn asserted(op: OperationRef<'_, '_>, condition: &Tensor) -> Interpreted<()> {
     Ok(())
 }
 
-/// How many elements lie in each bin, of those that the mask `taken` lets through.
+/// The number of elements in each bin, counting only those in the mask `taken`.
 fn histogram(
     source: &Tensor,
     taken: Option<&Tensor>,
@@ -316,7 +316,7 @@ fn histogram(
     result
 }
 
-/// The part of a tensor that begins at `offsets`.
+/// The part of a tensor that starts at `offsets`.
 fn slice(source: &Tensor, offsets: &[i64], shape: &[usize]) -> Tensor {
     Tensor::generate(shape, source.element, |c| {
         let moved = c.iter().zip(offsets);
@@ -326,7 +326,7 @@ fn slice(source: &Tensor, offsets: &[i64], shape: &[usize]) -> Tensor {
     })
 }
 
-/// A tensor of parts of one shape, which lie in it in row-major order.
+/// A tensor of parts of one shape, in row-major order.
 fn concatenated(parts: &[Tensor], shape: &[usize]) -> Tensor {
     let counts: Vec<usize> = shape
         .iter()

@@ -19,12 +19,12 @@ pub(super) enum Element {
     Real(Real),
     /// A format of eight bits, which has conversions only.
     Small(Format),
-    /// An address; the size of what it points at, in bytes.
+    /// An address; the size of its pointee, in bytes.
     Pointer(u32),
 }
 
 impl Element {
-    /// Of a scalar type.
+    /// The element type of a scalar type.
     pub(super) fn of(ty: Type<'_>) -> Option<Self> {
         if let Some(pointer) = Pointer::of(ty) {
             let bits = Self::of(pointer.pointee()).map_or(8, Self::bits);
@@ -46,7 +46,7 @@ impl Element {
         ty.bit_width().map(Self::Int)
     }
 
-    /// Of a tensor's type, or a scalar's.
+    /// The element type of a tensor's type, or of a scalar's.
     pub(super) fn of_tensor(ty: Type<'_>) -> Option<Self> {
         match MemDesc::of(ty) {
             Some(memory) => Self::of(memory.element()),
@@ -97,7 +97,7 @@ pub(super) struct Tensor {
     pub(super) element: Element,
     /// Bits of the elements, row-major.
     pub(super) data: Vec<u64>,
-    /// How far each may be from what compiled code has ([`super::bound`]); nothing if not at all.
+    /// The bounds ([`super::bound`]) of the elements; empty if all are zero.
     pub(super) bound: Vec<f64>,
 }
 
@@ -118,11 +118,11 @@ impl From<u64> for Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Array {
     pub(super) data: Vec<Entry>,
-    /// Whether it has been given back.
+    /// Whether it has been deallocated.
     pub(super) freed: bool,
 }
 
-/// A view of an array: where each coordinate leads.
+/// A view of an array: the position of each coordinate.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct View {
     pub(super) array: usize,
@@ -138,14 +138,14 @@ pub(super) struct Descriptor {
     pub(super) base: u64,
     /// Extents in elements.
     pub(super) shape: Vec<i64>,
-    /// Bytes from one to the next along each dimension.
+    /// Strides in bytes, one for each dimension.
     pub(super) strides: Vec<i64>,
-    /// Whether what lies outside reads as NaN.
+    /// Whether elements outside read as NaN.
     pub(super) nan: bool,
 }
 
 impl Descriptor {
-    /// The address of an element; `None` outside of the tensor, as far as that is checked.
+    /// The address of an element; `None` outside of the tensor in a checked dimension.
     pub(super) fn address(&self, at: &[i64], unchecked: &[usize]) -> Option<u64> {
         let inside = at
             .iter()
@@ -156,7 +156,7 @@ impl Descriptor {
         inside.then(|| self.base.wrapping_add(offset as u64))
     }
 
-    /// What an element outside reads as.
+    /// The value that an element outside reads as.
     pub(super) fn outside(&self, element: Element) -> u64 {
         match element {
             Element::Real(real) if self.nan => real.encode(f64::NAN),
@@ -165,21 +165,21 @@ impl Descriptor {
     }
 }
 
-/// What an operation's result is.
+/// The result of an operation.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Tensor(Tensor),
     View(View),
     /// A tensor in global memory.
     Descriptor(Rc<Descriptor>),
-    /// A pointer to a tile: a tensor in memory and where the tile begins.
+    /// A pointer to a tile: a tensor in memory and the start of the tile.
     Tile(Rc<Descriptor>, Vec<i64>),
     /// A token of asynchronous operations, all of which complete at once.
     Token,
 }
 
 impl Value {
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Tensor(tensor) => 8 * (tensor.data.len() + tensor.bound.len()) as u64,
@@ -221,7 +221,7 @@ pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
 }
 
 impl Tensor {
-    /// A tensor that compiled code has bit for bit.
+    /// A tensor that is equal in compiled code bit for bit.
     pub(super) fn new(shape: Vec<usize>, element: Element, data: Vec<u64>) -> Self {
         Self {
             shape,

@@ -1,8 +1,8 @@
-//! Inline assembly: PTX and AMD's, translated to the same bytecode as everything else.
+//! Inline assembly: PTX and AMD's, translated to the same bytecode as all other code.
 //!
-//! LLVM's constraint string says which operands are outputs, which inputs, and which inputs share a register with an
-//! output. What the template does with them is parsed and translated by the vendor's module. A mnemonic, a modifier
-//! or an operand that is not known is an error that names it.
+//! LLVM's constraint string specifies the outputs, the inputs, and the inputs that share a register with an output.
+//! The vendor's module parses and translates the template. An unknown mnemonic, modifier or operand is an error that
+//! names it.
 
 mod gcn;
 pub(crate) mod matrix;
@@ -38,7 +38,7 @@ pub(crate) struct Bound {
     pub(crate) writable: bool,
 }
 
-/// Translates an inline assembly call; answers the words of each output.
+/// Translates an inline assembly call; returns the words of each output.
 pub(crate) fn translate(
     e: &mut Emitter<'_>,
     template: &str,

@@ -1,8 +1,8 @@
 //! From an LLVM module to [bytecode](crate::machine::bytecode), once per module.
 //!
-//! Functions are decoded on demand, starting from the kernel, so that unused library code costs nothing and need not
-//! be understood. Blocks are visited in reverse post-order: every definition precedes its uses, except those of phi
-//! nodes, whose slots exist beforehand and whose moves are attached to edges at the end.
+//! Functions are decoded on demand, starting from the kernel, so that unused library code costs nothing and may
+//! contain unknown constructs. Blocks are visited in reverse post-order: every definition precedes its uses, except
+//! those of phi nodes, whose slots exist beforehand and whose moves are attached to edges at the end.
 
 mod access;
 mod call;
@@ -29,7 +29,7 @@ pub(crate) use types::{Leaf, Types};
 /// LLVM's numbers of the calling conventions of kernels.
 const KERNEL_CONVENTIONS: [u32; 2] = [71, 91];
 
-/// Where the module's globals live.
+/// The addresses of the module's globals.
 pub(crate) struct Globals<'m> {
     /// Address of each global: an offset for shared memory, a full address otherwise.
     addresses: HashMap<Value<'m>, u64>,
@@ -49,11 +49,11 @@ pub(crate) struct Decoder<'m> {
     queue: Vec<Value<'m>>,
     /// Leaves of each function's parameters and result, known before its body.
     signatures: HashMap<usize, Signature>,
-    /// Functions on the way from the kernel to the current one, by number: calls into it would recurse.
+    /// Functions in the call chain from the kernel to the current one, by number: calls of them would be recursive.
     calls: HashMap<usize, HashSet<usize>>,
 }
 
-/// Slots through which a call passes values; they are the first slots of a frame.
+/// Slots in which a call passes values; they are the first slots of a frame.
 #[derive(Clone, Default)]
 struct Signature {
     parameters: Vec<Slot>,
@@ -150,7 +150,7 @@ pub(crate) fn decode(
     })
 }
 
-/// Blocks of a cluster, from the attribute that NVPTX reads them from.
+/// Blocks of a cluster, from the attribute that NVPTX uses.
 fn cluster_blocks(kernel: Value<'_>) -> Decoded<u32> {
     let Some(text) = kernel.function_attribute("nvvm.cluster_dim") else {
         return Ok(1);
@@ -165,7 +165,7 @@ fn cluster_blocks(kernel: Value<'_>) -> Decoded<u32> {
     }
 }
 
-/// Gives every global an address: shared ones an offset, sized ones first, the others a region each.
+/// Assigns an address to every global: shared ones an offset, sized ones first, the others a region each.
 fn place_globals<'m>(module: &'m Module<'_>, types: Types<'m>) -> Decoded<Globals<'m>> {
     let mut globals = Globals {
         addresses: HashMap::new(),
@@ -201,7 +201,7 @@ fn place_globals<'m>(module: &'m Module<'_>, types: Types<'m>) -> Decoded<Global
         }
         let bytes = usize::try_from(size).map_err(|_| Unknown::new("a global of this size"))?;
         if space == 4 && short_constants {
-            // Offset 0 stays free: it is the null pointer.
+            // Offset 0 is not used: it is the null pointer.
             let segment = &mut globals.memory[0].bytes;
             let offset = segment.len().max(1).next_multiple_of(align as usize);
             globals.addresses.insert(global, offset as u64);
@@ -267,7 +267,7 @@ impl<'m> Decoder<'m> {
         }
     }
 
-    /// Number of a function of the module, which will be decoded if it is not yet.
+    /// Number of a function of the module, which will be decoded unless it already is.
     fn function_number(&mut self, function: Value<'m>) -> Decoded<usize> {
         if let Some(&number) = self.numbers.get(&function) {
             return Ok(number);

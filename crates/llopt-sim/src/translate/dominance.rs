@@ -1,15 +1,15 @@
-//! Post-dominators of a control-flow graph: where lanes that part ways meet again.
+//! Post-dominators of a control-flow graph: the blocks where diverged lanes reconverge.
 //!
-//! A block `p` post-dominates `b` if every way from `b` to the function's end goes through `p`; the immediate one is
-//! the first such block after `b`. Blocks from which no way leads to a return (endless loops, traps) put no
-//! constraint on others: a branch into a trap does not keep the remaining lanes from meeting.
+//! A block `p` post-dominates `b` if every path from `b` to the function's end goes through `p`; the immediate one is
+//! the first such block after `b`. Blocks from which no path leads to a return (endless loops, traps) put no
+//! constraint on others: a branch into a trap does not prevent the remaining lanes from reconverging.
 //!
 //! The algorithm is the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm") on the
 //! reversed graph, with one extra node for the end.
 
-/// Immediate post-dominator of each block; the number of blocks stands for the function's end.
+/// Immediate post-dominator of each block; the number of blocks denotes the function's end.
 ///
-/// `ends[b]` says that `b` returns.
+/// `ends[b]` is true if `b` returns.
 pub(crate) fn immediate_post_dominators(successors: &[Vec<u32>], ends: &[bool]) -> Vec<u32> {
     let count = successors.len();
     let end = count;

@@ -1,4 +1,4 @@
-//! Writing bytecode: slots, constants, blocks and the small idioms that every translator uses.
+//! Writing bytecode: slots, constants, blocks and the common patterns of all translators.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Number of a line; number 0 stands for "no location".
+    /// Number of a line; number 0 means "no location".
     pub(crate) fn line(&mut self, line: Line) -> u32 {
         if let Some(&known) = self.line_numbers.get(&line) {
             return known;
@@ -56,7 +56,8 @@ pub(crate) struct Emitter<'t> {
     /// Type of `float` arithmetic in this function.
     pub(crate) single: Real,
     pub(crate) local_bytes: u64,
-    /// Conversions to formats of 16 bits and fewer clamp on overflow, as a mode register of AMD says from here on.
+    /// Conversions to formats of 16 bits and fewer clamp on overflow, as set in a mode register of AMD from this
+    /// point on.
     pub(crate) clamp_overflow: bool,
 }
 
@@ -94,7 +95,7 @@ impl<'t> Emitter<'t> {
         self.target.vendor() == Vendor::Nvptx
     }
 
-    /// Announces the instruction that the following ops come from.
+    /// Sets the instruction that the following ops come from.
     pub(crate) fn at(&mut self, line: u32, text: String) {
         self.line = line;
         self.text = text;
@@ -118,7 +119,7 @@ impl<'t> Emitter<'t> {
         slot
     }
 
-    /// A new block; ops go there once it is entered.
+    /// A new block; ops are appended to it once it is entered.
     pub(crate) fn new_block(&mut self) -> BlockId {
         self.blocks.push(Draft {
             ops: Vec::new(),
@@ -141,7 +142,7 @@ impl<'t> Emitter<'t> {
         (self.edges.len() - 1) as EdgeId
     }
 
-    /// Attaches phi moves to an edge. They happen at once; the order written here makes them right one by one.
+    /// Attaches phi moves to an edge. They are simultaneous; the order written here makes them correct one by one.
     pub(crate) fn set_moves(&mut self, edge: EdgeId, mut moves: Vec<(Slot, Slot)>) {
         let mut ordered = Vec::with_capacity(moves.len());
         while !moves.is_empty() {
@@ -150,7 +151,7 @@ impl<'t> Emitter<'t> {
                 *reads.entry(source).or_default() += 1;
             }
             let before = moves.len();
-            // A move may go first if nobody else still reads what it overwrites.
+            // A move may go first if no other move still reads its target.
             moves.retain(|&(target, source)| {
                 let free = !reads.contains_key(&target);
                 if free {
@@ -165,7 +166,7 @@ impl<'t> Emitter<'t> {
                 !free
             });
             if moves.len() == before {
-                // Only cycles are left: open one by saving a target's old value.
+                // Only cycles are left: break one by saving a target's old value.
                 let (target, _) = moves[0];
                 let saved = self.slot();
                 ordered.push((saved, target));
@@ -198,7 +199,7 @@ impl<'t> Emitter<'t> {
         self.blocks[self.current as usize].ops.len()
     }
 
-    /// Makes the ops since `mark` run only where `predicate` is set (or, negated, clear).
+    /// Makes the ops since `mark` execute only where `predicate` is set (or, negated, clear).
     pub(crate) fn guard_since(&mut self, mark: usize, predicate: Slot, negate: bool) {
         let line = self.line;
         let draft = &mut self.blocks[self.current as usize];
@@ -215,14 +216,14 @@ impl<'t> Emitter<'t> {
         draft.lines.insert(mark, line);
     }
 
-    /// Has the sanitizer look at a value: below a bound, or not zero.
+    /// Makes the sanitizer check a value: below a bound, or not zero.
     pub(crate) fn expect(&mut self, value: Slot, below: Option<u64>) {
         let site = self.site();
         let expectation = Expectation { value, below, site };
         self.push(Op::Expect(Box::new(expectation)));
     }
 
-    /// Tells the sanitizer that a buffer begins or ends.
+    /// Tells the sanitizer that the live range of a buffer begins or ends.
     pub(crate) fn life(&mut self, address: Slot, bytes: u64, begins: bool) {
         let site = self.site();
         self.push(Op::Life(Box::new(Life {
@@ -233,7 +234,7 @@ impl<'t> Emitter<'t> {
         })));
     }
 
-    /// A site for the instruction at hand.
+    /// A site for the current instruction.
     pub(crate) fn site(&mut self) -> SiteId {
         self.tables.sites.push(Site {
             function: self.function.clone(),
@@ -298,7 +299,7 @@ impl<'t> Emitter<'t> {
         result
     }
 
-    /// Takes a value apart into `count` pieces of `bits` bits.
+    /// Splits a value into `count` pieces of `bits` bits.
     pub(crate) fn unpack(&mut self, value: Slot, bits: u32, count: usize) -> Vec<Slot> {
         (0..count)
             .map(|i| self.extract(value, i as u32 * bits, bits))
@@ -374,7 +375,7 @@ impl<'t> Emitter<'t> {
         }
     }
 
-    /// Says that something reads and writes global memory in one step.
+    /// Records that the program has an atomic operation on global memory.
     pub(crate) fn update_global_memory(&mut self) {
         self.tables.global_atomics = true;
     }
@@ -387,7 +388,7 @@ impl<'t> Emitter<'t> {
         self.push(Op::Atomic(Box::new(atomic)));
     }
 
-    /// Completes the function: resolves where diverging lanes meet.
+    /// Completes the function: determines where diverged lanes reconverge.
     pub(crate) fn finish(self, parameters: Vec<Slot>, results: Vec<Slot>) -> Function {
         let successors: Vec<Vec<BlockId>> = self
             .blocks

@@ -1,6 +1,6 @@
-//! What LLVM's intrinsic functions mean: by family, [`generic`] for both vendors, [`nvvm`] and [`amdgcn`].
+//! The meaning of LLVM's intrinsic functions: by family, [`generic`] for both vendors, [`nvvm`] and [`amdgcn`].
 //!
-//! A translator looks at the name and writes bytecode. A name that no family knows is an error: the machine never
+//! A translator matches the name and writes bytecode. A name that no family has is an error: the machine never
 //! guesses.
 
 mod amdgcn;
@@ -76,13 +76,13 @@ impl Invocation<'_> {
             .ok_or_else(|| self.unknown())
     }
 
-    /// The intrinsic is not known, or not in this form.
+    /// An error: the intrinsic is not known, or not in this form.
     pub(crate) fn unknown(&self) -> Unknown {
         Unknown::new(format!("the function @{}", self.name))
     }
 }
 
-/// Writes the bytecode of a call; answers the slots of the result's leaves.
+/// Writes the bytecode of a call; returns the slots of the result's leaves.
 pub(crate) fn translate(emitter: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     if let Some(rest) = call.name.strip_prefix("llvm.nvvm.") {
         return nvvm::translate(emitter, rest, call);

@@ -1,9 +1,9 @@
-//! A safe, read-only view of an LLVM module through LLVM's C interface: the one `unsafe` place of the decoder.
+//! A safe, read-only view of an LLVM module through LLVM's C interface: the only `unsafe` code of the decoder.
 //!
-//! inkwell's typed wrappers hide a few things a decoder needs (shuffle masks, constant expressions, operands of
-//! every kind of value under one type), so the module is taken from inkwell and read through three small copyable
-//! handles: [`Type`], [`Value`] and [`Block`]. Each borrows the module for `'m`: LLVM never frees or moves a value
-//! of a module that nobody changes, and nothing here changes it.
+//! inkwell's typed wrappers hide a few things a decoder needs (shuffle masks, constant expressions, operands of every
+//! kind of value under one type), so the module is taken from inkwell and read through three small copyable handles:
+//! [`Type`], [`Value`] and [`Block`]. Each borrows the module for `'m`: LLVM never frees or moves a value of a module
+//! that is not changed, and this module changes nothing.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -66,17 +66,17 @@ unsafe fn text(data: *const std::ffi::c_char, length: usize) -> String {
     if data.is_null() || length == 0 {
         return String::new();
     }
-    // SAFETY: the caller vouches for the range.
+    // SAFETY: the caller guarantees the range.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Takes over a message LLVM allocated.
+/// Copies and frees a message that LLVM allocated.
 ///
 /// # Safety
 /// `message` must come from an LLVM print function and not be used again.
 unsafe fn message(message: *mut std::ffi::c_char) -> String {
-    // SAFETY: LLVM's messages are zero-terminated and ours to free.
+    // SAFETY: LLVM's messages are zero-terminated, and the caller frees them.
     unsafe {
         let owned = CStr::from_ptr(message).to_string_lossy().into_owned();
         LLVMDisposeMessage(message);
@@ -122,7 +122,7 @@ pub(crate) fn layout<'m>(module: &'m Module<'_>) -> Layout<'m> {
 }
 
 impl<'m> Layout<'m> {
-    /// Bytes from one element of this type to the next in an array.
+    /// The distance in bytes of consecutive elements of this type in an array.
     pub(crate) fn size(self, ty: Type<'m>) -> u64 {
         // SAFETY: layout and type are of one module; callers pass sized types.
         unsafe { LLVMABISizeOfType(self.0, ty.0) }
@@ -193,7 +193,7 @@ impl<'m> Type<'m> {
 
 impl std::fmt::Display for Type<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // SAFETY: the handle is valid, the message ours.
+        // SAFETY: the handle is valid, and the message is owned here.
         f.write_str(&unsafe { message(LLVMPrintTypeToString(self.0)) })
     }
 }
@@ -217,7 +217,7 @@ impl<'m> Value<'m> {
     }
     /// The instruction or constant as LLVM prints it.
     pub(crate) fn print(self) -> String {
-        // SAFETY: the message is ours.
+        // SAFETY: the message is owned here.
         unsafe { message(LLVMPrintValueToString(self.0)) }
             .trim()
             .to_owned()
@@ -347,7 +347,7 @@ impl<'m> Value<'m> {
             PhantomData,
         )
     }
-    /// What a call calls.
+    /// The callee of a call.
     pub(crate) fn callee(self) -> Value<'m> {
         // SAFETY: callers ask calls.
         Value(unsafe { LLVMGetCalledValue(self.0) }, PhantomData)
@@ -432,9 +432,9 @@ impl<'m> Value<'m> {
     }
     /// Every instruction of a function as LLVM prints it.
     ///
-    /// LLVM numbers a whole function to print one instruction, so it prints all of them at once here: an
-    /// instruction starts on a line of its own, indented by two spaces; a `switch` goes on in lines that are
-    /// indented further, or close a bracket.
+    /// LLVM numbers a whole function to print one instruction, so it prints all of them at once here: an instruction
+    /// starts on a line of its own, indented by two spaces; a `switch` continues in lines that are indented further,
+    /// or that close a bracket.
     pub(crate) fn print_instructions(self) -> HashMap<Value<'m>, String> {
         let printed = self.print();
         let starts = |line: &&str| {
@@ -455,7 +455,7 @@ impl<'m> Value<'m> {
     }
     /// (file, line, column) of an instruction's debug location.
     pub(crate) fn debug_location(self) -> Option<(String, u32, u32)> {
-        // SAFETY: callers ask instructions; LLVM answers 0 when there is none.
+        // SAFETY: callers ask instructions; LLVM returns 0 when there is none.
         unsafe {
             let line = LLVMGetDebugLocLine(self.0);
             if line == 0 {

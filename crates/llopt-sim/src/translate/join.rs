@@ -1,9 +1,9 @@
-//! What code generation does to memory accesses before it selects instructions: neighbours become one.
+//! The change that code generation makes to memory accesses before instruction selection: it merges neighbours.
 //!
-//! LLVM's optimiser takes vectors of loads apart where only their elements are used, and the code generators of both
-//! vendors put them together again (`load-store-vectorizer`), so that the optimised IR does not show how wide the
-//! instructions are. Counters are to be those of the hardware; so the same pass runs here, with the target's own
-//! rules. A module that is not made for the target's triple stays as it is.
+//! LLVM's optimiser splits vectors of loads where only their elements are used, and the code generators of both
+//! vendors merge them again (`load-store-vectorizer`), so that the optimised IR does not show the width of the
+//! instructions. Counters must agree with the hardware, so the same pass runs here, with the target's own rules. A
+//! module for another triple than the target's is not changed.
 
 use std::sync::Once;
 
@@ -19,10 +19,10 @@ use crate::error::Error;
 
 static INITIALIZE: Once = Once::new();
 
-/// Joins neighbouring accesses of `module` as the code generator of `target` will.
+/// Merges neighbouring accesses of `module` as the code generator of `target` will.
 ///
 /// # Errors
-/// [`Error::InvalidModule`] with LLVM's words if its pass fails.
+/// [`Error::InvalidModule`] with LLVM's message if its pass fails.
 pub(crate) fn join_accesses(module: &Module<'_>, target: Target) -> Result<(), Error> {
     if module.get_triple().as_str().to_bytes() != target.triple().as_bytes() {
         return Ok(());

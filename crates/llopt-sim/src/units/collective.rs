@@ -1,7 +1,7 @@
 //! Operations in which the lanes of a warp exchange values: PTX's `.sync` family, AMD's permutes and DPP.
 //!
-//! PTX operations name their members and wait for them; AMD's act on whichever lanes are here (the `exec` mask) and
-//! define what reading an absent lane gives. On NVIDIA a source lane that takes no part is a finding.
+//! PTX operations name their members and wait for them; AMD's act on the active lanes (the `exec` mask) and define
+//! the result of reading an inactive lane. On NVIDIA reading a lane that is not a member is a finding.
 
 use crate::machine::block::{Block, Executed};
 use crate::machine::bytecode::{AtomicOp, Collective, Meeting, ShuffleMode, Slot, Vote};
@@ -60,7 +60,7 @@ impl<const W: usize> Block<'_, W> {
     }
 }
 
-/// Performs the exchange; answers a lane that read from a stranger, where that is an error.
+/// Performs the exchange; returns a lane that read from a lane outside the members, where that is an error.
 fn exchange<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) -> Option<usize> {
     match what {
         Collective::Shuffle { .. } => return shuffle(rows, what, mask),
@@ -135,7 +135,7 @@ fn shuffle<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) ->
     stranger
 }
 
-/// What all lanes find out together: votes, matches, combinations, a leader.
+/// Results that all lanes compute together: votes, matches, combinations, a leader.
 fn agree<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
     let get = |rows: &[Row<W>], slot: Slot| rows[slot as usize];
     let first = mask.trailing_zeros() as usize % W;
@@ -194,12 +194,12 @@ fn agree<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
             blend(&mut rows[leader as usize], &[first as u64; W], mask);
             blend(&mut rows[chosen as usize], &is_leader, mask);
         }
-        // [`exchange`] hands on no other.
+        // [`exchange`] passes no other operation.
         _ => {}
     }
 }
 
-/// Each lane takes the value of its source, or zero where that is absent.
+/// Each lane gets the value of its source, or zero where that is absent.
 fn take_from<const W: usize>(
     rows: &mut [Row<W>],
     dst: Slot,
@@ -217,7 +217,7 @@ fn take_from<const W: usize>(
     blend(&mut rows[dst as usize], &result, mask);
 }
 
-/// Permutations of the lanes, in which an absent lane gives nothing.
+/// Permutations of the lanes; an absent lane contributes nothing.
 #[expect(clippy::too_many_lines, reason = "one match over the ops")]
 fn permute<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
     let get = |rows: &[Row<W>], slot: Slot| rows[slot as usize];
@@ -335,7 +335,7 @@ fn permute<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64) {
             }
             blend(&mut rows[dst as usize], &result, mask);
         }
-        // [`exchange`] hands on no other.
+        // [`exchange`] passes no other operation.
         _ => {}
     }
 }
@@ -364,7 +364,7 @@ fn of_one_lane<const W: usize>(rows: &mut [Row<W>], what: &Collective, mask: u64
             result[target] = rows[value as usize][first];
             blend(&mut rows[dst as usize], &result, mask);
         }
-        // [`exchange`] hands on no other.
+        // [`exchange`] passes no other operation.
         _ => {}
     }
 }
@@ -410,7 +410,7 @@ fn swizzle_source(me: usize, pattern: u32) -> usize {
     me & !31 | inner as usize
 }
 
-/// Whether the machine knows a swizzle pattern (the rotating and FFT forms of later chips are not among them).
+/// Whether the machine supports a swizzle pattern (the rotating and FFT forms of later chips are not among them).
 pub(crate) fn is_swizzle_pattern(pattern: u32) -> bool {
     pattern & 0x8000 == 0 || pattern & 0x7f00 == 0
 }

@@ -1,6 +1,6 @@
-//! A message that is being put together, one argument after the other.
+//! A message that is still incomplete; its arguments arrive one by one.
 
-/// A message of AMD's printf that is being put together.
+/// An incomplete message of AMD's printf.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) format: String,

@@ -1,11 +1,11 @@
-//! Reads of results of products of warp groups that nobody has waited for.
+//! Reads of results of warp-group products that have not been waited for.
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Async, Collective, Op, Slot};
 use crate::machine::report::FindingKind;
 use crate::machine::warp::Warp;
 
-/// The slots of values that an op reads and that can hold a result.
+/// The slots that an op reads and that can contain a result.
 fn read_by(op: &Op) -> Vec<Slot> {
     match op {
         Op::Map1 { a, .. } => vec![*a],
@@ -44,7 +44,7 @@ fn read_by(op: &Op) -> Vec<Slot> {
 }
 
 impl<const W: usize> Block<'_, W> {
-    /// Follows results through an op that is about to be executed, and reports one that is read too early.
+    /// Follows results through an op before it is executed, and reports a result that is read too early.
     pub(crate) fn watch_results(&mut self, warp: &mut Warp<W>, frame: usize, op: &Op, mask: u64) {
         let in_flight = &mut warp.in_flight;
         if let Op::Collective(meeting) = op
@@ -61,7 +61,7 @@ impl<const W: usize> Block<'_, W> {
             in_flight.copy(frame, *dst, *a);
             return;
         }
-        // What a product does with the registers it adds to is its own business.
+        // A product may use the registers that it accumulates into.
         let early = match in_flight.product {
             Some(_) => None,
             None => read_by(op)

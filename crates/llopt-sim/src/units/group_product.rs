@@ -26,9 +26,9 @@
 //!
 //! # Order
 //!
-//! Products read shared memory through the async proxy, as the copy engine does, and the machine treats them as its
-//! copies: what threads have written needs a proxy fence, and memory may be written again only after
-//! `wgmma.wait_group`. That registers are not touched before it is for the compiler to see to, and is not watched.
+//! Products read shared memory through the async proxy, as the copy engine does, and the machine treats them like its
+//! copies: data that threads have written needs a proxy fence, and memory may be written again only after
+//! `wgmma.wait_group`. Early reads of result registers are reported by [`early_read`](super::early_read).
 
 use crate::machine::block::{Block, Executed, Stop};
 use crate::machine::bytecode::{SharedOperand, SiteId};
@@ -38,7 +38,7 @@ use crate::machine::warp::{Warp, lanes};
 use crate::memory::shadow::Kind;
 use crate::units::matrix::Field;
 
-/// What a matrix descriptor says.
+/// The fields of a matrix descriptor.
 struct Layout {
     start: u64,
     leading: u64,
@@ -61,7 +61,7 @@ impl Layout {
         })
     }
 
-    /// The address of element (x, k), of so many bytes.
+    /// The address of element (x, k), of that many bytes.
     fn address(&self, x: u64, k: u64, bytes: u64, k_contiguous: bool) -> u64 {
         let (span, leading, stride) = (self.swizzle, self.leading, self.stride);
         let offset = match (k_contiguous, span) {
@@ -86,7 +86,7 @@ impl Layout {
 }
 
 impl<const W: usize> Block<'_, W> {
-    /// Fetches an operand of a product from shared memory into the registers from which the product takes it.
+    /// Fetches an operand of a product from shared memory into the registers that the product reads.
     pub(crate) fn fetch_operand(
         &mut self,
         warp: &mut Warp<W>,
@@ -141,7 +141,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Reports a product that is issued although no `wgmma.fence` has ordered the registers it takes.
+    /// Reports a product that is issued without a `wgmma.fence` that orders the registers it reads.
     pub(crate) fn check_product_fence(&mut self, warp: &Warp<W>, lane: usize, site: SiteId) {
         if !warp.products_fenced && self.grid.sanitize {
             self.findings.add(

@@ -1,16 +1,16 @@
-//! Registers of products of warp groups that nobody has waited for.
+//! Registers of warp-group products that have not been waited for.
 //!
-//! The unit writes the result of `wgmma.mma_async` at some time before `wgmma.wait_group` says so; until then only
+//! The unit writes the result of `wgmma.mma_async` at some time before `wgmma.wait_group` returns; until then only
 //! other products may name these registers (PTX ISA, "wgmma.mma_async": any other access is undefined). The machine
-//! computes a product at once, so that a program which reads too early would get the right number here. So it keeps
-//! for each slot that holds such a result the number of its group. A copy of the slot is the same register under another
-//! name (a phi, a tied operand of assembly); any other operation that reads it is a finding.
+//! computes a product at once, so a program that reads too early would get the right number here. The machine
+//! therefore keeps the number of the group for each slot with such a result. A copy of the slot is the same register
+//! under another name (a phi, a tied operand of assembly); any other operation that reads it is a finding.
 
 use std::collections::HashMap;
 
 use crate::machine::bytecode::{SiteId, Slot};
 
-/// The results that a warp has under way.
+/// The outstanding results of a warp.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight {
     /// By frame and slot: the number of the group, and the product.
@@ -22,7 +22,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Whether there is anything to watch.
+    /// Whether no result is outstanding.
     pub(crate) fn is_idle(&self) -> bool {
         self.slots.is_empty() && self.product.is_none()
     }
@@ -32,18 +32,18 @@ impl InFlight {
         self.product = Some(site);
     }
 
-    /// The products since the last time are a group.
+    /// The products since the last commit form a group.
     pub(crate) fn commit(&mut self) {
         self.committed += 1;
     }
 
-    /// All groups but the youngest `pending` are complete.
+    /// All groups except the youngest `pending` are complete.
     pub(crate) fn wait(&mut self, pending: u32) {
         let complete = self.committed.saturating_sub(u64::from(pending));
         self.slots.retain(|_, (group, _)| *group >= complete);
     }
 
-    /// A slot takes over the value of another.
+    /// A slot gets the value of another.
     pub(crate) fn copy(&mut self, frame: usize, to: Slot, from: Slot) {
         match self.slots.get(&(frame, from)).copied() {
             Some(group) => self.slots.insert((frame, to), group),

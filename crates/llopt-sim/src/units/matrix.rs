@@ -1,13 +1,14 @@
-//! Matrix units: how the fragments of a product are dealt to lanes, and the product itself.
+//! Matrix units: how the fragments of a product are distributed over lanes, and the product itself.
 //!
-//! Each lane holds some elements of A, B and C. A [`Deal`] says which: it maps (lane, element) to a place. The
-//! product gathers the matrices from the lanes, multiplies, and deals the result out again.
+//! Each lane holds some elements of A, B and C. A [`Deal`] determines them: it maps (lane, element) to a place. The
+//! product gathers the matrices from the lanes, multiplies, and distributes the result.
 //!
-//! Arithmetic: products of formats up to 16 bits (and of `tf32`) are exact in `f64`. Sums in single precision are formed
-//! as the unit forms them where that is known ([`crate::units::tensor_core`]). Elsewhere the sum of all products and of
-//! the accumulator is formed in `f64` and rounded once to the accumulator's type: results then agree bit for bit
-//! where sums are exact, and within the accumulator's rounding error times the number of terms otherwise. Double precision uses fused multiply-adds in the
-//! order of k; integers are exact modulo 2^32, or clamped where the instruction says so.
+//! Arithmetic: products of formats up to 16 bits (and of `tf32`) are exact in `f64`. Sums in single precision are
+//! computed as the unit does where that is known ([`crate::units::tensor_core`]). Elsewhere the sum of all products
+//! and of the accumulator is computed in `f64` and rounded once to the accumulator's type: results then agree bit for
+//! bit where sums are exact, and within the accumulator's rounding error times the number of terms otherwise. Double
+//! precision uses fused multiply-adds in the order of k; integers are exact modulo 2^32, or clamped where the
+//! instruction requires it.
 //!
 //! Sources: PTX ISA, "Matrix fragments for mma"; AMD CDNA3 and RDNA3/4 instruction set architecture, sections on
 //! matrix instructions.
@@ -26,7 +27,7 @@ use crate::units::tensor_core::{self, Factor};
 pub(crate) enum Element {
     F16,
     BF16,
-    /// A single of which the upper 19 bits count.
+    /// A single with its upper 19 bits in use.
     TF32,
     F32,
     F64,
@@ -81,7 +82,7 @@ impl Element {
         accumulation(target, self.in_tables()?, result.in_tables()?, warps)
     }
 
-    /// Its name in the target's tables; nothing for what no sum depends on.
+    /// Its name in the target's tables; none for elements on which no sum depends.
     fn in_tables(self) -> Option<MatrixElement> {
         Some(match self {
             Element::F16 => MatrixElement::F16,
@@ -125,7 +126,7 @@ impl Element {
 /// A place in one of the product's matrices: (block, row of A or column of B, k), or (block, row, column) for C.
 pub(crate) type Place = (usize, usize, usize);
 
-/// Which element of a matrix a lane's element is.
+/// The place in a matrix of each lane's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deal {
     /// A of PTX `mma` with 16 rows: registers of `per` elements alternate between rows `g` and `g + 8`.
@@ -134,9 +135,9 @@ pub(crate) enum Deal {
     MmaA8 { per: usize },
     /// B of PTX `mma`, 8 columns.
     MmaB { per: usize },
-    /// C and D of PTX `wgmma`, of one warp: groups of eight columns one after the other.
+    /// C and D of PTX `wgmma`, for one warp: groups of eight columns one after the other.
     WarpGroupC,
-    /// B of PTX `wgmma`, which no lane holds: 32 columns side by side, all of their depth in one lane each.
+    /// B of PTX `wgmma`, which is in no lane: 32 columns side by side, each with all of its depth in one lane.
     Columns { depth: usize },
     /// C and D of PTX `mma`: two columns per lane, rows `g` and `g + 8`.
     MmaC,
@@ -146,8 +147,8 @@ pub(crate) enum Deal {
         blocks: usize,
         width: usize,
     },
-    /// A or B of a scaled `mfma` with eight bits: two vectors of 16 elements of k, each dealt to all lanes before the
-    /// other.
+    /// A or B of a scaled `mfma` with eight bits: two vectors of 16 elements of k, the first distributed over all
+    /// lanes before the second.
     MfmaInputTwice { outer: usize },
     /// C and D of `mfma` with 32 rows.
     MfmaC32,
@@ -227,12 +228,12 @@ impl Deal {
     }
 }
 
-/// Where a lane keeps an element: a bit field of a slot.
+/// The place of an element in a lane: a bit field of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) slot: Slot,
     pub(crate) shift: u32,
-    /// The slot of the bits that do not fit into the first, and how many bits those hold.
+    /// The slot of the bits that do not fit in the first slot, and their number.
     pub(crate) rest: Option<(Slot, u32)>,
 }
 
@@ -294,13 +295,13 @@ pub(crate) struct Matrix {
     pub(crate) c: Fragment,
     /// Fields of D; its element and deal are C's.
     pub(crate) d: Vec<Field>,
-    /// How the unit adds, where that is known.
+    /// The unit's method of addition, where it is known.
     pub(crate) accumulation: Option<Accumulation>,
     /// Integer results are clamped to 32 bits instead of wrapping.
     pub(crate) saturate: bool,
     /// Scales of A and B.
     pub(crate) scales: Option<[Scales; 2]>,
-    /// Groups of so many blocks take A from one block of the group, which comes second.
+    /// (blocks of a group, the block of the group whose A all of them use).
     pub(crate) broadcast: (usize, usize),
 }
 
@@ -356,7 +357,7 @@ impl Matrix {
             }
         }
         let bits = self.c.element.bits();
-        // Registers that hold several fields keep none of their old bits; those that hold one field of D in part
+        // Registers with several fields keep none of their old bits; those that one field of D fills only in part
         // (16-bit results in one half) keep the other half of C, which was copied there beforehand.
         for (element, field) in self.d.iter().enumerate() {
             for lane in lanes(mask) {
@@ -444,7 +445,7 @@ fn gather_scales<const W: usize>(
     values
 }
 
-/// The value of a scale (OCP MX E8M0): 2^(code - 127), and no number for 255.
+/// The value of a scale (OCP MX E8M0): 2^(code - 127), and NaN for 255.
 pub(crate) fn scale_of(code: u64) -> f64 {
     match code {
         255 => f64::NAN,
@@ -457,7 +458,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Every place of a matrix is dealt, and exactly as often as it is duplicated.
+    /// Every place of a matrix is distributed exactly as often as it is duplicated.
     #[test]
     fn deals_cover_their_matrices() {
         let check = |deal: Deal,

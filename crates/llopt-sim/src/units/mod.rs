@@ -1,4 +1,4 @@
-//! What a warp does as a whole: exchanges between lanes, matrix products, tiles, printing.
+//! Operations of a whole warp: exchanges between lanes, matrix products, tiles, printing.
 
 pub(crate) mod collective;
 pub(crate) mod draft;

@@ -1,4 +1,4 @@
-//! What kernels print: `vprintf` and assertions on NVIDIA, the message functions of AMD's runtime.
+//! The output of kernels: `vprintf` and assertions on NVIDIA, the message functions of AMD's runtime.
 
 use crate::machine::block::{Block, Executed, Stop};
 use crate::machine::bytecode::{Print, Slot};
@@ -96,7 +96,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Prints a message whose last piece has come.
+    /// Prints a message whose last piece has arrived.
     fn flush_draft(&mut self, warp: usize, lane: usize, last: u64) {
         if last != 0
             && let Some(draft) = self.drafts.remove(&(warp, lane))

@@ -1,8 +1,8 @@
-//! Registers that groups of warps give to each other (PTX ISA, "setmaxnreg").
+//! Registers that warps release and request (PTX ISA, "setmaxnreg").
 //!
-//! All threads begin with the number of registers that the kernel says. What a warp gives back goes to its block, and
-//! a warp that wants more waits until the block has as many. A request that no other warp could ever make room for is
-//! reported, and granted, so that the run goes on.
+//! All threads start with the number of registers that the kernel specifies. Registers that a warp releases go to its
+//! block, and a warp that requests more waits until the block has enough. A request that no other warp can ever
+//! satisfy is reported, and granted, so that the run continues.
 
 use crate::machine::block::{Block, Executed, SHARE};
 use crate::machine::bytecode::SiteId;
@@ -10,11 +10,11 @@ use crate::machine::execute::Flow;
 use crate::machine::report::FindingKind;
 use crate::machine::warp::Warp;
 
-/// The least registers of a thread that can be asked for.
+/// The fewest registers of a thread that can be requested.
 const LEAST: i64 = 24;
 
 impl<const W: usize> Block<'_, W> {
-    /// Gives registers back, or takes some if there are enough.
+    /// Releases registers, or takes some if there are enough.
     pub(crate) fn change_registers(
         &mut self,
         warp: &mut Warp<W>,
@@ -55,7 +55,7 @@ impl<const W: usize> Block<'_, W> {
                 warp.registers = count;
                 return Ok(Flow::Next);
             }
-            // Others have their turn before it asks again.
+            // Other warps run before it tries again.
             self.spend(warp, SHARE)?;
             return Ok(Flow::Blocked);
         }

@@ -1,14 +1,14 @@
-//! Sums of products as a matrix unit forms them, where it is known how ([`Accumulation`] has the theory).
+//! Sums of products as a matrix unit computes them, where its method is known ([`Accumulation`] has the theory).
 //!
-//! Everything is computed in `f64`, and exactly: a product of two operands has at most 22 bits, and a term that
-//! was cut off is an integer below 2^28 in units of the last kept bit, so that sums of 33 terms are integers too.
-//! What is not finite takes no part in alignment: such sums follow IEEE.
+//! Everything is computed in `f64`, and exactly: a product of two operands has at most 22 bits, and a truncated term
+//! is an integer below 2^28 in units of the last kept bit, so that sums of 33 terms are integers too. Values that are
+//! not finite are not aligned: such sums follow IEEE.
 
 use llopt_target::matrix::{Accumulation, AccumulatorOrder, SumRounding};
 
-/// The least exponent of a normal single, which subnormal accumulators have, too.
+/// The least exponent of a normal single, which is also that of subnormal accumulators.
 const LEAST_EXPONENT: i32 = -126;
-/// The exponent of nothing: below that of every product.
+/// The exponent of zero: below that of every product.
 const NOTHING: i32 = -10_000;
 
 /// A factor: its value, and the exponent with which it enters the alignment.
@@ -32,7 +32,7 @@ impl Factor {
 fn exponent(value: f64) -> i32 {
     let biased = (value.to_bits() >> 52 & 0x7ff) as i32;
     match biased {
-        // The operands of a matrix unit are no subnormal doubles.
+        // The operands of a matrix unit are never subnormal doubles.
         0 => NOTHING,
         _ => biased - 1023,
     }
@@ -43,7 +43,7 @@ fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// `value` without the bits behind the given number of bits after its leading one, or behind those of a single.
+/// `value` truncated to the given number of bits after its leading one, or to the precision of a single.
 fn cut(value: f64, bits: u32) -> f64 {
     let leading = exponent(value);
     if leading == NOTHING {
@@ -90,7 +90,7 @@ fn aligned(
     }
 }
 
-/// `start + row * column`, which is still to be rounded to the nearest number of the result's type.
+/// `start + row * column`, not yet rounded to the nearest number of the result's type.
 pub(crate) fn sum(how: &Accumulation, row: &[Factor], column: &[Factor], start: f64) -> f64 {
     let factors = || row.iter().chain(column);
     if !start.is_finite() || factors().any(|factor| !factor.value.is_finite()) {
@@ -113,7 +113,7 @@ mod tests {
     use llopt_target::Target;
     use llopt_target::matrix::{MatrixElement, accumulation};
 
-    /// What an H200 answered: type, kind, a row of A, a column of B, the accumulator and the result, as hexadecimal
+    /// Results of an H200: type, kind, a row of A, a column of B, the accumulator and the result, as hexadecimal
     /// codes (`tools/gpu/tensor_cores.py` made them from random data).
     const RECORDED: &str = include_str!("../../tests/data/tensor_cores.txt");
 
@@ -161,7 +161,7 @@ mod tests {
         assert!(seen >= 300, "{seen} sums were recorded");
     }
 
-    /// The worked example of the theory.
+    /// The worked example of the theory holds.
     #[test]
     fn a_small_term_survives_cancellation() {
         let target = Target::parse("cuda:90").unwrap();

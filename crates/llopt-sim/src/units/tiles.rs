@@ -1,9 +1,9 @@
 //! `ldmatrix` and `stmatrix`: a warp moves up to four 8x8 tiles of 16-bit elements between shared memory and
 //! registers; and AMD's transposing loads.
 //!
-//! Lane `8 t + r` holds the address of row `r` of tile `t`, 16 bytes. Lane `l` holds of each tile the elements
-//! `(l / 4, 2 (l % 4))` and `(l / 4, 2 (l % 4) + 1)` in one register, lower first; with `.trans` the places are
-//! mirrored at the diagonal. (PTX ISA, "ldmatrix".)
+//! Lane `8 t + r` has the address of row `r` of tile `t`, 16 bytes. Lane `l` has the elements `(l / 4, 2 (l % 4))`
+//! and `(l / 4, 2 (l % 4) + 1)` of each tile in one register, lower first; with `.trans` the places are transposed.
+//! (PTX ISA, "ldmatrix".)
 
 use crate::machine::block::{Block, Executed};
 use crate::machine::bytecode::{Space, TileAccess, TransposeLoad};
@@ -100,7 +100,7 @@ impl<const W: usize> Block<'_, W> {
         Ok(Flow::Next)
     }
 
-    /// Executes a transposing load; [`transposed_source`] says what goes where.
+    /// Executes a transposing load; [`transposed_source`] gives the source of each element.
     pub(crate) fn transpose_load(
         &mut self,
         warp: &mut Warp<W>,

@@ -89,7 +89,7 @@ fn comparisons_of_integers_of_many_words() {
     compared("ne i200 %w, 7", |x| x != 7);
     compared("slt i200 %w, -7", |x| x < -7);
     compared("sge i200 %w, -7", |x| x >= -7);
-    // Seen without a sign, what is negative is more than any other.
+    // As unsigned numbers, negative ones are greater than all others.
     compared("ugt i200 %w, 7", |x| !(0..=7).contains(&x));
     compared("ule i200 %w, -7", |x| x >= 0 || x <= -7);
 }
@@ -149,7 +149,7 @@ fn vectors_and_aggregates_are_renamed() {
 
 #[test]
 fn halves_are_rounded_once() {
-    // 2049 is no half: the sum of 2048 and 1 rounds to even.
+    // 2049 is not a half: the sum of 2048 and 1 rounds to even.
     let body = "%h = trunc i32 %x to i16\n %f = bitcast i16 %h to half\n %s = fadd half %f, 1.0\n %b = bitcast half %s to i16\n %y = zext i16 %b to i32";
     for name in BOTH {
         let output = lanes(name, body, &[0x6800, 0x3c00, 0xbc00, 0x7c00]);
@@ -192,7 +192,7 @@ fn flushing_subnormals_is_an_attribute() {
     }
 }
 
-/// What is no number has the bits of the target's units, whether or not they flush subnormals.
+/// NaN has the bits that the target's units give, whether or not they flush subnormals.
 #[test]
 fn flushing_units_make_the_vendors_nan() {
     let body = "%f = bitcast i32 %x to float
@@ -208,7 +208,7 @@ fn flushing_units_make_the_vendors_nan() {
         let kept = crate::harness::lanewise(target, body);
         let flushed = kept.replace("{\nentry", "#0 {\nentry")
             + "attributes #0 = { \"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\" }";
-        // Infinity less itself is no number; a subnormal is flushed only where the attribute says so.
+        // Infinity minus itself is NaN; a subnormal is flushed only where the attribute says so.
         for (ir, small) in [(kept, 5), (flushed, 0)] {
             for (input, expected) in [(0x7f80_0000, nan), (0x7f80_0001, nan), (5, small)] {
                 let arguments = vec![
@@ -397,7 +397,7 @@ fn parts_of_floats_put_together_are_the_float() {
             assert_eq!(exponent, 0);
             continue;
         }
-        // Two factors: 2^-1073 is no normal number.
+        // Two factors: 2^-1073 is not a normal number.
         let exponent = exponent as i32;
         let mantissa = value * 2f64.powi(-exponent / 2) * 2f64.powi(-exponent - -exponent / 2);
         assert_eq!(high, (mantissa.to_bits() >> 32) as u32, "{value:e}");

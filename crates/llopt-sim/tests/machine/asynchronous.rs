@@ -157,7 +157,8 @@ done:
     assert_eq!(numbers(&results[0]), (0..32).collect::<Vec<u32>>());
 }
 
-/// A kernel of one wave that loads a word per lane to LDS, twice, waits, and reads what the lanes have loaded first.
+/// A kernel of one wave that loads a word per lane to LDS, twice, waits, and reads the result of the lanes' first
+/// load.
 fn loading(wait: &str) -> String {
     format!(
         "{}

@@ -1,10 +1,10 @@
-//! Bulk copies of boxes: what lands where, what is outside, and what the sanitizer says of a forgotten wait or fence.
+//! Bulk copies of boxes: places, elements outside, and the sanitizer's findings on a forgotten wait or fence.
 
 use llopt_sim::{Argument, Error, FindingKind, Launch, Machine, Options, Report, TensorArgument};
 use llopt_target::Target;
 
-/// A kernel of one warp: it makes a barrier, copies one box of 8 rows of 64 bytes in, waits, and hands the block
-/// in the order of shared memory to the second parameter; or the other way round.
+/// A kernel of one warp: it makes a barrier, copies one box of 8 rows of 64 bytes to shared memory, waits, and stores
+/// the block in the order of shared memory to the second parameter; or in the other direction.
 fn kernel(body: &str) -> String {
     format!(
         r#"
@@ -167,7 +167,7 @@ fn a_store_without_proxy_fence() {
 
 #[test]
 fn a_fence_without_barrier_between_the_writers_and_the_issuer() {
-    // Lanes of one warp are ordered by the fence's meeting no more than without it.
+    // The fence does not order the lanes of one warp.
     let steps = [IN, STORE, COMMIT, STORED];
     let (_, _, report) = run(&steps, (0, 0), tensor(0));
     assert!(!report.findings.is_empty());
@@ -185,7 +185,7 @@ fn an_overwrite_of_what_a_copy_still_reads() {
             &[IN, FENCE, BARRIER, STORE, COMMIT, STORED, BARRIER, again],
             &[],
         ),
-        // A wait for a group that was never made.
+        // A wait for a group that was never committed.
         (
             &[IN, FENCE, BARRIER, STORE, STORED, BARRIER, again, COMMIT],
             &[FindingKind::SharedReadWriteRace, FindingKind::UnwaitedCopy],
@@ -223,7 +223,7 @@ fn memory_that_is_no_descriptor() {
     );
 }
 
-/// How a run ends that does not come to its end, and its findings.
+/// The error of a run that cannot finish, and its findings.
 fn stopped(steps: &[&str]) -> (String, Vec<FindingKind>) {
     let body = steps
         .join("\n  ")
@@ -252,19 +252,19 @@ fn waits_that_cannot_end_are_named() {
         assert!(message.contains(text), "{message}");
         assert_eq!(kinds, [FindingKind::EndlessWait]);
     };
-    // Nobody announces the bytes, so the arrival is missing; nobody copies them.
+    // The bytes are not announced, so the arrival is missing; and they are not copied.
     missing(
         "phase 0, in which 0 of 1 arrivals have come",
         &[INIT, BARRIER, WAIT, OUT],
     );
     missing("512 bytes are missing", &[INIT, BARRIER, EXPECT, WAIT, OUT]);
-    // An arrival too many is counted on.
+    // One arrival too many is expected.
     let two = INIT.replace(", 1;", ", 2;");
     missing(
         "1 of 2 arrivals have come",
         &[&two, BARRIER, EXPECT, LOAD, WAIT, OUT],
     );
-    // The second phase, which never begins.
+    // The second phase, which never starts.
     let next = WAIT.replace("i32 0)", "i32 1)").replace("WAIT", "AGAIN");
     missing(
         "phase 1, in which 0 of 1",

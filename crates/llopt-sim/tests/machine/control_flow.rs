@@ -71,7 +71,7 @@ done:
 
 #[test]
 fn switches_split_into_many_paths_that_meet_again() {
-    // The shuffle behind the switch needs all lanes of the warp.
+    // The shuffle after the switch needs all lanes of the warp.
     let body = "%r = urem i32 %i, 5
   switch i32 %r, label %other [ i32 0, label %zero
                                 i32 1, label %one
@@ -101,8 +101,8 @@ join:
 
 #[test]
 fn members_that_come_on_different_paths_meet() {
-    // Both arms call the same function, whose shuffle names all lanes: the paths stand at the same place with
-    // different call stacks, but in the loop below at the very same one.
+    // Both arms call the same function, whose shuffle names all lanes: the paths are at the same place with different
+    // call stacks, but in the loop below with the same one.
     let body = "%low = icmp ult i32 %i, 7
   br i1 %low, label %early, label %late
 early:
@@ -211,7 +211,7 @@ fn traps_name_their_place() {
 
 #[test]
 fn lanes_may_wait_for_what_their_siblings_do() {
-    // Lane 0 spins until lane 1 has stored; independent scheduling of diverged lanes lets it.
+    // Lane 0 spins until lane 1 has stored; independent scheduling of diverged lanes allows this.
     let body = "%first = icmp eq i32 %i, 0
   br i1 %first, label %spin, label %set
 spin:

@@ -1,11 +1,11 @@
-//! What is counted, against numbers worked out by hand.
+//! Counters, compared with numbers computed by hand.
 
 use llopt_sim::Argument;
 
 use crate::harness::{data_layout, numbers, run};
 
-/// A warp writes and reads a 16x32 tile of singles in shared memory with a row pitch of `pitch` bytes: rows on the
-/// way in, columns on the way out, as a transposition does.
+/// A warp writes and reads a 16x32 tile of singles in shared memory with a row pitch of `pitch` bytes: it writes rows
+/// and reads columns, as a transposition does.
 fn transposition(pitch: u32) -> (u64, u64) {
     let ir = format!(
         "{}
@@ -190,10 +190,10 @@ define ptx_kernel void @k(ptr addrspace(1) %out) {{
 
 #[test]
 fn neighbours_are_accessed_at_once_as_on_hardware() {
-    // Words 16 bytes apart conflict four ways, two words of 8 bytes take half a warp at once.
+    // Words 16 bytes apart conflict four ways, for two words of 8 bytes half a warp is served at once.
     assert_eq!(neighbours(2, ""), (2, 8), "no target is named");
     let triple = "target triple = \"nvptx64-nvidia-cuda\"";
     assert_eq!(neighbours(2, triple), (1, 4));
-    // Of three words all four are fetched; that the fourth was never written is nothing to complain of.
+    // Of three words all four are fetched; that the fourth was never written is not reported.
     assert_eq!(neighbours(3, triple), (1, 4));
 }

@@ -1,4 +1,4 @@
-//! Products of warp groups against three loops: every type, both orders of memory, every swizzle, A in registers.
+//! Warp-group products compared with three loops: every type, both orders of memory, every swizzle, A in registers.
 
 use llopt_dialects::layout::encoding::{CgaLayout, Encoding, NvmmaShared};
 use llopt_sim::{Argument, FindingKind, Launch, Machine, Options, Report};
@@ -48,7 +48,7 @@ impl Operand {
         self.outer * self.depth * bits(self.ty) / 8
     }
 
-    /// The memory, in the layout that the compiler gives to such buffers.
+    /// The memory, in the layout that the compiler uses for such buffers.
     fn image(&self, salt: usize) -> Vec<u8> {
         let (rows, columns) = if self.k_contiguous {
             (self.outer, self.depth)
@@ -81,7 +81,7 @@ impl Operand {
         image
     }
 
-    /// The descriptor for the step that begins at depth `k`, of a buffer at `base`.
+    /// The descriptor for the step that starts at depth `k`, of a buffer at `base`.
     fn descriptor(&self, base: usize, k: usize) -> u64 {
         let span = self.swizzle as usize;
         let mode = [(0, 0), (128, 1), (64, 2), (32, 3)]
@@ -280,7 +280,7 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
         (words.collect(), report)
     }
 
-    /// A as the registers of all threads hold it, step by step (PTX ISA, "Register Fragments for wgmma").
+    /// A in the registers of all threads, step by step (PTX ISA, "Register Fragments for wgmma").
     fn fragments(&self) -> Vec<u8> {
         let step = 256 / bits(self.a.ty);
         let per = 32 / bits(self.a.ty);

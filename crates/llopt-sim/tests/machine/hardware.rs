@@ -1,4 +1,4 @@
-//! Exact instructions against what an H200 computed (`instructions_h200.txt`), NaN's bits included.
+//! Exact instructions compared with the results of an H200 (`instructions_h200.txt`), NaN's bits included.
 
 use llopt_sim::Argument;
 
@@ -62,7 +62,7 @@ fn exact_instructions_give_the_bits_of_an_h200() {
         .filter(|line| !line.starts_with('#'))
         .map(|line| line.split(' ').collect())
         .collect();
-    // A name has a dot, a number none.
+    // A name has a dot, a number has none.
     let mut sections = lines.chunk_by(|_, next| !next[0].contains('.')).peekable();
     assert!(sections.peek().is_some());
     for section in sections {

@@ -79,7 +79,7 @@ entry:
     )
 }
 
-/// The data layout line that makes pointers to shared memory 32 bits wide, as the compilers' output has it.
+/// The data layout line that makes pointers to shared memory 32 bits wide, as in the compilers' output.
 pub fn data_layout(name: &str) -> &'static str {
     if name.starts_with("cuda") {
         "target datalayout = \"e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64\""
@@ -88,7 +88,7 @@ pub fn data_layout(name: &str) -> &'static str {
     }
 }
 
-/// Runs a [`lanewise`] kernel on one warp and answers its output.
+/// Runs a [`lanewise`] kernel on one warp and returns its output.
 pub fn lanes(name: &str, body: &str, input: &[u32]) -> Vec<u32> {
     let arguments = vec![
         Argument::Buffer(words(input)),

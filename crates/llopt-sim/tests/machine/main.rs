@@ -1,5 +1,5 @@
-//! The machine against plain models: small kernels of our own per family of instructions, for both vendors. One
-//! binary, since each links the whole of LLVM.
+//! The machine compared with plain models: small kernels for each family of instructions, for both vendors. One
+//! binary, since each links all of LLVM.
 
 mod arithmetic;
 mod asynchronous;

@@ -1,10 +1,10 @@
-//! Matrix units against a plain product.
+//! Matrix units compared with a plain product.
 
 use llopt_sim::Argument;
 
 use crate::harness::{data_layout, numbers, run, words};
 
-/// A product of small integers as the units' formats hold them exactly.
+/// A product of small integers that the units' formats represent exactly.
 fn product(m: usize, n: usize, k: usize, a: &[i32], b: &[i32]) -> Vec<i32> {
     let mut c = vec![0; m * n];
     for i in 0..m {
@@ -34,7 +34,7 @@ fn half(value: i32) -> u16 {
     }
 }
 
-/// `mma.m16n8k16` on halves: fragments are written by the host as PTX ISA draws them.
+/// `mma.m16n8k16` on halves: the host writes fragments as the PTX ISA defines them.
 #[test]
 fn mma_of_halves() {
     let (a, b) = (small(16 * 16, 1), small(8 * 16, 2));
@@ -151,7 +151,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrs
     }
 }
 
-/// `wmma` on both RDNA generations, whose operands are dealt differently.
+/// `wmma` on both RDNA generations, whose operands are distributed differently.
 #[test]
 fn wmma_of_halves() {
     let (a, b) = (small(256, 5), small(256, 6));

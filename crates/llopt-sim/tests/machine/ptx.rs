@@ -106,7 +106,7 @@ fn floating_point_rounds_as_named() {
     );
     assert_eq!(float("div.approx.f32 $0, $1, 0f7f000000;", 1e38), 0.0);
     assert!(float("div.approx.f32 $0, $1, 0f7f000000;", f32::INFINITY).is_nan());
-    // NaN says nothing: all ones but the sign.
+    // NaN has no payload: all ones but the sign.
     for template in [
         "add.f32 $0, $1, $1;",
         "sqrt.rn.f32 $0, $1;",
@@ -119,7 +119,7 @@ fn floating_point_rounds_as_named() {
             "{template}"
         );
     }
-    // What is tiny before it is rounded is flushed: 2^-126 (1 - 2^-24).
+    // A result that is tiny before rounding is flushed: 2^-126 (1 - 2^-24).
     let below_one = 1f32.next_down();
     assert_eq!(
         float("mul.rn.f32 $0, $1, 0f00800000;", below_one),
@@ -130,7 +130,7 @@ fn floating_point_rounds_as_named() {
         float("neg.ftz.f32 $0, $1;", 1e-40).to_bits(),
         (-0f32).to_bits()
     );
-    // Nothing, rounded downwards, is negative.
+    // Zero, rounded downwards, is negative.
     assert_eq!(
         float("add.rm.f32 $0, $1, 0fbf800000;", 1.0).to_bits(),
         (-0f32).to_bits()
@@ -176,7 +176,7 @@ fn reciprocals_of_doubles_round_once() {
     }
 }
 
-/// Approximations of doubles see the upper half, give the upper half, and take subnormal numbers for zeros.
+/// Approximations of doubles use the upper half, give the upper half, and treat subnormal numbers as zero.
 #[test]
 fn doubles_are_approximated_by_halves() {
     let upper = |template: &str, low: u32, high: u32| {
@@ -231,13 +231,13 @@ fn conversions_of_small_formats() {
         } else {
             (x + 0x7fff + (x >> 16 & 1)) >> 16
         };
-        // NaNs come out canonical.
+        // NaNs are canonical.
         let low = if value.is_nan() { 0x7fc0 } else { low };
         0x3f80 << 16 | low
     });
 }
 
-/// The half of a single that is one exactly.
+/// The half of a single that is exactly a half.
 fn half_bits(value: f32) -> u32 {
     if value == 0.0 {
         return 0;

@@ -1,4 +1,4 @@
-//! The reference interpreter on small modules, against plain models.
+//! The reference interpreter on small modules, compared with plain models.
 
 use llopt_sim::reference::Bounds;
 use llopt_sim::{Argument, Error, Launch, reference};
@@ -7,12 +7,12 @@ use melior::dialect::DialectRegistry;
 
 use crate::harness::{noise, numbers, words};
 
-/// Runs a module; answers the buffers.
+/// Runs a module; returns the buffers.
 fn interpret(text: &str, grid: u32, arguments: Vec<Argument>) -> Result<Vec<Argument>, Error> {
     bounded(text, grid, arguments).map(|(arguments, _)| arguments)
 }
 
-/// Runs a module; answers the buffers, and how far compiled code may be from them.
+/// Runs a module; returns the buffers, and their bounds.
 fn bounded(
     text: &str,
     grid: u32,
@@ -63,7 +63,8 @@ fn masked_sums_of_a_grid() {
 
 #[test]
 fn reductions_scans_and_loops() {
-    // The sum of each row of a 4x8 matrix, with a constant from outside the region, thrice over; prefix sums reversed.
+    // The sum of each row of a 4x8 matrix, with a constant from outside the region, three times; reversed prefix
+    // sums.
     let text = "tt.func public @rows(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>) {
       %c0 = arith.constant 0 : i32
       %c1 = arith.constant 1 : i32
@@ -189,7 +190,7 @@ fn on_singles(body: &str) -> String {
     )
 }
 
-/// A sum may round in another order, what follows from it may too; everything else is one and the same.
+/// A sum may round in another order, and so may values that depend on it; everything else is exact.
 #[test]
 fn only_what_is_open_has_a_bound() {
     let sum = "%s = \"tt.reduce\"(%v) <{axis = 0 : i32}> ({
@@ -205,7 +206,7 @@ fn only_what_is_open_has_a_bound() {
     let unit = 2f64.powi(-23);
     let reordered = unit * 32f64.min(6.0 * 32f64.sqrt()) * size;
     for (body, expected) in [
-        // Exact, or rounded alike.
+        // Exact, or with the same rounding.
         ("%y = arith.mulf %v, %v : tensor<32xf32>".to_owned(), None),
         (
             format!("{sum} %y = arith.addf %t, %z : tensor<32xf32>"),
@@ -215,7 +216,7 @@ fn only_what_is_open_has_a_bound() {
             format!("{sum} %y = arith.mulf %t, %c : tensor<32xf32>"),
             Some(reordered),
         ),
-        // Far from zero the sign is certain, near the sum itself a comparison is not.
+        // Far from zero the sign is certain; near the sum itself a comparison is not.
         (
             format!(
                 "{sum} %d = arith.cmpf ogt, %t, %z : tensor<32xf32>
@@ -231,7 +232,7 @@ fn only_what_is_open_has_a_bound() {
             ),
             Some(1.0),
         ),
-        // The largest term is itself in every order.
+        // The largest term is the same in every order.
         (
             "%s = \"tt.reduce\"(%v) <{axis = 0 : i32}> ({
               ^bb0(%a: f32, %b: f32):
@@ -254,7 +255,7 @@ fn only_what_is_open_has_a_bound() {
             None => assert!(found.is_empty(), "{body}: {found:?}"),
             Some(bound) => {
                 assert_eq!(found.len(), 32, "{body}");
-                // Each step of the sum adds a rounding of its own.
+                // Each step of the sum adds its own rounding.
                 let found = found[&0];
                 assert!(
                     found >= bound && found <= 2.0 * bound,
@@ -265,7 +266,7 @@ fn only_what_is_open_has_a_bound() {
     }
 }
 
-/// What an atomic answers is certain only where no other comes by.
+/// The result of an atomic is certain only where no other atomic uses its address.
 #[test]
 fn atomics_that_meet_answer_in_any_order() {
     let text = |divisor: u32| {
@@ -291,7 +292,7 @@ fn atomics_that_meet_answer_in_any_order() {
     }
 }
 
-/// Assembly means what the machine makes of it, for either vendor; an impure text may answer anything.
+/// Assembly means what the machine defines, for either vendor; an impure text may have any result.
 #[test]
 fn inline_assembly_runs_on_the_machine() {
     let kernel = |target: &str, text: &str, constraints: &str, pure: bool| {
@@ -320,7 +321,7 @@ fn inline_assembly_runs_on_the_machine() {
             assert_eq!(bounds.buffers[&1].is_empty(), pure, "{target}");
         }
     }
-    // What the machine does not know is named.
+    // A construct that the machine does not know is named.
     let arguments = vec![
         Argument::Buffer(words(&input)),
         Argument::Buffer(vec![0; 128]),

@@ -91,14 +91,14 @@ fn two_warps_write_one_word() {
         kinds(&report("cuda:90", body, 64)),
         [FindingKind::SharedWriteWriteRace]
     );
-    // The same value is no race: duplicated warps do this on purpose.
+    // The same value is not a race: duplicated warps do this intentionally.
     let same = body.replace("store i32 %i", "store i32 %h");
     assert_eq!(kinds(&report("cuda:90", &same, 64)), []);
 }
 
 #[test]
 fn lanes_of_one_warp() {
-    // Without a meeting, lanes of a warp are unordered on NVIDIA, and ordered by lockstep on AMD.
+    // Without synchronisation, lanes of a warp are unordered on NVIDIA, and ordered by lockstep on AMD.
     let body = |meet: &str| {
         format!(
             "store i32 %i, ptr addrspace(3) %p
@@ -122,7 +122,7 @@ fn lanes_of_one_warp() {
         []
     );
     assert_eq!(kinds(&report("hip:gfx942", &body(""), 64)), []);
-    // Two lanes of one instruction, though, race everywhere.
+    // Two lanes of one instruction race on every target.
     let one = "store i32 %i, ptr addrspace(3) @s";
     assert_eq!(
         kinds(&report("hip:gfx942", one, 64)),
@@ -223,7 +223,7 @@ fn barriers_that_not_all_reach() {
         kinds(&report("cuda:90", &body, 64)),
         [FindingKind::DivergentBarrier]
     );
-    // A named barrier that waits for more than will come.
+    // A named barrier that waits for more threads than will arrive.
     let body = "call void asm sideeffect \"bar.sync 1, 96;\", \"\"()";
     let error = run_to_error(
         "cuda:90",
@@ -311,7 +311,7 @@ fn a_block_that_reads_what_another_writes() {
              store i32 %w, ptr addrspace(1) %to"
         )
     };
-    // Each block its own word, in place: all threads of the block load what one of them changes first.
+    // Each block its own word, in place: all threads of the block load a word before one of them changes it.
     assert_eq!(grid_kinds(&body("0")), []);
     assert_eq!(grid_kinds(&body("8")), []);
     assert!(grid_kinds(&body("1")).contains(&FindingKind::GlobalReadWriteRace));
@@ -337,7 +337,7 @@ fn updates_that_are_lost_and_atomics_mixed_with_stores() {
     assert!(grid_kinds(mixed).contains(&FindingKind::GlobalWriteWriteRace));
 }
 
-/// The last of the blocks to arrive reads what all have written: the usual end of a reduction.
+/// The last of the blocks to arrive reads the values of all: the usual end of a reduction.
 #[test]
 fn a_counter_orders_what_comes_before_with_what_comes_after() {
     let body = |counted: &str| {

@@ -2,19 +2,20 @@
 //!
 //! A unit adds the products of one instruction, and the accumulator with them, in fixed point. Let `e` be the
 //! greatest exponent among the terms, where the exponent of a product is the sum of its factors' exponents (its
-//! significand may reach 4, and is not normalised first). Each term is cut off, towards zero, behind
-//! `kept_bits` bits below `2^e`; what is left is added exactly. A result in single precision is the sum cut off, towards
-//! zero, behind a number of bits below its own leading bit; one in half precision is the sum rounded to nearest. So the order of the terms does not matter within an instruction,
-//! and a small term beside a large one vanishes.
+//! significand may reach 4, and is not normalised first). Each term is truncated, towards zero, to `kept_bits` bits
+//! below `2^e`; the truncated terms are added exactly. A result in single precision is the sum truncated, towards
+//! zero, to a number of bits below its own leading bit; one in half precision is the sum rounded to nearest. So the
+//! order of the terms does not matter within an instruction, and a small term next to a large one is lost.
 //!
-//! Worked example, halves on Hopper (25 kept bits): `1 * 1 + 2^-14 * 2^-11` has `e = 0`; the second term's only bit is
-//! `2^-25`, the last that is kept, and is lost when the sum is cut to the 23 bits of a single: the result is 1. On
-//! top of an accumulator of -1 the same term would survive, since the sum's leading bit is then `2^-25` itself.
+//! Worked example, halves on Hopper (25 kept bits): `1 * 1 + 2^-14 * 2^-11` has `e = 0`; the second term's only bit
+//! is `2^-25`, the last that is kept, and is lost when the sum is truncated to the 23 bits of a single: the result is
+//! 1. With an accumulator of -1 the same term would survive, since the sum's leading bit is then `2^-25` itself.
 //!
-//! What is not finite follows IEEE: it takes no part in alignment.
+//! Infinities and NaNs follow IEEE; they take no part in the alignment.
 //!
-//! No manual says any of this. The rows are what an H200 answered, bit for bit, on more than 500,000 random elements
-//! for each type and each kind of instruction, of halves as results on 12,000 (`tools/gpu/tensor_cores.py`). Units that were not asked have no row.
+//! No manual documents this. The rows are the results of an H200, bit for bit, on more than 500,000 random elements
+//! for each type and each kind of instruction, of halves as results on 12,000 (`tools/gpu/tensor_cores.py`). Units
+//! that were not measured have no row.
 
 use super::MatrixElement;
 use crate::Target;
@@ -25,16 +26,16 @@ use crate::arch::Family;
 pub enum AccumulatorOrder {
     /// As one of the terms of the sum.
     WithProducts,
-    /// After the products: the instruction is carried out as two on operands of twice the width. The first
-    /// takes of each register the lower two of its four elements and begins at zero, the second the upper two; the
-    /// accumulator is added to their sum as single precision adds, to nearest.
+    /// After the products: the instruction is executed as two, on operands of twice the width. The first takes the
+    /// lower two of the four elements of each register and starts from zero, the second takes the upper two; the
+    /// accumulator is added to their sum by a single-precision addition, rounded to nearest.
     AfterTwoHalves,
 }
 
-/// What becomes of an exact sum of what the terms kept.
+/// How the exact sum of the truncated terms is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SumRounding {
-    /// It is cut off, towards zero, behind so many bits below its leading bit.
+    /// It is truncated, towards zero, to so many bits below its leading bit.
     CutOff(u32),
     /// It is rounded to the nearest number of the result's type, ties to even.
     Nearest,
@@ -43,11 +44,11 @@ pub enum SumRounding {
 /// The arithmetic of the sums of one kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Accumulation {
-    /// Bits below the leading bit of the greatest term that every term keeps.
+    /// The number of bits below the leading bit of the greatest term that are kept of every term.
     pub kept_bits: u32,
-    /// What becomes of the sum.
+    /// The rounding of the sum.
     pub rounding: SumRounding,
-    /// Where the accumulator comes in.
+    /// When the accumulator is added.
     pub order: AccumulatorOrder,
 }
 
@@ -58,21 +59,21 @@ const SINGLE: Accumulation = Accumulation {
     order: AccumulatorOrder::WithProducts,
 };
 
-/// Products of eight bits that a warp asks for.
+/// Products of eight bits by instructions of one warp.
 const BY_HALVES: Accumulation = Accumulation {
     order: AccumulatorOrder::AfterTwoHalves,
     ..SINGLE
 };
 
-/// Products of eight bits that a group of warps asks for.
+/// Products of eight bits by instructions of a warp group.
 const SHORT: Accumulation = Accumulation {
     kept_bits: 13,
     rounding: SumRounding::CutOff(13),
     order: AccumulatorOrder::WithProducts,
 };
 
-/// How `target` adds products of `operand`s into a `result`, in an instruction of one warp or of `warps` warps; `None`
-/// where that is not known.
+/// How `target` adds products of `operand`s into a `result`, in an instruction of one warp or of `warps` warps;
+/// `None` if that is not known.
 #[must_use]
 pub fn accumulation(
     target: Target,

@@ -4,8 +4,8 @@
 //! The manuals define an MFMA's matrices by lane and vector register; AMD's matrix instruction
 //! calculator (github.com/ROCm/amd_matrix_instruction_calculator) prints the same maps.
 //!
-//! Every instruction can also be run with its operands exchanged: the n x m result of the transposed
-//! product is then the m x n result with the roles of the indices exchanged ([`transposed`]).
+//! Every instruction can also be executed with its operands exchanged: the n x m result of the transposed product is
+//! then the m x n result with the roles of the indices exchanged ([`transposed`]).
 
 mod instructions;
 

@@ -1,4 +1,4 @@
-//! The matrix instructions that a target has, of the tables of both vendors.
+//! The matrix instructions of a target, from the tables of both vendors.
 
 use super::instruction::{MatrixElement, MatrixInstruction};
 use super::{amdgpu, nvptx};

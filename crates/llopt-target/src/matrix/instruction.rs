@@ -1,16 +1,16 @@
 //! The record of one matrix instruction, and the table of all of them.
 //!
-//! A row says what the hardware multiplies in one go: the extents `m x n x k`, the elements, how each matrix is
-//! dealt out to registers and lanes (a [`Fragment`]) or that it is read from shared memory, and what it costs.
-//! Selection, emission, cost and documentation read these rows and nothing else.
+//! A row describes what the hardware multiplies in one instruction: the extents `m x n x k`, the elements, how each
+//! matrix is distributed over registers and lanes (a [`Fragment`]) or that it is read from shared memory, and the
+//! cost. Selection, emission, prices and documentation read only these rows.
 //!
-//! Whether an instruction fits a product is a question to linear layouts: each of the product's layouts must be
-//! the fragment, then something that repeats it. An instruction can also compute the transposed product, with its
-//! operands exchanged; rows say nothing of that.
+//! Whether an instruction fits a product is decided by linear layouts: each of the product's layouts must be the
+//! fragment, followed by bits that repeat it. An instruction can also compute the transposed product, with its
+//! operands exchanged; rows do not describe that.
 //!
-//! One instruction of one name has a row for each generation in which it takes another time. Cycles are those of
-//! a unit (SIMD, SM partition) at the clock of its shader: `issue_cycles` until the next independent instruction
-//! of the same kind may begin, `latency` until another kind of instruction can read the result.
+//! One instruction of one name has a row for each generation with a different timing. Cycles are those of a unit
+//! (SIMD, SM partition) at the clock of its shader: `issue_cycles` until the next independent instruction of the same
+//! kind may begin, `latency` until another kind of instruction can read the result.
 
 use llopt_layout::{Dim, LinearLayout};
 
@@ -73,10 +73,10 @@ impl MatrixElement {
     }
 }
 
-/// Where an operand of a matrix instruction may live.
+/// Where an operand of a matrix instruction may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperandPlace {
-    /// In the registers of the warps that execute it, dealt out as the fragment says.
+    /// In the registers of the warps that execute it, distributed as the fragment says.
     Registers,
     /// In shared memory, named by a descriptor.
     Shared,
@@ -85,13 +85,13 @@ pub enum OperandPlace {
 }
 
 impl OperandPlace {
-    /// Whether registers will do.
+    /// Whether the operand may be in registers.
     #[must_use]
     pub const fn takes_registers(self) -> bool {
         matches!(self, Self::Registers | Self::RegistersOrShared)
     }
 
-    /// Whether shared memory will do.
+    /// Whether the operand may be in shared memory.
     #[must_use]
     pub const fn takes_shared(self) -> bool {
         matches!(self, Self::Shared | Self::RegistersOrShared)
@@ -103,15 +103,15 @@ impl OperandPlace {
 pub struct Operand {
     /// The type of its elements.
     pub element: MatrixElement,
-    /// How it is dealt out to registers and lanes; `None` for what only shared memory holds.
+    /// Its distribution over registers and lanes; `None` if it can only be in shared memory.
     pub fragment: Option<&'static Fragment>,
-    /// The fragment's width: elements along k that follow each other in a lane.
+    /// The fragment's width: consecutive elements along k in a lane.
     pub width: u32,
-    /// Where it may live.
+    /// Where it may be.
     pub place: OperandPlace,
 }
 
-/// Scales that an instruction multiplies its operands with.
+/// The scales by which an instruction multiplies its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockScale {
     /// Elements along k that share a scale.
@@ -123,11 +123,11 @@ pub struct BlockScale {
 pub struct MatrixInstruction {
     /// The name, as the vendor's assembler spells it without its types' suffixes where those are operands.
     pub name: &'static str,
-    /// LLVM's intrinsic, before the suffixes of overloads; empty where it is written as assembly.
+    /// LLVM's intrinsic, before the suffixes of overloads; empty if it is emitted as assembly.
     pub intrinsic: &'static str,
     /// The capability that messages name where it is missing.
     pub feature: Feature,
-    /// Where it exists and takes the time that the row says.
+    /// The architectures that have it with this row's timing.
     pub available: &'static [Available],
     /// Rows of the result.
     pub m: u32,
@@ -141,7 +141,7 @@ pub struct MatrixInstruction {
     pub b: Operand,
     /// The accumulator and the result.
     pub accumulator: Operand,
-    /// The scales of both operands, where it has such.
+    /// The scales of both operands, if it has scales.
     pub scale: Option<BlockScale>,
     /// How many instructions of that name make up the row's product, one after the other (1 but for MFMA that
     /// broadcast one of their blocks).
@@ -152,7 +152,7 @@ pub struct MatrixInstruction {
     pub issue_cycles: u32,
     /// Cycles until its result can be read.
     pub latency: u32,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub source: &'static str,
 }
 

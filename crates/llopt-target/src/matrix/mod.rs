@@ -1,12 +1,11 @@
-//! Matrix instructions: how each one deals its matrices out to the registers and lanes of a warp.
+//! Matrix instructions: how each one distributes its matrices over the registers and lanes of a warp.
 //!
 //! # Fragments
 //!
-//! A warp holds a matrix jointly; the part of one lane is its *fragment*. For every instruction of
-//! both vendors the map from (register, lane) to the matrix's indices is linear over F2, and simple
-//! enough to be written as a *deal*: hand out the lowest bits of some index to some holder, then the
-//! next bits, until the matrix is gone. The accumulator of NVIDIA's 16x8 instruction, for example,
-//! is dealt as
+//! A warp holds a matrix jointly; the part of one lane is its *fragment*. For every instruction of both vendors the
+//! map from (register, lane) to the matrix's indices is linear over F2, and simple enough to be written as a *deal*:
+//! assign the lowest bits of some index to some holder, then the next bits, until all bits are assigned. The
+//! accumulator of NVIDIA's 16x8 instruction, for example, is dealt as
 //!
 //! | step | holder | index | bits |
 //! |---|---|---|---|
@@ -17,10 +16,10 @@
 //!
 //! so that lane 5 holds in its register 2 the element m = 1 + 8, n = 2.
 //!
-//! Operands of one instruction family differ in a single number, the *width*: how many elements that
-//! follow each other along k sit in one lane before the next lane takes over. It is a register's
-//! width over the element's width where a compiler follows the manual to the letter, and more where
-//! it permutes k (the same way in both operands, which does not change the product) to load wider.
+//! Operands of one instruction family differ in a single number, the *width*: the number of consecutive elements
+//! along k in one lane before the next lane. It is a register's width divided by the element's width if a compiler
+//! follows the manual exactly, and more if it permutes k (the same way in both operands, which does not change the
+//! product) to load wider.
 //!
 //! ```
 //! use llopt_target::matrix::{Axis, nvptx};
@@ -35,13 +34,13 @@
 //!
 //! # Instructions
 //!
-//! A [`MatrixInstruction`] puts the fragments of its operands together with extents, elements and cycles;
-//! [`instructions`] lists those of a target.
+//! A [`MatrixInstruction`] combines the fragments of its operands with extents, elements and cycles; [`instructions`]
+//! lists those of a target.
 //!
 //! # Alternatives rejected
 //!
-//! Tables of basis vectors say the same with less shape: a reader cannot tell a transposition from a
-//! typing error, and each operand width needs a table of its own.
+//! Tables of basis vectors contain the same information with less structure: a reader cannot tell a transposition
+//! from a typing error, and each operand width needs a table of its own.
 
 mod accumulation;
 pub mod amdgpu;
@@ -86,7 +85,7 @@ impl Holder {
     }
 }
 
-/// How many holders a step deals to.
+/// The number of holders to which a step assigns bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
     /// This many; a power of two.
@@ -98,11 +97,11 @@ pub enum Count {
 /// One step of a deal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Who takes.
+    /// The holder.
     pub holder: Holder,
-    /// What is dealt; `None` when the holders get copies of what others have.
+    /// The index whose bits are assigned; `None` if the holders get copies of what others have.
     pub axis: Option<Axis>,
-    /// To how many.
+    /// The number of holders.
     pub count: Count,
 }
 
@@ -197,7 +196,7 @@ const WIDTH: Step = Step {
     count: Count::Width,
 };
 
-/// Lanes that hold what the lanes before them hold.
+/// Lanes that hold copies of what the lanes before them hold.
 const fn copies(count: u32) -> Step {
     Step {
         holder: Holder::Lane,

@@ -17,8 +17,8 @@ pub const MMA_ACCUMULATOR: Fragment = Fragment {
     steps: &[registers(2, N), lanes(4, N), lanes(8, M), registers(2, M)],
 };
 
-/// The first operand of `mma.sync.m16n8k*` with k = 8 * width: 16x(8 * width). The manual's own
-/// fragments have width 2 for 16-bit elements, 4 for 8-bit, 8 for 4-bit, 1 for tf32.
+/// The first operand of `mma.sync.m16n8k*` with k = 8 * width: 16x(8 * width). The manual's fragments have width 2
+/// for 16-bit elements, 4 for 8-bit, 8 for 4-bit, 1 for tf32.
 pub const MMA_A: Fragment = Fragment {
     name: "mma.m16n8 operand a",
     manual: "PTX ISA, Matrix Fragments for mma.m16n8k16 with floating point type, A; mma.m16n8k32, A; mma.m16n8k8, A (.tf32)",

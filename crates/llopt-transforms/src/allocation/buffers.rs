@@ -1,4 +1,4 @@
-//! The buffers of one function: who owns them, how large they are, when they are live.
+//! The buffers of one function: their owners, sizes and live ranges.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::program::Program;
 
 /// Alignment of scratch memory and of the frames of functions, in bytes: a row of all banks.
 const ROW: u64 = 128;
-/// Bytes of the number of what groups of warps run next.
+/// Bytes of the number that tells warp partitions what to run next.
 const NUMBER_BYTES: u64 = 4;
 
 /// What a buffer belongs to.
@@ -47,14 +47,14 @@ pub(crate) struct Buffer<'c, 'a> {
     live: Range<usize>,
 }
 
-/// The buffers of a function, and which of them each memory descriptor may be a view of.
+/// The buffers of a function, and which of them each memory descriptor may view.
 pub(crate) struct FunctionBuffers<'c, 'a> {
     pub(crate) program: Program<'c, 'a>,
     pub(crate) list: Vec<Buffer<'c, 'a>>,
     views: HashMap<usize, BTreeSet<usize>>,
-    /// The buffers that copies read beside the program, until it waits for them.
+    /// The buffers that asynchronous copies read until they are waited for.
     bulk_reads: BTreeSet<usize>,
-    /// For each point the points of the products that it may wait for.
+    /// For each point, the points of the products for which it may wait.
     waited: Vec<Vec<usize>>,
 }
 
@@ -63,7 +63,7 @@ fn key(value: Value<'_, '_>) -> usize {
 }
 
 impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
-    /// Finds the buffers of a function; `frames` has the bytes of the functions that it calls.
+    /// Finds the buffers of a function; `frames` has the sizes in bytes of the functions that it calls.
     ///
     /// # Errors
     /// A buffer whose size is not known.
@@ -100,7 +100,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             }
         }
         if !program.concurrent.is_empty() {
-            // The kernel's warps tell the others here what to run.
+            // Here the kernel's warps tell the partitions what to run.
             list.push(Buffer {
                 operation: function,
                 owner: BufferOwner::Function,
@@ -121,7 +121,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         Ok(buffers)
     }
 
-    /// What is to be placed, in the order of [`FunctionBuffers::list`].
+    /// The buffers to be placed, in the order of [`FunctionBuffers::list`].
     pub(crate) fn requests(&self) -> Vec<placement::Buffer> {
         self.list
             .iter()
@@ -133,7 +133,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             .collect()
     }
 
-    /// The bytes that are in use at the same time as an operation and what is in it, those of some operations left out.
+    /// The bytes that are in use at the same time as an operation and its regions, except those of some operations.
     pub(crate) fn bytes_during(
         &self,
         of: OperationRef<'c, 'a>,
@@ -149,12 +149,12 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             .sum()
     }
 
-    /// The buffers that a value may be a view of.
+    /// The buffers that a value may view.
     pub(crate) fn viewed(&self, value: Value<'_, '_>) -> impl Iterator<Item = usize> + '_ {
         self.views.get(&key(value)).into_iter().flatten().copied()
     }
 
-    /// The buffers that the products read which a point may wait for.
+    /// The buffers that are read by the products for which a point may wait.
     pub(crate) fn read_until(&self, point: usize) -> impl Iterator<Item = usize> {
         let mut read = BTreeSet::new();
         for &product in &self.waited[point] {
@@ -165,7 +165,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         read.into_iter()
     }
 
-    /// The buffers that copies read beside the program, until it waits for them.
+    /// The buffers that asynchronous copies read until they are waited for.
     pub(crate) fn bulk_reads(&self) -> impl Iterator<Item = usize> + '_ {
         self.bulk_reads.iter().copied()
     }
@@ -182,7 +182,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         if self.views.is_empty() {
             return;
         }
-        // Calls hand no descriptors on: their buffers would outlive what is seen here.
+        // Calls pass no descriptors on: their buffers would outlive what this analysis sees.
         let symbols = Symbols::none();
         loop {
             let mut changed = false;
@@ -236,11 +236,11 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                 }
             }
         }
-        // What waits for copies keeps alive what they read.
+        // A wait for copies keeps the buffers that they read alive.
         for &buffer in &self.bulk_reads {
             uses[buffer].extend(&waits);
         }
-        // For each point the last buffer that was found to be live there.
+        // For each point, the last buffer that was found to be live there.
         let mut live_at = vec![usize::MAX; points.len()];
         for (index, (buffer, uses)) in self.list.iter_mut().zip(uses).enumerate() {
             let made = buffer.live.start;
@@ -255,7 +255,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                     stack.extend(&predecessors[number]);
                 }
             }
-            // What runs at the same time as others must not share memory with them at any time.
+            // Buffers of concurrent partitions must not share memory at any time.
             for range in &self.program.concurrent {
                 if buffer.live.start < range.end && range.start < buffer.live.end {
                     buffer.live.start = buffer.live.start.min(range.start);
@@ -266,7 +266,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
     }
 }
 
-/// What an op starts to read beside the program; `None` stands for its waiting for such reads.
+/// The buffer that an op starts to read asynchronously; `None` stands for a wait for such reads.
 fn bulk_read_by<'c, 'a>(operation: OperationRef<'c, 'a>) -> Vec<Option<Value<'c, 'a>>> {
     let effects = operation.effects().unwrap_or_default();
     effects
@@ -281,7 +281,7 @@ fn bulk_read_by<'c, 'a>(operation: OperationRef<'c, 'a>) -> Vec<Option<Value<'c,
         .collect()
 }
 
-/// Adds the buffers of one value to those of another; whether that changed anything.
+/// Adds the buffers of one value to those of another; returns whether anything changed.
 fn flow_into(
     views: &mut HashMap<usize, BTreeSet<usize>>,
     from: Value<'_, '_>,

@@ -1,8 +1,8 @@
-//! Scratch memory in global memory: where each `ttg.global_scratch_alloc` of a program lies.
+//! Scratch memory in global memory: the offset of each `ttg.global_scratch_alloc` of a program.
 //!
-//! The launcher gives each program one piece of global memory; what lies in it are the descriptors of
-//! tensors that kernels make themselves. Nothing is reused: a descriptor is a few bytes, and an op in a loop
-//! is one place. A function that is called has a part of its caller's memory for each call.
+//! The launcher gives each program one piece of global memory. It holds the tensor descriptors that kernels create
+//! themselves. Nothing is reused: a descriptor is a few bytes, and an op in a loop has one offset. A called function
+//! has a part of its caller's memory for each call.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ struct Need {
 }
 
 impl Need {
-    /// Adds a piece; answers where it begins.
+    /// Adds a piece; returns its offset.
     fn add(&mut self, piece: Self) -> u64 {
         let begin = self.bytes.next_multiple_of(piece.alignment);
         self.bytes = begin + piece.bytes;
@@ -35,7 +35,7 @@ impl Need {
     }
 }
 
-/// Gives each allocation of global scratch memory its place.
+/// Assigns an offset to each allocation of global scratch memory.
 pub static ALLOCATE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     ..PassSpec::new(
@@ -49,10 +49,10 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     allocate(module)
 }
 
-/// Gives each allocation of global scratch memory its place, and says in the module how much is needed.
+/// Assigns an offset to each allocation of global scratch memory, and writes the total size into the module.
 ///
 /// # Errors
-/// A cycle of calls, a size or alignment that means nothing, or more than fits 31 bits; reported at the op.
+/// A cycle of calls, an invalid size or alignment, or a total that does not fit 31 bits; reported at the op.
 pub fn allocate(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
     let symbols = Symbols::of(module);
     let mut frames: HashMap<&str, Need> = HashMap::new();

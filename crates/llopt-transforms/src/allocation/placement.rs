@@ -1,31 +1,28 @@
-//! Where buffers lie in shared memory, given when each is live.
+//! Offsets of buffers in shared memory, given when each is live.
 //!
 //! # The problem
 //!
-//! A buffer is a rectangle: a range of program points wide, a number of bytes high. Rectangles may
-//! be moved up and down (their offsets are chosen) but not sideways, and must not overlap; the
-//! height of the whole is to be small. This is *dynamic storage allocation*; it is NP-complete,
-//! though not far from easy. The *load*, the largest number of bytes live at one point, is a lower
-//! bound; on the kernels that people write it is usually attained.
+//! A buffer is a rectangle: a range of program points wide, a number of bytes high. Rectangles may be moved up and
+//! down (their offsets are chosen) but not sideways, and must not overlap; the total height is to be small. This is
+//! *dynamic storage allocation*; it is NP-complete. The *load*, the largest number of bytes live at one point, is a
+//! lower bound; real kernels usually attain it.
 //!
 //! # The algorithm
 //!
-//! Given an order of the buffers, each is put at the lowest aligned offset at which it overlaps
-//! none of those before it (*first fit*). What is found depends on the order, and no order is best
-//! always, so a handful of natural ones is tried and the lowest result taken; the search ends at
-//! once if the lower bound is attained. Everything is a function of the input: equal programs get
-//! equal offsets.
+//! Given an order of the buffers, each is placed at the lowest aligned offset at which it overlaps none of those
+//! before it (*first fit*). The result depends on the order, and no order is always best, so a few natural ones are
+//! tried and the lowest result is taken; the search ends as soon as the lower bound is attained. Everything is a
+//! function of the input: equal programs get equal offsets.
 //!
-//! # Memory that is shared costs barriers
+//! # Sharing memory costs barriers
 //!
-//! Whoever writes a buffer must wait until all have read what lay there before. Two reductions in a row,
-//! each through 32 bytes, need a barrier between them if these are the same 32 bytes and none if they are
-//! others. So where memory is plenty, [`place`] leaves the smallest buffers their memory to the end of the
-//! program: as many, smallest first, as fit into what is needed anyway or into a given number of bytes,
-//! whichever is more.
+//! A write to a buffer must wait until all threads have read what was there before. Two reductions in a row, each
+//! through 32 bytes, need a barrier between them if they use the same 32 bytes and none if they use different ones.
+//! So where memory is plentiful, [`place`] does not let the smallest buffers share memory: as many of them, smallest
+//! first, as fit into what is needed anyway or into a given number of bytes, whichever is more.
 //!
-//! Graph colouring of fixed-size slots, the road not taken, wastes memory where sizes differ, and
-//! they do: a tile of a matrix product beside the scratch of a reduction.
+//! Rejected: graph colouring of fixed-size slots. It wastes memory where sizes differ, as they do: a tile of a matrix
+//! product next to the scratch of a reduction.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -70,11 +67,11 @@ pub fn load(buffers: &[Buffer]) -> u64 {
     most
 }
 
-/// Chooses an offset for each buffer; buffers need not share memory as long as all take at most `plenty` bytes.
+/// Chooses an offset for each buffer; buffers do not share memory as long as all together take at most `plenty`
+/// bytes.
 ///
-/// Ensures: offsets are multiples of the alignments; buffers that are live at a common point do not
-/// overlap; no more is needed than without `plenty`, or at most `plenty`; the result depends on nothing but
-/// the arguments.
+/// Ensures: offsets are multiples of the alignments; buffers that are live at a common point do not overlap; no more
+/// is needed than without `plenty`, or at most `plenty`; the result is a function of the arguments.
 pub fn place(buffers: &[Buffer], plenty: u64) -> Placement {
     let Some(least) = place_in_least(buffers, u64::MAX) else {
         return Placement::default();
@@ -92,7 +89,7 @@ pub fn place(buffers: &[Buffer], plenty: u64) -> Placement {
         }
         place_in_least(&apart, limit)
     };
-    // The largest count that fits, found by halving: more buffers that keep their memory need more.
+    // The largest count that fits, found by bisection: more buffers that keep their memory need more of it.
     let (mut fits, mut too_many) = (0, smallest_first.len() + 1);
     let mut best = least;
     while too_many - fits > 1 {
@@ -105,7 +102,7 @@ pub fn place(buffers: &[Buffer], plenty: u64) -> Placement {
     best
 }
 
-/// Chooses offsets such that little memory is needed; `None` if more than the limit would be.
+/// Chooses offsets that need little memory; `None` if they would need more than the limit.
 fn place_in_least(buffers: &[Buffer], limit: u64) -> Option<Placement> {
     let bound = load(buffers);
     if bound > limit {
@@ -128,7 +125,7 @@ fn place_in_least(buffers: &[Buffer], limit: u64) -> Option<Placement> {
             let buffer = &buffers[index];
             (order(buffer), buffer.live.start, index)
         });
-        // An order that needs as much as one before it is of no interest.
+        // An order that needs as much memory as an earlier one is of no use.
         let limit = match &best {
             Some(best) if best.bytes <= bound => break,
             Some(best) => limit.min(best.bytes - 1),
@@ -139,7 +136,7 @@ fn place_in_least(buffers: &[Buffer], limit: u64) -> Option<Placement> {
     best
 }
 
-/// Puts each buffer, in the given sequence, at the lowest offset that is free while it is live; `None` as soon as
+/// Places each buffer, in the given sequence, at the lowest offset that is free while it is live; `None` as soon as
 /// one ends above the limit.
 fn first_fit(buffers: &[Buffer], sequence: &[usize], limit: u64) -> Option<Placement> {
     let mut placed = Lives::of(buffers);
@@ -170,11 +167,11 @@ fn first_fit(buffers: &[Buffer], sequence: &[usize], limit: u64) -> Option<Place
     Some(Placement { offsets, bytes })
 }
 
-/// Live ranges, to be asked which of them have a point in common with another.
+/// Live ranges, with a query for those that overlap a given one.
 ///
-/// Those are the ranges around its first point, and those that begin behind that point. A tree over the points at
-/// which ranges begin has each range at the few nodes that together cover it; the nodes above a point have
-/// the ranges around it.
+/// These are the ranges that contain its first point, and those that begin after it. A tree over the points at which
+/// ranges begin stores each range at the few nodes that together cover it; the nodes on the path from a point to the
+/// root have the ranges that contain the point.
 struct Lives {
     /// The points at which ranges begin, in order.
     points: Vec<usize>,
@@ -186,7 +183,7 @@ struct Lives {
 }
 
 impl Lives {
-    /// None yet; those of the buffers may be inserted and asked for.
+    /// No ranges yet; those of the buffers may be inserted and asked for.
     fn of(buffers: &[Buffer]) -> Self {
         let mut points: Vec<usize> = buffers.iter().map(|buffer| buffer.live.start).collect();
         points.sort_unstable();
@@ -232,7 +229,7 @@ impl Lives {
         }
     }
 
-    /// Calls `found` for each range that has a point in common with this one.
+    /// Calls `found` for each range that overlaps this one.
     fn for_each_meeting(&self, live: &Range<usize>, mut found: impl FnMut(usize)) {
         if live.is_empty() {
             return;
@@ -328,7 +325,7 @@ mod tests {
         a.live.clone().any(|point| b.live.contains(&point))
     }
 
-    /// The same algorithm, which compares each buffer with each.
+    /// The same algorithm, with all buffers compared pairwise.
     fn place_in_the_plainest_way(buffers: &[Buffer]) -> Placement {
         let length = |b: &Buffer| b.live.len() as u64;
         type Order<'o> = &'o dyn Fn(&Buffer) -> [Reverse<u64>; 2];

@@ -1,10 +1,9 @@
 //! The analysis: axis facts of every value of a module, by sparse forward data flow.
 //!
-//! Values flow in two ways. Most ops compute results from operands, and [`super::op`] says what the
-//! facts of a result are. Control flow hands values on unchanged ([`crate::flow`]): an edge runs from
-//! each operand of a branch to a block argument, from the operands of `scf.yield` to the arguments
-//! and results of its loop, from the operands of a call to the arguments of the callee. A value with
-//! edges into it has the meet of what flows in.
+//! Values flow in two ways. Most ops compute results from operands, and [`super::op`] says what the facts of a result
+//! are. Control flow passes values on unchanged ([`crate::flow`]): an edge runs from each operand of a branch to a
+//! block argument, from the operands of `scf.yield` to the arguments and results of its loop, from the operands of a
+//! call to the arguments of the callee. A value with edges into it has the meet of what flows in.
 //!
 //! All values start unvisited; facts only ever descend; an op is visited again when an operand has
 //! descended. Ops are taken in program order, so a function without loops takes one pass and a loop
@@ -46,7 +45,7 @@ impl AxisAnalysis {
         known.unwrap_or_else(|| op::unknown(kind))
     }
 
-    /// What was found, value by value.
+    /// The facts, value by value.
     #[must_use]
     pub fn into_facts(self) -> ValueFacts {
         self.known
@@ -57,7 +56,7 @@ fn key<'c>(value: &impl ValueLike<'c>) -> *const c_void {
     value.to_raw().ptr
 }
 
-/// An op in program order.
+/// An op, numbered in program order.
 struct Visited<'c, 'a> {
     operation: OperationRef<'c, 'a>,
     operands: Vec<usize>,
@@ -74,7 +73,7 @@ struct Solver<'c, 'a> {
     /// The ops that use a value, by position in `ops`.
     users: Vec<Vec<usize>>,
     ops: Vec<Visited<'c, 'a>>,
-    /// Values that nothing in the module determines, with what holds of them.
+    /// Values that nothing in the module determines, with their facts.
     entries: Vec<(usize, AxisFacts)>,
     queue: BinaryHeap<Reverse<usize>>,
     queued: Vec<bool>,
@@ -95,7 +94,7 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
     /// Numbers the ops below `root` in program order, and their values.
     fn collect(&mut self, root: OperationRef<'c, 'a>) {
         let symbols = flow::Symbols::of(root);
-        // An explicit stack: nesting is bounded by the parser, and still not by this thread's.
+        // An explicit stack: the parser bounds the nesting, but this thread's stack may be smaller than the parser's.
         let mut stack = vec![root];
         while let Some(operation) = stack.pop() {
             self.collect_op(operation, &symbols);

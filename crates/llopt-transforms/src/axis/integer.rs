@@ -559,7 +559,7 @@ fn narrowed(x: &AxisFacts, longest: Pow2) -> AxisFacts {
 /// The facts of a value that is computed from others position by position, by a function of which
 /// nothing is known: it does not vary where none of them varies.
 ///
-/// Operands of rank other than that of the result (scalars beside tensors) do not vary at all.
+/// Operands of rank other than that of the result (scalars next to tensors) do not vary at all.
 pub fn elementwise(operands: &[&AxisFacts], rank: usize, step: Pow2) -> AxisFacts {
     let mut facts = AxisFacts::unknown(rank, step);
     for (dim, known) in facts.dims.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! From ops to transfer functions: which function of [`integer`], [`shape`] or [`address`] an op
 //! is, and what its attributes say.
 //!
-//! Ops of tile IR declare it ([`Integers`]); one that declares nothing has results of which nothing is known, which
-//! is always true. MLIR's arithmetic stands here, op by op.
+//! Ops of tile IR declare it ([`Integers`]); nothing is known of the results of an op that declares nothing, which is
+//! always correct. MLIR's arithmetic is listed here, op by op.
 
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::module::DIVISIBILITY;
@@ -90,13 +90,13 @@ fn bytes(r#type: Type<'_>) -> u64 {
     u64::from(r#type.bit_width().unwrap_or(8) / 8).max(1)
 }
 
-/// Nothing known of a value of this type.
+/// The facts of a value of this type of which nothing is known.
 pub(super) fn unknown(r#type: Type<'_>) -> AxisFacts {
     Typed::of(r#type).unknown()
 }
 
-/// What is known of a value that nothing in the module determines: what the attributes of a
-/// function's argument promise.
+/// What is known of a value that nothing in the module determines: the promises in the attributes of a function's
+/// argument.
 pub(super) fn from_outside(value: Value<'_, '_>) -> AxisFacts {
     let facts = unknown(value.r#type());
     let argument = value.argument_of().filter(|(block, _)| block.is_entry());
@@ -143,7 +143,7 @@ pub(super) fn results(operation: OperationRef<'_, '_>, operands: &[&AxisFacts]) 
         .map(|(index, r#type)| {
             let typed = Typed::of(r#type);
             let facts = result_facts(operation, index, &typed, operands);
-            // A rule that was written for other operands than these must not do harm.
+            // A rule that was written for other operands must not yield facts of the wrong shape.
             let fits = facts.rank() == typed.shape.len() && facts.step == typed.step();
             let facts = if fits { facts } else { typed.unknown() };
             with_promises(facts, promises)
@@ -186,7 +186,7 @@ fn result_facts(
         }
         Some(Op::Math(_)) => rule.elementwise(),
         Some(Op::Ub(ub::Op::Poison(_))) => Some(AxisFacts::poison(&result.shape, result.step())),
-        // What they yield comes from memory, from other threads, or along edges of control flow.
+        // The values come from memory, from other threads, or along edges of control flow.
         Some(Op::Scf(_) | Op::Cf(_) | Op::Gpu(_) | Op::Llvm(_) | Op::Rocdl(_) | Op::Builtin(_))
         | None => None,
     };
@@ -249,7 +249,8 @@ impl<'c: 'a, 'a> Rule<'_, 'c, 'a> {
             Op::AddI(_) => self.integers(Binary::Add),
             Op::SubI(_) => self.integers(Binary::Sub),
             Op::MulI(_) => self.integers(Binary::Mul),
-            // A tile's number is the quotient of a program's by how many tiles there are: none is negative.
+            // Assumes that the divisor is a count: kernels divide a program's number by the number of tiles, and
+            // neither is negative.
             Op::DivSI(_) => self.binary(|x, y| {
                 let facts = integer::binary(Binary::DivSigned, x, y, result.width());
                 let of_tiles = result.shape == [1] && y.constant.is_none();
@@ -345,7 +346,7 @@ impl<'c: 'a, 'a> Rule<'_, 'c, 'a> {
         }
     }
 
-    /// By what is declared of the op.
+    /// The facts by the op's declaration.
     fn declared(&self, integers: Integers) -> Option<AxisFacts> {
         let result = self.result;
         match integers {
@@ -414,7 +415,7 @@ fn constant(op: arith::ConstantOp<'_, '_>, result: &Typed) -> Option<AxisFacts> 
             }
             Some(shape::dense(&value.dense_bits()?, width, &result.shape))
         }
-        // Of other than integers no more is known than that a splat does not vary.
+        // Of values other than integers only this is known: a splat does not vary.
         Element::Address(_) | Element::Other => value
             .splat_bits()
             .map(|_| shape::splat(&AxisFacts::unknown(1, result.step()), &result.shape)),

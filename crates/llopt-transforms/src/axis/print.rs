@@ -1,4 +1,4 @@
-//! `--print-axis-info`: what axis information knows of each value, as remarks.
+//! `--print-axis-info`: the axis facts of each value, as remarks.
 
 use llopt_mlir::diagnostic::{Complaint, remark};
 use llopt_mlir::ir::{OperationExt, Walk};
@@ -9,9 +9,8 @@ use super::AxisAnalysis;
 
 /// Prints a remark for each result, in the form of Triton's `-test-print-alignment`.
 ///
-/// Each of several results of one op gets its own remark, with its number in front. The arguments of blocks other than those of
-/// functions have no place of their own in the text and are left out: an op that uses them shows
-/// them.
+/// If an op has several results, each gets its own remark, which begins with the number of the result. Arguments of
+/// blocks other than function bodies have no location of their own and are left out: an op that uses them shows them.
 pub static PRINT_AXIS_INFO: PassSpec = PassSpec::new(
     "print-axis-info",
     "print contiguity, divisibility and constancy of each result as a remark",

@@ -1,6 +1,6 @@
-//! Transfer functions of the ops that make tensors and rearrange them.
+//! Transfer functions of the ops that create and rearrange tensors.
 //!
-//! All of them only relabel positions, so each claim is an old one read along the new dimensions.
+//! All of them only relabel positions, so each claim is an earlier one read along the new dimensions.
 
 use llopt_plan::facts::{mask, signed};
 
@@ -185,7 +185,7 @@ pub fn join(x: &AxisFacts, y: &AxisFacts) -> AxisFacts {
     facts
 }
 
-/// The facts of either half along the last dimension, of size two, which goes.
+/// The facts of either half along the last dimension, of size two, which is dropped.
 pub fn split(x: &AxisFacts) -> AxisFacts {
     let mut facts = x.clone();
     facts.dims.pop();

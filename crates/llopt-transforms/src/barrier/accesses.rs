@@ -1,4 +1,4 @@
-//! What the ops of a function do to shared memory, as the graph that barriers are placed on.
+//! What the ops of a function do to shared memory, as the graph in which barriers are placed.
 
 use std::ops::Range;
 
@@ -38,9 +38,8 @@ pub(super) fn frame(buffers: &FunctionBuffers<'_, '_>) -> Result<u64, Complaint>
 
 /// The graph of a function, and for each of its nodes the program point that it belongs to.
 ///
-/// An op with scratch memory for the whole block has two nodes: it writes, and after its own
-/// barrier it reads. Where it reaches the memory of other blocks it has one more barrier, before it writes there or
-/// after it has read there.
+/// An op with scratch memory for the whole block has two nodes: it writes, and after its own barrier it reads. If it
+/// accesses the memory of other blocks, it has one more barrier, before it writes there or after it has read there.
 ///
 /// # Errors
 /// A buffer without an offset.
@@ -63,14 +62,14 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
         let mut node = Node {
             accesses: effects(buffers, operation, &arrived)?,
             successors: Vec::new(),
-            // All groups of warps meet where they part, and where they come together again.
+            // All warp partitions synchronise where they start and where they end.
             is_barrier: facts.synchronization == Synchronization::Block
                 || concurrent
                 || after_concurrent,
             is_fence: facts.synchronization == Synchronization::Proxies,
             ..Node::default()
         };
-        // The warp that waits knows that the products have read; the others learn it from a barrier.
+        // The warp that waits knows that the products have read; the others learn it by a barrier.
         for buffer in buffers.read_until(number) {
             let read = Access::new(AccessKind::BulkReadEnd, bytes(buffers, buffer)?);
             node.accesses.push(read);
@@ -126,8 +125,8 @@ fn scratch_of_points(buffers: &FunctionBuffers<'_, '_>) -> Vec<Option<usize>> {
     scratch
 }
 
-/// The nodes of an op through whose scratch memory the warps of the block or of the cluster exchange something, of which
-/// `node` is what else it does: those before the last, and the last.
+/// The nodes of an op through whose scratch memory the warps of the block or of the cluster exchange data: those
+/// before the last, and the last. `node` has the other effects of the op.
 fn exchange(
     mut node: Node,
     readers: &Readers,
@@ -141,7 +140,7 @@ fn exchange(
     }
     node.accesses
         .push(Access::new(AccessKind::Write, range.clone()));
-    // What is handed to groups of warps is written before they part.
+    // The values for the partitions are written before these start.
     node.is_barrier &= !concurrent;
     let reads = Node {
         accesses: vec![Access::new(AccessKind::Read, range)],
@@ -164,7 +163,7 @@ fn exchange(
     (vec![node, reads], meets)
 }
 
-/// Says what follows each node, and the loop that it is in. `first` has the first node of each point.
+/// Sets the successors of each node, and the loop that it is in. `first` has the first node of each point.
 fn connect(graph: &mut Graph, points: &[Point<'_, '_>], first: &[usize]) {
     for (number, point) in points.iter().enumerate() {
         let nodes = first[number]..first[number + 1];
@@ -178,7 +177,7 @@ fn connect(graph: &mut Graph, points: &[Point<'_, '_>], first: &[usize]) {
     }
 }
 
-/// Where a buffer lies.
+/// The bytes of a buffer.
 fn bytes(buffers: &FunctionBuffers<'_, '_>, index: usize) -> Result<Range<u64>, Complaint> {
     let buffer = &buffers.list[index];
     let offset = buffer
@@ -197,7 +196,7 @@ fn is_group_of_warps(control: Control) -> bool {
     matches!(control, Control::Concurrent | Control::Partitions)
 }
 
-/// What has arrived after a wait: all that copies may have written.
+/// The accesses that are complete after a wait: everything that copies may have written.
 fn arrivals(buffers: &FunctionBuffers<'_, '_>) -> Result<Vec<Access>, Complaint> {
     let mut arrived = Vec::new();
     for point in &buffers.program.points {
@@ -215,7 +214,7 @@ fn arrivals(buffers: &FunctionBuffers<'_, '_>) -> Result<Vec<Access>, Complaint>
     Ok(arrived)
 }
 
-/// The accesses of an op to shared memory, its scratch memory left out.
+/// The accesses of an op to shared memory, except its scratch memory.
 fn effects(
     buffers: &FunctionBuffers<'_, '_>,
     operation: OperationRef<'_, '_>,
@@ -259,7 +258,7 @@ fn effects(
                     accesses.push(Access::new(kind, bytes(buffers, buffer)?));
                 }
             }
-            // The thread that waits knows that the copies have read; the others learn it from a barrier.
+            // The thread that waits knows that the copies have read; the others learn it by a barrier.
             None if bulk => {
                 for buffer in buffers.bulk_reads() {
                     let kind = match kind {
@@ -269,7 +268,7 @@ fn effects(
                     accesses.push(Access::new(kind, bytes(buffers, buffer)?));
                 }
             }
-            // Each warp says of itself alone what it has done.
+            // Each warp signals only what it has done itself.
             None if kind == AccessKind::Read && operation.attr(ARRIVES_BY_WARP).is_some() => {}
             None if is(&SHARED_MEMORY) && kind == AccessKind::Read => {
                 accesses.push(Access::new(AccessKind::Publish, EVERYTHING));
@@ -278,7 +277,7 @@ fn effects(
             None => {}
         }
     }
-    // Who makes a barrier or ends it does not use it as others do.
+    // The initialisation or invalidation of a barrier is not a use of it like others.
     if let Some(own) = accesses
         .iter()
         .map(|access| access.kind)

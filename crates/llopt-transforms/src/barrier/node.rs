@@ -1,4 +1,4 @@
-//! Points of a program, and what they access in shared memory.
+//! Points of a program, and their accesses to shared memory.
 
 use std::ops::Range;
 
@@ -11,23 +11,23 @@ pub enum AccessKind {
     Write,
     /// It starts a copy that writes at some later time, and does not wait for it.
     Copy,
-    /// It waits for copies: what they wrote is there for the warp that waited.
+    /// It waits for copies: the warp that waited sees what they wrote.
     Arrival,
-    /// It starts a copy whose arrival every reader waits for itself, at a barrier in memory.
+    /// It starts a copy for which every reader waits itself, at a transaction barrier.
     BulkCopy,
     /// It starts a copy that reads at some later time.
     BulkRead,
     /// It starts a product that reads at some later time.
     ProductRead,
-    /// It knows such a copy to be complete. It reads nothing itself.
+    /// It is a wait after which such a copy is known to be complete. It reads nothing itself.
     BulkReadEnd,
-    /// One thread makes a barrier in memory.
+    /// One thread initialises a barrier in memory.
     Begin,
     /// It arrives or waits at a barrier in memory, which orders such accesses by itself.
     Signal,
-    /// The thread that makes barriers gives the memory of one back.
+    /// The thread that initialises barriers releases the memory of one.
     End,
-    /// It tells someone outside of the block that all that came before is done.
+    /// It signals to a reader outside of the block that everything before is complete.
     Publish,
 }
 
@@ -35,12 +35,11 @@ impl AccessKind {
     /// Whether a warp that does `later` must know that the others have done `self`, if both touch
     /// the same bytes.
     ///
-    /// A copy must not overwrite what is still being read. What it wrote is seen by another warp
-    /// only if that one synchronises after the arrival. Copies are not ordered among themselves, and
-    /// a correct program reads only what has arrived. Where every warp waits for the copy itself, it
-    /// needs to know of no other warp.
+    /// A copy must not overwrite data that are still being read. What it wrote is visible to another warp only if
+    /// that warp synchronises after the arrival. Copies are not ordered among themselves, and a correct program reads
+    /// only what has arrived. Where every warp waits for the copy itself, no barrier between warps is needed.
     ///
-    /// A barrier in memory exists for another warp only after its making; it must not vanish while
+    /// A barrier in memory exists for another warp only after its initialisation; it must not be released while
     /// another warp uses it.
     pub(super) fn precedes(self, later: Self) -> bool {
         use AccessKind::{
@@ -52,7 +51,7 @@ impl AccessKind {
             (_, Publish) | (Publish, _) => false,
             (Begin | End, Begin | End) | (Signal, Signal) => false,
             (Begin | Signal | End, _) | (_, Begin | Signal | End) => true,
-            // What is read was written before the copy that reads it began.
+            // What the copy reads was written before it began.
             (_, BulkReadEnd) => false,
             (
                 Read | BulkRead | ProductRead | BulkReadEnd,
@@ -68,7 +67,7 @@ impl AccessKind {
         }
     }
 
-    /// Whether threads write by it.
+    /// Whether it is a write by threads.
     pub(super) fn is_written_by_threads(self) -> bool {
         matches!(
             self,
@@ -76,14 +75,13 @@ impl AccessKind {
         )
     }
 
-    /// Whether a copy unit of its own accesses memory by it, which sees what threads wrote only after a
-    /// fence.
+    /// Whether it is an access by an asynchronous copy unit, which sees what threads wrote only after a fence.
     pub(super) fn is_by_copy_unit(self) -> bool {
         matches!(self, Self::BulkCopy | Self::BulkRead | Self::ProductRead)
     }
 
-    /// Whether what it writes can be seen by a later access without a fence. What `cp.async` has brought, products see
-    /// once it has arrived, as the libraries that feed products so rely on.
+    /// Whether a later access sees what it writes without a fence. Products see the data of `cp.async` once these
+    /// have arrived; libraries that feed products this way rely on it.
     pub(super) fn needs_no_fence_before(self, later: Self) -> bool {
         matches!(
             (self, later),
@@ -101,7 +99,7 @@ pub struct Access {
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
-    /// If each warp has a part of the bytes to itself: which way of dividing them it is.
+    /// If each warp has its own part of the bytes, a number for the way in which they are divided.
     pub by_warp: Option<u64>,
 }
 
@@ -116,8 +114,8 @@ impl Access {
         }
     }
 
-    /// An access in which each warp touches a part of the bytes of its own, divided as in all
-    /// accesses with the same `parts`.
+    /// An access in which each warp touches its own part of the bytes, divided as in all accesses with the same
+    /// `parts`.
     pub fn by_warp(kind: AccessKind, bytes: Range<u64>, parts: u64) -> Self {
         Self {
             by_warp: Some(parts),
@@ -125,8 +123,8 @@ impl Access {
         }
     }
 
-    /// Whether this access must have happened in all warps before a `later` one in any. Accesses
-    /// that divide the same bytes among the warps in the same way do not meet.
+    /// Whether this access must have happened in all warps before a `later` one in any. Accesses that divide the same
+    /// bytes among the warps in the same way do not conflict.
     pub fn precedes(&self, later: &Self) -> bool {
         let same_parts = self.by_warp.is_some()
             && self.by_warp == later.by_warp
@@ -140,19 +138,19 @@ impl Access {
     }
 }
 
-/// Whether the blocks of a cluster meet.
+/// Whether a node is a cluster barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Meeting {
-    /// They do not.
+    /// It is not.
     #[default]
     Never,
-    /// They do: all have done what came before, when any does what comes after.
+    /// It is: all blocks have done what comes before it when any does what comes after it.
     Always,
-    /// They do if need be, since the node writes to the memory of other blocks.
+    /// It is if necessary, since the node writes to the memory of other blocks.
     IfNeeded,
 }
 
-/// A point of the program: an op, or one phase of it.
+/// A point of the program: an op, or one part of its execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     /// What it accesses.
@@ -161,9 +159,9 @@ pub struct Node {
     pub successors: Vec<usize>,
     /// Whether it is itself a barrier, which comes before its accesses.
     pub is_barrier: bool,
-    /// Whether it makes what threads have written visible to the copy unit.
+    /// Whether it makes what threads have written visible to the asynchronous copy unit.
     pub is_fence: bool,
-    /// Whether blocks meet, before its accesses; a meeting is a barrier as well.
+    /// Whether there is a cluster barrier before its accesses; that is a barrier of the block as well.
     pub meeting: Meeting,
     /// The node at which the innermost loop around this one is entered (it lies outside that loop,
     /// every path into the loop passes it, and no path from inside comes back to it without leaving

@@ -2,27 +2,25 @@
 //!
 //! # The problem
 //!
-//! A program is a graph of nodes, each with the accesses that it makes. Between two barriers the
-//! warps of a block run at their own pace. So if a path leads from an access to another one without
-//! passing a barrier, some warp may do the second before another warp has done the first; if the two
-//! *conflict* (they overlap, and one of them writes) that is a race. The path may lead around a loop
-//! back to the same node.
+//! A program is a graph of nodes, each with the accesses that it makes. Between two barriers the warps of a block run
+//! independently. So if a path leads from one access to another without a barrier, some warp may perform the second
+//! before another warp has performed the first; if the two *conflict* (they overlap, and one of them writes) that is
+//! a race. The path may lead around a loop back to the same node.
 //!
-//! A set of barriers is *sufficient* if no such path is left, and *minimal* if taking any one away
-//! leaves one. Both are wanted: a missing barrier is a wrong answer now and then, a needless one is
-//! time.
+//! A set of barriers is *sufficient* if no such path remains, and *minimal* if no barrier of it can be removed. Both
+//! matter: a missing barrier makes results wrong occasionally, a needless one costs time.
 //!
 //! # The algorithm
 //!
-//! `separation` has it; for barriers it comes to this:
+//! `separation` has the algorithm; for barriers it amounts to this:
 //!
-//! 1. *Pending* accesses, those made since the last barrier on some path, flow forward through the
-//!    graph. Where a node conflicts with a pending access, a barrier is put: before the node, or, if
-//!    the pending access was made outside a loop that the node is in, before the outermost such loop,
-//!    where it is passed once instead of in every iteration. This is repeated until nothing changes;
-//!    barriers stay once put, so it ends, and then the set is sufficient.
-//! 2. A barrier put early may be covered by ones put later. Each is taken away and put back if that
-//!    uncovers a race, those in the deepest loops first. Then the set is minimal.
+//! 1. *Pending* accesses, those made since the last barrier on some path, flow forward through the graph. Where a
+//!    node conflicts with a pending access, a barrier is inserted: before the node, or, if the pending access was
+//!    made outside a loop that the node is in, before the outermost such loop, where it is executed once instead of
+//!    in every iteration. This is repeated until nothing changes; no barrier is removed in this step, so it
+//!    terminates, and then the set is sufficient.
+//! 2. Later barriers may make an earlier one redundant. Each is removed, and restored if that leads to a race, those
+//!    in the deepest loops first. Then the set is minimal.
 //!
 //! The tests compare both properties with a search over paths that knows nothing of pending sets.
 
@@ -31,7 +29,7 @@ use std::collections::BTreeSet;
 pub use super::node::{Access, AccessKind, Meeting, Node};
 use super::separation::{Separation, Terms};
 
-/// A program with the node it begins at being the first.
+/// A program; the first node is its entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     /// The nodes, in program order.
@@ -54,10 +52,10 @@ impl Graph {
         }
     }
 
-    /// The nodes before which a fence belongs, so that the copy unit sees what threads have written: on
-    /// every path from a write by threads to an access of the copy unit to the same bytes there is a
-    /// fence, and none could be left out. Where the fence stands among the barriers between the two does
-    /// not matter. With `after_unknown` all bytes may have been written before the first node.
+    /// The nodes before which a fence belongs, so that the asynchronous copy unit sees what threads have written: on
+    /// every path from a write by threads to an access of the copy unit to the same bytes there is a fence, and none
+    /// is redundant. The order of the fence and the barriers between the two does not matter. With `after_unknown`
+    /// all bytes may have been written before the first node.
     pub fn fences(&self, after_unknown: bool) -> Vec<usize> {
         self.cuts(&Self::fence_terms(after_unknown))
     }
@@ -76,16 +74,16 @@ impl Graph {
         }
     }
 
-    /// The nodes where blocks need not meet: on every path to such a node they have met after the last access to the
-    /// bytes that it writes, and after the program began. Meetings of this kind themselves do not count, so that
-    /// none relies on one that is left out.
+    /// The nodes that need no cluster barrier: on every path to such a node there is one after the last access to the
+    /// bytes that the node writes, and after the program began. Cluster barriers that could themselves be left out do
+    /// not count.
     pub fn needless_meetings(&self) -> Vec<usize> {
         let is_asked = |&index: &usize| self.nodes[index].meeting == Meeting::IfNeeded;
         let asked: Vec<usize> = (0..self.nodes.len()).filter(is_asked).collect();
         if asked.is_empty() {
             return asked;
         }
-        // What was accessed since a meeting; before the first node, by whoever was there.
+        // The accesses since the last cluster barrier; before the first node, unknown ones.
         let since_meeting = Terms {
             is_cut: |node| node.meeting == Meeting::Always,
             is_left: |_| true,
@@ -106,7 +104,7 @@ impl Graph {
         asked.into_iter().filter(is_free).collect()
     }
 
-    /// Where cuts belong, in program order: as far outside of loops as they may stand.
+    /// Where cuts belong, in program order: as far outside of loops as possible.
     fn cuts(&self, terms: &Terms) -> Vec<usize> {
         let place = |from: Option<usize>, to, cuts: &BTreeSet<usize>| match from {
             Some(from) => self.place_between(from, to, cuts),
@@ -116,7 +114,7 @@ impl Graph {
         cuts.into_iter().collect()
     }
 
-    /// How many loops are around a node.
+    /// The number of loops around a node.
     fn depth(&self, node: usize) -> usize {
         self.loops(node).count()
     }
@@ -132,7 +130,7 @@ impl Graph {
         let around: Vec<usize> = self.loops(from).collect();
         self.loops(to)
             .filter(|entry| !around.contains(entry))
-            // The entry itself may be where the access is made, or have its barrier already.
+            // The entry itself may be the node with the access, or have its barrier already.
             .filter(|&entry| entry > from && !barriers.contains(&entry))
             .last()
             .unwrap_or(to)
@@ -280,8 +278,8 @@ mod tests {
 
     #[test]
     fn two_buffers_in_turn_share_a_barrier() {
-        // 0 loop, 1 write A, 2 read A, 3 write B, 4 read B: the barrier before each read also keeps
-        // the write of the other buffer behind the read of the iteration before.
+        // 0 loop, 1 write A, 2 read A, 3 write B, 4 read B: the barrier before each read also keeps the write of the
+        // other buffer after the read of the iteration before.
         let program = [Loop(vec![
             access(Write, 0),
             access(Read, 0),
@@ -312,8 +310,8 @@ mod tests {
 
     #[test]
     fn a_barrier_in_memory_is_fenced_from_its_making_and_its_end() {
-        // 0 make, 1 make, 2 announce, 3 copy, 4 wait, 5 end, 6 read: all see the barrier made, and all have
-        // waited before it ends; what was copied needs none, since all have waited for it.
+        // 0 make, 1 make, 2 announce, 3 copy, 4 wait, 5 end, 6 read: all see the barrier initialised, and all have
+        // waited before it is released; the copied data need none, since all have waited for them.
         let graph = graph(&[
             access(Begin, 0),
             access(Begin, 1),
@@ -339,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_fence_stands_between_threads_and_the_copy_unit() {
-        // 0 write, 1 copy in, 2 loop, 3 read, 4 copy out of what nobody wrote, 5 copy out.
+        // 0 write, 1 copy in, 2 loop, 3 read, 4 copy out of unwritten bytes, 5 copy out.
         let program = [
             access(Write, 0),
             access(BulkCopy, 8),
@@ -390,7 +388,7 @@ mod tests {
             access(Write, 0),
         ]);
         assert_eq!(graph.fences(false), [2]);
-        // Who writes next knows from a barrier that all have read.
+        // The next writer knows from a barrier that all have read.
         assert_eq!(graph.barriers(), [1, 2, 5]);
     }
 
@@ -408,7 +406,8 @@ mod tests {
 
     #[test]
     fn blocks_that_have_met_need_not_meet_again() {
-        // 0 write to others, 1 meet and read, 2 loop, 3 write to others elsewhere, 4 meet and read, 5 and 6 as 0 and 1.
+        // 0 write to other blocks, 1 cluster barrier and read, 2 loop, 3 write to other blocks elsewhere, 4 cluster
+        // barrier and read, 5 and 6 as 0 and 1.
         let mut graph = graph(&[
             access(Write, 0),
             access(Read, 0),
@@ -423,9 +422,9 @@ mod tests {
             graph.nodes[write].meeting = Meeting::IfNeeded;
             graph.nodes[write + 1].meeting = Meeting::Always;
         }
-        // Only the first, before which some block may not have begun.
+        // All but the first, before which some block may not have started.
         assert_eq!(graph.needless_meetings(), [3, 5]);
-        // Who reads after the meeting may still do so when the next iteration writes.
+        // A read after the cluster barrier may still be going on when the next iteration writes.
         graph.nodes[5].accesses[0].start = 8;
         graph.nodes[5].accesses[0].end = 9;
         graph.nodes[6].accesses[0] = Access::new(Read, 1..2);
@@ -456,9 +455,9 @@ mod tests {
         prop::collection::vec(tree, 0..6)
     }
 
-    /// The algorithm in its plainest form: all accesses are kept apart, and each search begins anew.
+    /// The algorithm in its plainest form: all accesses are kept apart, and each search starts anew.
     fn cuts_by_beginning_anew(graph: &Graph, terms: &Terms) -> Vec<usize> {
-        // What arrives comes from a node and a position in it, or from before the first node.
+        // An arriving access comes from a node and a position in it, or from before the first node.
         type Arriving = BTreeSet<Option<(usize, usize)>>;
         let access = |(node, position): (usize, usize)| &graph.nodes[node].accesses[position];
         let first_conflict = |cuts: &BTreeSet<usize>| {
@@ -513,7 +512,7 @@ mod tests {
         cuts.into_iter().collect()
     }
 
-    /// A program with edges beside those of its structure, in any direction.
+    /// A program with edges besides those of its structure, in any direction.
     fn unstructured() -> impl Strategy<Value = Graph> {
         let edges = prop::collection::vec((any::<u16>(), any::<u16>()), 0..6);
         (program(), edges).prop_map(|(program, edges)| {

@@ -1,37 +1,37 @@
-//! Cuts of a graph that separate what is left behind from who must not meet it.
+//! Cuts of a graph that separate the accesses left behind from later accesses that conflict with them.
 //!
 //! # The objects
 //!
-//! A node *leaves* accesses behind, and *meets* accesses that others have left on some path to it. A *cut*
-//! before a node ends all paths through it: nothing left before it is met at it or after it. Some nodes are cut
-//! from the start. Wanted is a set of further cuts such that no node meets an access that conflicts with one of
-//! its own, and of which none can be left out.
+//! A node *leaves* accesses behind, and *meets* accesses that others have left on some path to it. A *cut* before a
+//! node ends all paths through it: nothing left before it is met at it or after it. Some nodes are cut from the
+//! start. The result is a set of further cuts such that no node meets an access that conflicts with one of its own,
+//! and none of them is redundant.
 //!
 //! # The algorithm
 //!
-//! [`Separation::cuts`] is greedy, and says what it does in terms of a search that begins anew for each cut:
+//! [`Separation::cuts`] is greedy. In terms of a search that starts anew for each cut:
 //!
 //! 1. What is left flows forward, the first node of the text before the others. At the first conflict a cut is
-//!    put, at a place that depends on the earliest access that conflicts. The search begins anew, until it finds
-//!    nothing.
-//! 2. Each cut is taken away, those in the deepest loops first, and put back if that makes a conflict.
+//!    inserted, at a place that depends on the earliest access that conflicts. The search starts anew, until it finds
+//!    no conflict.
+//! 2. Each cut is removed, those in the deepest loops first, and restored if that leads to a conflict.
 //!
-//! To search anew each time would take time in proportion to the square of the length. It is enough to undo what
-//! the new cut may have changed:
+//! To search anew each time would take time proportional to the square of the length. It is enough to undo what the
+//! new cut may have changed:
 //!
-//! - A cut changes what arrives at nodes behind it only. Nodes are taken in the order of the text, so where the
-//!   cut is before the node just reached for the first time, nothing has passed it yet. Elsewhere, what has been
-//!   reached from the cut lies between the first node that an edge back leads to and the last one visited; only
-//!   these forget what they know ([`Separation::undo`]).
-//! - While all cuts are there no conflict is left, so without one of them a conflict is between what arrives at
-//!   it and what lies ahead of it before the next cut. Both are known: the first from the search, the second
-//!   from the same search backwards. Taking a cut away only adds to both.
+//! - A cut changes only what arrives at nodes after it. Nodes are taken in the order of the text, so where the cut is
+//!   before the node just reached for the first time, nothing has passed it yet. Elsewhere, what has been reached
+//!   from the cut lies between the first node that an edge back leads to and the last one visited; only their states
+//!   are discarded ([`Separation::undo`]).
+//! - With all cuts there is no conflict, so without one of them a conflict is between what arrives at it and what
+//!   lies ahead of it before the next cut. Both are known: the first from the search, the second from the same search
+//!   backwards. Removing a cut only adds to both.
 //!
-//! # What a node knows
+//! # The state of a node
 //!
-//! Accesses that say the same are one *class*: of each class a node knows whether it arrives, and from which node
-//! earliest. The classes that arrive at one node are as many as there are different pieces of shared memory, which
-//! is small, however long the program is. Nodes that know the same share what they know.
+//! Equal accesses form one *class*: a node knows of each class whether it arrives, and the earliest node from which
+//! it does. The classes that arrive at one node are as many as there are different pieces of shared memory, which is
+//! a small number, however long the program is. Nodes with equal states share them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -42,19 +42,19 @@ use super::node::{Access, Node};
 /// A class of accesses; [`UNKNOWN`] or a position in [`Separation::accesses`], counted from one.
 type Class = u32;
 
-/// What was before the first node.
+/// The class of accesses before the first node.
 pub(super) const UNKNOWN: Class = 0;
 
 /// Classes that arrive, in order, each with the earliest node that it comes from.
 type Arriving = Rc<Vec<(Class, usize)>>;
 
-/// What is to be separated.
+/// The problem.
 pub(super) struct Separation<'g> {
     nodes: &'g [Node],
     predecessors: Vec<Vec<usize>>,
-    /// Edges that lead to the same node or back in the text, by where they begin.
+    /// Edges that lead to the same node or backwards in the text, by their source.
     back_edges: Vec<(usize, usize)>,
-    /// The access that a class is of, from the second class on.
+    /// The access of each class, from the second class on.
     accesses: Vec<&'g Access>,
     leaves: Vec<Vec<Class>>,
     meets: Vec<Vec<Class>>,
@@ -64,15 +64,15 @@ pub(super) struct Separation<'g> {
     arriving: Vec<Arriving>,
     /// What arrives at the first node.
     start: Arriving,
-    /// The first node that was not visited since it was last undone.
+    /// The first node that was not visited since the last undo.
     fresh: usize,
-    /// Nodes before `fresh` to which more has come since they were visited.
+    /// Nodes before `fresh` whose state has grown since they were visited.
     queue: BinaryHeap<Reverse<usize>>,
     /// Whether the node that is being visited was visited before.
     again: bool,
 }
 
-/// What a separation is made of.
+/// The definition of a problem.
 pub(super) struct Terms {
     /// Nodes that are cut from the start.
     pub(super) is_cut: fn(&Node) -> bool,
@@ -145,8 +145,8 @@ impl<'g> Separation<'g> {
         separation
     }
 
-    /// A sufficient and minimal set of cuts. `place` says where one may stand against a conflict, from the
-    /// earliest node that left something (`None`: before the first), the node that meets it, and the cuts so far.
+    /// A sufficient and minimal set of cuts. `place` says where a cut against a conflict belongs, given the earliest
+    /// node that left something (`None`: before the first), the node that meets it, and the cuts so far.
     pub(super) fn cuts(
         mut self,
         place: impl Fn(Option<usize>, usize, &BTreeSet<usize>) -> usize,
@@ -175,7 +175,7 @@ impl<'g> Separation<'g> {
         cuts
     }
 
-    /// The classes that arrive at each node, with the access of each; `None` for what was before the first.
+    /// The classes that arrive at each node, with the access of each; `None` for accesses before the first node.
     pub(super) fn arriving(mut self) -> Vec<Vec<Option<&'g Access>>> {
         while self.first_conflict().is_some() {}
         let access = |&(class, _): &(Class, usize)| self.access(class);
@@ -188,8 +188,8 @@ impl<'g> Separation<'g> {
         self.accesses.get(position).copied()
     }
 
-    /// Lets what is left flow on until nothing changes, or up to the first node that meets what it must not, which
-    /// is not passed: that node, and the earliest one that it conflicts with.
+    /// Propagates what is left behind until nothing changes, or up to the first node with a conflict, beyond which
+    /// nothing is propagated: that node, and the earliest one that it conflicts with.
     fn first_conflict(&mut self) -> Option<(Option<usize>, usize)> {
         while let Some(index) = self.next() {
             let before = match self.cut[index] {
@@ -237,7 +237,8 @@ impl<'g> Separation<'g> {
         Some(index)
     }
 
-    /// Takes back all that may have passed a new cut; the search was stopped at a node that it has not passed.
+    /// Undoes everything that may have passed a new cut; the search has stopped at a node before which nothing passed
+    /// it.
     fn undo(&mut self, cut: usize) {
         self.queue.clear();
         if !self.again && cut + 1 == self.fresh {
@@ -255,8 +256,8 @@ impl<'g> Separation<'g> {
             }
             first = first.min(to);
         }
-        // Nodes that are not visited yet know something too, of those that lead to them. They are next to each other
-        // or targets of edges from visited nodes.
+        // Nodes that are not visited yet have a state too, from their predecessors. They are next to each other or
+        // targets of edges from visited nodes.
         let mut known: BTreeSet<usize> = (first..self.fresh).collect();
         for index in first..self.fresh {
             known.extend(
@@ -284,7 +285,7 @@ impl<'g> Separation<'g> {
         self.fresh = first;
     }
 
-    /// What arrives behind a node.
+    /// The accesses that arrive after a node.
     fn after(&self, index: usize) -> Arriving {
         let before = match self.cut[index] {
             true => Arriving::default(),
@@ -293,7 +294,7 @@ impl<'g> Separation<'g> {
         with(before, &self.leaves[index], index)
     }
 
-    /// For each node the classes that are met at it or behind it, before a cut.
+    /// For each node the classes that are met at it or after it, before a cut.
     fn ahead(&self) -> Vec<Arriving> {
         let own = |meets: &Vec<Class>| {
             let mut classes: Vec<(Class, usize)> = meets.iter().map(|&class| (class, 0)).collect();
@@ -306,7 +307,7 @@ impl<'g> Separation<'g> {
         ahead
     }
 
-    /// Hands what lies ahead of some nodes back to those before them, until nothing changes.
+    /// Propagates what lies ahead of some nodes backwards, until nothing changes.
     fn look_back(&self, ahead: &mut [Arriving], nodes: impl IntoIterator<Item = usize>) {
         let mut queue: BTreeSet<usize> = nodes.into_iter().collect();
         while let Some(index) = queue.pop_last() {
@@ -341,7 +342,7 @@ fn with(mut arriving: Arriving, classes: &[Class], node: usize) -> Arriving {
     arriving
 }
 
-/// Adds what else arrives; whether that was new.
+/// Adds what else arrives; returns whether any of it was new.
 fn merge(known: &mut Arriving, new: &Arriving) -> bool {
     if Rc::ptr_eq(known, new) || new.is_empty() {
         return false;

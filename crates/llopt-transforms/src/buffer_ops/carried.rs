@@ -1,8 +1,8 @@
-//! Pointers that loops carry, as offsets that loops carry.
+//! Loops that carry pointers, rewritten to carry offsets.
 //!
-//! A loop over tiles steps through memory: it carries a tensor of pointers and adds to it in each iteration. Where all
-//! of these begin with an argument behind which the caller promises a small tensor, the loop can carry the 32-bit
-//! offsets from it as well, and an access finds a base and offsets:
+//! A loop over tiles steps through memory: it carries a tensor of pointers and adds to it in each iteration. If all
+//! of these start from an argument whose tensor the caller promises to be small, the loop can carry the 32-bit
+//! offsets from the argument instead, and an access then has a base and offsets:
 //!
 //! ```text
 //! p = splat(a) + o                        o'= o
@@ -12,9 +12,9 @@
 //! }                                       }
 //! ```
 //!
-//! Offsets are added modulo 2^32. So they may stand for another address than the pointers did, but for none that is
-//! accessed, of which each is within 2^31 bytes of the argument: a pointer that anything but accesses is computed from
-//! stays a pointer.
+//! Offsets are added modulo 2^32. So they may stand for another address than the pointers did, but never for an
+//! address that is accessed, since each of those is within 2^31 bytes of the argument. A pointer that has uses other
+//! than accesses stays a pointer.
 
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt;
@@ -25,21 +25,21 @@ use super::{Access, Parts, Writer, is_small, key, moved};
 use crate::loops::carried;
 use crate::loops::view::For;
 
-/// A tensor of pointers that a loop carries and steps through memory with.
+/// A tensor of pointers that a loop carries and increments.
 struct Stepped<'c, 'a> {
-    /// Its place among the carried values.
+    /// Its position among the carried values.
     index: usize,
-    /// What it is at first.
+    /// Its initial value.
     initial: Value<'c, 'a>,
-    /// From the argument on.
+    /// Its parts, relative to the argument.
     parts: Parts<'c, 'a>,
     /// The additions of an iteration, the last first.
     steps: Vec<tt::AddPtrOp<'c, 'a>>,
 }
 
-/// Has every loop below an op carry offsets in the place of pointers where these are only accessed.
+/// Makes every loop below an op carry offsets in place of pointers that are only accessed.
 pub(super) fn rewrite<'c: 'a, 'a>(root: OperationRef<'c, 'a>, writer: &mut Writer<'c, 'a>) {
-    // Outer loops come first: what an inner one begins with is known then.
+    // Outer loops come first: then the initial value of an inner one is known.
     let mut loops = Vec::new();
     root.for_each_op(Walk::PreOrder, |operation| loops.extend(For::of(operation)));
     for of in loops {
@@ -78,7 +78,7 @@ impl<'c: 'a, 'a> Stepped<'c, 'a> {
     }
 }
 
-/// Whether pointers, and those that are computed from them, are for nothing but accesses and the next iteration.
+/// Whether the only uses of pointers, and of those computed from them, are accesses and the next iteration.
 pub(super) fn only_accessed<'c: 'a, 'a>(
     pointers: Value<'c, 'a>,
     end: Option<OperationRef<'c, 'a>>,

@@ -1,15 +1,15 @@
 //! What it costs to bring what a loop loads to its users, where loads come iterations ahead of the products.
 //!
-//! Such a load waits in a ring of buffers ([`llopt_plan::ring`]), whatever the layouts of the load and of its users are. So
-//! where asynchronous copies bring it there, no thread stores it, there is no barrier beside the one that the loop has
-//! anyway, and what is left is to read it: nothing for a product that reads buffers, and for registers
-//! the load from the buffer, which has its price even if both layouts are the same. On the other hand the buffer can only
-//! be read in the order in which copies fill it, where a conversion would bring elements into the order of the reader
-//! before it stores them.
+//! Such a load waits in a ring of buffers ([`llopt_plan::ring`]), whatever the layouts of the load and of its users
+//! are. So where asynchronous copies bring it there, no thread stores it, there is no barrier besides the one that
+//! the loop has anyway, and what is left is to read it: nothing for a product that reads buffers, and for registers
+//! the load from the buffer, which has its price even if both layouts are the same. On the other hand the buffer can
+//! only be read in the order in which copies fill it, where a conversion would bring elements into the order of the
+//! reader before it stores them.
 //!
-//! Without such copies what is loaded waits in registers, and is stored to the ring in the loop. The price is that of the
-//! store and of the read, whoever has written what a warp reads: the barrier is the loop's own. This holds for factors
-//! that are loaded as they are. What is computed with on its way is brought from one layout to another behind that.
+//! Without such copies what is loaded waits in registers, and is stored to the ring in the loop. The price is that of
+//! the store and of the read, whoever has written what a warp reads: the barrier is the loop's own. This holds for
+//! factors that are loaded as they are. A factor that is computed first is converted to its layout after that.
 
 use std::rc::Rc;
 

@@ -28,7 +28,7 @@
 //! finds layouts for the others around it; an op that is not analysed, or whose layouts do not follow from each
 //! other as its rule says, keeps all of them. So a module in which every tensor has one comes out as
 //! it went in. Passes that choose layouts anew take them off first ([`super::pins`]). What is written for another
-//! number of warps than asked for is refused.
+//! number of warps than requested is an error.
 
 use std::cell::{OnceCell, RefCell};
 

@@ -155,7 +155,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .iter()
             .map(|(_, access)| access.described())
             .collect();
-        // Accesses of one shape and order agree on a vector; one of each kind tells all of it.
+        // Accesses of one shape and order agree on a vector; one access of each kind determines it.
         let mut kinds: Vec<GlobalAccess> = Vec::new();
         for access in &described {
             if !kinds.iter().any(|kind| kind.is_like(access)) {
@@ -191,7 +191,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .collect()
     }
 
-    /// What each op asks for by what it does.
+    /// The layouts that each op asks for by its kind.
     fn ask_ops(&self, asked: &mut Asked) {
         let Asked {
             accesses,
@@ -202,7 +202,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let NodeKind::Op(operation, relation, _) = &node.kind else {
                 continue;
             };
-            // What it had is proposed after what it asks for.
+            // The op's earlier layout is proposed after the one that it asks for.
             if let Some(label) = self.pins.of(*operation).and_then(|pin| pin.label.clone()) {
                 proposals.push((2, index, self.catalog.layout(label, node.shape)));
             }
@@ -231,8 +231,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// What products want in memory, and in what layout transposing loads bring it. Answers how blocks of a cluster share
-    /// factors: whoever loads one may load each block's part of it.
+    /// The layouts that products want in memory, and those in which transposing loads produce them. Answers how
+    /// blocks of a cluster share factors: a load of a factor may load each block's part of it.
     fn ask_factors(&self, proposals: &mut Vec<Proposal>) -> Vec<CgaLayout> {
         let producers: HashMap<usize, usize> = self
             .graph
@@ -266,7 +266,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         shares
     }
 
-    /// For reductions the layouts of accesses to tensors of the same shape, with other dimensions than theirs in threads.
+    /// For reductions, the layouts of accesses to tensors of the same shape in which threads hold other dimensions.
     fn ask_reduced(
         &self,
         reduced: &[(usize, u32)],
@@ -294,7 +294,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// The layout in which lanes read or write rows of a buffer, each block of a cluster what it has there.
+    /// The layout in which lanes read or write rows of a buffer; each block of a cluster accesses its own part.
     fn rows(&self, node: &Node<'c, 'a>, operation: OperationRef<'c, 'a>) -> Option<LayoutId> {
         let shape = transfer::extents(&self.catalog.extents(node.shape));
         let cga = buffer::accessed(operation).map(|buffer| buffer.cga_layout());
@@ -327,7 +327,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         Some(self.catalog.layout(Encoding::Blocked(encoding), node.shape))
     }
 
-    /// The layout that every node can have.
+    /// The layout that every node supports.
     fn default_layout(&self, node: &Node<'c, 'a>) -> LayoutId {
         let shape = self.catalog.extents(node.shape);
         let default =
@@ -356,9 +356,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         .unwrap_or_else(|error| panic!("bug in llopt: the grid is no power of two: {error}"))
     }
 
-    /// Whether a node can have the label: where two elements become one pair or the reverse, both
-    /// must be in one thread, the result of a product must be one that there are factors for, and few ops
-    /// have to do with what is in memory.
+    /// Whether a node can have the label. Where two elements become one pair or the reverse, both must be in one
+    /// thread; a product must have factors for the layout of its result; and only few ops work on data in memory.
     fn possible(&self, node: &Node<'c, 'a>, label: LayoutId) -> bool {
         if self.catalog.is_in_memory(label) {
             return self.catalog.map(label).is_some()

@@ -1,9 +1,9 @@
 //! Layouts as numbers: each encoding, linear map and transfer is computed once.
 //!
-//! A program has many values and few layouts. The catalog gives every encoding on a shape a
-//! [`LayoutId`], and every linear map a number that equal maps share, so that comparing two layouts is
-//! comparing two numbers. What an op makes of a layout ([`Relation`]) is remembered as well: a chain
-//! of a thousand additions asks the algebra once.
+//! A program has many values and few layouts. The catalog gives every encoding on a shape a [`LayoutId`], and every
+//! linear map a number that equal maps share, so that comparing two layouts is comparing two numbers. The layouts
+//! that follow from an op's relation ([`Relation`]) are cached as well: a chain of a thousand additions computes them
+//! once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub(super) struct MapId(usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RelationId(usize);
 
-/// From which layout of an op to which.
+/// Which layout of an op is derived from which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Transfer {
     /// The layout of an operand from the label.
@@ -50,7 +50,7 @@ struct Layout {
     map: Option<MapId>,
 }
 
-/// Values and the numbers that they have been given.
+/// Values and their numbers.
 struct Numbers<T> {
     values: Vec<Rc<T>>,
     numbers: FxHashMap<Rc<T>, usize>,
@@ -87,7 +87,7 @@ struct Tables {
     transfers: FxHashMap<(RelationId, Transfer, LayoutId, ShapeId), Option<LayoutId>>,
 }
 
-/// All layouts that one run of the engine has met.
+/// All layouts that occur in one run of the engine.
 #[derive(Default)]
 pub(super) struct Catalog {
     tables: RefCell<Tables>,

@@ -1,17 +1,15 @@
 //! The layout in which a warp touches the fewest sectors of global memory.
 //!
-//! Along the dimension in which addresses are contiguous, each lane takes a vector, the lanes of a
-//! warp take neighbouring vectors, and what is left goes to the other dimensions. The vector is as
-//! wide as contiguity, alignment, the tensor and the hardware allow, but no wider than leaves every
-//! thread something to do.
+//! Along the dimension in which addresses are contiguous, each lane takes a vector, the lanes of a warp take
+//! neighbouring vectors, and the remaining lanes and warps go to the other dimensions. The vector is as wide as
+//! contiguity, alignment, the tensor and the hardware allow, but narrow enough that every thread has work.
 //!
-//! A kernel's accesses share their layout through the arithmetic between them, so accesses of the
-//! same shape and order should agree: loads take the widest vector among them (a narrower type then
-//! reads the same elements per thread with fewer bytes each), while a store never takes more than one
-//! instruction's worth, because a warp that stores in two halves leaves gaps in each. That is what an
-//! access proposes first. What it would like if it were alone, and half of that, it proposes as well:
-//! what is around it (a reduction along the other dimension, a quantiser's groups) may want less. Where
-//! several dimensions are as contiguous, each may come first.
+//! A kernel's accesses share their layout through the arithmetic between them, so accesses of the same shape and
+//! order should agree: loads take the widest vector among them (a narrower type then reads the same elements per
+//! thread with fewer bytes each), while a store never takes more than one instruction's vector, because a warp that
+//! stores in two halves leaves gaps in each. This is an access's first proposal. It also proposes its best vector if
+//! it were alone, and half of that, since the ops around it (a reduction along the other dimension, a quantiser's
+//! groups) may want narrower ones. Where several dimensions are equally contiguous, each may come first.
 //
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, EncodingError};
@@ -44,14 +42,14 @@ impl GlobalAccess<'_> {
         order
     }
 
-    /// That order, and the others of which it is only the first.
+    /// That order, and the others that are equally good.
     fn orders(&self) -> Vec<Vec<u32>> {
         let first = self.order();
         let longest = first.first().map(|&dim| self.contiguity(dim as usize));
         let equal = first
             .iter()
             .filter(|&&dim| Some(self.contiguity(dim as usize)) == longest);
-        // Dimensions of one element have nothing to put first.
+        // Dimensions of one element cannot come first.
         let equal = equal.filter(|&&dim| self.shape[dim as usize] > 1);
         let mut orders = vec![first.clone()];
         for &fastest in equal {
@@ -102,11 +100,11 @@ impl GlobalAccess<'_> {
         fastest.map_or(1, |dim| self.vector_along(dim as usize, target))
     }
 
-    /// The layouts for this access among `others` that its values are connected with, the one that
-    /// suits them all first.
+    /// The layouts for this access, given the `others` that its values are connected with; the one that suits all of
+    /// them comes first.
     ///
     /// # Errors
-    /// When a number of warps, threads or a size is no power of two.
+    /// When a number of warps, threads or a size is not a power of two.
     pub fn encodings(
         &self,
         others: &[GlobalAccess<'_>],
@@ -127,11 +125,11 @@ impl GlobalAccess<'_> {
         Ok(encodings)
     }
 
-    /// The layouts for this access in which threads lie along an axis last: what is combined along it then has the
-    /// fewest threads to come from. None if that is the axis of its vectors.
+    /// The layouts for this access in which threads lie along an axis last: then the fewest threads take part in
+    /// combining along that axis. None if it is the axis of the vectors.
     ///
     /// # Errors
-    /// When a number of warps, threads or a size is no power of two.
+    /// When a number of warps, threads or a size is not a power of two.
     pub fn encodings_away_from(
         &self,
         axis: u32,
@@ -151,7 +149,7 @@ impl GlobalAccess<'_> {
         self.in_order(&order, others, grid, target)
     }
 
-    /// The layouts with dimensions in this order, by the width of their vectors.
+    /// The layouts with dimensions in this order, one for each width of vectors.
     fn in_order(
         &self,
         order: &[u32],

@@ -1,4 +1,4 @@
-//! Reductions and scans as their plans see them: what is combined, in which layout, at which price.
+//! Reductions and scans as their plans see them: the combination, the layout, and the price.
 
 use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::types::RankedTensor;
@@ -11,10 +11,10 @@ use llopt_plan::{reduction, scan, types};
 use llopt_target::Target;
 use melior::ir::{OperationRef, ValueLike};
 
-/// What a scan in a layout without a plan costs for each register: two conversions, about.
+/// The approximate cost per register of a scan in a layout without a plan: two conversions.
 const WITHOUT_PLAN: f32 = 16.0;
 
-/// What a reduction or a scan combines.
+/// The combination of a reduction or a scan.
 pub(super) struct Combining {
     tensor: TensorType,
     axis: usize,
@@ -23,7 +23,7 @@ pub(super) struct Combining {
 }
 
 impl Combining {
-    /// What an op combines, its operands in this layout.
+    /// The combination of an op whose operands have this layout.
     pub(super) fn of(operation: OperationRef<'_, '_>, layout: &LinearLayout) -> Option<Self> {
         let tensors = operation.operand_values();
         let tensors = tensors.map(|value| RankedTensor::of(value.r#type()));
@@ -41,14 +41,13 @@ impl Combining {
         })
     }
 
-    /// What it costs as a reduction.
+    /// Its cost as a reduction.
     pub(super) fn reduction(&self, target: Target) -> f32 {
         let (elements, combination) = (&self.elements[..], &self.combination);
         reduction::price(&self.tensor, self.axis, elements, combination, target).cost
     }
 
-    /// What it costs as a scan. Where there is no plan, the operands are brought into a layout that
-    /// has one, and back.
+    /// Its cost as a scan. Where there is no plan, the operands are converted to a layout that has one, and back.
     pub(super) fn scan(&self, reverse: bool, target: Target) -> f32 {
         let (elements, combination) = (&self.elements[..], &self.combination);
         let price = scan::price(
@@ -64,7 +63,7 @@ impl Combining {
         })
     }
 
-    /// Words of one element of all operands together.
+    /// 32-bit words of one element, all operands together.
     pub(super) fn words(&self) -> u32 {
         let words = self.elements.iter().map(|e| e.memory_bits().div_ceil(32));
         words.sum()

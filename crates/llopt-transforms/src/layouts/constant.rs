@@ -4,7 +4,7 @@ use llopt_dialects::arith::ConstantOp;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use melior::ir::{OperationRef, ValueLike};
 
-/// Gives the elements of a constant the type that its result has got; other ops stay as they are.
+/// Gives the attribute of a constant the type of its result; other ops stay as they are.
 pub(super) fn retype_constant(operation: OperationRef<'_, '_>) {
     if ConstantOp::of(operation).is_none() {
         return;

@@ -1,10 +1,10 @@
-//! What a layout costs an op, and what a conversion costs: in wavefronts of shared memory, the unit
-//! of the conversion planner.
+//! The cost of a layout for an op, and the cost of a conversion: in wavefronts of shared memory, the unit of the
+//! conversion planner.
 //!
-//! A warp executes an instruction once for each element that a thread holds. So an op costs the
-//! registers that its layout needs, elements that other threads hold as well included. Accesses to memory,
-//! reductions and scans cost what their plans say. Only differences matter: the labels of a node compete with
-//! one another, and with the conversions that they save.
+//! A warp executes an instruction once for each element that a thread holds. So an op costs the registers that its
+//! layout needs, including those for elements that other threads hold as well. Accesses to memory, reductions and
+//! scans cost what their plans say. Only differences matter: the labels of a node compete with one another, and with
+//! the conversions that they save.
 
 use std::cell::RefCell;
 
@@ -21,10 +21,10 @@ use super::catalog::{Catalog, MapId};
 use super::combining::tensor_type;
 use super::labelling::{Cost, IMPOSSIBLE};
 
-/// Costs are kept in this fraction of a wavefront.
+/// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
-/// What every conversion costs beside its plan, in wavefronts: the latency of a shuffle or more,
-/// which a plan does not count, and two sides that cannot be scheduled as one.
+/// The cost of every conversion in addition to its plan, in wavefronts: at least the latency of a shuffle, which a
+/// plan does not count, and two sides that cannot be scheduled together.
 const CONVERSION: f32 = 16.0;
 
 /// What it costs to bring what copies load ahead from one layout to another: by these, how many elements a copy moves, and
@@ -41,7 +41,7 @@ pub(super) struct Costs {
     pub(super) rings: RefCell<Rings>,
 }
 
-/// A cost in wavefronts, `frequency` times; what cannot be done cannot be done once either.
+/// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.
 pub(super) fn times(cost: f32, frequency: f64) -> Cost {
     if cost.is_finite() {
         (f64::from(cost) * frequency * SCALE).ceil() as Cost
@@ -50,7 +50,7 @@ pub(super) fn times(cost: f32, frequency: f64) -> Cost {
     }
 }
 
-/// A cost that is kept, in wavefronts.
+/// A stored cost, in wavefronts.
 pub(super) fn units(cost: Cost) -> f64 {
     cost as f64 / SCALE
 }
@@ -69,8 +69,8 @@ impl Costs {
         &self.machine
     }
 
-    /// What it takes to convert a tensor, by the cheapest plan there is, for a reader that takes it in parts
-    /// ([`SwizzleRequest::parts`]); infinite if there is none.
+    /// The cost of converting a tensor by the cheapest plan, for a reader that takes it in parts
+    /// ([`SwizzleRequest::parts`]); infinite if there is no plan.
     pub(super) fn conversion(
         &self,
         catalog: &Catalog,
@@ -115,8 +115,8 @@ impl Costs {
         cost
     }
 
-    /// What it takes to bring a tensor from registers to a buffer in shared memory, which other warps then may
-    /// read; infinite if there is no way.
+    /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;
+    /// infinite if there is no plan.
     pub(super) fn store(
         &self,
         catalog: &Catalog,
@@ -127,7 +127,7 @@ impl Costs {
         self.access(catalog, [from, to], tensor, Access::Store) + barrier
     }
 
-    /// What it takes to bring it back.
+    /// The cost of loading it from there.
     pub(super) fn load(
         &self,
         catalog: &Catalog,
@@ -171,19 +171,19 @@ impl Costs {
         cost
     }
 
-    /// What it costs that a register is loaded anew because there are too few.
+    /// The cost of reloading a spilled register.
     pub(super) fn reload(&self) -> f32 {
         self.target.global_costs().reload
     }
 
-    /// What arithmetic on a tensor costs.
+    /// The cost of arithmetic on a tensor.
     pub(super) fn arithmetic(&self, layout: &LinearLayout, bits: u32) -> f32 {
         let words = bits.div_ceil(32) as f32;
         self.machine().costs.issue * (registers(layout) as f32 * words)
     }
 }
 
-/// Whether the threads of each block hold all that the block's memory is for.
+/// Whether the threads of each block hold all elements of the block's memory.
 fn fills(registers: &LinearLayout, memory: &LinearLayout) -> bool {
     let element = |layout: &LinearLayout, dim: Dim, bit: u32| {
         if bit >= layout.in_dim_size_log2(dim) {
@@ -208,8 +208,7 @@ fn fills(registers: &LinearLayout, memory: &LinearLayout) -> bool {
     stored.chain(apart).all(|element| held.contains(element))
 }
 
-/// Registers that hold an element which no lower register of the thread holds: no code is emitted
-/// for the others.
+/// The number of registers whose element no lower register of the thread holds: no code is emitted for the others.
 pub(super) fn registers(layout: &LinearLayout) -> u64 {
     let masks = layout.free_variable_masks();
     let repeated = masks.iter().find(|(dim, _)| *dim == Dim::REGISTER);

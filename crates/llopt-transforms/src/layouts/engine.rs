@@ -34,18 +34,18 @@ use super::products::Product;
 use super::relation::{Relation, element_bits, is_cheap};
 use crate::axis::AxisFacts;
 
-/// What the accesses whose addresses nothing is known of count if their last dimension is taken for
-/// contiguous, as a part of that price. Otherwise all orders cost the same.
+/// If nothing is known of the addresses of an access, its last dimension may be contiguous: the price under that
+/// assumption counts as this fraction. Otherwise all orders would cost the same.
 const PRIOR: f32 = 1.0 / 256.0;
-/// How likely addresses that follow each other in runs go on doing so from run to run. What ends a run is mostly the
-/// remainder by an extent of which only a divisor is known, and it ends one run of a tensor at most.
+/// The probability that runs of consecutive addresses continue from run to run. What ends a run is mostly the
+/// remainder by an extent of which only a divisor is known, and that ends at most one run of a tensor.
 const LONGER: f32 = 0.5;
-/// Bytes that the widest access of a thread moves.
+/// Bytes of the widest access of a thread.
 const WIDEST: u64 = 16;
-/// What it costs that an assembly gets other elements together than neighbours: more than anything else, and yet finite,
-/// for where no layout has it otherwise.
+/// The cost of an inline assembly that packs elements other than neighbours: more than anything else, but finite, for
+/// cases in which no layout avoids it.
 const OUT_OF_ORDER: f32 = 1e6;
-/// Registers of a thread that hold other things than a product's sum and one of its factors: addresses, indices.
+/// Registers of a thread for values other than a product's accumulator and one of its factors: addresses, indices.
 const BESIDE: u32 = 40;
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
@@ -56,7 +56,7 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) grid: Grid,
     /// Whether factors of products may be stored to buffers for them.
     pub(super) may_store: bool,
-    /// What ops had before.
+    /// The layouts that ops had before.
     pub(super) pins: &'g Pins,
     /// The products that were asked about, by their ops.
     pub(super) products: RefCell<FxHashMap<usize, Option<Rc<Product>>>>,
@@ -72,11 +72,11 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) copied: RefCell<CopiedOf>,
 }
 
-/// What copies bring in the place of a load.
+/// The copies that replace a load.
 pub(super) struct Copied {
-    /// In the layout of the load.
+    /// The tensor, in the layout of the load.
     pub(super) stored: TensorType,
-    /// What each brings.
+    /// The groups of registers that each copy moves.
     pub(super) groups: Groups,
     pub(super) element_bits: u32,
 }
@@ -84,7 +84,7 @@ pub(super) struct Copied {
 /// That of nodes with layouts; `None` where there are no copies.
 type CopiedOf = FxHashMap<(usize, LayoutId), Option<Rc<Copied>>>;
 
-/// What an access to global memory is made of.
+/// An access to global memory.
 pub(super) struct Access {
     pub(super) shape: Vec<u64>,
     element: Element,
@@ -99,7 +99,7 @@ impl Access {
         self.element.memory_bits()
     }
 
-    /// What is accessed, in a layout.
+    /// The accessed tensor, in a layout.
     pub(super) fn tensor(&self, layout: &LinearLayout) -> Option<TensorType> {
         tensor_type(self.element, &self.shape, layout)
     }
@@ -115,8 +115,8 @@ impl Access {
         access.groups(target)
     }
 
-    /// The facts of the addresses if the longest of their runs were as long as the tensor; `None` if they are, or
-    /// accesses would be wider.
+    /// The facts of the addresses if the longest of their runs were as long as the tensor; `None` if they already
+    /// are, or if accesses would become wider.
     fn longer_runs(&self) -> Option<AxisFacts> {
         let runs = self.pointer.dims.iter().map(|dim| dim.contiguity.get());
         let mut runs: Vec<u64> = runs.collect();
@@ -141,7 +141,7 @@ impl Access {
     }
 }
 
-/// What the elements of a tensor of addresses point to.
+/// The element type that a tensor of addresses points to.
 fn pointee(pointer: Value<'_, '_>) -> Option<Element> {
     let element = pointer.r#type().element_or_self();
     types::element(Pointer::of(element)?.pointee())
@@ -199,7 +199,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         problem
     }
 
-    /// What it costs once to bring an operand from one layout to another.
+    /// The cost of converting an operand once.
     pub(super) fn conversion(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> f32 {
         if from == to {
             return 0.0;
@@ -235,7 +235,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// The bytes of all buffers that tensors are stored to for those who want them in memory.
+    /// The bytes of all buffers that tensors are stored to for users that want them in memory.
     pub(super) fn stored_bytes(&self, labels: &[LayoutId]) -> u64 {
         let mut stored: FxHashSet<(usize, LayoutId)> = FxHashSet::default();
         let mut bytes = 0;
@@ -258,8 +258,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         bytes
     }
 
-    /// What a product costs more with a layout of a factor, which is in memory or in registers; `None` if it does not
-    /// take the factor so.
+    /// The additional cost of a product for a layout of a factor, in memory or in registers; `None` if it does not
+    /// support that.
     fn taken(&self, factor: &Factor, product: LayoutId, label: LayoutId) -> Option<f32> {
         let node = &self.graph.nodes[factor.product];
         let NodeKind::Op(operation, ..) = &node.kind else {
@@ -292,7 +292,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             0 => 0.0,
             _ => dot.moves_words(factor.operand, &encoding, select * words as f32),
         };
-        // What does not fit beside the sum is stored and loaded again, unless it is read in parts.
+        // Factors that do not fit together with the accumulator are spilled and reloaded, unless they are read in
+        // parts.
         let result = registers(&self.catalog.linear(self.catalog.map(product)?));
         let sums = (result * u64::from(element_bits(node.tensor))).div_ceil(32);
         let most = u64::from(self.costs.target.registers_per_thread() - BESIDE);
@@ -304,7 +305,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         takes.then_some(waited + moved + reload)
     }
 
-    /// Whether a factor that comes from outside the product's loop takes so many registers that they are too many.
+    /// Whether a factor from outside the product's loop takes so many registers that there are too few.
     fn crowds(&self, product: OperationRef<'c, 'a>, operand: usize, words: u64) -> bool {
         let key = (product.to_raw().ptr as usize, operand);
         let mut known = self.beside.borrow_mut();
@@ -316,8 +317,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         beside.is_some_and(|beside| beside + words > u64::from(limit))
     }
 
-    /// Whether a product may run on into the next iteration as far as this factor goes, if it is in memory: the
-    /// loop loads it, and the product only adds to a sum. Registers are needed again at once.
+    /// Whether a product may still be running in the next iteration as far as this factor is concerned, if the factor
+    /// is in memory: the loop loads it, and the product only adds to an accumulator. A factor in registers is needed
+    /// again at once.
     fn may_run_on(&self, factor: &Factor, product: OperationRef<'c, 'a>) -> bool {
         let block = product.parent_block();
         let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
@@ -344,7 +346,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         is_sum && adds && is_loaded
     }
 
-    /// The layout of what a node defines, of this shape.
+    /// The layout of the value of this shape that a node defines.
     pub(super) fn given(
         &self,
         node: &Node<'c, 'a>,
@@ -357,7 +359,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// The layout that a node wants an operand to have.
+    /// The layout that a node requires of an operand.
     pub(super) fn wanted(
         &self,
         node: &Node<'c, 'a>,
@@ -398,7 +400,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         })
     }
 
-    /// What an access costs a warp.
+    /// The cost of an access for a warp.
     pub(super) fn access_cost(&self, access: &Access, layout: &LinearLayout) -> f32 {
         let Some(tensor) = tensor_type(access.element, &access.shape, layout) else {
             return f32::INFINITY;
@@ -431,7 +433,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// What an op costs that moves a tensor between registers and a buffer in shared memory.
+    /// The cost of an op that moves a tensor between registers and a buffer in shared memory.
     fn buffer_access(
         &self,
         operation: OperationRef<'c, 'a>,
@@ -448,7 +450,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             Some(_) => self.costs.load(self.catalog, [memory, registers], tensor),
             None => self.costs.store(self.catalog, [registers, memory], tensor),
         };
-        // What is in another block's memory is beyond an access. Other layouts that there is no access for are refused later.
+        // An access cannot reach another block's memory. Other layouts without an access are rejected later.
         let of_cluster = self.grid.num_ctas > 1;
         (cost.is_finite() || of_cluster).then_some(cost)
     }
@@ -463,13 +465,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         product.clone()
     }
 
-    /// What a node costs with a label, as often as it runs.
+    /// The cost of a node with a label, times its frequency.
     fn cost(&self, node: &Node<'c, 'a>, local: Option<&Local<'c, 'a>>, label: LayoutId) -> Cost {
         if self.catalog.map(label).is_none() {
             return IMPOSSIBLE;
         }
         let once = self.once(node, label);
-        // What is there can be done.
+        // A layout that the input has is always possible.
         let once = match node.pinned {
             Some(_) if !once.is_finite() => 0.0,
             _ => once,
@@ -489,7 +491,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// What a reduction costs if its partial results stay in their threads until the loop ends.
+    /// The cost of a reduction whose partial results stay in their threads until the loop ends.
     fn cost_in_threads(
         &self,
         node: &Node<'c, 'a>,
@@ -504,8 +506,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
     }
 
-    /// Rewrites the loops in which partial results had better stay in their threads; whether there
-    /// were any.
+    /// Rewrites the loops in which it is cheaper to keep partial results in their threads; returns whether there were
+    /// any.
     pub(super) fn keep_in_threads(&self, labels: &[LayoutId]) -> bool {
         let mut rewritten = false;
         for (node, &label) in self.graph.nodes.iter().zip(labels) {
@@ -523,7 +525,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         rewritten
     }
 
-    /// What it costs once.
+    /// The cost of one execution.
     fn once(&self, node: &Node<'c, 'a>, label: LayoutId) -> f32 {
         let NodeKind::Op(operation, relation, _) = &node.kind else {
             return 0.0;
@@ -566,9 +568,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 }
 
-/// Whether what an assembly of several elements (`packed_element`) gets together are neighbours along the last
-/// dimension. Which they are, the op leaves open; but programs count on it, as an assembly need not treat each of them
-/// for itself.
+/// Whether an inline assembly of several elements at a time (`packed_element`) packs neighbours along the last
+/// dimension. The op does not specify which elements it packs; but programs rely on neighbours, as an assembly need
+/// not treat each element separately.
 fn packs_neighbours(operation: OperationRef<'_, '_>, layout: &LinearLayout) -> bool {
     let Some(assembly) = ElementwiseInlineAsmOp::of(operation) else {
         return true;

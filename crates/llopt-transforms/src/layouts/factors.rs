@@ -1,8 +1,8 @@
-//! The layouts in registers in which a product takes its factors.
+//! The layouts in registers that a product takes its factors in.
 //!
-//! A matrix unit adds up along k, so the order of k means nothing to it as long as both factors have the same one. A lane
-//! has some elements along k for each register that an instruction reads; whether these follow each other, or those of
-//! several registers do, is free:
+//! A matrix unit sums along k, so the order of k does not matter as long as both factors have the same one. A lane
+//! holds some elements along k for each register that an instruction reads; either those of one register are
+//! consecutive along k, or those of several registers are:
 //!
 //! ```text
 //! two halves in a word            lane 0    lane 1    lane 2    lane 3      lane 0    …
@@ -10,11 +10,11 @@
 //! two registers' together    k =  0 1 2 3   4 5 6 7   8 9 …
 //! ```
 //!
-//! Where a factor comes from narrower elements (bytes that become halves), a word of these is what a lane should load at
-//! once: the second line, for both factors. So each product proposes its factors as the unit has them and, if something
-//! narrower is loaded for one of them, with two or four times as many elements together. What the other
-//! factor pays for that is in the price of its own way into registers, and of moving them where the instruction wants rows
-//! side by side.
+//! If a factor comes from narrower elements (bytes that become halves), a lane should load a word of these at once:
+//! the second line, for both factors. So each product proposes its factors as the unit has them and, if narrower
+//! elements are loaded for one of them, with two or four times as many consecutive elements. The price for the other
+//! factor is part of the price of its conversion to registers, and of moving elements where the instruction wants
+//! neighbouring rows in one register.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ use super::graph::{Factor, NodeKind};
 use super::labelling::{IMPOSSIBLE, Problem};
 use super::relation::{Relation, element_bits};
 
-/// How often elements that follow each other in a lane may be doubled at most.
+/// The largest number of doublings of the consecutive elements of a lane.
 const MOST_DOUBLED: u32 = 2;
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
@@ -57,7 +57,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         layouts
     }
 
-    /// Whether no element has copies in one of two layouts where it has none in the other.
+    /// Whether an element has copies in one of two layouts only if it has copies in the other.
     fn holds_alike(&self, one: LayoutId, other: LayoutId) -> bool {
         let copies = |layout| {
             let map = self.catalog.map(layout)?;
@@ -66,13 +66,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         one != other && copies(one).is_some() && copies(one) == copies(other)
     }
 
-    /// How often the elements that follow each other in a lane may be doubled for a product: until those that are loaded
-    /// for a factor fill what its own elements do.
+    /// The number of doublings of a lane's consecutive elements for a product: until the elements loaded for a factor
+    /// fill as many bits as its own elements did.
     fn doubled(&self, product: usize) -> u32 {
         if let Some(&known) = self.doubled.borrow().get(&product) {
             return known;
         }
-        // Of scaled factors each element belongs to a scale.
+        // Each element of a scaled factor belongs to a scale.
         if let NodeKind::Op(_, relation, _) = &self.graph.nodes[product].kind
             && relation.scales_factors()
         {
@@ -94,14 +94,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         doubled
     }
 
-    /// The fewest bits that an element of a tensor takes where it is loaded.
+    /// The smallest number of bits that an element of a tensor has where it is loaded.
     pub(super) fn narrowest_loaded(&self, node: usize) -> Option<u32> {
         let loads = self.loaded_by(node).into_iter();
         loads.map(|(_, bits)| bits).min()
     }
 
-    /// The loads of the elements of a tensor, which may get other places and names on the way, with the bits that each
-    /// takes there: half a byte, if each byte has two.
+    /// The loads from which the elements of a tensor come, perhaps rearranged and renamed, with the bits of each
+    /// element there: half a byte, if each byte holds two.
     pub(super) fn loaded_by(&self, node: usize) -> Vec<(OperationRef<'c, 'a>, u32)> {
         let nodes = &self.graph.nodes;
         let mut loads = Vec::new();
@@ -122,7 +122,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 _ => continue,
             };
             for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
-                // What is spread along a dimension has fewer elements.
+                // An element that is broadcast along a dimension is loaded fewer times.
                 let is_whole = *relation != Relation::Same || used.shape == nodes[at].shape;
                 let way = (used.producer, packed);
                 if is_whole && !seen.contains(&way) {
@@ -133,7 +133,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         loads
     }
 
-    /// The loads that a tensor comes from, element by element.
+    /// The loads from which a tensor comes elementwise.
     pub(super) fn loads_of(&self, node: usize) -> Vec<Access> {
         let shape = self.graph.nodes[node].shape;
         let mut seen = vec![node];
@@ -185,7 +185,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// How often the elements that follow each other in a lane are doubled in a layout of a factor.
+    /// The number of doublings in a layout of a factor.
     pub(super) fn doublings(&self, factor: &Factor, label: LayoutId) -> u32 {
         let bits = element_bits(self.graph.nodes[factor.node].tensor);
         transfer::doublings_along_k(&self.catalog.encoding(label), bits)

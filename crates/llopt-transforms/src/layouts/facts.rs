@@ -1,4 +1,4 @@
-//! What is known of the addresses and masks of accesses, through copies of what computes them.
+//! The facts about addresses and masks of accesses, kept through copies of the ops that compute them.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::axis::{AxisAnalysis, AxisFacts};
 
-/// Axis facts of a module and of copies that were made since they were found: a copy holds what the
-/// original holds.
+/// Axis facts of a module and of copies that were made since: a copy has the facts of the original.
 pub(super) struct Facts<'c, 'a> {
     analysis: AxisAnalysis,
     originals: HashMap<usize, Value<'c, 'a>>,
@@ -26,7 +25,7 @@ impl<'c: 'a, 'a> Facts<'c, 'a> {
         }
     }
 
-    /// Notes copies, each with what it is a copy of.
+    /// Records copies, each with its original.
     pub(super) fn copied(&mut self, copies: Vec<(Value<'c, 'a>, Value<'c, 'a>)>) {
         for (copy, original) in copies {
             let first = self.originals.get(&key(original)).copied();

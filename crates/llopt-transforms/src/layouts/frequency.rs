@@ -1,8 +1,7 @@
-//! How often an op runs for each time that its function does.
+//! How many times an op runs per execution of its function.
 //!
-//! A loop whose bounds and step are constants runs as often as they say, any other
-//! [`ITERATIONS`] times; of the regions of a condition each runs as often as the others. Blocks that
-//! branches connect are taken to run once.
+//! A loop whose bounds and step are constants runs as many times as they say, any other loop [`ITERATIONS`] times;
+//! both regions of a conditional count as executed each time. Blocks connected by branches count as executed once.
 
 use std::collections::HashMap;
 
@@ -11,10 +10,10 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
-/// How often a loop is taken to run for each time that it is entered.
+/// The assumed number of iterations of a loop.
 const ITERATIONS: f64 = 32.0;
 
-/// How often blocks run.
+/// The execution counts of blocks.
 pub(super) struct Frequencies {
     blocks: HashMap<usize, f64>,
 }
@@ -57,18 +56,18 @@ impl Frequencies {
             .unwrap_or(1.0)
     }
 
-    /// How often an op runs.
+    /// The execution count of an op.
     pub(super) fn of_op(&self, operation: OperationRef<'_, '_>) -> f64 {
         self.of_block(operation.parent_block())
     }
 
-    /// How often a value is made.
+    /// The execution count of the definition of a value.
     pub(super) fn of_value(&self, value: Value<'_, '_>) -> f64 {
         self.of_block(value.parent_block())
     }
 
-    /// Where something that `user` needs of `value` runs least often, and how often that is: before
-    /// the user, or before an op around it that the value is defined outside of.
+    /// The place at which something that `user` needs of `value` runs least often, and its execution count: before
+    /// the user, or before an op around it that does not contain the definition of the value.
     pub(super) fn rarest_place<'c: 'a, 'a>(
         &self,
         value: Value<'c, 'a>,
@@ -94,7 +93,7 @@ impl Frequencies {
     }
 }
 
-/// How often the regions of an op run for each time that it does.
+/// The execution count of the regions of an op per execution of the op.
 fn times(operation: OperationRef<'_, '_>) -> f64 {
     match Control::of(operation) {
         Control::For => trip_count(operation).unwrap_or(ITERATIONS),

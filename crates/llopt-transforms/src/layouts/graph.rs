@@ -1,7 +1,7 @@
-//! What has to be labelled: the ops that work on tensors, and the values that control flow carries.
+//! The graph to be labelled: the ops that work on tensors, and the values that control flow carries.
 //!
-//! The graph is of a whole module: a call hands its tensors to the arguments of the function and takes
-//! its results from the returns, as a loop does with what it carries.
+//! The graph is of a whole module: a call passes its tensors to the arguments of the function and takes its results
+//! from the returns, like a loop with its carried values.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,20 +18,20 @@ use super::relation::Relation;
 use crate::flow::{self, Carry, Flow, Symbols};
 use crate::program::Program;
 
-/// Something that gets one layout.
+/// A node, which gets one layout.
 pub(super) struct Node<'c, 'a> {
     pub(super) kind: NodeKind<'c, 'a>,
-    /// The tensor that the layout is of.
+    /// The tensor that has the layout.
     pub(super) tensor: RankedTensor<'c>,
     /// Its shape.
     pub(super) shape: ShapeId,
-    /// How often it runs for each time that its function does.
+    /// Its execution count per execution of its function.
     pub(super) frequency: f64,
     /// The layout that the input gives it.
     pub(super) pinned: Option<LayoutId>,
 }
 
-/// Why there are no layouts for an op, as far as it is known.
+/// Why the layouts of an op are not supported, as far as it is known.
 fn without_rule(operation: OperationRef<'_, '_>) -> &'static str {
     match DescriptorReduceOp::of(operation) {
         Some(_) => {
@@ -51,18 +51,18 @@ impl<'c, 'a> Node<'c, 'a> {
     }
 }
 
-/// What it is.
+/// The kind of a node.
 pub(super) enum NodeKind<'c, 'a> {
     /// An op, with its relation.
     Op(OperationRef<'c, 'a>, Relation, RelationId),
     /// Values that must have one type because control flow passes one on as another: a carried
     /// value of a loop and the loop's result. Without any, an operand that an op takes in any layout.
     Carried(Vec<Value<'c, 'a>>),
-    /// A factor of a matrix product on its way into the product: in registers, or in a buffer in shared memory.
+    /// A factor of a matrix product as the product takes it: in registers, or in a buffer in shared memory.
     Factor,
 }
 
-/// A factor of a matrix product. Which of its layouts the product takes depends on how it is computed.
+/// A factor of a matrix product. Which layouts of it the product takes depends on how the product is computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Factor {
     /// Its node.
@@ -73,22 +73,22 @@ pub(super) struct Factor {
     pub(super) operand: usize,
 }
 
-/// An operand of an op that wants the layout of a node.
+/// An operand whose required layout follows from the layout of a node.
 pub(super) struct Use<'c, 'a> {
     /// The op, and the position of the operand.
     pub(super) operation: OperationRef<'c, 'a>,
     pub(super) operand: usize,
-    /// What the operand is.
+    /// The operand.
     pub(super) value: Value<'c, 'a>,
     /// Its shape.
     pub(super) shape: ShapeId,
     /// The node that defines it.
     pub(super) producer: usize,
-    /// The node whose layout says what it should be.
+    /// The node from whose layout the required layout follows.
     pub(super) consumer: usize,
     /// The op before which a conversion runs least often: this one, or one around it.
     pub(super) place: OperationRef<'c, 'a>,
-    /// How often it runs there.
+    /// The execution count there.
     pub(super) frequency: f64,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Use<'c, 'a> {
 pub struct Unrelated<'c, 'a> {
     /// The op.
     pub operation: OperationRef<'c, 'a>,
-    /// What about it is not known, to be read after its name.
+    /// What is not supported, to be read after the op's name.
     pub reason: &'static str,
 }
 
@@ -106,11 +106,11 @@ pub(super) struct Graph<'c, 'a> {
     pub(super) nodes: Vec<Node<'c, 'a>>,
     pub(super) uses: Vec<Use<'c, 'a>>,
     pub(super) factors: Vec<Factor>,
-    /// How often what runs.
+    /// Execution counts.
     pub(super) frequencies: Frequencies,
     /// The nodes of values and of ops.
     node_of: HashMap<usize, usize>,
-    /// Ops whose layouts nothing relates, and which keep them: those of their operands.
+    /// Ops without a relation between their layouts, which keep the layouts of their operands.
     fixed: HashMap<usize, Vec<Option<Encoding>>>,
 }
 
@@ -133,7 +133,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
     /// have none.
     ///
     /// # Errors
-    /// An op on tensors whose layouts are not related in a way that is known, and which has none that could stay.
+    /// An op on tensors whose layouts are not related in a known way, and which has none that it could keep.
     pub(super) fn of(
         functions: &[OperationRef<'c, 'a>],
         symbols: &Symbols<'c, 'a>,
@@ -156,7 +156,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         }
         let dead = dead(&operations);
         operations.retain(|operation| !dead.contains(&op_key(*operation)));
-        // First what defines values, then who uses them.
+        // First the definitions, then the uses.
         let mut handed_on = Vec::new();
         for &operation in &operations {
             let step = flow::step(operation, symbols);
@@ -250,7 +250,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         Ok(())
     }
 
-    /// A node without an op: that of values which one of `tensor`'s layouts is for.
+    /// A node without an op, for values that share one layout of `tensor`.
     fn add_node(
         &mut self,
         kind: NodeKind<'c, 'a>,
@@ -316,7 +316,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
                 });
                 node
             } else if is_free {
-                // Free operands of one op still have one layout: a mask that of what it masks.
+                // Free operands of one op still have one layout: a mask has that of the masked tensor.
                 *free.get_or_insert_with(|| {
                     self.add_node(NodeKind::Carried(Vec::new()), tensor, frequency, catalog)
                 })
@@ -359,8 +359,8 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         Ok(())
     }
 
-    /// One node for all of `targets`, and for whatever shares a node with one of them. It runs as
-    /// often as the most frequent of them: a value that a loop carries as often as the loop's body.
+    /// One node for all of `targets`, and for all values that share a node with one of them. Its execution count is
+    /// the largest of theirs: for a value that a loop carries, that of the loop's body.
     fn add_carried(&mut self, targets: &[Value<'c, 'a>], catalog: &Catalog) {
         let mut known: Vec<usize> = Vec::new();
         for target in targets {
@@ -382,7 +382,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         };
         let mut members: Vec<Value> = Vec::new();
         for &other in known.iter().filter(|&&other| other != index) {
-            // Its members move over; it stays behind without any.
+            // Its members move to the new node; the old one remains without members.
             if let NodeKind::Carried(values) = &mut self.nodes[other].kind {
                 members.append(values);
             }
@@ -407,7 +407,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
     }
 }
 
-/// Ops without effects whose results only such ops use.
+/// Ops without effects whose results only other such ops use.
 pub(super) fn dead(operations: &[OperationRef<'_, '_>]) -> HashSet<usize> {
     let mut dead = HashSet::new();
     for &operation in operations.iter().rev() {
@@ -427,7 +427,7 @@ pub(super) fn op_key(operation: OperationRef<'_, '_>) -> usize {
     operation.to_raw().ptr as usize
 }
 
-/// Whether all tensors of an op have layouts that stay.
+/// Whether all tensors of an op keep their layouts.
 fn has_all(operation: OperationRef<'_, '_>, pin: &Pin) -> bool {
     let results = operation.result_types().filter_map(RankedTensor::of);
     let operands = operation.operand_values().zip(&pin.operands);
@@ -445,7 +445,7 @@ fn has_tensors(operation: OperationRef<'_, '_>) -> bool {
 
 type CarriedTensor<'c, 'a> = ((usize, Value<'c, 'a>), Vec<Value<'c, 'a>>);
 
-/// The tensors that an op hands on: the operand, and all values that it becomes.
+/// The tensors that an op passes on: the operand, and all values that it becomes.
 fn carried<'c: 'a, 'a>(step: &flow::Step<'c, 'a>) -> Vec<CarriedTensor<'c, 'a>> {
     let mut by_operand: Vec<CarriedTensor> = Vec::new();
     let mut positions: HashMap<usize, usize> = HashMap::new();

@@ -1,9 +1,8 @@
-//! Reductions that a loop adds up: partial results stay in their threads until the loop ends.
+//! Reductions that a loop accumulates: partial results stay in their threads until the loop ends.
 //!
-//! A loop that carries `r = combine(r, reduce(x))` brings the elements of every `x` together across
-//! lanes and warps only to combine them once more with what comes next. If `combine` is what the
-//! reduction combines with, the order of all these combinations is as open as that of one reduction, so
-//! the loop may carry one partial result for each thread instead:
+//! A loop that carries `r = combine(r, reduce(x))` combines the elements of every `x` across lanes and warps in each
+//! iteration. If `combine` is the combination of the reduction, the order of all these combinations is as free as
+//! that of one reduction, so the loop may carry one partial result for each thread instead:
 //!
 //! ```text
 //! r = init                                p = neutral
@@ -12,13 +11,13 @@
 //!                                         r = combine(init, reduce(p))
 //! ```
 //!
-//! Within a thread means: of the coordinate along the axis, the lowest and the highest bits that
-//! registers hold in the layout of `x` are split off by a reshape and reduced alone, which moves
-//! nothing. What is left of the axis is the axis of `p`.
+//! *Within a thread* means: of the coordinate along the axis, the lowest and the highest bits that registers hold in
+//! the layout of `x` are split off by a reshape and reduced alone, which moves no data. The remaining bits are the
+//! axis of `p`.
 //!
-//! Whether that pays is a question of the layout, so it is part of a label's price: a reduction that can
-//! stay in its threads costs the cheaper of both forms, and the chosen label says which form is
-//! written. The labelling is found anew for the program that it leads to.
+//! Whether this is cheaper depends on the layout, so it is part of a label's price: a reduction that can stay in its
+//! threads costs the cheaper of both forms, and the chosen label decides which form is written. The labelling is then
+//! computed again for the new program.
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
@@ -33,7 +32,7 @@ use super::cost::{Costs, registers, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
 
-/// A reduction whose results a loop adds up.
+/// A reduction whose results a loop accumulates.
 #[derive(Clone, Copy)]
 pub(super) struct Local<'c, 'a> {
     reduce: OperationRef<'c, 'a>,
@@ -42,7 +41,7 @@ pub(super) struct Local<'c, 'a> {
     around: OperationRef<'c, 'a>,
     carried: usize,
     axis: usize,
-    /// The element with which a combination changes nothing, as bits.
+    /// The neutral element of the combination, as bits.
     neutral: u64,
 }
 
@@ -50,7 +49,7 @@ pub(super) struct Local<'c, 'a> {
 const BOUNDS: usize = 3;
 
 impl<'c: 'a, 'a> Local<'c, 'a> {
-    /// What a reduction is in the loop around it, if it is what this is about.
+    /// The reduction with its loop, if it is of this form.
     pub(super) fn of(reduce: OperationRef<'c, 'a>) -> Option<Self> {
         if tt::ReduceOp::of(reduce).is_none() || reduce.operand_values().len() != 1 {
             return None;
@@ -59,7 +58,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let combine = only_user(result)?;
         let region = reduce.region_ref(0)?.single_block()?;
         let inside = region.operations().next()?;
-        // One op, which the loop uses as well, and the terminator.
+        // One op, which is also the loop's combination, and the terminator.
         if region.operations().count() != 2
             || inside.operand_values().len() != 2
             || inside.name_str() != combine.name_str()
@@ -131,7 +130,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         (low, if bits == 0 { 0 } else { high })
     }
 
-    /// What this form costs, as often as it runs.
+    /// The cost of this form, times its frequency.
     pub(super) fn cost(
         &self,
         combining: &Combining,
@@ -144,7 +143,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let partials = elements / (1u64 << (low + high)) as f32;
         let prices = &costs.machine().costs;
         let combine = combining.combination.instructions * prices.select;
-        // The loop's own combination is one of partial results, which registers hold all the time.
+        // The loop's own combination is one of partial results, which occupy registers all the time.
         let inside = elements * combine + partials * combining.words() as f32 * prices.register;
         times(inside, frequencies.of_op(self.reduce)).saturating_add(times(
             combining.reduction(costs.target),
@@ -158,7 +157,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let operand = self.reduce.operand_value(0)?;
         let body = self.reduce.parent_block()?;
         let mut partial = operand;
-        // The highest bits first: what is left of the axis then begins where it did.
+        // The highest bits first: then the rest of the axis starts where it did.
         for (bits, is_high) in [(high, true), (low, false)] {
             if bits > 0 {
                 partial = self.reduce_piece(partial, bits, is_high)?;
@@ -166,7 +165,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         }
         let r#type = partial.r#type();
 
-        // Before the loop: nothing yet.
+        // Before the loop: the neutral element.
         let home = self.around.parent_block()?;
         let location = self.reduce.loc();
         let zero = attr::splat(r#type, self.neutral)?;
@@ -197,7 +196,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let yielded = only_user(self.combine.result_value(0)?)?;
         yielded.set_operand_value(self.carried, combined.result_value(0)?);
 
-        // After the loop: all of them together, and what the loop began with.
+        // After the loop: all partial results combined, and the initial value.
         let total = home.insert_operation_after(self.around, self.reduce.clone_op());
         let last = home.insert_operation_after(total, self.combine.clone_op());
         for (index, value) in self.combine.operand_values().enumerate() {
@@ -258,8 +257,8 @@ fn only_user<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
     users.next().is_none().then_some(user)
 }
 
-/// The element with which a combination changes nothing, as bits. For a sum that is the
-/// negative zero, and for the larger number of two, of which one may be NaN, it is NaN.
+/// The neutral element of a combination, as bits. For a sum it is negative zero, and for a maximum that ignores NaN
+/// it is NaN.
 fn neutral(kind: Kind, element: Type<'_>) -> Option<u64> {
     let width = element.bit_width()?;
     let ones = u64::MAX >> (64 - width);

@@ -1,8 +1,8 @@
 //! Factors that a product takes in parts, one after the other along k.
 //!
-//! A product whose factors and sums do not fit into registers together reads a fragment of a factor when its turn comes
-//! ([`llopt_plan::late_operands`]). That needs a layout of shared memory in which no access brings elements for several
-//! steps of k:
+//! A product whose factors and accumulators do not fit into registers together reads each fragment of a factor just
+//! before it is used ([`llopt_plan::late_operands`]). That needs a layout of shared memory in which no access brings
+//! elements of several steps of k:
 //!
 //! ```text
 //!   k of what one access of a lane brings, steps of 16
@@ -10,10 +10,10 @@
 //!     0  8 16 24 32 40 48 56     parts of four, three of which wait in registers for their turn
 //! ```
 //!
-//! The second line is what a thread can store together that has loaded every eighth row. It costs as many accesses as
-//! the first one, so neither the choice of a layout for the load nor that of the buffer can do without knowing: both ask
-//! here by which bits of an element's number a tensor is taken in parts, and no layout that brings several together
-//! is proposed then.
+//! A thread that has loaded every eighth row can store the second line at once. It costs as many accesses as the
+//! first one, so both the choice of the load's layout and that of the buffer have to know which one is needed: both
+//! ask here by which bits of an element's number a tensor is taken in parts, and then no layout that brings several
+//! parts together is proposed.
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::transfer;
@@ -88,7 +88,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         parts
     }
 
-    /// The parts of a factor, if its product by a matrix unit is short of registers in the layout that is proposed first.
+    /// The parts of a factor, if its product by a matrix unit has too few registers in the layout that is proposed
+    /// first.
     fn parts_of_factor(&self, factor: &Factor) -> Option<u32> {
         let target = self.costs.target;
         let node = &self.graph.nodes[factor.product];
@@ -116,8 +117,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 }
 
-/// The bits of an element's number by which a product takes what has been loaded in parts, if one that is short of
-/// registers takes it, after conversions and what is computed element by element; none otherwise.
+/// The bits of an element's number by which a product takes a loaded tensor in parts, if it is taken, after
+/// conversions and elementwise ops, by a product that has too few registers; none otherwise.
 pub(crate) fn parts_of(loaded: Value<'_, '_>, plans: &Plans) -> u32 {
     let mut value = loaded;
     loop {
@@ -165,7 +166,7 @@ fn parts_of_operand(dot: DotOp<'_, '_>, value: Value<'_, '_>, plans: &Plans) -> 
     Some(parts_along_k(&shape, usize::from(value != dot.a()), step))
 }
 
-/// Registers for what a loop loads for its only product, while that is computed: tiles for later iterations.
+/// Registers for the data that a loop loads for its only product, while that is computed: tiles for later iterations.
 fn ahead(dot: DotOp<'_, '_>, plans: &Plans) -> u32 {
     let operation = dot.operation();
     let Some(of) = operation.parent_op().and_then(For::of) else {

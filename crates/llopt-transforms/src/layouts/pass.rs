@@ -1,5 +1,5 @@
-//! `--assign-layouts`: from tile IR without layouts to tile IR with them; and passes of Triton's names, which
-//! take programs that have layouts and choose some of them anew.
+//! `--assign-layouts`: from tile IR without layouts to tile IR with layouts; and passes with Triton's names, which
+//! take programs with layouts and choose some of them anew.
 
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
@@ -43,7 +43,7 @@ pub static ASSIGN_LAYOUTS: PassSpec = PassSpec {
     )
 };
 
-/// Chooses a layout for every tensor, under Triton's name for the pass that gives tensors layouts.
+/// Chooses a layout for every tensor, under the name of Triton's pass that does this.
 pub static CONVERT: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["ttg", "ttng"],
@@ -74,7 +74,7 @@ pub static CONVERT: PassSpec = PassSpec {
     )
 };
 
-/// What a pass of Triton's chooses anew, by that pass's name: the others keep their layouts.
+/// A pass with the name of one of Triton's, and what it keeps: it chooses all other layouts anew.
 macro_rules! improves {
     ($pass:ident, $name:literal, $keep:ident, $description:literal) => {
         #[doc = concat!("`--", $name, "`: ", $description, ".")]
@@ -165,7 +165,7 @@ fn improve(module: OperationRef<'_, '_>, keep: Keep) -> Result<(), Complaint> {
 
 fn located(chosen: Result<(), Unrelated<'_, '_>>) -> Result<(), Complaint> {
     chosen.map_err(|unrelated| {
-        // The pass fails because of an op, and the report belongs there.
+        // The pass fails because of an op, so the report belongs to that op.
         Complaint::from(Complaint::new(unrelated.reason).report_on(unrelated.operation))
     })
 }

@@ -1,10 +1,10 @@
-//! Programs that have layouts: which of them stay, and taking off the others.
+//! Programs with layouts: which layouts stay, and how the others are removed.
 //!
-//! A tensor whose type has a layout keeps it. To have layouts chosen anew, a pass takes them off ([`release`]): the types
-//! of what it does not keep lose them, and conversions between are no longer needed, because the engine puts its
-//! own. What an op that is kept had for its operands is noted, since their types may be those of released ops
-//! now. What the others had is noted too and proposed, so that the program as it was is one of those that are searched,
-//! and none that costs more is chosen.
+//! A tensor whose type has a layout keeps it. A pass that chooses layouts anew removes the old ones first
+//! ([`release`]): the types of all tensors that it does not keep lose them, and conversions between them are removed,
+//! because the engine inserts its own. The operand layouts of a kept op are recorded, since its operands' types may
+//! be those of released ops now. The layouts of the other ops are recorded too and proposed, so that the original
+//! program is one of the candidates, and no program that costs more is chosen.
 
 use std::collections::HashMap;
 
@@ -71,21 +71,21 @@ pub(super) struct Pin {
     pub(super) stays: bool,
     /// The op's label.
     pub(super) label: Option<Encoding>,
-    /// Those of its operands, as far as they are tensors.
+    /// The layouts of its operands, as far as they are tensors.
     pub(super) operands: Vec<Option<Encoding>>,
 }
 
-/// What has been noted of ops before their tensors' types lost their layouts.
+/// The layouts of ops, recorded before their tensors' types lost them.
 #[derive(Default)]
 pub(super) struct Pins(HashMap<usize, Pin>);
 
 impl Pins {
-    /// What was noted of an op.
+    /// The recorded layouts of an op.
     pub(super) fn of(&self, operation: OperationRef<'_, '_>) -> Option<&Pin> {
         self.0.get(&key(operation))
     }
 
-    /// The layout of an operand of an op of which nothing was noted, and which has layouts.
+    /// The layout of an operand of an op with layouts of which nothing is recorded.
     pub(super) fn as_written(
         &self,
         operation: OperationRef<'_, '_>,
@@ -100,7 +100,7 @@ impl Pins {
             .then(|| pin.operands.swap_remove(operand))?
     }
 
-    /// The layouts of an op that stay: what was noted, or what its types say.
+    /// The layouts of an op that stay: the recorded ones, or those of its types.
     pub(super) fn staying(&self, operation: OperationRef<'_, '_>) -> Option<Pin> {
         match self.of(operation) {
             Some(pin) => pin.stays.then(|| pin.clone()),
@@ -158,12 +158,12 @@ fn encoding(tensor: RankedTensor<'_>) -> Option<Encoding> {
     Encoding::from_attribute(tensor.encoding()?).ok()
 }
 
-/// Whether a conversion does nothing but convert: nobody asked for the plan that it follows.
+/// Whether a conversion is only a conversion: no plan is forced.
 fn is_plain(conversion: ConvertLayoutOp<'_, '_>) -> bool {
     conversion.operation().discardable_attrs().is_empty()
 }
 
-/// Takes the layouts off what is not kept, and conversions out; what the ops had.
+/// Removes the layouts of what is not kept, and the conversions; returns the layouts that the ops had.
 pub(super) fn release(functions: &[OperationRef<'_, '_>], keep: Keep) -> Pins {
     let mut pins = Pins::default();
     let mut operations = Vec::new();

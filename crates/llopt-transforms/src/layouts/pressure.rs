@@ -1,13 +1,13 @@
-//! Registers that a loop keeps alive whatever its layouts are, and what one factor more costs there.
+//! Registers that a loop keeps alive whatever its layouts are, and the price of another factor in registers there.
 //!
-//! A factor that comes from outside a loop may stay in registers, which its product then reads faster than shared memory.
-//! But they are taken for the whole loop, beside its sums and what its products make. Where that is more than a thread has,
-//! registers go to local memory and back in each iteration; and the assembler, short of registers, waits after each
-//! instruction of a group of warps.
+//! A factor that comes from outside a loop may stay in registers, which its product then reads faster than shared
+//! memory. But they are occupied for the whole loop, in addition to its accumulators and the results of its products.
+//! If a thread has too few, registers are spilled in each iteration; and the assembler then waits after each
+//! warp-group instruction.
 //!
-//! Labels are chosen by what pairs of them cost, so the pressure is that of all such factors together: each pays as if
-//! the others were in registers, too, shared evenly among the threads. How many registers the factor itself takes is
-//! known from its label: several threads may hold the same elements.
+//! Labels are chosen by costs of pairs of labels, but the pressure comes from all such factors together: each pays as
+//! if the others were in registers, too, shared evenly among the threads. The number of registers of the factor
+//! itself follows from its label: several threads may hold the same elements.
 
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
@@ -39,7 +39,7 @@ fn words(value: Value<'_, '_>, grid: Grid) -> u64 {
     bits.div_ceil(u64::from(u32::BITS) * threads)
 }
 
-/// The value of which a factor is another name.
+/// The value that a factor renames.
 fn named<'c: 'a, 'a>(value: Value<'c, 'a>) -> Value<'c, 'a> {
     let mut value = value;
     while let Some(source) = value
@@ -52,8 +52,9 @@ fn named<'c: 'a, 'a>(value: Value<'c, 'a>) -> Value<'c, 'a> {
     value
 }
 
-/// The registers that a loop takes while one of its products is computed, beside the factors and sums of that: what it
-/// carries, factors that come from outside, and what it loads for the factors of products, if that is for later iterations.
+/// The registers that a loop occupies while one of its products is computed, in addition to the factors and
+/// accumulators of that product: its carried values, factors from outside, and data that it loads for the factors of
+/// products of later iterations.
 pub(super) fn across(product: OperationRef<'_, '_>, grid: Grid) -> u64 {
     let Some(of) = loop_of(product) else {
         return 0;
@@ -88,7 +89,8 @@ pub(super) fn across(product: OperationRef<'_, '_>, grid: Grid) -> u64 {
     all
 }
 
-/// The registers that a loop takes beside a factor of one of its products, if the factor comes from outside the loop.
+/// The registers that a loop occupies in addition to a factor of one of its products, if the factor comes from
+/// outside the loop.
 pub(super) fn beside<'c: 'a, 'a>(
     product: OperationRef<'c, 'a>,
     operand: usize,

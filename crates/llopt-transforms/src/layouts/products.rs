@@ -1,22 +1,21 @@
-//! The ways to compute a matrix product: the layout of its result in each, and what it costs.
+//! The plans of a matrix product: the layout of its result in each, and its cost.
 //!
-//! A matrix unit has several instructions for a pair of element types, and the warps of a block may be
-//! arranged in several ways over the result. Each pair of the two is a *way*, whose result has a layout
-//! of its own; the layouts of the factors follow. More rows of warps mean that each warp needs fewer
-//! rows of the first factor and more columns of the second; which is better depends on where the factors
-//! come from, and the conversions that bring them have their prices. Without an instruction for its
-//! elements, and for small results, threads multiply and add: each holds a square of the result.
+//! A matrix unit has several instructions for a pair of element types, and the warps of a block may be arranged in
+//! several ways over the result. An instruction with an arrangement is a *plan*, whose result has a layout of its
+//! own; the layouts of the factors follow. More rows of warps mean that each warp needs fewer rows of the first
+//! factor and more columns of the second; which is better depends on where the factors come from, and the conversions
+//! that move them have their prices. Without an instruction for its elements, and for small results, threads multiply
+//! and add: each holds a square of the result.
 //!
-//! Some instructions read factors in shared memory: the second always, the first if it is not in
-//! registers. Whether a buffer can be read is a question to its layout
-//! ([`llopt_plan::group_operand`]), so any encoding that answers it well will do; which buffers are
-//! proposed says [`Product::in_memory`].
+//! Some instructions read factors in shared memory: the second always, the first if it is not in registers. Whether a
+//! buffer can be read depends only on its layout ([`llopt_plan::group_operand`]), so any encoding of such a layout is
+//! accepted; [`Product::in_memory`] says which buffers are proposed.
 //!
-//! The blocks of a cluster divide rows and columns of the result among them, and each has the parts of the factors that
-//! it multiplies: blocks beside each other the same rows of the first one.
+//! The blocks of a cluster divide rows and columns of the result among them, and each has the parts of the factors
+//! that it multiplies: blocks in one row of the result have the same rows of the first one.
 //!
-//! A way costs what keeps the unit busy: the instructions that a warp executes, repeated work of
-//! warps beyond the edge of the result included; and what it takes to read factors in shared memory, as far as
+//! The cost of a plan is the time for which the unit is busy: the instructions that a warp executes, including the
+//! repeated work of warps beyond the edge of the result; and the time to read factors in shared memory, as far as
 //! that is longer.
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
@@ -34,20 +33,20 @@ use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 use super::cost::registers;
 use super::grid::Grid;
 
-/// Parts of a multiprocessor that have a matrix unit each, which one warp uses.
+/// Parts of a multiprocessor that have a matrix unit each; a warp uses one of them.
 pub(crate) const UNITS: f32 = 4.0;
-/// Columns of one instruction of a group of warps at most.
+/// The largest number of columns of one warp-group instruction.
 const MOST_COLUMNS: u64 = 256;
-/// Products of eight-bit floats that the unit of a group of warps adds up by itself at least.
+/// The smallest number of products of eight-bit floats that the warp-group unit accumulates in its own precision.
 const IMPRECISE: i64 = 32;
 
-/// A product, and where it is computed.
+/// A product, and the target that computes it.
 pub(super) struct Product {
     /// The extents of the result.
     shape: Vec<u64>,
     /// The extent that is summed over.
     depth: u64,
-    /// The elements in which a matrix unit may compute it, the best first.
+    /// The element types in which a matrix unit may compute it, the best first.
     elements: Vec<[MatrixElement; 3]>,
     /// Whether groups of warps may compute it.
     by_groups: bool,
@@ -59,7 +58,7 @@ pub(super) struct Product {
     by_units: Vec<(Encoding, &'static MatrixInstruction)>,
 }
 
-/// The types in which a matrix unit may take an element. `rounds` says whether singles may lose bits.
+/// The types in which a matrix unit may take an element. `rounds` says whether `f32` may lose precision.
 pub(crate) fn elements_of(element: Type<'_>, rounds: bool) -> &'static [MatrixElement] {
     match element.to_string().as_str() {
         "f16" => &[MatrixElement::F16],
@@ -99,7 +98,7 @@ pub fn unit_layout(
     product.by_units.into_iter().map(|(way, _)| way).next()
 }
 
-/// Whether elements beside each other in a buffer of a factor have neighbouring k.
+/// Whether neighbouring elements in a buffer of a factor have neighbouring k.
 fn k_is_contiguous(buffer: &Encoding, operand: usize, shape: &[u64]) -> bool {
     let memory = buffer.linear_layout(shape);
     memory.is_ok_and(|memory| {
@@ -108,8 +107,8 @@ fn k_is_contiguous(buffer: &Encoding, operand: usize, shape: &[u64]) -> bool {
     })
 }
 
-/// How the blocks of a cluster may share the result of a product: each has all rows, all columns, or neither, those with
-/// the most square parts first. No two blocks add up one element.
+/// How the blocks of a cluster may share the result of a product: each has all rows, all columns, or neither, those
+/// with the most square parts first. No two blocks contribute to the same element.
 pub(crate) fn shares_of(shape: &[u64], blocks: u32) -> Vec<CgaLayout> {
     let [batches @ .., rows, columns] = shape else {
         return Vec::new();
@@ -169,8 +168,8 @@ impl Product {
         Some(Self::new(shape, depth, elements, by_groups, target, grid))
     }
 
-    /// The product of factors with scales, if a matrix unit might take them: small floats that are packed along k, both
-    /// with scales of one group or one of them without.
+    /// The product of factors with scales, if a matrix unit might take them: small floats that are packed along k,
+    /// with both scales of one group size, or only one of the factors scaled.
     fn of_scaled(dot: tt::DotScaledOp<'_, '_>, target: Target, grid: Grid) -> Option<Self> {
         let extents = |value: Value| {
             Some(transfer::extents(
@@ -207,7 +206,7 @@ impl Product {
         !self.by_units.is_empty()
     }
 
-    /// Cycles for which the fastest way keeps a unit busy for a multiplication of two numbers; infinite without one.
+    /// Cycles for which the fastest plan keeps a unit busy for one multiply-add; infinite without a plan.
     pub(super) fn busy_for_one(&self) -> f32 {
         let rows = self.by_units.iter().map(|(_, row)| {
             let numbers = row.m * row.n * row.k;
@@ -260,7 +259,7 @@ impl Product {
     /// part for each warp first, and those of threads.
     pub(super) fn encodings(&self) -> impl Iterator<Item = Encoding> {
         let units = self.by_units.iter().map(|(encoding, _)| encoding.clone());
-        // Threads do not scale.
+        // Threads do not support scales.
         let threads = self.group.is_none().then(|| self.by_threads());
         units.chain(threads.into_iter().flatten())
     }
@@ -294,7 +293,7 @@ impl Product {
         ways
     }
 
-    /// The ways in which one block computes its part of the result.
+    /// The plans by which one block computes its part of the result.
     fn units_of_block(&self, part: &[u64]) -> Vec<(Encoding, &'static MatrixInstruction)> {
         let [batches @ .., rows, columns] = part else {
             return Vec::new();
@@ -303,7 +302,7 @@ impl Product {
         for &elements in &self.elements {
             ways.extend(self.find_groups(part, elements));
             let [a, b, c] = elements;
-            // Of instructions with one tile, the one with the most k that there is.
+            // Of instructions with one tile, the one with the largest k.
             let mut rows_of_table: Vec<&MatrixInstruction> = instructions_for(self.target, a, b, c)
                 .filter(|row| row.warps == 1 && row.scale.map(|scale| scale.group) == self.group)
                 .filter(|row| row.steps == 1)
@@ -334,8 +333,8 @@ impl Product {
         ways
     }
 
-    /// The ways of groups of warps: each arrangement in which the groups of a column divide the rows, with the
-    /// widest instruction that fits.
+    /// The plans of warp groups: each arrangement in which the groups of a column divide the rows, with the widest
+    /// instruction that fits.
     fn find_groups(
         &self,
         part: &[u64],
@@ -370,8 +369,8 @@ impl Product {
         ways
     }
 
-    /// The buffers in shared memory that a factor may be read from: k contiguous or the other dimension, as the
-    /// instruction likes. None if no instruction reads it there.
+    /// The buffers in shared memory that a factor may be read from: with k or the other dimension contiguous, as the
+    /// instruction requires. None if no instruction reads it from shared memory.
     pub(super) fn in_memory(&self, operand: usize) -> Vec<Encoding> {
         let Some(&[rows, columns]) = self.shape.first_chunk() else {
             return Vec::new();
@@ -404,8 +403,8 @@ impl Product {
         buffers
     }
 
-    /// The buffer with k contiguous that a factor may be read from, if no instruction transposes it on its way: none reads it
-    /// where the other dimension is contiguous.
+    /// The buffer with k contiguous that a factor may be read from, if no instruction transposes it while reading:
+    /// none reads it where the other dimension is contiguous.
     pub(super) fn transposed_before(&self, operand: usize) -> Option<Encoding> {
         let &[rows, columns] = &self.shape[..] else {
             return None;
@@ -441,8 +440,8 @@ impl Product {
         shares
     }
 
-    /// What it costs a warp, beside [`Product::cost`], that a factor is in shared memory, in this layout; `None`
-    /// if the instruction of `encoding` cannot read it there.
+    /// The cost for a warp, in addition to [`Product::cost`], of a factor that is in shared memory in this layout;
+    /// `None` if the instruction of `encoding` cannot read it there.
     pub(super) fn cost_of_memory(
         &self,
         operand: usize,
@@ -463,7 +462,7 @@ impl Product {
             bits,
             extent,
         };
-        // Each block has what it multiplies.
+        // Each block has the parts that it multiplies.
         let blocks = 0..memory
             .in_dim_size_log2(Dim::BLOCK)
             .max(result.in_dim_size_log2(Dim::BLOCK));
@@ -504,7 +503,7 @@ impl Product {
             .is_none_or(|row| operand_of(row, operand).place.takes_registers())
     }
 
-    /// The instruction that leaves the result in a layout.
+    /// The instruction whose result has a layout.
     pub(super) fn instruction(&self, encoding: &Encoding) -> Option<&'static MatrixInstruction> {
         let way = self.by_units.iter().find(|(way, _)| way == encoding);
         way.map(|(_, row)| *row)
@@ -520,14 +519,15 @@ impl Product {
         self.depth
     }
 
-    /// How often a warp executes an instruction.
+    /// The number of executions of an instruction by a warp.
     fn executions(&self, row: &MatrixInstruction, result: &LinearLayout) -> f32 {
         let lanes = result.in_dim_size(Dim::LANE) as f32;
         let held = (row.m * row.n) as f32 / (lanes * row.warps as f32);
         registers(result) as f32 / held * (self.depth as f32 / row.k as f32)
     }
 
-    /// For how many cycles one execution keeps the units busy, its factors' way out of shared memory included.
+    /// The cycles for which one execution keeps the units busy, including the time to read its factors from shared
+    /// memory.
     fn busy(&self, row: &MatrixInstruction, first_in_memory: bool) -> f32 {
         let banks = self.target.banks();
         let pass = 1u32 << (banks.banks_log2 + banks.bank_bytes_log2);
@@ -545,8 +545,8 @@ impl Product {
         (row.issue_cycles as f32).max(first + second)
     }
 
-    /// How warps may lie over the result: batches first, then every way in which all have a tile of
-    /// their own; if there is none, all ways.
+    /// The arrangements of warps over the result: batches first, then every arrangement in which each warp has a tile
+    /// of its own; if there is none, all arrangements.
     fn arrangements(
         &self,
         batches: &[u64],
@@ -570,7 +570,7 @@ impl Product {
         if ways.iter().any(fits) {
             ways.retain(fits);
         }
-        // The rows and columns of a warp's own part, as unlike as they are.
+        // The difference between the rows and the columns of a warp's own part.
         ways.sort_by_key(|way| {
             let part = [rows / u64::from(way[0]), columns / u64::from(way[1])];
             (
@@ -582,8 +582,8 @@ impl Product {
         whole.collect()
     }
 
-    /// The layouts of the result that threads leave which multiply and add: squares, as large as
-    /// leaves every thread one.
+    /// The layouts of a result that threads compute by multiply-adds: squares, as large as possible while every
+    /// thread has one.
     fn by_threads(&self) -> Vec<Encoding> {
         let rank = self.shape.len();
         if rank < 2 {
@@ -618,8 +618,7 @@ impl Product {
         encodings
     }
 
-    /// What the product costs a warp with this layout of the result; infinite if there is no way to
-    /// compute it so.
+    /// The cost of the product for a warp with this layout of the result; infinite if there is no plan for it.
     pub(super) fn cost(&self, encoding: &Encoding, layout: &LinearLayout, multiply: f32) -> f32 {
         let held = registers(layout) as f32;
         if transfer::elements_along_k(encoding, 32) == Some(0) {
@@ -633,8 +632,8 @@ impl Product {
         })
     }
 
-    /// What it costs a warp that a product of groups of warps is complete before the next iteration, where it could run on
-    /// beside the work of threads, which takes longer: its own time.
+    /// The cost for a warp of completing a warp-group product before the next iteration, where it could overlap with
+    /// the work of threads that takes longer: the product's own time.
     pub(super) fn cost_of_waiting(&self, encoding: &Encoding, layout: &LinearLayout) -> f32 {
         match self.instruction(encoding) {
             Some(row) if row.warps > 1 => self.cost(encoding, layout, 0.0),
@@ -642,8 +641,8 @@ impl Product {
         }
     }
 
-    /// The price `moved` of moving each word of a factor, if its words have to be: two that follow each other along k
-    /// are loaded to neighbouring registers, and the instruction of `encoding` has others beside each other.
+    /// The price `moved` of moving each word of a factor, if its words have to be moved: words that are consecutive
+    /// along k are loaded to neighbouring registers, but the instruction of `encoding` needs other neighbours.
     pub(super) fn moves_words(&self, operand: usize, encoding: &Encoding, moved: f32) -> f32 {
         let along_k = self.instruction(encoding).is_none_or(|row| {
             let fragment = row.fragments()[operand].clone();
@@ -657,7 +656,7 @@ impl Product {
         if along_k { 0.0 } else { moved }
     }
 
-    /// Whether there is a way to compute the product with this layout of the result.
+    /// Whether there is a plan that computes the product with this layout of the result.
     pub(super) fn is_possible(&self, encoding: &Encoding) -> bool {
         self.group.is_none() && transfer::elements_along_k(encoding, 32) == Some(0)
             || self.by_units.iter().any(|(way, _)| way == encoding)
@@ -723,7 +722,7 @@ mod tests {
         };
         for (operand, shape) in [(0, [128, 64]), (1, [64, 128])] {
             let buffers = product.in_memory(operand);
-            // Halves are transposed on their way.
+            // Halves are transposed while they are read.
             assert_eq!(buffers.len(), 2);
             for buffer in &buffers {
                 assert_eq!(read(operand, shape, buffer), Some(0.0), "{buffer:?}");

@@ -1,9 +1,9 @@
-//! Computing a value once more in another layout instead of converting it.
+//! Rematerialisation: computing a value once more in another layout instead of converting it.
 //!
-//! Offsets and masks are cheap to compute and often wanted in two layouts. The ops that a value
-//! comes from, back to constants, ranges, splats, and values that are there in the right layout
-//! already, form a *slice*; if the slice costs less in the layout that is wanted than the conversion,
-//! it is copied for the use that wants it. Only ops without effects and regions are copied.
+//! Offsets and masks are cheap to compute and often wanted in two layouts. The ops from which a value is computed,
+//! back to constants, ranges, splats, and values that already have the right layout, form a *slice*; if the slice
+//! costs less in the required layout than the conversion, it is copied for the use that requires it. Only ops without
+//! effects and regions are copied.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use super::graph::NodeKind;
 use super::labelling::Cost;
 use super::relation::{Relation, element_bits, is_cheap};
 
-/// Ops that a slice may have.
+/// The largest number of ops of a slice.
 const LARGEST: usize = 64;
 
-/// A slice, as found so far.
+/// A slice during the search.
 #[derive(Default)]
 struct Slice<'c, 'a> {
     /// The ops to copy, each before those that use it, and the layouts that they would have.
@@ -29,11 +29,11 @@ struct Slice<'c, 'a> {
     cost: Cost,
 }
 
-/// A copy of a value, and the value.
+/// A copy of a value, and the original.
 type Copied<'c, 'a> = (Value<'c, 'a>, Value<'c, 'a>);
 
-/// Copies the slices that cost less than the conversions that `labels` would lead to; the values
-/// that were copied.
+/// Copies the slices that cost less than the conversions to which `labels` would lead; returns the values that were
+/// copied.
 pub(super) fn instead_of_converting<'c: 'a, 'a>(
     engine: &Engine<'_, 'c, 'a>,
     labels: &[LayoutId],
@@ -68,7 +68,7 @@ pub(super) fn instead_of_converting<'c: 'a, 'a>(
 }
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {
-    /// Adds what is needed to have `value` in a layout; false if that cannot be computed again.
+    /// Adds the ops that are needed to have `value` in a layout; false if that cannot be computed again.
     fn grow(
         &mut self,
         engine: &Engine<'_, 'c, 'a>,
@@ -78,7 +78,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
     ) -> bool {
         let catalog = engine.catalog;
         let Some(tensor) = RankedTensor::of(value.r#type()) else {
-            // Scalars are everywhere.
+            // Scalars have no layout.
             return true;
         };
         let shape = catalog.shape(&tensor.shape());
@@ -86,7 +86,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             return false;
         };
         let Some(index) = engine.graph.node_of_op(operation) else {
-            // Copied in this round already, for somebody else.
+            // Another use has caused a copy in this round already.
             return false;
         };
         let node = &engine.graph.nodes[index];
@@ -144,7 +144,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         true
     }
 
-    /// Copies the ops, each after its original; the copy of `value`.
+    /// Copies the ops, each after its original; returns the copy of `value`.
     fn copy(
         &self,
         value: Value<'c, 'a>,

@@ -1,12 +1,12 @@
-//! How the layouts of an op's operands and results hang together.
+//! How the layouts of an op's operands and results are related.
 //!
-//! Each op has one layout to be chosen, its *label*: that of the tensor it works on. The layouts of
-//! all its operands and results follow from the label, and the label from the layout of any of them
-//! ([`llopt_dialects::layout::transfer`] is the algebra). An op whose operands and results all have one
-//! layout is labelled with that; a shape op with the layout of its result; a reduction with the
-//! layout of its operands; a matrix product with the layout of its result, which says how its factors
-//! have to lie. Some operands are *free*: the op takes them in any layout (what it gathers from, what it
-//! counts), so neither does the label follow from theirs nor theirs from the label.
+//! Each op has one layout to be chosen, its *label*: that of the tensor it works on. The layouts of all its operands
+//! and results follow from the label, and the label from the layout of any of them
+//! ([`llopt_dialects::layout::transfer`] is the algebra). An op whose operands and results all have one layout is
+//! labelled with that; a shape op with the layout of its result; a reduction with the layout of its operands; a
+//! matrix product with the layout of its result, from which the layouts of its factors follow. Some operands are
+//! *free*: the op takes them in any layout (the source of a gather, the input of a histogram), so the label does not
+//! follow from their layouts, nor their layouts from the label.
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::{product, transfer};
@@ -17,7 +17,7 @@ use llopt_dialects::{arith, ub};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
-/// What an op does to layouts.
+/// How an op relates layouts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Relation {
     /// All tensors have the label.
@@ -36,12 +36,12 @@ pub(super) enum Relation {
     Unpack { axis: i64 },
     /// The operands have the label; the results are without an axis.
     Reduce { axis: i64 },
-    /// The result and the indices have the label; what is gathered from is free.
+    /// The result and the indices have the label; the source is free.
     Gather,
     /// The result has the label; the operands are free.
     Histogram,
-    /// The result and the accumulator have the label; the factors lie as it wants, with elements of
-    /// this many bits, and so do their scales.
+    /// The result and the accumulator have the label; it determines the layouts of the factors, whose elements have
+    /// this many bits, and of their scales.
     Dot {
         bits: [u32; 2],
         scales: [Option<Scales>; 2],
@@ -51,14 +51,14 @@ pub(super) enum Relation {
 /// The scales of a factor of a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Scales {
-    /// Their position among the operands.
+    /// Its position among the operands.
     operand: usize,
     /// Elements along k of the factor's tensor that share one.
     group: u32,
 }
 
 impl Scales {
-    /// Those of both factors of an op.
+    /// The scales of both factors of an op.
     fn of(operation: OperationRef<'_, '_>) -> [Option<Self>; 2] {
         let Some(dot) = DotScaledOp::of(operation) else {
             return [None; 2];
@@ -68,7 +68,7 @@ impl Scales {
         sides.map(|(factor, scale, side)| {
             let (factor, groups) = (extents(factor)?, *extents(scale?)?.last()?);
             let along_k = *factor.get(factor.len().checked_sub(1 + side)?)?;
-            // Those of the second factor come after those of the first, if there are such.
+            // The scales of the second factor come after those of the first, if there are any.
             let operand = FACTORS + 1 + usize::from(side == 1 && dot.a_scale().is_some());
             let group = u32::try_from(along_k.checked_div(groups)?).ok()?;
             Some(Self { operand, group })
@@ -134,13 +134,13 @@ impl Relation {
         matches!(self, Self::Dot { .. } if operand < FACTORS)
     }
 
-    /// Whether it is a matrix product of scaled factors, in which each element along k has its place.
+    /// Whether it is a matrix product of scaled factors, in which the position of an element along k matters.
     pub(super) fn scales_factors(&self) -> bool {
         matches!(self, Self::Dot { scales, .. } if scales.iter().any(Option::is_some))
     }
 
-    /// The layout that an operand of this shape has to have; `None` if there is none. Of a factor it is the one
-    /// in registers.
+    /// The layout that an operand of this shape must have; `None` if there is none. For a factor it is the one in
+    /// registers.
     pub(super) fn operand(
         &self,
         label: &Encoding,
@@ -198,7 +198,7 @@ impl Relation {
             Self::Transpose { order } => transfer::trans(layout, shape, order).ok(),
             Self::Reshape => transfer::reshape(layout, shape, label_shape).ok(),
             Self::Join => transfer::join(layout, shape).ok(),
-            // Factors lie as the product wants them; how they lie before says nothing about it.
+            // The product determines the layouts of factors; their present layouts do not determine the label.
             Self::Dot { .. } => (operand == FACTORS).then(|| layout.clone()),
         }
     }
@@ -251,7 +251,7 @@ impl Relation {
     }
 }
 
-/// Whether an op makes a tensor at the price of a move or less.
+/// Whether an op creates a tensor at the price of a move or less.
 pub(super) fn is_cheap(operation: OperationRef<'_, '_>) -> bool {
     let tensor = operation
         .result_value(0)

@@ -1,7 +1,7 @@
 //! Products of few rows: the warps of a block divide k among them.
 //!
-//! Where a tile has the rows of one instruction only, the warps lie side by side over its columns, and each of them reads
-//! all of the first factor. If they divide k instead, each reads its own part of both factors, and nothing twice:
+//! Where a tile has only the rows of one instruction, the warps lie along its columns, and each of them reads all of
+//! the first factor. If they divide k instead, each reads its own part of both factors, and nothing is read twice:
 //!
 //! ```text
 //!            columns                       columns
@@ -12,11 +12,11 @@
 //!   second: each warp a quarter          each warp a quarter of k
 //! ```
 //!
-//! Each warp then has a sum of its own of all that it shares, and more of them, so that fewer of its instructions wait
-//! for one another. When the loop ends, the sums are added through shared memory, pairs of halves first, always in the
-//! same order.
+//! Each warp then has its own accumulators for the whole result that the warps share, and so more of them than
+//! before: fewer of its instructions wait for one another. When the loop ends, the accumulators are added through
+//! shared memory, in pairs of halves, always in the same order.
 //!
-//! # How it is said
+//! # In the IR
 //!
 //! A product over k is as many products over slices of k, added up:
 //!
@@ -26,16 +26,16 @@
 //!                                         sum = start + (sums[0] + sums[1])
 //! ```
 //!
-//! A slice is a matrix of a batch, which `tt.reshape` and `tt.trans` make, and warps lie over batches first. So layouts,
-//! rings and conversions need nothing of their own for it, and the halves of a split are in one thread, which brings the
-//! sums there where they are stored.
+//! A slice is a matrix of a batch, which `tt.reshape` and `tt.trans` create, and warps are arranged over batches
+//! first. So layouts, rings and conversions need no special case, and the two halves of each split are in one thread;
+//! the conversion before it moves the accumulators there.
 //!
-//! # Whether it pays
+//! # Profitability
 //!
-//! In each iteration a warp reads fewer bytes of shared memory, and waits less for its own instructions; once for each
-//! loop its sums go to shared memory and back ([`Prices`]). It does for factors that copies bring ahead to shared memory
-//! ([`super::ahead`]), from where a warp may read any part of them. On its way through registers a factor had better stay as
-//! it was loaded until it is stored, and slices are not taken for that.
+//! In each iteration a warp reads fewer bytes of shared memory, and waits less for its own instructions; once per
+//! loop its accumulators are exchanged through shared memory ([`Prices`]). The transformation applies to factors that
+//! copies bring ahead to shared memory ([`super::ahead`]), where a warp may read any part of them. A factor that
+//! passes through registers should stay as it was loaded until it is stored, so it is not sliced.
 
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::RankedTensor;
@@ -53,39 +53,40 @@ use crate::loops::view::For;
 
 /// Operands of `scf.for` before the values that it carries: bounds and step.
 const BOUNDS: usize = 3;
-/// Registers of a thread for the sums of a warp, at most: factors, addresses and a second block need some too.
+/// The largest number of registers of a thread for the accumulators of a warp: factors, addresses and a second block
+/// need some too.
 const MOST_SUMS: u64 = 64;
 
-/// A product that only adds to a sum that a loop carries.
+/// A product that only adds to an accumulator that a loop carries.
 #[derive(Clone, Copy)]
 pub(super) struct Summed<'c, 'a> {
     pub(super) dot: tt::DotOp<'c, 'a>,
     pub(super) around: For<'c, 'a>,
-    /// Which of the carried values the sum is.
+    /// The position of the accumulator among the carried values.
     pub(super) carried: usize,
 }
 
-/// What an iteration of the loop takes of a block.
+/// The quantities that determine the cost of an iteration of the loop.
 #[derive(Clone, Copy, Debug)]
 struct Prices {
     /// Rows, columns and k of the product.
     extents: [u64; 3],
-    /// Bits of the elements of both factors as they are read, and of those of the sum.
+    /// Bits of the elements of both factors as they are read, and of the accumulator's.
     bits: [u64; 3],
     /// Rows, columns and k of one instruction.
     tile: [u64; 3],
-    /// Cycles for which an execution keeps its unit busy, and until its result can be added to.
+    /// Cycles for which an execution keeps its unit busy, and cycles until its result can be added to.
     issue: f32,
     latency: f32,
     warps: u64,
-    /// Bytes of all banks.
+    /// Bytes of one wavefront: those of all banks.
     wavefront: u64,
     barrier: f32,
 }
 
 impl Prices {
-    /// What an iteration costs a warp in its reads of factors, and in what its instructions wait for one another beyond
-    /// the time that they take, if k has so many slices and warps lie so over rows and columns.
+    /// The cost of an iteration for a warp: its reads of factors, and the time for which its instructions wait for
+    /// one another beyond their own time, if k has so many slices and warps are arranged so over rows and columns.
     fn iteration(&self, slices: u64, [down, across]: [u64; 2]) -> f32 {
         let [rows, columns, depth] = self.extents;
         let [a, b, _] = self.bits;
@@ -98,8 +99,9 @@ impl Prices {
         bytes as f32 / self.wavefront as f32 + waits / self.warps as f32
     }
 
-    /// The cheapest way to lay warps over rows and columns with so many slices, and what an iteration costs; `None` if there
-    /// is no way in which each has an instruction of its own and registers for its sums.
+    /// The cost of an iteration in the cheapest arrangement of warps over rows and columns with so many slices;
+    /// `None` if there is no arrangement in which each warp has an instruction of its own and registers for its
+    /// accumulators.
     fn best(&self, slices: u64) -> Option<f32> {
         let [rows, columns, depth] = self.extents;
         let left = self.warps / slices;
@@ -115,15 +117,15 @@ impl Prices {
         costs.min_by(f32::total_cmp)
     }
 
-    /// What it costs a warp to add up the sums of so many slices.
+    /// The cost for a warp of adding the accumulators of so many slices.
     fn end(&self, slices: u64) -> f32 {
         let [rows, columns, _] = self.extents;
         let bytes = slices * rows * columns * self.bits[2] / 8 / self.warps;
         2.0 * (bytes as f32 / self.wavefront as f32) + self.barrier
     }
 
-    /// Into how many slices k had better be divided for a loop of so many iterations. Where there are more warps than
-    /// instructions side by side, some repeat what others do unless they divide k.
+    /// The best number of slices of k for a loop of so many iterations. Where there are more warps than instructions
+    /// over the result, some warps repeat the work of others unless they divide k.
     fn slices(&self, iterations: f32) -> u64 {
         let now = self.best(1).map(|cost| cost * iterations);
         let all = (1..=self.warps.ilog2()).map(|bit| 1 << bit);
@@ -138,7 +140,8 @@ impl Prices {
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
-    /// Divides k of products among the warps where that pays with these layouts; whether there were any.
+    /// Divides k of products among the warps where that is cheaper with these layouts; returns whether there were
+    /// any.
     pub(super) fn slice_products(&self, labels: &[LayoutId]) -> bool {
         let mut sliced = false;
         for (number, node) in self.graph.nodes.iter().enumerate() {
@@ -161,7 +164,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         sliced
     }
 
-    /// The prices of a product whose warps all have the same rows, or the same columns, as they are laid out.
+    /// The prices of a product whose warps all have the same rows, or the same columns, in their present arrangement.
     fn prices(&self, product: usize, labels: &[LayoutId]) -> Option<Prices> {
         let node = &self.graph.nodes[product];
         let dot = self.product(node.operation()?)?;
@@ -246,7 +249,7 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
         };
         let sums = RankedTensor::get(&[slices, rows, columns], element, None);
 
-        // Before the loop: nothing yet.
+        // Before the loop: zeros.
         let around = self.around.operation();
         let home = around.parent_block()?;
         let start = self.around.initial()[self.carried];
@@ -290,7 +293,7 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
             .terminator()
             .set_operand_value(self.carried, next);
 
-        // After the loop: all of them together, and what the loop began with.
+        // After the loop: all of them added, and the initial value.
         let result = self.around.results()[self.carried];
         let users: Vec<_> = result.uses().collect();
         result.set_type(sums);
@@ -316,14 +319,14 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
     }
 }
 
-/// Puts operations that add up what a loop leaves.
+/// Inserts operations that add the accumulators of a loop.
 struct Addition<'c, P> {
     location: Location<'c>,
     put: P,
 }
 
 impl<'c: 'a, 'a, P: FnMut(Operation<'c>) -> OperationRef<'c, 'a>> Addition<'c, P> {
-    /// The sum of all matrices of a batch: that of one half to the other, until one is left.
+    /// The sum of all matrices of a batch: one half is added to the other, until one matrix is left.
     fn halves(
         &mut self,
         batch: Value<'c, 'a>,
@@ -335,7 +338,7 @@ impl<'c: 'a, 'a, P: FnMut(Operation<'c>) -> OperationRef<'c, 'a>> Addition<'c, P
         let mut whole = batch;
         while batches > 1 {
             batches /= 2;
-            // The halves beside each other along a dimension of their own, the last.
+            // The halves become neighbours along a new last dimension.
             let matrices: &[i64] = &[batches, rows, columns];
             let left = if batches > 1 {
                 matrices
@@ -390,13 +393,13 @@ mod tests {
     fn few_rows_are_sliced_in_long_loops() {
         assert_eq!(halves(16, 64, 64).slices(64.0), 4);
         assert_eq!(halves(16, 128, 64).slices(64.0), 4);
-        // A loop of few iterations does not bring in what the end costs.
+        // In a loop of few iterations the cost at its end is too large.
         assert_eq!(halves(16, 128, 64).slices(4.0), 1);
     }
 
     #[test]
     fn no_warp_repeats_what_another_does() {
-        // Eight instructions lie side by side, and sixteen warps have one each only if they divide k.
+        // There are eight instructions over the result, and sixteen warps have one each only if they divide k.
         let prices = Prices {
             warps: 16,
             ..halves(16, 64, 64)
@@ -409,7 +412,7 @@ mod tests {
     fn slices_have_an_instruction_each_and_sums_have_registers() {
         // 32 along k are two instructions.
         assert_eq!(halves(16, 64, 32).slices(64.0), 2);
-        // Sums of 16 x 256 take 128 registers of a warp, half of them 64.
+        // Accumulators of 16 x 256 take 128 registers of a warp, half of them 64.
         assert_eq!(halves(16, 256, 64).slices(64.0), 2);
     }
 

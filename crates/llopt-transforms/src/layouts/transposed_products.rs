@@ -1,9 +1,9 @@
-//! Products whose second factor alone is widened, where instructions take only the first one from registers.
+//! Products whose second factor alone is widened, for instructions that take only the first one from registers.
 //!
-//! What is loaded with fewer bits than it is multiplied with goes through registers. The instructions of groups of warps
-//! read their second factor in shared memory: if it is the widened one, it is loaded from there, widened, stored again with
-//! its many bits, and waited for, in each iteration. The first factor may come from registers. So the transposed
-//! product is computed, in which the two have changed places:
+//! A factor that is loaded with fewer bits than it is multiplied with passes through registers. Warp-group
+//! instructions read their second factor in shared memory: if that is the widened one, it is loaded from there,
+//! widened, stored again with more bits, and waited for, in each iteration. The first factor may come from registers.
+//! So the transposed product is computed, in which the two factors are exchanged:
 //!
 //! ```text
 //!   for … iter(sum = start)                 for … iter(turned = startᵀ)
@@ -13,26 +13,27 @@
 //!                                           sum = turnedᵀ
 //! ```
 //!
-//! A transposition of registers or of a buffer is another name for what it transposes; the one of the sum happens once, on
-//! its way to where it is stored. That is done before tensors have layouts, so that nothing else has to know of it.
+//! A transposition of registers or of a buffer is a renaming; the accumulator is transposed once, on its way to where
+//! it is stored. This is done before tensors have layouts, so that no other part of the compiler has to know of it.
 //!
-//! # Neighbours of a column become rows of a thread
+//! # Neighbours along a row become rows of a thread
 //!
-//! Where the widened factor lies in memory row by row (its columns side by side), a thread that needs two neighbours of k and
-//! one row of the transposed factor would read single bytes. Which row of the product is which row of the tile is free,
-//! though: rows are given to the instruction in another order, such that those of which one thread has all lie side by
-//! side in memory. In the numbers of rows, with `h` for the two halves of 16 rows and `l` for the rest of a tile:
+//! If the widened factor is row-major in memory (its columns are neighbours), a thread that needs two neighbours of k
+//! and one row of the transposed factor would read single bytes. However, the assignment of rows of the product to
+//! rows of the tile is free: rows are given to the instruction in another order, such that the rows of one thread are
+//! neighbours in memory. In the numbers of rows, with `h` for the two halves of 16 rows and `l` for the rest of a
+//! tile:
 //!
 //! ```text
 //!   in memory       w … w  l l l  t  h        column of the factor
 //!   in the product  t  w … w  h  l l l        row of the transposed product
 //! ```
 //!
-//! Threads then read words, which copies may bring to shared memory as they lie. The sum gets the old order when it is
-//! transposed back; both are other names for what registers have.
+//! Threads then read words, which copies can bring to shared memory in their order. The accumulator gets the old
+//! order when it is transposed back; both are renamings of registers.
 //!
-//! Without enough rows for such an instruction warps multiply alone, from registers on either side, and the product
-//! stays as it is; so does one whose other factor would have to be stored for this.
+//! Without enough rows for such an instruction, warps multiply on their own, from registers on either side, and the
+//! product stays as it is; so does one whose other factor would have to be stored for this.
 
 use llopt_dialects::arith;
 use llopt_dialects::tables::types::RankedTensor;
@@ -48,7 +49,7 @@ use super::slices::Summed;
 use crate::axis::AxisAnalysis;
 use crate::loops::view::BOUNDS;
 
-/// Rows of a tile that threads of one quad have one of, and how many of them a thread has ("Matrix fragments for
+/// The distance in rows of a tile between the two rows that a thread has ("Matrix fragments for
 /// wgmma.mma_async.m64nNk16", PTX ISA): rows `l` and `l + 8`.
 const ROWS: i64 = 8;
 /// Rows of the tile of a group of warps.
@@ -71,8 +72,8 @@ pub(super) fn transpose<'c: 'a, 'a>(function: OperationRef<'c, 'a>, target: Targ
     }
 }
 
-/// Whether the second factor of a product is widened and the first one is not, an instruction takes the first one from
-/// registers and the second one not, and both products have the rows that it has.
+/// Whether the second factor of a product is widened and the first is not, an instruction takes the first one but not
+/// the second one from registers, and both products have enough rows for it.
 fn is_better(dot: DotOp<'_, '_>, target: Target) -> bool {
     let [a, b, d] = [dot.a(), dot.b(), dot.d()].map(|value| RankedTensor::of(value.r#type()));
     let (Some(a), Some(b), Some(d)) = (a, b, d) else {
@@ -95,7 +96,7 @@ fn is_better(dot: DotOp<'_, '_>, target: Target) -> bool {
         && is_loaded(dot.a())
 }
 
-/// Whether a factor is what a load of its block brings.
+/// Whether a factor is the result of a load of its block.
 fn is_loaded(factor: Value<'_, '_>) -> bool {
     let mut value = factor;
     while let Some(trans) = TransOp::defining(value) {
@@ -104,8 +105,8 @@ fn is_loaded(factor: Value<'_, '_>) -> bool {
     LoadOp::defining(value).is_some()
 }
 
-/// The largest of the loads that bring a factor with fewer bits for an element than it is multiplied with: what it is scaled
-/// by is smaller.
+/// The largest of the loads from which a factor is computed and whose elements have fewer bits than those that are
+/// multiplied: the loads of its scales are smaller.
 fn widened_load<'c: 'a, 'a>(factor: Value<'c, 'a>) -> Option<LoadOp<'c, 'a>> {
     let bits = |value: Value| RankedTensor::of(value.r#type()).map_or(u32::MAX, element_bits);
     let elements = |load: &LoadOp| {
@@ -127,7 +128,8 @@ fn widened_load<'c: 'a, 'a>(factor: Value<'c, 'a>) -> Option<LoadOp<'c, 'a>> {
     loads.into_iter().max_by_key(elements)
 }
 
-/// Columns of a widened factor that a word of memory holds, of those of which a thread may have all rows: one, two or four.
+/// The number of columns of a widened factor in a word of memory, such that one thread may have all these rows of the
+/// transposed factor: one, two or four.
 fn neighbours<'c: 'a, 'a>(factor: Value<'c, 'a>, facts: &AxisAnalysis) -> i64 {
     let columns = |value: Value| {
         let tensor = RankedTensor::of(value.r#type())?;
@@ -153,20 +155,21 @@ fn neighbours<'c: 'a, 'a>(factor: Value<'c, 'a>, facts: &AxisAnalysis) -> i64 {
 struct RowOrder<'c> {
     location: Location<'c>,
     rows: i64,
-    /// Rows that lie side by side and belong to one thread.
+    /// Neighbouring rows that belong to one thread.
     neighbours: i64,
 }
 
 impl<'c> RowOrder<'c> {
-    /// The number of a row in memory, most significant part first: groups of eight, eight, halves of sixteen; and how the
-    /// instruction has them.
+    /// The fields of a row's number in memory, most significant first: groups of eight, eight, halves of sixteen; and
+    /// their order in the instruction.
     fn parts(&self) -> ([i64; 4], [i32; 4]) {
         let tiles = self.neighbours / 2;
         let groups = self.rows / (ROWS * self.neighbours);
         ([groups, ROWS, tiles, 2], [2, 0, 3, 1])
     }
 
-    /// The ops that bring the rows of a matrix into this order, or, if `back`, into the one of memory again; `put` inserts them.
+    /// The ops that bring the rows of a matrix into this order, or, if `back`, into the order in memory again; `put`
+    /// inserts them.
     fn apply<'a>(
         &self,
         matrix: Value<'c, 'a>,
@@ -219,7 +222,7 @@ impl<'c> RowOrder<'c> {
     }
 }
 
-/// Writes the transposed product in the place of one; so many `neighbours` of its rows belong to one thread.
+/// Replaces a product by the transposed one; so many `neighbours` of its rows belong to one thread.
 fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>, neighbours: i64) -> Option<()> {
     let Summed {
         dot,
@@ -243,7 +246,7 @@ fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>, neighbours: i64) -> Option<()> {
         neighbours,
     };
 
-    // Before the loop: what the sum begins with.
+    // Before the loop: the initial value.
     let home = around.operation().parent_block()?;
     let before = |made: Operation<'c>| {
         let made = home.insert_operation_before(around.operation(), made);
@@ -265,7 +268,7 @@ fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>, neighbours: i64) -> Option<()> {
         None => order.apply(before(transposed(start)?)?, false, before),
     };
 
-    // In the loop: the factors change places.
+    // In the loop: the factors are exchanged.
     let body = operation.parent_block()?;
     let put = |made: Operation<'c>| {
         let made = body.insert_operation_before(operation, made);

@@ -1,9 +1,10 @@
 //! The layouts in which a thread can transpose a factor on its way from global to shared memory.
 //!
-//! Some instructions read a factor in shared memory only where k is contiguous, others take from registers elements that
-//! follow each other along k, which one access reads together where they lie so in shared memory; and in global memory it
-//! may be the other dimension that is contiguous. A thread that loads vectors along that dimension, several of them one below the other along k,
-//! has a rectangle whose elements it can exchange among its registers and store as vectors along k.
+//! Some instructions read a factor in shared memory only where k is contiguous; others take elements that are
+//! consecutive along k from registers, and one access reads these together if they are contiguous in shared memory.
+//! In global memory, however, the other dimension may be contiguous. A thread that loads several vectors along that
+//! dimension, at consecutive k, has a rectangle whose elements it can exchange among its registers and store as
+//! vectors along k.
 //!
 //! ```text
 //!            other dimension                          k
@@ -13,16 +14,16 @@
 //!      └ y y y y ┘                           └ v w x y ┘
 //! ```
 //!
-//! Three things pull in different directions. Wide loads are few, tall rectangles make wide stores, and a thread has
-//! only so many elements. Lanes beside each other along the other dimension fill the lines of global memory; but they
-//! store to the same banks, since rows of the buffer that are a rectangle apart are swizzled alike: lanes below each other
-//! along k fill all banks. Which of the two come first matters as well: eight lanes ask for vectors of 16 bytes
-//! together, and for each line that they ask for once more. So all rectangles and ways to place lanes are priced, the
-//! load as well as the way from there, and the cheapest are proposed.
+//! There is a trade-off between three things. Wide loads are few, tall rectangles allow wide stores, and a thread has
+//! a limited number of elements. Lanes that are neighbours along the other dimension fill the lines of global memory,
+//! but they store to the same banks, since rows of the buffer that are a rectangle apart are swizzled alike; lanes
+//! that are neighbours along k use all banks. The order of the lanes matters as well: eight lanes request vectors of
+//! 16 bytes together, and each further line among these is one more request. So all rectangles and arrangements of
+//! lanes are priced, the load as well as the conversion after it, and the cheapest are proposed.
 //!
-//! A thread whose rows are not below each other can transpose them, too, but what it stores together then comes from all
-//! over k. A product that reads its factor from there gets elements for all of k with each access, and has to have the
-//! whole factor in registers before it begins.
+//! A thread whose rows are not consecutive can transpose them, too, but what it stores together then comes from all
+//! parts of k. A product that reads its factor from there gets elements for all of k with each access, and needs the
+//! whole factor in registers before it starts.
 
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::transfer;
@@ -39,12 +40,12 @@ use super::relation::element_bits;
 
 /// Bytes that are moved together, in shared memory and in global memory.
 const GROUP: u64 = 16;
-/// How many are proposed. What else shares the layout may like the second one better.
+/// The number of proposals. Other nodes with the same layout may prefer the second one.
 const PROPOSED: usize = 2;
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
-    /// The layouts of what defines a factor, `producer`, from which it goes to memory with k contiguous for the least,
-    /// the best first. None where k is contiguous from the beginning, or the product transposes on its way.
+    /// The cheapest layouts of the definition of a factor, `producer`, from which it is stored with k contiguous, the
+    /// best first. None if k is contiguous in global memory, or if the product transposes while reading.
     pub(super) fn transposing(
         &self,
         factor: &Factor,
@@ -124,13 +125,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 }
             }
         }
-        // Of equals the tallest, whose stores are the widest.
+        // At equal prices the tallest rectangle, whose stores are the widest.
         priced.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
         let best = priced.into_iter().take(PROPOSED);
         best.map(|(.., layout)| layout).collect()
     }
-    /// The layout in which a product takes a factor with elements along k together, which nothing transposes on its way: a
-    /// buffer, or that of registers with the product's first layout.
+    /// The layout in which a product takes a factor with consecutive elements along k together, if nothing transposes
+    /// it on the way: a buffer, or registers in the product's first layout.
     fn with_k_contiguous(&self, factor: &Factor, product: &Product) -> Option<LayoutId> {
         let node = &self.graph.nodes[factor.node];
         if let Some(memory) = product.transposed_before(factor.operand) {

@@ -1,8 +1,8 @@
-//! Writing chosen layouts into types, and conversions where producer and consumer differ.
+//! Writes the chosen layouts into types, and inserts conversions where producer and consumer differ.
 //!
-//! A conversion is put before the op that wants it, or before the outermost loop that it can be taken
-//! out of; uses in one block that want the same share one. Where one of the two layouts is a buffer's, it is a
-//! store or a load instead ([`super::buffer`]).
+//! A conversion is inserted before the op that requires it, or before the outermost loop from which it can be
+//! hoisted; uses in one block that require the same layout share one. Where one of the two layouts is a buffer's, it
+//! is a store or a load instead ([`super::buffer`]).
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
         if tensor.encoding() == Some(encoding) {
             continue;
         }
-        // Where both sides came with their layouts, they fit as they are spelled.
+        // If the input gave both sides their layouts, they fit as they are spelled.
         let producer = &engine.graph.nodes[used.producer];
         let given = engine.given(producer, used.shape, labels[used.producer]);
         let fits = given.is_some_and(|given| catalog.are_equal(given, wanted));
@@ -90,7 +90,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
     }
 }
 
-/// Writes the layouts of results and carried values; answers the buffers that ops hand on.
+/// Writes the layouts of results and carried values; returns the buffers that ops pass on.
 fn write_types<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) -> Buffers<'c, 'a> {
     let catalog = engine.catalog;
     let set = |value: Value<'c, 'a>, shape, node, label| {
@@ -123,7 +123,7 @@ fn write_types<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) -> 
     buffers
 }
 
-/// How factors in registers are spelled: as the product's own layout is, of all that are equal.
+/// The spelling of the layouts of factors in registers: that of the product's own layout, if it is equal.
 fn spelled_factors(engine: &Engine<'_, '_, '_>, labels: &[LayoutId]) -> HashMap<usize, LayoutId> {
     let catalog = engine.catalog;
     let mut spelled: HashMap<usize, LayoutId> = HashMap::new();
@@ -147,7 +147,7 @@ fn set_layout(value: Value<'_, '_>, layout: &Encoding) {
     }
 }
 
-/// Gives a function the type that its arguments and returns have got.
+/// Updates a function's type to those of its arguments and returns.
 pub(crate) fn retype_function(function: OperationRef<'_, '_>) {
     let Some(entry) = function.region_ref(0).and_then(RegionExt::entry) else {
         return;

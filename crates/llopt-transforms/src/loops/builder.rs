@@ -1,4 +1,4 @@
-//! Arithmetic on the numbers of a loop, where the rewriter stands.
+//! Arithmetic on induction variables and bounds, at the insertion point of the rewriter.
 
 use llopt_dialects::arith::{self, CmpIPredicate};
 use llopt_dialects::{scf, ub};
@@ -7,10 +7,10 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Type, Value, ValueLike};
 
-/// Why an operation of `arith` or `scf` can always be made.
+/// Why creating an operation of `arith` or `scf` cannot fail.
 pub(crate) const IN_CONTEXT: &str = "the dialects arith and scf are loaded";
 
-/// Makes operations at one location.
+/// Creates operations at one location.
 pub(crate) struct Arithmetic<'r, 'c, 'a> {
     pub(crate) rewriter: &'r mut Rewriter<'c, 'a>,
     pub(crate) location: Location<'c>,
@@ -53,7 +53,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.binary(arith::MulIOp::NAME, x, y)
     }
 
-    /// The quotient of numbers without a sign.
+    /// The quotient of unsigned numbers.
     pub(crate) fn divide(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::DivUIOp::NAME, x, y)
     }
@@ -67,7 +67,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.make(arith::SelectOp::NAME, &[condition, x, y], x.r#type(), &[])
     }
 
-    /// A number without a sign in 64 bits.
+    /// An unsigned number extended to 64 bits.
     pub(crate) fn in_64_bits(&mut self, x: Value<'c, 'a>) -> Value<'c, 'a> {
         let wide: Type<'c> = IntegerType::new(self.rewriter.context(), 64).into();
         match x.r#type() == wide {
@@ -76,7 +76,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         }
     }
 
-    /// A value that nobody looks at.
+    /// A value that is never used.
     pub(crate) fn poison(&mut self, r#type: Type<'c>) -> Value<'c, 'a> {
         self.make(ub::PoisonOp::NAME, &[], r#type, &[])
     }
@@ -86,7 +86,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.compare(CmpIPredicate::Eq, x, y)
     }
 
-    /// The condition that never holds.
+    /// The condition that is always false.
     pub(crate) fn never(&mut self) -> Value<'c, 'a> {
         let truth = IntegerType::new(self.rewriter.context(), 1).into();
         self.constant(truth, 0)
@@ -124,7 +124,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
     }
 }
 
-/// Ends a block.
+/// Terminates a block.
 pub(crate) fn yield_values<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     location: Location<'c>,

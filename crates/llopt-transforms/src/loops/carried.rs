@@ -1,4 +1,4 @@
-//! More carried values, or fewer.
+//! Adding and dropping carried values.
 
 use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
@@ -6,8 +6,8 @@ use melior::ir::{Value, ValueLike};
 
 use super::view::For;
 
-/// Adds carried values: what they are at first, and a closure that takes them as the body sees them and answers what
-/// they are next. It is called with the rewriter at the end of the body. The loop that was there is gone.
+/// Adds carried values: their initial values, and a closure that takes them as the body sees them and returns the
+/// next ones. It is called with the rewriter at the end of the body. The old loop is erased.
 pub fn add<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     old: For<'c, 'a>,
@@ -33,8 +33,8 @@ pub fn add<'c: 'a, 'a>(
     new
 }
 
-/// Drops carried values that need not be: those that never change, for which what they are at first stands
-/// everywhere, and those that nothing uses. Answers the loop, which is a new one if any were dropped.
+/// Drops carried values that are not needed: those that never change, which are replaced by their initial values, and
+/// those without uses. Answers the loop, which is a new one if any were dropped.
 pub fn drop_needless<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, old: For<'c, 'a>) -> For<'c, 'a> {
     let (initial, arguments) = (old.initial(), old.carried());
     let (yielded, results) = (old.yielded(), old.results());

@@ -1,4 +1,4 @@
-//! Copies of operations in which some values stand for others.
+//! Copies of operations in which some values are replaced by others.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -9,7 +9,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::view::For;
 
-/// Which values stand for which in a copy; all others stand for themselves.
+/// The replacements of values in a copy; all other values are kept.
 #[derive(Default)]
 pub struct Mapping<'c, 'a> {
     values: HashMap<*const c_void, Value<'c, 'a>>,
@@ -20,14 +20,14 @@ fn key(value: Value<'_, '_>) -> *const c_void {
 }
 
 impl<'c: 'a, 'a> Mapping<'c, 'a> {
-    /// Nothing stands for anything else.
+    /// No replacements.
     pub fn new() -> Self {
         Self {
             values: HashMap::new(),
         }
     }
 
-    /// One iteration of a loop: its number, and the carried values in it.
+    /// One iteration of a loop: its induction variable, and the carried values in it.
     pub fn iteration(of: For<'c, 'a>, number: Value<'c, 'a>, carried: &[Value<'c, 'a>]) -> Self {
         let mut mapping = Self::new();
         mapping.map(of.number(), number);
@@ -37,17 +37,18 @@ impl<'c: 'a, 'a> Mapping<'c, 'a> {
         mapping
     }
 
-    /// Lets a value stand for another.
+    /// Replaces a value by another.
     pub fn map(&mut self, from: Value<'c, 'a>, to: Value<'c, 'a>) {
         self.values.insert(key(from), to);
     }
 
-    /// What stands for a value.
+    /// The replacement of a value.
     pub fn get(&self, value: Value<'c, 'a>) -> Value<'c, 'a> {
         self.values.get(&key(value)).copied().unwrap_or(value)
     }
 
-    /// Inserts a copy of an operation with all in it, whose results stand for its results from now on.
+    /// Inserts a copy of an operation and its regions; from now on, the results of the copy replace those of the
+    /// operation.
     pub fn copy(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -72,7 +73,7 @@ impl<'c: 'a, 'a> Mapping<'c, 'a> {
         copy
     }
 
-    /// Inserts a copy of the body of a loop, and answers what it yields.
+    /// Inserts a copy of the body of a loop, and returns the yielded values.
     pub fn copy_body(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,

@@ -1,4 +1,4 @@
-//! A loop in a loop as one, and `--tritongpu-fuse-nested-loops`.
+//! Two nested loops as one, and `--tritongpu-fuse-nested-loops`.
 //!
 //! ```text
 //! for i … iter_args(x)                left = 0
@@ -9,17 +9,17 @@
 //!                                       if left == 0: after(i, x, y); i = next
 //! ```
 //!
-//! The same operations run in the same order. An inner loop that runs no iteration takes one here, in which the body is left
-//! out; where it is known that each has one (bounds that are constants, a promise by `llvm.intr.assume`), there is no
+//! The same operations run in the same order. An inner loop without iterations takes one here, in which the body is
+//! skipped; where it is known that each has one (constant bounds, a promise by `llvm.intr.assume`), there is no
 //! condition around the body. `all` is the product of the counts where the inner one is the same in all iterations.
-//! Otherwise a loop of its own adds them up, so the inner bounds have to follow from `i` alone.
+//! Otherwise a separate loop adds them up, so the inner bounds have to follow from `i` alone.
 //!
-//! # When it is done
+//! # When it applies
 //!
-//! Where the program asks for it (`tt.flatten`), which it does so that iterations of both loops can overlap. A product in the
-//! inner loop is pipelined there, and in branches it would not be; what is gained by flattening, copies of the next tile
-//! beside what is made of this one's sum, a warp of its own brings for a nest as it is ([`crate::pipelining`]). So nests
-//! with products stay nests.
+//! It applies where the program asks for it (`tt.flatten`), so that iterations of both loops can overlap. A product
+//! in the inner loop is pipelined there, and in conditionals it would not be; the benefit of flattening, copies of
+//! the next tile that overlap with the work on this one's result, is available without it from a warp that only
+//! copies ([`crate::pipelining`]). So nests with products stay nests.
 
 use llopt_dialects::arith::CmpIOp;
 use llopt_dialects::arith::CmpIPredicate;
@@ -37,7 +37,7 @@ use super::induction::Numbers;
 use super::view::{For, If, is_loop};
 use crate::products::is_product;
 
-/// Whether the program asks for one loop.
+/// The attribute by which the program asks for one loop.
 const ASKS: &str = "tt.flatten";
 
 /// Flattens the nests that ask for it.
@@ -64,14 +64,14 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
             has_products |= is_product(operation);
         });
         if !has_products {
-            // What cannot be flattened runs as it is.
+            // A nest that cannot be flattened stays as it is.
             let _ = flatten(&mut rewriter, of);
         }
     }
     Ok(())
 }
 
-/// The one loop in the body of another.
+/// The only loop in the body of another.
 fn inner_loop<'c: 'a, 'a>(outer: For<'c, 'a>) -> Option<For<'c, 'a>> {
     let mut loops = 0;
     outer.operation().for_each_op(Walk::PreOrder, |operation| {
@@ -87,7 +87,7 @@ fn users_of<'c: 'a, 'a>(
     operation.result_values().flat_map(|value| value.users())
 }
 
-/// Whether a loop is known to have an iteration wherever it stands.
+/// Whether a loop is known to have an iteration at its place.
 fn runs(of: For<'_, '_>) -> bool {
     if let Some(numbers) = Numbers::of(of) {
         return numbers.count() > 0;
@@ -102,7 +102,7 @@ fn runs(of: For<'_, '_>) -> bool {
         let (x, y) = (compared.lhs(), compared.rhs());
         let is_below = compared.predicate() == below && (x, y) == (lower, upper);
         let is_above = compared.predicate() == above && (x, y) == (upper, lower);
-        // It stands before the loop, in the same block.
+        // The promise is in the same block, before the loop.
         let promised = |user: OperationRef<'_, '_>| {
             AssumeOp::of(user).is_some()
                 && user.parent_block() == of.operation().parent_block()
@@ -112,8 +112,8 @@ fn runs(of: For<'_, '_>) -> bool {
     })
 }
 
-/// The operations among those before the inner loop that its bounds are computed by; `None` if they need more than the
-/// number of the outer one, or have effects.
+/// The operations before the inner loop that compute its bounds; `None` if they depend on more than the outer
+/// induction variable, or have effects.
 fn computing<'c: 'a, 'a>(
     outer: For<'c, 'a>,
     before: &[OperationRef<'c, 'a>],
@@ -145,7 +145,7 @@ fn computing<'c: 'a, 'a>(
     )
 }
 
-/// How often a loop with these bounds runs, in 64 bits.
+/// The number of iterations of a loop with these bounds, in 64 bits.
 fn count<'c: 'a, 'a>(
     arithmetic: &mut Arithmetic<'_, 'c, 'a>,
     [lower, upper, step]: [Value<'c, 'a>; 3],
@@ -153,7 +153,7 @@ fn count<'c: 'a, 'a>(
 ) -> Value<'c, 'a> {
     let r#type = lower.r#type();
     let is_run = arithmetic.is_below(lower, upper, is_unsigned);
-    // Of numbers without a sign the distance never overflows.
+    // The distance between unsigned numbers never overflows.
     let one = arithmetic.constant(r#type, 1);
     let distance = arithmetic.subtract(upper, lower);
     let distance = arithmetic.subtract(distance, one);
@@ -190,7 +190,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
             .iter()
             .flat_map(|operation| operation.result_values())
         {
-            // Initial values and the first bound are taken where the inner loop begins.
+            // Initial values and the first bound are taken at the start of the inner loop.
             let is_needed = value.users().any(|user| {
                 let is_before = before.iter().any(|of| *of == user || user.is_within(*of));
                 let is_bound = user == inner.operation();
@@ -216,8 +216,8 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         [inner.lower(), inner.upper(), inner.step()]
     }
 
-    /// How many iterations of the fused loop one of the outer loop takes, for these bounds of the inner one: at least
-    /// one. Zero and one are given.
+    /// The number of iterations of the fused loop for one of the outer loop, for these bounds of the inner one: at
+    /// least one. Zero and one are arguments.
     fn iterations(
         &self,
         arithmetic: &mut Arithmetic<'_, 'c, 'a>,
@@ -232,8 +232,8 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         arithmetic.select(is_none, one, counted)
     }
 
-    /// How many iterations the fused loop has: a product where the inner bounds are always the same, or else the sum
-    /// over the outer loop, in which `computing` makes them.
+    /// The number of iterations of the fused loop: a product where the inner bounds are always the same, else the sum
+    /// over the outer loop, in which `computing` produces them.
     fn all_iterations(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -271,7 +271,8 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         adding.results()[0]
     }
 
-    /// What an outer iteration begins with: the first number of the inner loop, what it carries, and what is handed on.
+    /// The values at the start of an outer iteration: the first number of the inner loop, its carried values, and the
+    /// values that are passed on.
     fn begun(&self) -> Vec<Value<'c, 'a>> {
         std::iter::once(self.inner.lower())
             .chain(self.inner.initial())
@@ -279,7 +280,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
             .collect()
     }
 
-    /// What the fused loop begins with; the values `begun` stand at its end.
+    /// The initial values of the fused loop; the values of `begun` come last.
     fn initial(
         &self,
         arithmetic: &mut Arithmetic<'_, 'c, 'a>,
@@ -298,7 +299,8 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         initial
     }
 
-    /// The beginning of an outer iteration: how many iterations of the inner loop are left, and the values `begun`.
+    /// The start of an outer iteration: the number of remaining iterations of the inner loop, and the values of
+    /// `begun`.
     fn begin(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -317,8 +319,8 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         begins
     }
 
-    /// An iteration of the inner loop; answers what it carries on. Where the inner loop may have none, it is under a
-    /// condition, and `carried` stays.
+    /// An iteration of the inner loop; returns the values that it carries on. If the inner loop may have no
+    /// iteration, it is under a condition, and `carried` is unchanged.
     fn iterate(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -345,7 +347,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         body.results()
     }
 
-    /// The end of an outer iteration: the next number, and what the outer loop carries on.
+    /// The end of an outer iteration: the next number, and the values that the outer loop carries on.
     fn end(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -362,14 +364,14 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
     }
 }
 
-/// Whether the number of a loop has at most 64 bits.
+/// Whether the induction variable of a loop has at most 64 bits.
 fn is_counted(of: For<'_, '_>) -> bool {
     let width = IntegerType::try_from(of.number().r#type()).map(|r#type| r#type.width());
     width.is_ok_and(|width| width <= 64)
 }
 
-/// Makes one loop of a loop and the only one in its body. `None`, and nothing is done, if it is not of this form, or the
-/// inner bounds need more than the number of the outer one.
+/// Makes one loop of a loop and the only loop in its body. Answers `None`, without a change, if it is not of this
+/// form, or if the inner bounds depend on more than the outer induction variable.
 pub fn flatten<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     outer: For<'c, 'a>,
@@ -382,15 +384,15 @@ pub fn flatten<'c: 'a, 'a>(
     let location = outer.operation().loc();
     let computing = computing(outer, &nest.before, &nest.bounds())?;
 
-    // How many iterations there are.
+    // The number of iterations.
     rewriter.set_before(outer.operation());
     let wide: Type = IntegerType::new(rewriter.context(), 64).into();
     let mut arithmetic = Arithmetic { rewriter, location };
     let (zero, one) = (arithmetic.constant(wide, 0), arithmetic.constant(wide, 1));
     let all = nest.all_iterations(rewriter, &computing, [zero, one]);
 
-    // The loop. Carried are how many iterations of the inner loop are left, the numbers of both, what both carry, and what
-    // is handed on.
+    // The loop. It carries the number of remaining iterations of the inner loop, both induction variables, the
+    // carried values of both, and the values that are passed on.
     let mut arithmetic = Arithmetic { rewriter, location };
     let begun = nest.begun();
     let initial = nest.initial(&mut arithmetic, zero, &begun);
@@ -402,7 +404,7 @@ pub fn flatten<'c: 'a, 'a>(
     let carried = fused.carried();
     let (left, number, of_outer) = (carried[0], carried[1], &carried[2..of_inner]);
 
-    // The beginning of an outer iteration.
+    // The start of an outer iteration.
     let mut arithmetic = Arithmetic { rewriter, location };
     let is_first = arithmetic.is_equal(left, zero);
     let mut known = vec![left];

@@ -1,4 +1,4 @@
-//! What constant bounds say about the numbers of a loop.
+//! The values of induction variables with constant bounds.
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_mlir::ir::AttributeExt;
@@ -11,21 +11,21 @@ use super::view::For;
 pub struct Numbers {
     /// The first number, if there is one.
     pub lower: i64,
-    /// All are below it.
+    /// All numbers are below it.
     pub upper: i64,
-    /// From one to the next; at least one.
+    /// The difference of neighbours; at least one.
     pub step: i64,
 }
 
 impl Numbers {
-    /// Those of a loop whose bounds are constants.
+    /// The numbers of a loop whose bounds are constants.
     pub fn of(of: For<'_, '_>) -> Option<Self> {
         let numbers = Self {
             lower: constant(of.lower())?,
             upper: constant(of.upper())?,
             step: constant(of.step())?,
         };
-        // Where signs are not looked at, negative numbers are large ones.
+        // For unsigned comparisons, negative numbers are large ones.
         let is_plain = !of.is_unsigned() || (numbers.lower >= 0 && numbers.upper >= 0);
         (numbers.step > 0 && is_plain).then_some(numbers)
     }
@@ -40,7 +40,7 @@ impl Numbers {
             .div_ceil(self.step.unsigned_abs())
     }
 
-    /// The number at a position; it may be behind the last. Numbers wrap, as those of the program do.
+    /// The number at a position; it may be beyond the last. Numbers wrap, as those of the program do.
     pub fn at(self, position: u64) -> i64 {
         let distance = self.step.wrapping_mul(position.cast_signed());
         self.lower.wrapping_add(distance)
@@ -52,7 +52,7 @@ impl Numbers {
     }
 }
 
-/// The integer that a value always is.
+/// The integer that a value is, if it is a constant.
 pub fn constant(value: Value<'_, '_>) -> Option<i64> {
     ConstantOp::defining(value)?.value()?.as_i64()
 }

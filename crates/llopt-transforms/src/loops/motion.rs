@@ -1,4 +1,4 @@
-//! Operations without effects to where they run less often.
+//! Motion of operations without effects to where they run less often.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use melior::ir::{BlockRef, OperationRef};
 
 use super::view::{For, If};
 
-/// Moves operations that compute the same in each iteration before the loop; answers how many.
+/// Hoists loop-invariant operations before the loop; returns how many.
 pub fn hoist_invariants(of: For<'_, '_>) -> usize {
     let mut hoisted = 0;
     for operation in of.operations() {
@@ -22,7 +22,7 @@ pub fn hoist_invariants(of: For<'_, '_>) -> usize {
     hoisted
 }
 
-/// Whether an operation of the body uses nothing of the body, what is in its own regions aside.
+/// Whether an operation of the body uses no value of the body, apart from those in its own regions.
 fn uses_nothing_of<'c: 'a, 'a>(of: For<'c, 'a>, operation: OperationRef<'c, 'a>) -> bool {
     let found = operation.walk_ops(Walk::PreOrder, |inner| {
         let is_fine = inner.operand_values().all(|value| {
@@ -39,7 +39,8 @@ fn uses_nothing_of<'c: 'a, 'a>(of: For<'c, 'a>, operation: OperationRef<'c, 'a>)
     found.is_continue()
 }
 
-/// Moves an operation whose results are used in one block of a branch alone into that block. Whether it was.
+/// Moves an operation whose results are used in one block of a conditional only into that block; returns whether it
+/// was moved.
 pub fn sink_into_branch(operation: OperationRef<'_, '_>) -> bool {
     if !operation.is_memory_effect_free() || operation.region_refs().len() > 0 {
         return false;
@@ -51,12 +52,12 @@ pub fn sink_into_branch(operation: OperationRef<'_, '_>) -> bool {
     true
 }
 
-/// The one block of a branch behind an operation that has all users of its results.
+/// The only block of a conditional after an operation that has all users of its results.
 fn target<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<BlockRef<'c, 'a>> {
     let block = operation.parent_block()?;
     let mut target = None;
     for user in operation.result_values().flat_map(ValueExt::users) {
-        // The branch in the same block, and the block of it that the user is in.
+        // The conditional in the same block, and the block of it that contains the user.
         let mut inside = user;
         let branch = loop {
             let parent = inside.parent_op()?;

@@ -1,4 +1,4 @@
-//! The first or the last iteration on its own.
+//! Peeling of the first or the last iteration.
 
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
@@ -9,8 +9,8 @@ use super::clone::Mapping;
 use super::induction::Numbers;
 use super::view::{For, If};
 
-/// Takes the first iteration out of a loop and puts it before it; in a branch, unless it is known that there is one.
-/// Whether anything was done: not where no iteration runs.
+/// Peels the first iteration, and puts it before the loop; in a conditional, unless it is known that there is one.
+/// Answers whether anything was done: nothing is if no iteration runs.
 pub fn first<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bool {
     let numbers = Numbers::of(of);
     if numbers.is_some_and(|numbers| numbers.count() == 0) {
@@ -34,7 +34,7 @@ pub fn first<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bo
         });
         branch.results()
     };
-    // Where no iteration runs, the next number is not below the upper bound either.
+    // If no iteration runs, the next number is not below the upper bound either.
     let mut arithmetic = Arithmetic { rewriter, location };
     let second = match numbers {
         Some(numbers) => arithmetic.constant(lower.r#type(), numbers.at(1)),
@@ -45,8 +45,8 @@ pub fn first<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bo
     true
 }
 
-/// Takes the last iteration out of a loop and puts it behind it; in a branch, unless it is known that there is one.
-/// Whether anything was done: not where no iteration runs.
+/// Peels the last iteration, and puts it after the loop; in a conditional, unless it is known that there is one.
+/// Answers whether anything was done: nothing is if no iteration runs.
 pub fn last<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> bool {
     if Numbers::of(of).is_some_and(|numbers| numbers.count() == 0) {
         return false;
@@ -98,7 +98,7 @@ pub(super) fn last_number<'c: 'a, 'a>(
         return (arithmetic.constant(r#type, last), None);
     }
     let condition = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
-    // Of numbers without a sign the distance never overflows.
+    // The distance between unsigned numbers never overflows.
     let one = arithmetic.constant(r#type, 1);
     let distance = arithmetic.subtract(of.upper(), of.lower());
     let distance = arithmetic.subtract(distance, one);

@@ -1,35 +1,35 @@
-//! Iterations that overlap: a body cut into stages, of which a loop runs one of each at a time.
+//! Overlapping iterations: a body is cut into stages, and the new loop runs one stage each of several iterations.
 //!
 //! # The objects
 //!
-//! Each operation of the body has a *stage* `s` below the number of stages `S`, and a place in an order. The pipelined
-//! loop runs as often as the old one. In its iteration `i` an operation of stage `s` does what it did in iteration
-//! `i + S - 1 - s`: those of the last stage are on time, those of earlier stages are ahead by their *lead*
-//! `S - 1 - s`. Before the loop, round `p` of the prologue runs what iteration `p - s` has in stage `s`, for all
-//! stages up to `p`. What is ahead of the last iteration is *guarded*, by a condition that the caller knows how to put
-//! on an operation with effects. Operations without effects are computed for nothing.
+//! Each operation of the body has a *stage* `s` below the number of stages `S`, and a place in an order. The
+//! pipelined loop runs as often as the old one. In its iteration `i` an operation of stage `s` does what it did in
+//! iteration `i + S - 1 - s`: those of the last stage belong to this iteration, those of earlier stages are ahead by
+//! their *lead* `S - 1 - s`. Before the loop, round `p` of the prologue runs stage `s` of iteration `p - s`, for all
+//! stages up to `p`. Operations with effects that would run beyond the last iteration are *guarded*, by a condition
+//! that the caller attaches to them. Operations without effects are executed needlessly there.
 //!
-//! Where that costs too much, or an operation cannot be guarded, the last iteration is *peeled*: the loop runs once less
-//! than the old one, and behind it stands what the last iteration has in the last stage. Then the stage before the last
-//! is never ahead of the end, and only earlier ones are guarded. All of it is in a branch, unless it is known that there
-//! is an iteration.
+//! Where that costs too much, or an operation cannot be guarded, the last iteration is *peeled*: the new loop runs
+//! one iteration less, and is followed by the last stage of the last iteration. Then the stage before the last never
+//! runs beyond the end, and only earlier ones are guarded. All of this is inside a conditional, unless it is known
+//! that there is an iteration.
 //!
 //! # The laws
 //!
 //! Let a value be looked up for an operation with lead `d`.
 //!
 //! - A result of an operation with lead `e` is that of this iteration if `e = d`, the operation then has to come
-//!   before; one of `e - d` iterations ago if `e > d`, and is carried for so long; and does not exist yet if `e < d`.
+//!   before; one of `e - d` iterations ago if `e > d`, and is carried until then; and does not exist yet if `e < d`.
 //! - A carried value of the old loop is for `d > 0` what the iteration before yields: the yielded value, looked up with
 //!   lead `d - 1`. For `d = 0` it is carried on.
 //!
-//! So all that a pipelined loop carries are pairs of a value and a lead, a *slot*: what the value is in the iteration
-//! that is so far ahead. The next content of a slot is its value with one more lead. What slots have at first is
-//! known from the prologue.
+//! So a pipelined loop carries pairs of a value and a lead, called *slots*: the content is the value in the iteration
+//! that is so far ahead. The next content of a slot is its value with a lead larger by one. The initial contents of
+//! slots are known from the prologue.
 //!
-//! Whether there is an iteration that is ahead by `d` is asked as `upper - number > d * step`, without signs, where the
-//! left side is the distance between numbers of the type, the first below the second: nothing overflows there, and
-//! where the right side would, there is none.
+//! Whether there is an iteration that is ahead by `d` is decided by `upper - number > d * step`, unsigned. The left
+//! side is the distance between numbers of the type, the first below the second, so it does not overflow; and where
+//! the right side would, there is no such iteration.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -53,32 +53,32 @@ pub struct Staged<'c, 'a> {
     pub stage: usize,
 }
 
-/// How a pipelined loop ends.
+/// The end of a pipelined loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It runs as often as the old one; what is ahead of the last iteration is guarded.
+    /// It has as many iterations as the old one; operations beyond the last iteration are guarded.
     Guarded,
-    /// The last iteration stands behind it.
+    /// The last iteration is peeled.
     Peeled,
 }
 
-/// Why there is no such pipeline: an operation that uses what is not there yet.
+/// Why there is no such pipeline: an operation uses a value that does not exist yet.
 #[derive(Clone, Copy)]
 pub struct Early<'c, 'a> {
     /// The operation.
     pub operation: OperationRef<'c, 'a>,
 }
 
-/// Where a value comes from in the pipelined loop.
+/// The source of a value in the pipelined loop.
 #[derive(Clone, Copy, PartialEq)]
 enum Source<'c, 'a> {
     /// It is the same everywhere.
     Outside(Value<'c, 'a>),
-    /// The number of an iteration ahead.
+    /// The induction variable of an iteration ahead.
     Number(usize),
     /// A result that was computed in this iteration of the pipelined loop.
     Current(Value<'c, 'a>),
-    /// What a slot has: the value, and its lead.
+    /// The content of a slot: the value, and its lead.
     Slot(Value<'c, 'a>, usize),
 }
 
@@ -88,13 +88,13 @@ fn key(value: Value<'_, '_>) -> Key {
     value.to_raw().ptr
 }
 
-/// What is known of the old loop.
+/// The old loop.
 struct Plan<'p, 'c, 'a> {
     of: For<'c, 'a>,
     order: &'p [Staged<'c, 'a>],
     stages: usize,
     yielded: Vec<Value<'c, 'a>>,
-    /// Where in the order the operation of a result is.
+    /// The position in the order of a result's operation.
     places: HashMap<Key, usize>,
 }
 
@@ -103,13 +103,13 @@ impl<'c: 'a, 'a> Plan<'_, 'c, 'a> {
         self.stages - 1 - self.order[place].stage
     }
 
-    /// Which of the carried values a value is.
+    /// The position of a value among the carried values.
     fn carried(&self, value: Value<'c, 'a>) -> Option<usize> {
         let (block, index) = value.argument_of()?;
         (block == self.of.body()).then_some(index)?.checked_sub(1)
     }
 
-    /// Where a value with a lead comes from; `None` if it is not there before a place of the order.
+    /// The source of a value with a lead; `None` if it does not exist before a position of the order.
     fn source(&self, value: Value<'c, 'a>, lead: usize, before: usize) -> Option<Source<'c, 'a>> {
         if self.of.is_outside(value) {
             return Some(Source::Outside(value));
@@ -131,7 +131,7 @@ impl<'c: 'a, 'a> Plan<'_, 'c, 'a> {
         }
     }
 
-    /// The operands of an operation and of those in it that it does not make itself.
+    /// The operands of an operation and of those nested in it, except values that it defines itself.
     fn operands(operation: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
         let mut operands = Vec::new();
         operation.for_each_op(Walk::PreOrder, |inner| {
@@ -147,7 +147,7 @@ impl<'c: 'a, 'a> Plan<'_, 'c, 'a> {
         operands
     }
 
-    /// All slots: those that operations read, those that results are, and those that these take their content from.
+    /// All slots: those that operations read, those of results, and those from which these take their content.
     fn slots(&self) -> Result<Vec<(Value<'c, 'a>, usize)>, Early<'c, 'a>> {
         let end = self.order.len();
         let mut slots: Vec<(Value, usize)> = Vec::new();
@@ -207,9 +207,9 @@ impl<'c: 'a, 'a> Prologue<'_, 'c, 'a> {
 
 /// Conditions for iterations that are ahead.
 struct Ahead<'c, 'a> {
-    /// The distance to the iteration so far ahead; `None` if the type has no such distance.
+    /// The distance to the iteration so far ahead; `None` if the type cannot represent it.
     distances: Vec<Option<Value<'c, 'a>>>,
-    /// How many iterations there are, if that is known.
+    /// The number of iterations, if it is known.
     count: Option<u64>,
 }
 
@@ -224,13 +224,13 @@ impl<'c: 'a, 'a> Ahead<'c, 'a> {
                 Some(step) => {
                     let whole = u128::from(step.unsigned_abs()) * lead as u128;
                     let bits = bits(r#type);
-                    // As a number with a sign, of the same bits.
+                    // As a signed number of the same bits.
                     let unused = 64 - bits;
                     let signed = (whole as i64).wrapping_shl(unused).wrapping_shr(unused);
                     (whole < 1 << bits).then(|| arithmetic.constant(r#type, signed))
                 }
                 None => {
-                    // The largest of all numbers stands for those beyond.
+                    // The largest number stands for all beyond it.
                     let before = distances[lead - 1].expect("each has a value");
                     let sum = arithmetic.add(before, step);
                     let wraps = arithmetic.is_below(sum, before, true);
@@ -244,7 +244,7 @@ impl<'c: 'a, 'a> Ahead<'c, 'a> {
         Self { distances, count }
     }
 
-    /// Whether there is an iteration so far ahead of a number with so much left.
+    /// Whether there is an iteration so far ahead, given the remaining distance.
     fn condition(
         &self,
         arithmetic: &mut Arithmetic<'_, 'c, 'a>,
@@ -262,15 +262,16 @@ fn bits(r#type: Type<'_>) -> u32 {
     r#type.bit_width().unwrap_or(64).min(64)
 }
 
-/// Pipelines a loop by stages of its operations, given in the order in which they are to run. `guard` puts a condition
-/// on a copy of an operation with effects that may be ahead of the last iteration, and answers what stands there then.
-/// The rewriter is before the copy meanwhile.
+/// Pipelines a loop by stages of its operations, given in the order in which they are to run. `guard` attaches a
+/// condition to a copy of an operation with effects that may run beyond the last iteration, and returns the operation
+/// that replaces it. The rewriter is before the copy during that call.
 ///
-/// Requires: each operation of the body is in the order once. One that is ahead (by more than one iteration, if the last
-/// one is peeled) and has effects can be guarded; one without may be executed for an iteration that there is not.
+/// Requires: each operation of the body occurs in the order once. An operation with effects that is ahead (by more
+/// than one iteration, if the last one is peeled) can be guarded; one without effects may be executed beyond the last
+/// iteration.
 ///
 /// # Errors
-/// An operation would use what is not there yet; nothing has been done.
+/// An operation would use a value that does not exist yet; the loop is unchanged.
 pub fn pipeline<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
@@ -351,12 +352,12 @@ pub fn pipeline<'c: 'a, 'a>(
     Ok(new)
 }
 
-/// A loop that is being expanded.
+/// A loop during its expansion.
 struct Expansion<'p, 'c, 'a, G> {
     plan: Plan<'p, 'c, 'a>,
-    /// What the new loop carries.
+    /// The values that the new loop carries.
     slots: Vec<(Value<'c, 'a>, usize)>,
-    /// Of each operation of the order.
+    /// Whether each operation of the order has effects.
     has_effects: Vec<bool>,
     guard: G,
 }
@@ -365,8 +366,8 @@ impl<'c: 'a, 'a, G> Expansion<'_, 'c, 'a, G>
 where
     G: FnMut(&mut Rewriter<'c, 'a>, OperationRef<'c, 'a>, Value<'c, 'a>) -> OperationRef<'c, 'a>,
 {
-    /// Inserts the prologue, the loop, and the last iteration if it is peeled and has this number. Answers the loop, and
-    /// the results of the old one that are used.
+    /// Inserts the prologue, the loop, and the last iteration if it is peeled, with this induction variable. Answers
+    /// the loop, and the results of the old one that are used.
     fn expand(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -431,7 +432,7 @@ where
         slot.expect("all slots are known")
     }
 
-    /// Inserts what comes before the loop; answers what its slots have at first.
+    /// Inserts what comes before the loop; returns what its slots have at first.
     fn prologue(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,

@@ -1,9 +1,9 @@
-//! A part of each iteration, computed in the one before.
+//! Rotation: a part of each iteration is computed in the one before.
 //!
-//! Let `S` be operations of the body without effects that use nothing of the body but each other, the number, and the
-//! carried values. Rotated, the loop carries what they compute: `S` for the first iteration stands before the loop,
-//! and `S` for the next one at the end of the body, where the next number and the next carried values are known.
-//! The last time what it computes is not used, so it must do no harm to compute it.
+//! Let `S` be operations of the body without effects that use only one another, the induction variable, and the
+//! carried values. The rotated loop carries their results: `S` of the first iteration comes before the loop, and `S`
+//! of the next iteration at the end of the body, where the next induction variable and the next carried values are
+//! known. The results computed in the last iteration are not used, so computing them must be harmless.
 
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
@@ -14,8 +14,8 @@ use super::carried;
 use super::clone::Mapping;
 use super::view::For;
 
-/// Rotates a loop by operations of its body, in their order; `None`, and nothing is done, where they are no part that
-/// can be computed ahead.
+/// Rotates a loop by operations of its body, in their order; `None`, without a change, if they cannot be computed
+/// ahead.
 pub fn rotate<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
@@ -38,7 +38,7 @@ pub fn rotate<'c: 'a, 'a>(
     if part.is_empty() || !part.iter().all(can_be_ahead) {
         return None;
     }
-    // What the rest of the body uses.
+    // Results that the rest of the body uses.
     let used: Vec<Value> = part
         .iter()
         .flat_map(|operation| operation.result_values())

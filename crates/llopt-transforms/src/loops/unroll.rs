@@ -1,4 +1,4 @@
-//! A few iterations as one, and `--triton-loop-unroll`.
+//! Unrolling: several iterations as one, and `--triton-loop-unroll`.
 
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, Walk, attr};
@@ -11,12 +11,12 @@ use super::clone::Mapping;
 use super::induction::{self, Numbers};
 use super::view::For;
 
-/// How often the body of a loop is wanted in one iteration.
+/// The number of copies of the body that a loop asks for.
 const FACTOR: &str = "tt.loop_unroll_factor";
-/// In how many stages a loop is pipelined.
+/// The number of stages in which a loop is pipelined.
 pub(crate) const STAGES: &str = "tt.num_stages";
 
-/// Unrolls loops as often as they say.
+/// Unrolls loops by the factors that they ask for.
 pub static UNROLL: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["arith", "scf"],
@@ -39,7 +39,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
         let operation = of.operation();
         operation.remove_attr(FACTOR);
         let unrolled = unroll(&mut rewriter, of, factor);
-        // The few iterations that are left are not worth a pipeline.
+        // The few remaining iterations are not worth a pipeline.
         if let Some(rest) = unrolled.and_then(|unrolled| unrolled.rest) {
             rest.operation()
                 .set_attr(STAGES, attr::i32(module.ctx(), 1));
@@ -48,15 +48,15 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     Ok(())
 }
 
-/// What became of a loop.
+/// The result of unrolling.
 pub struct Unrolled<'c, 'a> {
-    /// The loop whose iterations are several of the old one's.
+    /// The loop whose iterations are several iterations of the old one.
     pub main: For<'c, 'a>,
-    /// The old loop for what is left, unless it is known that nothing is.
+    /// The old loop for the remaining iterations, unless it is known that there are none.
     pub rest: Option<For<'c, 'a>>,
 }
 
-/// Unrolls a loop. `None`, and nothing is done, if the factor is less than two or more than there are iterations.
+/// Unrolls a loop. `None`, without a change, if the factor is less than two or more than the number of iterations.
 pub fn unroll<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
@@ -75,19 +75,19 @@ pub fn unroll<'c: 'a, 'a>(
         Some(numbers) => arithmetic.constant(r#type, numbers.at(whole(numbers))),
         None => {
             let is_run = arithmetic.is_below(lower, of.upper(), of.is_unsigned());
-            // Of numbers without a sign the distance never overflows.
+            // The distance between unsigned numbers never overflows.
             let one = arithmetic.constant(r#type, 1);
             let distance = arithmetic.subtract(of.upper(), lower);
             let distance = arithmetic.subtract(distance, one);
             let before_last = arithmetic.divide(distance, step);
-            // One iteration more than steps from the first to the last: groups are counted without adding it, as
-            // the count of all may be more than the type has.
+            // The number of iterations is one more than the number of steps from the first to the last: groups are
+            // counted without adding that one, as the count of all may overflow the type.
             let size = arithmetic.constant(r#type, i64::from(factor));
             let groups = arithmetic.divide(before_last, size);
             let in_groups = arithmetic.multiply(groups, size);
             let left = arithmetic.subtract(before_last, in_groups);
             let most = arithmetic.constant(r#type, i64::from(factor) - 1);
-            // The last group is whole if the last iteration is the last of a group.
+            // The last group is complete if the last iteration is the last of a group.
             let is_partial = arithmetic.is_below(left, most, true);
             let whole = arithmetic.add(in_groups, size);
             let count = arithmetic.select(is_partial, in_groups, whole);

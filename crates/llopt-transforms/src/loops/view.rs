@@ -11,7 +11,7 @@ use melior::ir::{
 
 use super::builder::IN_CONTEXT;
 
-/// Operands of a loop before those that are carried: lower bound, upper bound, step.
+/// The operands of a loop before the carried ones: lower bound, upper bound, step.
 pub(crate) const BOUNDS: usize = 3;
 
 /// An `scf.for`.
@@ -51,7 +51,7 @@ impl<'c: 'a, 'a> For<'c, 'a> {
         self.operand(1)
     }
 
-    /// From one number to the next.
+    /// The difference of consecutive numbers.
     pub fn step(self) -> Value<'c, 'a> {
         self.operand(2)
     }
@@ -61,29 +61,29 @@ impl<'c: 'a, 'a> For<'c, 'a> {
         self.operation.set_operand_value(index, value);
     }
 
-    /// Whether numbers are compared without a sign.
+    /// Whether numbers are compared as unsigned.
     pub fn is_unsigned(self) -> bool {
         self.operation.attr("unsignedCmp").is_some()
     }
 
-    /// What the carried values are at first.
+    /// The initial carried values.
     pub fn initial(self) -> Vec<Value<'c, 'a>> {
         self.operation.operand_values().skip(BOUNDS).collect()
     }
 
-    /// Sets what the carried values are at first.
+    /// Sets the initial carried values.
     pub(crate) fn set_initial(self, values: &[Value<'c, 'a>]) {
         for (index, &value) in values.iter().enumerate() {
             self.operation.set_operand_value(BOUNDS + index, value);
         }
     }
 
-    /// The block that is repeated.
+    /// The body.
     pub fn body(self) -> BlockRef<'c, 'a> {
         self.body
     }
 
-    /// The number of the iteration.
+    /// The induction variable.
     pub fn number(self) -> Value<'c, 'a> {
         // The verifier of `scf.for` asks for it.
         self.body.argument_value(0).expect("an induction variable")
@@ -99,24 +99,24 @@ impl<'c: 'a, 'a> For<'c, 'a> {
         self.body.operations().last().expect("a terminator")
     }
 
-    /// What the carried values are next.
+    /// The carried values of the next iteration.
     pub fn yielded(self) -> Vec<Value<'c, 'a>> {
         self.terminator().operand_values().collect()
     }
 
-    /// What the carried values are in the end.
+    /// The final carried values.
     pub fn results(self) -> Vec<Value<'c, 'a>> {
         self.operation.result_values().collect()
     }
 
-    /// Whether a value is the same in all iterations because it comes from outside.
+    /// Whether a value is loop-invariant because it is defined outside.
     pub fn is_outside(self, value: Value<'c, 'a>) -> bool {
         let block = llopt_mlir::ir::ValueExt::parent_block(value);
         let owner = block.and_then(|block| melior::ir::BlockLike::parent_operation(&block));
         owner.is_none_or(|owner| !owner.is_within(self.operation))
     }
 
-    /// The operations of the body, the terminator left out.
+    /// The operations of the body except the terminator.
     pub fn operations(self) -> Vec<OperationRef<'c, 'a>> {
         let mut operations: Vec<_> = self.body.operations().collect();
         operations.pop();
@@ -140,8 +140,8 @@ impl<'c: 'a, 'a> For<'c, 'a> {
         Self::of(operation).expect("it was just made")
     }
 
-    /// The same loop with other carried values: inserts a new one before it that has its body, whose arguments and
-    /// terminator the caller changes. The old one is left without a body, with its results in use.
+    /// The same loop with other carried values: inserts a new one before it and moves the body there; the caller
+    /// changes the body's arguments and terminator. The old loop remains without a body, with its results in use.
     pub(super) fn rebuild(
         self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -198,7 +198,7 @@ pub struct If<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> If<'c, 'a> {
-    /// The operation as a branch, if it is one.
+    /// The operation as a conditional, if it is one.
     pub fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
         scf::IfOp::of(operation).map(|_| Self { operation })
     }
@@ -208,18 +208,18 @@ impl<'c: 'a, 'a> If<'c, 'a> {
         self.operation
     }
 
-    /// The block for each truth of the condition, the first for a true one; the second may be missing.
+    /// The blocks for a true and a false condition; the second may be missing.
     pub fn blocks(self) -> [Option<BlockRef<'c, 'a>>; 2] {
         [0, 1].map(|region| self.operation.region_ref(region)?.single_block())
     }
 
-    /// The values of the branch that was taken.
+    /// The values of the block that was executed.
     pub fn results(self) -> Vec<Value<'c, 'a>> {
         self.operation.result_values().collect()
     }
 
-    /// Inserts a branch whose blocks are made by the closures, which answer its values. The rewriter stands behind it
-    /// afterwards. Without values there is no second block.
+    /// Inserts a conditional whose blocks are built by the closures, which return its values. The rewriter is after
+    /// it then. Without values there is no second block.
     pub(super) fn build(
         rewriter: &mut Rewriter<'c, 'a>,
         location: Location<'c>,
@@ -258,7 +258,7 @@ impl<'c: 'a, 'a> If<'c, 'a> {
     }
 }
 
-/// Whether an operation is a loop, counted or not.
+/// Whether an operation is a loop, with an induction variable or not.
 pub fn is_loop(operation: OperationRef<'_, '_>) -> bool {
     use llopt_dialects::scf::{ForOp, WhileOp};
     ForOp::of(operation).is_some() || WhileOp::of(operation).is_some()

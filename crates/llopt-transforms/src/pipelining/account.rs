@@ -1,43 +1,43 @@
-//! What became of the loops with products.
+//! Accounts of the loops with products: what pipelining did to each.
 
 use llopt_mlir::ir::{LocationExt, OperationExt};
 use melior::ir::OperationRef;
 
 use super::graph::Scheduled;
 
-/// What became of a loop with products.
+/// The account of a loop with products.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopAccount {
     /// `file:line:col` of the loop.
     pub location: String,
-    /// What became of it, or why it was left alone.
+    /// How it is pipelined, or why it is not.
     pub outcome: Result<Pipelined, String>,
-    /// Loads that stay where they were: where each is, and why.
+    /// Loads that were not moved: the location of each, and the reason.
     pub left: Vec<(String, String)>,
-    /// Why no warp of its own issues the copies, where the program asks for one.
+    /// Why no separate warp issues the copies, where the program asks for one.
     pub undivided: Option<String>,
 }
 
 /// How a loop is pipelined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipelined {
-    /// The stages.
+    /// The number of stages.
     pub stages: u32,
-    /// The stages that were asked for.
+    /// The number of stages that was requested.
     pub wanted: u32,
-    /// The stages in which latencies are hidden.
+    /// The number of stages that hides the latencies.
     pub needed: u32,
-    /// Cycles from one iteration to the next, if nothing else were in the way.
+    /// Cycles from one iteration to the next, if there were no other limits.
     pub interval: u32,
-    /// Cycles that no schedule is below, and why.
+    /// A lower bound of the interval in cycles.
     pub bound: u32,
-    /// The pipe that is busy for so long; `None` if it is latencies around a circle.
+    /// The pipe that is busy for so long; `None` if the bound is that of a recurrence.
     pub limit: Option<String>,
     /// Buffers of each ring.
     pub slots: u32,
     /// Bytes of all rings.
     pub bytes: u64,
-    /// Loads that are copies beside the program.
+    /// Loads that are asynchronous copies.
     pub copies: u32,
     /// Loads that go through registers.
     pub through_registers: u32,
@@ -51,7 +51,7 @@ pub struct Pipelined {
 }
 
 impl Pipelined {
-    /// What the schedule of a loop says of it, before anything is done.
+    /// The part of the account that the schedule of a loop determines, before anything is changed.
     pub(super) fn of(scheduled: &Scheduled, wanted: u32) -> Self {
         let schedule = &scheduled.schedule;
         Self {
@@ -75,9 +75,9 @@ impl Pipelined {
 /// Warps that issue the copies of a loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Producer {
-    /// How many.
+    /// The number of warps.
     pub warps: u32,
-    /// The loops that they execute, with those around the one with the products.
+    /// The loops that they execute: the one with the products and those around it.
     pub loops: u32,
     /// Registers that each of their threads keeps, if the others get the rest.
     pub registers: Option<u32>,

@@ -1,10 +1,10 @@
-//! A product of the next iteration, beside what becomes of the one before.
+//! Two products in a chain: the first of the next iteration overlaps with the work between the two.
 //!
-//! # What a loop becomes
+//! # The rewritten loop
 //!
-//! In attention one product makes scores, threads make weights of them, and a second product adds rows by these
-//! weights to a sum. In that order matrix units and threads wait for one another. So the first product and what
-//! follows from it run one iteration ahead of the second one (FlashAttention-3, section 3.2):
+//! In attention one product computes scores, threads compute weights from them, and a second product adds rows with
+//! these weights to an accumulator. In that order matrix units and threads wait for one another. So the first product
+//! and the ops that depend on it run one iteration ahead of the second one (FlashAttention-3, section 3.2):
 //!
 //! ```text
 //! for i …                        scores = first product of the first iteration; weights = f(scores)
@@ -17,20 +17,22 @@
 //!                                sum = sum * scale; sum = dot weights, v[last], sum
 //! ```
 //!
-//! An operation is *late* if it needs the sum, or serves only such operations and what it makes takes no fewer registers
-//! than what it is made of: rows of weights travel to the next iteration, not what they are spread to. All others are
-//! *early*. [`crate::loops::pipeline`] does the rest, with early operations in the first of two stages.
+//! An operation is *late* if it needs the accumulator, or if only such operations use it and its result takes at
+//! least as many registers as its operands: rows of weights are carried to the next iteration, not the tensors to
+//! which they are broadcast. All others are *early*. [`crate::loops::pipeline`] does the rest, with early operations
+//! in the first of two stages.
 //!
 //! # Order
 //!
-//! What changes the registers of a sum stands before both products: while a product is running, no instruction may write
-//! to registers that another one of the same stretch adds to, or the assembler waits after each. Products end in the order
-//! in which they began, so a wait that leaves one running is for the first.
+//! Operations that change the registers of an accumulator come before both products: while a product is running, no
+//! instruction may write to registers that another product of the same stretch accumulates in, or the assembler waits
+//! after each product. Products complete in the order in which they were issued, so a wait that leaves one running is
+//! for the first.
 //!
-//! Whoever waits for buffers, or gives them back, has no operands that say for whom. By their places, a wait is for what
-//! reads buffers behind it, and whoever reads a buffer is done where it is given back. A wait may be earlier than needed
-//! and an end later, but not the other way round: a wait is late if everything that reads behind it is, and an end is
-//! early if everything that reads before it is.
+//! Operations that wait for buffers, or release them, have no operands that say for which reads. Their positions do:
+//! a wait is for the reads of buffers that come after it, and the reads of a buffer are complete where it is
+//! released. A wait may be earlier than necessary and a release later, but not the other way round: a wait is late if
+//! everything that reads after it is late, and a release is early if everything that reads before it is early.
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::tables::types::MemDesc;
@@ -49,28 +51,28 @@ use crate::loops::induction::Numbers;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
 
-/// Two products of a loop, of which the first may be ahead.
+/// Two products of a loop, of which the first may run ahead.
 #[derive(Clone, Copy)]
 pub(super) struct Chain<'c, 'a> {
     first: WarpGroupDotOp<'c, 'a>,
     second: WarpGroupDotOp<'c, 'a>,
 }
 
-/// What an operation does that has effects, as far as such a loop may have it.
+/// What an operation with effects does, as far as such a loop supports it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// It has none.
+    /// It has no effects.
     Pure,
     /// It reads a buffer.
     Reads,
-    /// It waits until something may be read.
+    /// It waits until buffers may be read.
     Waits,
-    /// It gives back what was read.
+    /// It releases buffers that were read.
     Ends,
 }
 
 fn role(operation: OperationRef<'_, '_>) -> Option<Role> {
-    // Whom a wait for products is for, its operands say.
+    // The operands of a wait for products say for which products it is.
     if operation.is_memory_effect_free() || WarpGroupDotWaitOp::of(operation).is_some() {
         return Some(Role::Pure);
     }
@@ -84,11 +86,11 @@ fn role(operation: OperationRef<'_, '_>) -> Option<Role> {
 }
 
 impl<'c: 'a, 'a> Chain<'c, 'a> {
-    /// The products of a loop, if there are two, each for itself done in its iteration, and the second one takes from
-    /// registers what is made of the first.
+    /// The products of a loop, if there are two, each complete within its iteration, and the second one takes from
+    /// registers what is computed from the result of the first.
     ///
     /// # Errors
-    /// Why the first cannot be ahead.
+    /// Why the first cannot run ahead.
     pub(super) fn of(of: For<'c, 'a>) -> Result<Self, String> {
         let products = loads::products(of);
         let groups = products.iter().copied().map(WarpGroupDotOp::of);
@@ -109,7 +111,8 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
         Ok(chain)
     }
 
-    /// Registers of a thread that are alive at the same time for it: the sum, the scores, and the weights twice.
+    /// Registers of a thread that are live at the same time because of it: the accumulator, the scores, and the
+    /// weights twice.
     pub(super) fn registers(self, plans: &Plans) -> u32 {
         let sums = [self.first.d(), self.second.d()];
         let sums = sums.into_iter().map(|value| ring::words(value, plans));
@@ -121,8 +124,8 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
         ring::words(self.second.a(), plans)
     }
 
-    /// How many parts of a block do not wait for one another between the products: groups of four warps, if each has
-    /// whole rows of the scores.
+    /// The number of parts of a block that do not wait for one another between the products: groups of four warps, if
+    /// each has whole rows of the scores.
     pub(super) fn strands(self, plans: &Plans) -> u32 {
         const GROUP_LOG2: u32 = 2;
         let Some(scores) = ring::tensor(plans, self.first.d().r#type()) else {
@@ -137,7 +140,7 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
         }
     }
 
-    /// The operations of a loop that are not ahead. Those that bring its factors are not looked at.
+    /// The operations of a loop that do not run ahead. Those that load its factors are not considered.
     pub(super) fn late(
         self,
         of: For<'c, 'a>,
@@ -153,7 +156,7 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
             let value = index.map_or(value, |index| yielded[index]);
             maker(of, value).is_some_and(|maker| late.contains(&maker))
         };
-        // What needs the sum.
+        // Operations that need the accumulator.
         loop {
             let before = late.len();
             for &operation in &operations {
@@ -172,7 +175,7 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
         if late.contains(&self.first.operation()) {
             return Err("its first product needs the result of the second".to_owned());
         }
-        // What waits and ends, by its place.
+        // Waits and releases, by their positions.
         let mut roles = Vec::new();
         for &operation in &operations {
             let role = role(operation);
@@ -196,7 +199,7 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
                 late.push(operation);
             }
         }
-        // What serves only those.
+        // Operations that only those use.
         let registers = |value: Value<'c, 'a>| {
             ring::tensor(plans, value.r#type()).map_or(0, |tensor| {
                 tensor.element.memory_bits() * tensor.registers() as u32
@@ -222,10 +225,10 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
         Ok(late)
     }
 
-    /// Has the first product and all that follows from it run an iteration ahead of the second.
+    /// Makes the first product and all operations that depend on it run an iteration ahead of the second.
     ///
     /// # Errors
-    /// Why it cannot; then nothing is another order of operations than before.
+    /// Why it cannot; then only the order of operations may have changed.
     pub(super) fn overlap(
         self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -241,7 +244,7 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
         for product in [self.first, self.second] {
             product.set_is_async(true);
             let mut inputs = vec![product.d()];
-            // Registers that it reads are not written to meanwhile.
+            // Registers that it reads must not be written meanwhile.
             if MemDesc::of(product.a().r#type()).is_none() {
                 inputs.push(product.a());
             }
@@ -267,7 +270,8 @@ impl<'c: 'a, 'a> Chain<'c, 'a> {
             let stage = usize::from(late.contains(&operation));
             let is_pure = operation.is_memory_effect_free();
             let part = match (stage, at <= first, at <= second) {
-                // Rewriting the sum, the first product, waits for factors of the second and itself.
+                // In order: rewriting the accumulator, the first product, the waits for the factors of the second,
+                // and the second.
                 (1, _, true) if is_pure => 0,
                 (0, true, _) => 1,
                 (1, _, true) => 2,

@@ -1,9 +1,9 @@
-//! Addresses of loads as a base that moves on and offsets that stay.
+//! Addresses of loads as an increasing base and constant offsets.
 //!
-//! A program carries a pointer for each element of a tile, and adds to all of them in each iteration. In a thread they take
-//! two registers for each access: few where an access takes many elements, but of a matrix whose rows begin anywhere each
-//! element is an access of its own, and the pointers alone would fill the register file. They all move on by the same
-//! number, however:
+//! A program carries a pointer for each element of a tile, and adds to all of them in each iteration. They take two
+//! registers of a thread for each access. That is little if an access has many elements; but in a matrix with
+//! unaligned rows each element is an access of its own, and the pointers alone would fill the register file. All of
+//! them increase by the same number, however:
 //!
 //! ```text
 //! p = (base + rows·stride) + columns       for i = …, base
@@ -13,13 +13,13 @@
 //! ```
 //!
 //! So one base is carried, which all threads share, and offsets of 32 bits are added to it where an access needs
-//! them. That is a register for each, and no instruction more. Offsets that lie together come first: what they have in
-//! common becomes part of the base, and what is apart by a constant is part of the instruction.
+//! them. That takes one register for each, and no additional instruction. Neighbouring offsets are added first: their
+//! common part becomes part of the base, and constant differences become part of the instruction.
 //!
-//! # When it is done
+//! # When it applies
 //!
-//! Addresses that fit into registers beside the sums of the loop stay as they are: there, additions to what is carried
-//! are ready when the next iteration begins.
+//! Addresses that fit into registers together with the loop's accumulators stay as they are: then the additions to
+//! carried values are complete when the next iteration begins.
 
 use llopt_dialects::arith::{self, ConstantOp};
 use llopt_dialects::meaning::fold;
@@ -38,26 +38,26 @@ use crate::loops::view::For;
 /// Registers of a thread for counters, masks, and addresses in shared memory.
 const BESIDE: u32 = 32;
 
-/// A tensor of pointers that moves on.
+/// A tensor of pointers that the loop increments.
 struct Moving<'c, 'a> {
-    /// Its number among what the loop carries.
+    /// Its position among the carried values.
     index: usize,
     /// The pointer that all offsets are added to.
     base: Value<'c, 'a>,
     /// The offsets, as narrow as the program computes them, in the order in which they are added.
     offsets: Vec<Value<'c, 'a>>,
-    /// How far it moves.
+    /// The increment.
     step: Step<'c, 'a>,
 }
 
-/// How far pointers move in an iteration, in elements.
+/// The increment of pointers in an iteration, in elements.
 enum Step<'c, 'a> {
     Number(Value<'c, 'a>),
     /// A constant of a type, by its bits.
     Constant(Type<'c>, u64),
 }
 
-/// Carries bases instead of the pointers of a loop, if these do not fit into registers. Answers the loop.
+/// Carries bases instead of the pointers of a loop, if the pointers do not fit into registers. Answers the loop.
 pub(super) fn carry<'c: 'a, 'a>(
     module: OperationRef<'c, 'a>,
     of: For<'c, 'a>,
@@ -105,7 +105,7 @@ pub(super) fn carry<'c: 'a, 'a>(
             let argument = new.carried()[moving.index];
             let pointers = moving.pointers(rewriter, location, base, argument);
             argument.replace_all_uses(pointers);
-            // What it is next no longer matters.
+            // Its next value no longer matters.
             let sum = new.yielded()[moving.index].defining_op();
             new.terminator().set_operand_value(moving.index, argument);
             if let Some(sum) = sum.filter(|sum| !sum.result_values().any(ValueExt::has_uses)) {
@@ -171,7 +171,7 @@ impl<'c: 'a, 'a> Moving<'c, 'a> {
         if !offsets.iter().all(is_alike) {
             return None;
         }
-        // Those that lie together first, and of others those of which there are fewer.
+        // Neighbouring ones first, and among the others the smaller ones.
         offsets.sort_by_key(|&offset| {
             let known = facts.facts(offset);
             let rank = known.rank();
@@ -233,7 +233,7 @@ fn broadcast<'c: 'a, 'a>(
     }
 }
 
-/// The scalar pointer and the offsets of which pointers are the sum.
+/// The scalar pointer and the offsets whose sum pointers are.
 fn taken_apart<'c: 'a, 'a>(pointers: Value<'c, 'a>) -> Option<(Value<'c, 'a>, Vec<Value<'c, 'a>>)> {
     let mut offsets = Vec::new();
     let mut value = pointers;

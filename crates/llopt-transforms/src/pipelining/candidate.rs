@@ -1,4 +1,4 @@
-//! A loop with the loads of it that can come earlier, and its pipeline in stages.
+//! A loop with those of its loads that can be issued earlier, and its pipelining in stages.
 
 use std::collections::HashMap;
 
@@ -22,13 +22,13 @@ use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
 
-/// Registers of a thread beside what a loop carries.
+/// Registers of a thread in addition to the carried values.
 const REGISTERS_BESIDE: u32 = 64;
 
-/// A loop with products, and what can come earlier in it.
+/// A loop with products, and the loads and products that can move.
 pub(super) struct Candidate<'c, 'a> {
     pub(super) of: For<'c, 'a>,
-    /// The loads; one at least.
+    /// The loads; at least one.
     pub(super) loads: Vec<Load<'c, 'a>>,
     /// Products that can run on into the next iteration.
     pub(super) running: Vec<Running<'c, 'a>>,
@@ -37,10 +37,10 @@ pub(super) struct Candidate<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Candidate<'c, 'a> {
-    /// Chooses the loads of a loop; the account learns why others stay where they are.
+    /// Chooses the loads of a loop; the account gets the reasons why others are not moved.
     ///
     /// # Errors
-    /// Why none can come earlier.
+    /// Why none can be issued earlier.
     pub(super) fn of(
         of: For<'c, 'a>,
         warps: u32,
@@ -77,7 +77,8 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let passing = chosen.iter().map(|load| load.registers(facts, plans));
         let passing: u32 = passing.sum();
         if passing > 0 && !fit_beside(of, passing, warps, plans) {
-            // What is loaded while a product is running would be put into local memory at once, and wait to come in there.
+            // Registers loaded while a product is running would be spilled at once, and the spill would wait for the
+            // load.
             let others: Vec<Load>;
             (chosen, others) = chosen.into_iter().partition(Load::is_copied);
             let reason = "its registers do not fit beside those of the products";
@@ -97,20 +98,20 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         })
     }
 
-    /// Bytes that a slot of all rings takes.
+    /// Bytes of one slot of all rings.
     pub(super) fn bytes_of_a_slot(&self) -> u64 {
         self.loads.iter().map(|load| load.bytes).sum()
     }
 
-    /// Bytes of shared memory that are in use during a loop, this one or one around it, beside what rings take the
-    /// place of.
+    /// Bytes of shared memory that are in use during a loop, this one or one around it, except buffers that rings
+    /// replace.
     pub(super) fn other_bytes(&self, during: For<'c, 'a>, plans: &Plans) -> Result<u64, String> {
         let replaced: Vec<OperationRef> = self.loads.iter().flat_map(Load::replaced).collect();
         others(during, &replaced, plans)
     }
 
-    /// Registers of a thread that the loop takes: for tensors that are carried and the results of products beside them,
-    /// and for what else it needs.
+    /// Registers of a thread that the loop takes: for carried tensors, for the results of products that are not
+    /// carried, and for other values.
     pub(super) fn registers(&self, plans: &Plans) -> u32 {
         let products = loads::products(self.of);
         let results = products.iter().flat_map(|product| product.result_values());
@@ -125,7 +126,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         live + REGISTERS_BESIDE
     }
 
-    /// Pipelines the loop in stages, as many as are wanted if they fit.
+    /// Pipelines the loop, in as many stages as are wanted if they fit.
     ///
     /// # Errors
     /// Why not.
@@ -187,7 +188,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
     }
 }
 
-/// Whether a thread has so many registers beside what a loop carries, pointers not counted.
+/// Whether a thread has so many registers in addition to the carried values of a loop, except pointers.
 fn fit_beside(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
     let target = plans.target();
     let kept = of.carried().into_iter();
@@ -196,7 +197,7 @@ fn fit_beside(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> boo
     kept + registers <= target.registers_of_each(warps * target.warp_size())
 }
 
-/// Bytes of shared memory that are in use during a loop beside what rings take the place of.
+/// Bytes of shared memory that are in use during a loop, except buffers that rings replace.
 fn others(
     of: For<'_, '_>,
     replaced: &[OperationRef<'_, '_>],

@@ -1,10 +1,11 @@
-//! How many iterations ahead the copies of a loop are, and where they stand in it.
+//! How many iterations ahead the copies of a loop are issued, and at which point of the loop.
 //!
-//! # Where copies stand
+//! # The position of copies
 //!
-//! In a ring with as many buffers as iterations are ahead, copies go to the buffer that the products of the same iteration
-//! have just read. They come last, behind a barrier of their own. With one buffer more they go to the one that the
-//! iteration *before* has read, and the barrier behind the wait for this iteration's copies orders that as well:
+//! In a ring with as many buffers as iterations are ahead, copies write the buffer that the products of the same
+//! iteration have just read. They come last, after a barrier of their own. With one more buffer they write the one
+//! that the iteration *before* has read, and the barrier after the wait for this iteration's copies orders that as
+//! well:
 //!
 //! ```text
 //! stages - 1 buffers                      as many buffers as stages
@@ -15,48 +16,49 @@
 //!   copies of i + stages - 1                products of i
 //! ```
 //!
-//! The copies of one more iteration are under way while the products run: with two stages it is the difference between
-//! some and none. And they are issued while the products wait for what is read from shared memory.
+//! Then the copies of one more iteration are outstanding while the products run: with two stages that is the
+//! difference between some and none. And they are issued while the products wait for reads of shared memory.
 //!
 //! # How far ahead
 //!
-//! Memory is busy if as many bytes are under way on each multiprocessor as arrive there in the time that one takes
-//! (Little's law). How many stages a block needs for that alone, its schedule says. More blocks have more under way
-//! together, but nobody knows here how many there will be: a product with few rows has hardly one for each
-//! multiprocessor. So a program gets more stages than it asks for
+//! Memory bandwidth is used fully if the bytes outstanding on each multiprocessor equal the bytes that arrive there
+//! during the latency of memory (Little's law). The schedule gives the number of stages that a single block needs for
+//! that. Several blocks have more bytes outstanding together, but their number is not known here: a product with few
+//! rows has hardly one block per multiprocessor. So a program gets more stages than it asks for
 //!
-//! - if as many blocks are resident as with those that it asks for,
-//! - or if the resident ones have enough under way together, and are enough to compute: two in a loop in which nothing is
-//!   busy for more than a third as long as memory, of which one computes while the other waits; in any other so many that
-//!   their warps hide the latencies of one another's instructions.
+//! - if as many blocks are resident as with the stages that it asks for,
+//! - or if the resident blocks together have enough bytes outstanding, and are enough to compute: two in a loop in
+//!   which no other pipe is busy for more than a third of the time that memory is, of which one computes while the
+//!   other waits; in any other loop so many that their warps hide the latencies of one another's instructions.
 //!
-//! Threads that keep more than they have registers for get no more than the program asks for. Local memory, where the rest
-//! goes in each iteration, is as fast as the L1 cache, and what shared memory takes is no longer cache.
+//! Threads that hold more values than they have registers get no more stages than the program asks for. Local memory,
+//! to which the rest is spilled in each iteration, is as fast as the L1 cache, and shared memory reduces the size of
+//! that cache.
 
-/// Stages that are not asked for, at most: what is ahead at first is code before the loop.
+/// The largest number of stages that are not requested: the first ones are code before the loop.
 const MOST: u32 = 8;
 /// Blocks of which one computes while another waits.
 const ALTERNATING: u32 = 2;
 /// Warps that hide the latencies of one another's instructions: three for each part that issues.
 const WARPS: u32 = 12;
 
-/// What decides about rings.
+/// The inputs to the decision about rings.
 pub(super) struct Rings {
     /// The stages that the program asks for.
     pub(super) asked: u32,
-    /// Those in which one block hides the latency of its loads.
+    /// The stages with which one block hides the latency of its loads.
     pub(super) needed: u32,
     /// Buffers of each ring that fit into shared memory.
     pub(super) fit: u64,
     /// Whether products run on into the next iteration, so that rings have one buffer more.
     pub(super) runs_on: bool,
-    /// Whether there are copies beside the program.
+    /// Whether there are asynchronous copies.
     pub(super) copies: bool,
-    /// Whether nothing is busy for more than a third as long as memory.
+    /// Whether no other pipe is busy for more than a third of the time that memory is.
     pub(super) by_memory: bool,
     /// Warps of a block.
     pub(super) warps: u32,
-    /// Whether threads keep more than they have registers for.
+    /// Whether threads hold more values than they have registers.
     pub(super) spills: bool,
 }
 
@@ -74,7 +76,8 @@ impl Rings {
         u64::from(depth.stages) - 1 + u64::from(self.runs_on || depth.early)
     }
 
-    /// How far ahead copies are, given how many blocks are resident with so many buffers; `None` if no ring fits.
+    /// How far ahead copies are issued, given the number of resident blocks by the number of buffers; `None` if no
+    /// ring fits.
     pub(super) fn depth(&self, resident: impl Fn(u64) -> u32) -> Option<Depth> {
         let least = u32::try_from(self.fit + 1 - u64::from(self.runs_on).min(self.fit + 1));
         let least = Depth {
@@ -112,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// What is chosen on an H100 for blocks of 128 threads with so many registers and kilobytes for each buffer.
+    /// The choice on an H100 for blocks of 128 threads with so many registers and kilobytes for each buffer.
     fn chosen(
         asked: u32,
         needed: u32,
@@ -138,11 +141,11 @@ mod tests {
 
     #[test]
     fn few_rows_get_the_stages_that_hide_latencies() {
-        // 16 x 64 by 64 halves: three blocks of six stages have enough under way.
+        // 16 x 64 by 64 halves: three blocks of six stages have enough outstanding.
         assert_eq!(chosen(3, 6, 10, 80, true), (6, true));
         // Two blocks are resident whatever the rings are.
         assert_eq!(chosen(3, 6, 10, 255, false), (6, true));
-        // If threads are busier than memory, three blocks are as well enough to compute, and two are not.
+        // If threads are busier than memory, three blocks are still enough to compute, and two are not.
         assert_eq!(chosen(3, 6, 10, 80, false), (6, true));
         assert_eq!(chosen(3, 6, 14, 80, false), (5, true));
     }

@@ -1,25 +1,25 @@
-//! What a pipelined loop is made of, decided before anything is changed.
+//! The design of a pipelined loop, decided before anything is changed.
 
 use super::loads::Load;
 use super::running::Running;
 use crate::loops::view::For;
 
-/// What a pipelined loop is made of.
+/// The design of a pipelined loop.
 pub(super) struct Design<'c, 'a> {
     pub(super) of: For<'c, 'a>,
-    /// The loads that come earlier.
+    /// The loads that are issued earlier.
     pub(super) loads: Vec<Load<'c, 'a>>,
     /// Products that run on into the next iteration.
     pub(super) running: Vec<Running<'c, 'a>>,
-    /// Stages, of which loads are in the first and everything else in the last.
+    /// Stages; loads are in the first and everything else in the last.
     pub(super) stages: usize,
     /// Whether copies come before the products of an iteration ([`super::depth`]).
     pub(super) early: bool,
 }
 
 impl<'c: 'a, 'a> Design<'c, 'a> {
-    /// Buffers of each ring: one for each iteration that loads are ahead, and one that a product still reads or that the
-    /// iteration before has read.
+    /// Buffers of each ring: one for each iteration by which loads are ahead, and one that a product still reads or
+    /// that the iteration before has read.
     pub(super) fn slots(&self) -> usize {
         self.stages - 1 + usize::from(self.early || !self.running.is_empty())
     }

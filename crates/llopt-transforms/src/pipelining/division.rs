@@ -1,4 +1,4 @@
-//! Whether a warp of its own issues the copies of a loop, and with how many buffers.
+//! Whether a separate warp issues the copies of a loop, and with how many buffers.
 
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
@@ -14,9 +14,10 @@ use super::stores::{may_meet, parameter, stored_to};
 use super::{ahead, partitions, price};
 use crate::loops::view::{For, is_loop};
 
-/// Bytes of shared memory that are left free for barriers and for what is handed to partitions.
+/// Bytes of shared memory that are left free for barriers and for values that are passed to partitions.
 const HANDED_OVER: u64 = 1024;
-/// Registers of a thread beside sums, scores and weights where a product is ahead: addresses, and rows of maxima and sums.
+/// Registers of a thread in addition to accumulators, scores and weights where a product runs ahead: addresses, and
+/// rows of maxima and sums.
 const AHEAD_BESIDE: u32 = 24;
 /// Registers that each thread of a producer keeps.
 const PRODUCER_REGISTERS: u32 = 24;
@@ -27,18 +28,18 @@ pub(super) struct Request<'c, 'a> {
     pub(super) nest: Vec<For<'c, 'a>>,
     /// Buffers for each load, if they fit.
     pub(super) wanted: u32,
-    /// Whether the program asks for partitions. Otherwise there are some where they pay.
+    /// Whether the program asks for partitions. Otherwise there are partitions where the model predicts a benefit.
     pub(super) is_asked: bool,
 }
 
 impl<'c: 'a, 'a> Request<'c, 'a> {
-    /// Whether a block goes through tiles itself; then it is alone on its multiprocessor.
+    /// Whether a block itself loops over tiles; then it is alone on its multiprocessor.
     fn is_persistent(&self) -> bool {
         self.nest.len() > 1
     }
 }
 
-/// What a block with a producer takes.
+/// The resources of a block with a producer.
 struct Block {
     /// Its threads.
     threads: u32,
@@ -46,9 +47,9 @@ struct Block {
     each: u32,
     /// Registers that a thread of the producer keeps, if the others get the rest.
     kept: Option<u32>,
-    /// Bytes of shared memory beside the rings.
+    /// Bytes of shared memory in addition to the rings.
     others: u64,
-    /// Buffers of each ring, and the fewest that do.
+    /// Buffers of each ring, and the smallest possible number.
     slots: u64,
     least: u64,
 }
@@ -68,13 +69,14 @@ impl Block {
         let fit = room / per_slot.max(1);
         let least = fit.min(u64::from(wanted.max(2)));
         let registers = candidate.registers(plans);
-        // A quarter of the register file is dealt out to every fourth warp.
+        // Each quarter of the register file is divided among every fourth warp.
         let warps = candidate.warps + partitions::PRODUCER_WARPS;
         let whole = warps.next_multiple_of(4);
         let each = target.registers_per_block() / (whole * target.warp_size());
         let gives = registers > each;
         let threads = if gives { whole } else { warps } * target.warp_size();
-        // Buffers that hide more of the latency than the program asks for cost nothing if as many blocks are resident.
+        // More buffers, to hide more latency than with those that the program asks for, cost nothing if as many
+        // blocks are resident.
         let resident = |slots: u64| match is_persistent {
             true => 1,
             false => {
@@ -95,10 +97,10 @@ impl Block {
     }
 }
 
-/// Has a warp of its own issue the copies of a loop.
+/// Makes a separate warp issue the copies of a loop.
 ///
 /// # Errors
-/// Why none can.
+/// Why no warp can.
 pub(super) fn divide<'c: 'a, 'a>(
     candidate: &Candidate<'c, 'a>,
     request: Request<'c, 'a>,
@@ -112,7 +114,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     let Some(&root) = request.nest.first() else {
         return Err("there is no loop".to_owned());
     };
-    // The copies of later iterations run beside all of the loops.
+    // The copies of later iterations overlap with all of the loops.
     let roots = stored_to(root)?;
     let meets = |load: &Load<'c, 'a>| may_meet(parameter(load.address()), &roots);
     if candidate.loads.iter().any(meets) {
@@ -126,13 +128,13 @@ pub(super) fn divide<'c: 'a, 'a>(
         if is_repeated(root) {
             return Err("it is in another loop".to_owned());
         }
-        // The copies of the next tile run beside what is made of this one's sum.
+        // The copies of the next tile overlap with the work on this one's result.
         if !is_persistent {
             let chain = chain.as_ref().map_err(Clone::clone)?;
             pays(candidate, chain, &block, scheduled, plans)?;
         }
     }
-    // What is ahead waits for its own products.
+    // A chain whose first product runs ahead waits for its own products.
     let running = match chain {
         Ok(_) => Vec::new(),
         Err(_) => {
@@ -171,7 +173,7 @@ pub(super) fn divide<'c: 'a, 'a>(
 /// Whether an iteration of a chain takes less time with a producer than without.
 ///
 /// # Errors
-/// What it takes.
+/// The reason why it does not.
 fn pays<'c: 'a, 'a>(
     candidate: &Candidate<'c, 'a>,
     chain: &ahead::Chain<'c, 'a>,
@@ -199,7 +201,7 @@ fn pays<'c: 'a, 'a>(
     iteration.pays(&whole, &divided, target)
 }
 
-/// The products of a loop of which one may run an iteration ahead, if each thread has the registers for it.
+/// The products of a loop of which one may run an iteration ahead, if each thread has enough registers.
 ///
 /// # Errors
 /// Why none may.

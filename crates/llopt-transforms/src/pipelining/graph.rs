@@ -1,10 +1,10 @@
-//! The schedule graph of a loop: what its operations keep busy, and for how long.
+//! The schedule graph of a loop: the pipes that its operations keep busy, and for how long.
 //!
-//! Each operation of the body is a unit. A load keeps the way from the cache that all share busy, and what it loads is
-//! there after the latency of memory; a product keeps the matrix units busy, by the instruction that has the fewest
-//! cycles for its elements; everything else is instructions of threads, one for each register of what it makes, or of what
-//! it reduces, and none where registers only get another name. Special functions have a pipe of their own.
-//! What is carried is needed one iteration later. One block is taken to have its multiprocessor for itself.
+//! Each operation of the body is a unit. A load occupies the path from the shared cache, and its result is available
+//! after the latency of memory; a product occupies the matrix units, for the cycles of the fastest instruction for
+//! its elements; every other operation is instructions of threads, one for each register of its result, or of its
+//! operand if it reduces, and none if registers are only renamed. Special functions have a pipe of their own. Carried
+//! values are needed one iteration later. It is assumed that a block has its multiprocessor for itself.
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::math;
@@ -30,25 +30,25 @@ const ISSUERS: u32 = 4;
 /// Cycles until the result of an instruction of a thread can be read.
 const LATENCY: u32 = 4;
 
-/// The schedule of a loop, and the stages in which its loads hide their latency.
+/// The schedule of a loop, and the number of stages with which its loads hide their latency.
 pub(super) struct Scheduled {
     pub(super) schedule: Schedule,
     pub(super) stages: u32,
     /// Cycles for which an iteration keeps the matrix units busy.
     pub(super) matrix: u32,
-    /// Those for which it keeps the parts busy that threads compute with: the busier of the two.
+    /// Cycles for which it keeps busy the units with which threads compute: the maximum of the two pipes.
     pub(super) threads: u32,
 }
 
 impl Scheduled {
-    /// Whether nothing is busy for more than a third as long as memory.
+    /// Whether no other pipe is busy for more than a third of the time that memory is.
     pub(super) fn is_bound_by_memory(&self) -> bool {
         let bound = self.schedule.bound;
         bound.pipe == Some(Pipe::Global) && 3 * self.matrix.max(self.threads) <= bound.interval
     }
 }
 
-/// Schedules a loop with loads that may come earlier, for blocks of so many warps.
+/// Schedules a loop with loads that may be issued earlier, for blocks of so many warps.
 pub(super) fn schedule<'c: 'a, 'a>(
     of: For<'c, 'a>,
     loads: &[Load<'c, 'a>],
@@ -107,7 +107,7 @@ pub(super) fn schedule<'c: 'a, 'a>(
             }
         }
     }
-    // What a copy fills is read without its result.
+    // The data of a copy are read from memory, without a use of its result.
     for load in loads {
         if let (Some(from), Some(to)) = (number(load.operation()), number(load.reader)) {
             graph.depend(from, to, 0);
@@ -131,7 +131,7 @@ pub(super) fn schedule<'c: 'a, 'a>(
     }
 }
 
-/// Instructions of each thread, about.
+/// The approximate number of instructions of each thread.
 fn instructions(operation: OperationRef<'_, '_>, loads: &[Load<'_, '_>], plans: &Plans) -> u32 {
     let registers = |values: &mut dyn Iterator<Item = Value<'_, '_>>| -> u32 {
         values

@@ -1,4 +1,4 @@
-//! Conditions on operations that run ahead: a mask for what has one, a predicate for what has that.
+//! Conditions on operations that run ahead: a mask or a predicate.
 
 use llopt_dialects::arith::AndIOp;
 use llopt_dialects::tables::types::RankedTensor;
@@ -9,11 +9,11 @@ use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
 
-/// Why operations of `arith` can be made.
+/// Why creating operations of `arith` cannot fail.
 const IN_CONTEXT: &str = "the dialect arith is loaded";
 
-/// Puts a condition on an operation; answers what stands there then. Where a copy ahead of the last iteration does no
-/// harm, nothing is done: what it writes lies where the next iteration would have written.
+/// Attaches a condition to an operation; returns the operation that replaces it. A copy that may run beyond the last
+/// iteration without harm is not changed: it writes where the next iteration would have written.
 pub(super) fn guard<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     operation: OperationRef<'c, 'a>,
@@ -86,7 +86,7 @@ pub(super) fn may_be_ahead(operation: OperationRef<'_, '_>) -> bool {
     LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
 }
 
-/// A mask for a tensor like this one that holds where a condition and another mask do.
+/// A mask for a tensor like this one that is true where a condition and another mask are.
 fn both<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     location: Location<'c>,

@@ -1,4 +1,4 @@
-//! The loads of a loop that its products wait for, and how each can come earlier.
+//! The loads of a loop that its products wait for, and how each can be issued earlier.
 
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::{DotOp, DotScaledOp, LoadOp};
@@ -22,7 +22,7 @@ use crate::layouts::parts_of;
 use crate::loops::view::For;
 use crate::products::is_product;
 
-/// What brings a tensor from global memory.
+/// The operation that loads a tensor from global memory.
 #[derive(Clone)]
 pub(super) enum Source<'c, 'a> {
     /// A load, and the elements that one copy moves instead; `None` if registers are loaded and stored.
@@ -31,29 +31,29 @@ pub(super) enum Source<'c, 'a> {
     Bulk(BulkLoad<'c, 'a>),
 }
 
-/// A copy of a block, from the making of its buffer to the wait for it.
+/// A copy of a block, from the allocation of its buffer to the wait for it.
 #[derive(Clone, Copy)]
 pub(super) struct BulkLoad<'c, 'a> {
     pub(super) copy: AsyncTMACopyGlobalToLocalOp<'c, 'a>,
     pub(super) expect: BarrierExpectOp<'c, 'a>,
     pub(super) wait: WaitBarrierOp<'c, 'a>,
-    /// What makes and ends the barrier.
+    /// The operations that initialise, tell and invalidate the barrier.
     pub(super) barrier: [OperationRef<'c, 'a>; 3],
 }
 
 /// Registers of a pointer.
 pub(super) const POINTER: u32 = 2;
 
-/// How those who use a load read it.
+/// How the users of a load read it.
 #[derive(Clone)]
 pub(super) enum Reads<'c, 'a> {
-    /// In memory: the buffers that it was stored to.
+    /// In memory: the buffers to which it was stored.
     InMemory(Vec<LocalAllocOp<'c, 'a>>),
     /// In registers of this type, into which these ops convert.
     InRegisters(Type<'c>, Vec<ConvertLayoutOp<'c, 'a>>),
 }
 
-/// A load whose tensor goes through a ring of buffers.
+/// A load whose tensor passes through a ring of buffers.
 #[derive(Clone)]
 pub(super) struct Load<'c, 'a> {
     pub(super) source: Source<'c, 'a>,
@@ -64,18 +64,18 @@ pub(super) struct Load<'c, 'a> {
     pub(super) bytes: u64,
     /// The first operation that reads it.
     pub(super) reader: OperationRef<'c, 'a>,
-    /// Elements that each access of a thread takes, if threads access it.
+    /// Elements of each access of a thread, if threads access it.
     width: u32,
 }
 
-/// The products of a body, which are in none of its branches.
+/// The products of a body that are in none of its conditionals.
 pub(super) fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let all = of.operations().into_iter();
     all.filter(|operation| is_product(*operation)).collect()
 }
 
-/// What factors of products are loaded by, in the order of the program: loads of tensors, and buffers that blocks are
-/// copied to.
+/// The loads of the factors of products, in the order of the program: loads of tensors, and buffers to which blocks
+/// are copied.
 pub(super) fn of_products<'c: 'a, 'a>(
     of: For<'c, 'a>,
     products: &[OperationRef<'c, 'a>],
@@ -94,7 +94,7 @@ pub(super) fn of_products<'c: 'a, 'a>(
             continue;
         }
         seen.push(operation);
-        // What a load or a product needs is another question.
+        // The operands of a load or a product are a separate question.
         if LoadOp::of(operation).is_none() && !is_product(operation) {
             queue.extend(operation.operand_values());
         }
@@ -109,7 +109,7 @@ pub(super) fn of_products<'c: 'a, 'a>(
         .collect()
 }
 
-/// The sum that a product adds to.
+/// The accumulator of a product.
 fn product_sum<'c: 'a, 'a>(product: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
     WarpGroupDotOp::of(product)
         .map(WarpGroupDotOp::c)
@@ -118,10 +118,10 @@ fn product_sum<'c: 'a, 'a>(product: OperationRef<'c, 'a>) -> Option<Value<'c, 'a
 }
 
 impl<'c: 'a, 'a> Load<'c, 'a> {
-    /// What brings a tensor of a loop, by one of [`of_products`].
+    /// The source of a tensor of a loop, from one of [`of_products`].
     ///
     /// # Errors
-    /// Why it cannot come earlier.
+    /// Why it cannot be issued earlier.
     pub(super) fn of(
         of: For<'c, 'a>,
         operation: OperationRef<'c, 'a>,
@@ -153,7 +153,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         })
     }
 
-    /// The operation that says where it comes from.
+    /// The operation that has the address.
     pub(super) fn operation(&self) -> OperationRef<'c, 'a> {
         match &self.source {
             Source::Load(load, _) => load.operation(),
@@ -161,7 +161,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         }
     }
 
-    /// All operations that bring it.
+    /// All operations that belong to it.
     pub(super) fn bringing(&self) -> Vec<OperationRef<'c, 'a>> {
         match &self.source {
             Source::Load(load, _) => vec![load.operation()],
@@ -175,7 +175,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         }
     }
 
-    /// What has to be known for it.
+    /// The values that it needs.
     pub(super) fn needs(&self) -> Vec<Value<'c, 'a>> {
         match &self.source {
             Source::Load(load, _) => [Some(load.ptr()), load.mask(), load.other()]
@@ -190,7 +190,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         }
     }
 
-    /// The address that it comes from.
+    /// The address from which it loads.
     pub(super) fn address(&self) -> Value<'c, 'a> {
         match &self.source {
             Source::Load(load, _) => load.ptr(),
@@ -198,13 +198,13 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         }
     }
 
-    /// Whether it is copied beside the program.
+    /// Whether it is an asynchronous copy.
     pub(super) fn is_copied(&self) -> bool {
         !matches!(self.source, Source::Load(_, None))
     }
 
-    /// Registers of a thread that a load through registers takes until all of it is stored: what is loaded, and an address
-    /// for each access.
+    /// Registers of a thread that a load through registers occupies until it is stored: the loaded data, and an
+    /// address for each access.
     pub(super) fn registers(&self, facts: &AxisAnalysis, plans: &Plans) -> u32 {
         let Source::Load(load, None) = self.source else {
             return 0;
@@ -217,7 +217,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         groups.groups.len() as u32 * (words + POINTER)
     }
 
-    /// A load of a loop with its way through memory.
+    /// A load of a loop with its path through memory.
     fn of_pointers(
         of: For<'c, 'a>,
         load: LoadOp<'c, 'a>,
@@ -262,7 +262,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         })
     }
 
-    /// The operations that the ring takes the place of.
+    /// The operations that the ring replaces.
     pub(super) fn replaced(&self) -> Vec<OperationRef<'c, 'a>> {
         match &self.reads {
             Reads::InMemory(allocations) => allocations.iter().map(|op| op.operation()).collect(),
@@ -273,8 +273,8 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
     }
 }
 
-/// The registers of a thread that hold a tensor of a loop. Of addresses only those that an access begins at are computed,
-/// each in two.
+/// The registers of a thread that hold a tensor of a loop. Of addresses only the first one of each access is
+/// computed, and takes two.
 pub(super) fn registers(value: Value<'_, '_>, loads: &[Load<'_, '_>], plans: &Plans) -> u32 {
     let all = ring::tensor(plans, value.r#type()).map_or(0, |tensor| tensor.registers() as u32);
     let width = loads.iter().find_map(|load| match load.source {
@@ -290,7 +290,7 @@ fn bytes_of(shape: &[i64], element: Type<'_>) -> u64 {
 }
 
 impl<'c: 'a, 'a> BulkLoad<'c, 'a> {
-    /// The one copy that fills a buffer, if its barrier is for nothing else.
+    /// The only copy to a buffer, if its barrier has no other use.
     fn to(of: For<'c, 'a>, buffer: LocalAllocOp<'c, 'a>) -> Option<Self> {
         let copy = buffer
             .result()
@@ -367,7 +367,7 @@ fn first_reader<'c: 'a, 'a>(
             if filled.contains(&user) {
                 continue;
             }
-            // Another name of a buffer reads nothing.
+            // A view of a buffer reads nothing.
             if user
                 .result_values()
                 .any(|view| MemDesc::of(view.r#type()).is_some())
@@ -385,8 +385,8 @@ fn first_reader<'c: 'a, 'a>(
     first
 }
 
-/// The groups of registers that lie together and share a mask, so that an asynchronous copy may move each; `None` if
-/// there is no copy instead of the load.
+/// The groups of registers that are contiguous and share a mask, so that an asynchronous copy may move each; `None`
+/// if no copy can replace the load.
 fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<Groups> {
     let target = plans.target();
     if !target.has(Feature::AsyncCopy) {
@@ -396,7 +396,7 @@ fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<G
     copied_loads::copied(load, &tensor, groups(load, &tensor, facts, plans))
 }
 
-/// How many accesses a thread makes for a load.
+/// The number of accesses that a thread makes for a load.
 pub(super) fn accesses(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> u32 {
     let tensor = ring::tensor(plans, load.result().r#type());
     tensor.map_or(0, |tensor| {
@@ -404,7 +404,7 @@ pub(super) fn accesses(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans
     })
 }
 
-/// The groups of registers that one access of a load moves each.
+/// The groups of registers of the accesses of a load.
 fn groups(
     load: LoadOp<'_, '_>,
     tensor: &TensorType,

@@ -1,8 +1,9 @@
-//! The order and the stages of a pipelined body whose copies, waits and reads are in it.
+//! The order and the stages of a pipelined body that contains copies, waits and reads.
 //!
-//! From the first to the last place: loads of registers; waits, and reads of what they waited for; copies that come before
-//! products; products, and all else; and what is left of what is ahead. Waits and reads have a place of their own where
-//! something else can begin while the first product waits for what is read: copies, or the product of the iteration before.
+//! From the first to the last place: loads of registers; waits, and reads of what they waited for; copies that come
+//! before products; products and all other operations; and the remaining operations that run ahead. Waits and reads
+//! have a place of their own if something else can be issued while the first product waits for the data: copies, or
+//! the product of the iteration before.
 
 use llopt_dialects::ttg::{AsyncWaitOp, LocalStoreOp};
 use llopt_mlir::ir::OperationExt;
@@ -17,15 +18,15 @@ use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
 use crate::products::is_product;
 
-/// What a body consists of beside what was in it.
+/// The parts of a body that were added to it.
 pub(super) struct Parts<'c, 'a> {
     /// Operations of the first stage that have effects.
     pub(super) ahead: Vec<OperationRef<'c, 'a>>,
-    /// Those of them that come before everything else.
+    /// Those of them that come before all other operations.
     pub(super) first: Vec<OperationRef<'c, 'a>>,
-    /// What brings tensors from slots to registers.
+    /// The operations that read tensors from slots to registers.
     pub(super) reads: Vec<OperationRef<'c, 'a>>,
-    /// Commits of copies and waits for them.
+    /// Commits of copies, and waits for them.
     pub(super) events: Vec<(OperationRef<'c, 'a>, Event)>,
 }
 
@@ -49,13 +50,13 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             guard,
         );
         if pipelined.is_err() {
-            // One iteration after the other, it waits for all.
+            // Without overlap, each iteration waits for all copies.
             self.wait_for(|_| 0);
         }
         pipelined.ok()
     }
 
-    /// The operations of the body in order, with their stages. What is ahead comes with all that it needs.
+    /// The operations of the body in order, with their stages. Operations that run ahead include all that they need.
     fn order(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -66,7 +67,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         let mut slice = Slice::of(of, operands_of(&users), &users).ok()?;
         slice.split(of, rewriter, &users);
         let before = Slice::of(of, operands_of(&self.first), &users).ok()?;
-        // What stores registers comes behind the products in any case: it waits for loads.
+        // Stores of loaded registers always come after the products: they wait for loads.
         let copies: Vec<OperationRef> = self
             .ahead
             .iter()
@@ -113,7 +114,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         Some(placed.into_iter().map(|(_, staged)| staged).collect())
     }
 
-    /// Commits and waits as they come in a body, with their stages.
+    /// Commits and waits in the order of the body, with their stages.
     fn events_in(&self, order: &[Staged<'c, 'a>]) -> Option<Vec<(Event, usize)>> {
         let mut found: Vec<(usize, Event)> = Vec::new();
         for (operation, event) in &self.events {
@@ -126,7 +127,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         Some(found.into_iter().map(staged).collect())
     }
 
-    /// Has each wait leave so many groups of copies.
+    /// Sets the number of groups of copies that each wait leaves outstanding.
     fn wait_for(&self, counts: impl Fn(usize) -> usize) {
         for (operation, event) in &self.events {
             if let (Event::Wait(group), Some(wait)) = (event, AsyncWaitOp::of(*operation)) {
@@ -136,7 +137,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
     }
 }
 
-/// All that operations take.
+/// All operands of operations.
 fn operands_of<'c: 'a, 'a>(operations: &[OperationRef<'c, 'a>]) -> Vec<Value<'c, 'a>> {
     let all = operations.iter();
     all.flat_map(|operation| operation.operand_values())

@@ -1,12 +1,11 @@
-//! A loop whose copies a warp of its own issues.
+//! A loop whose copies a separate warp issues.
 //!
-//! # What a loop becomes
+//! # The rewritten loop
 //!
-//! Copies of whole blocks need one thread, and products of groups of warps need registers. In a loop in which both
-//! stand one after the other, each copy is issued between two products, and a loop around it fills its pipeline anew
-//! for each of its iterations. Here the loops are run twice, beside one another: by a *producer* of one warp, of which
-//! nothing is left but the copies and what says where they come from, and by the *consumers*, the kernel's own warps,
-//! with all the rest.
+//! Copies of whole blocks need one thread, and warp-group products need registers. In a loop with both, each copy is
+//! issued between two products, and a loop around it fills its pipeline anew in each of its iterations. Here the
+//! loops are executed twice, concurrently: by a *producer* of one warp, which has only the copies and the computation
+//! of their addresses, and by the *consumers*, the kernel's own warps, which have everything else.
 //!
 //! ```text
 //! producer                                   consumers
@@ -20,24 +19,25 @@
 //!                                              what is made of the sum
 //! ```
 //!
-//! - The numbers `s` and `p` are carried around all loops: for the producer the next tile is only the next slot. So
+//! - The numbers `s` and `p` are carried through all loops: for the producer the next tile is only the next slot. So
 //!   its copies arrive while the consumers store the tile before.
 //! - A slot has a pair of barriers for each group of copies that is read first at the same place. `full` completes by
-//!   the bytes of the copies, `empty` by one arrival of each warp of the consumers, so that these need not meet.
-//! - The first phase of `empty` counts as complete before anyone has arrived: a barrier that was just made is in the
+//!   the bytes of the copies, `empty` by one arrival of each warp of the consumers, so that these need no barrier of
+//!   the block.
+//! - The first phase of `empty` counts as complete before any warp has arrived: a newly initialised barrier is in the
 //!   phase after it.
 //!
 //! # Laws
 //!
-//! The producer executes the same iterations as the consumers, since it computes all bounds as they do. A consumer arrives
-//! at each `empty` as often as it has waited for `full`, so the producer is never more than the slots ahead, and each
-//! wait of the one is met by the other. At least two slots are needed where a product runs on: its slot is given back
-//! only when the next one is full.
+//! The producer executes the same iterations as the consumers, since it computes all bounds as they do. A consumer
+//! arrives at each `empty` as often as it has waited for `full`, so the producer is ahead by at most the number of
+//! slots, and every wait is satisfied. If a product runs on, at least two slots are needed: its slot is released only
+//! when the next one is full.
 //!
-//! # What is left alone
+//! # Loops that stay as they are
 //!
-//! Loops with factors that come by pointers (a warp alone is too few for these), and those in which the place of a
-//! block depends on what is loaded or on tensors.
+//! Loops with factors that are loaded through pointers (one warp is too few for these), and loops in which the
+//! position of a block depends on loaded values or on tensors.
 
 mod consumers;
 
@@ -74,10 +74,10 @@ pub(super) const PRODUCER_WARPS: u32 = 1;
 /// The fewest slots with which a product may run on.
 const FEWEST_SLOTS: u64 = 2;
 
-/// The loops from the one that asks for partitions to this one, in which nothing but the next of them lies around it.
+/// The loops from the one that asks for partitions to this one, if each contains only the next one.
 ///
 /// # Errors
-/// What else lies around it.
+/// The other operations in one of the loops.
 pub(super) fn asking<'c: 'a, 'a>(of: For<'c, 'a>) -> Option<Result<Vec<For<'c, 'a>>, String>> {
     let mut nest = vec![of];
     let mut between = None;
@@ -109,13 +109,13 @@ pub(super) fn nest_of<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<For<'c, 'a>> {
     nest
 }
 
-/// What a producer needs of the loops.
+/// The parts of the loops that a producer needs.
 struct Needs<'c, 'a> {
     /// Operations directly in one of the loops.
     operations: Vec<OperationRef<'c, 'a>>,
-    /// For each loop which of the carried values.
+    /// For each loop, the positions of the carried values.
     carried: Vec<Vec<usize>>,
-    /// What comes from outside of all.
+    /// Values from outside of all loops.
     outside: Vec<Value<'c, 'a>>,
 }
 
@@ -150,7 +150,7 @@ impl<'c: 'a, 'a> Needs<'c, 'a> {
             let of_loop = match value.argument_of() {
                 Some((block, index)) => {
                     let level = block.parent_operation().and_then(level_of);
-                    // Arguments of other blocks are made where their operation is copied.
+                    // Arguments of other blocks are created with the copy of their operation.
                     let Some(level) = level else { continue };
                     match index.checked_sub(1) {
                         Some(index) => Some((level, index)),
@@ -191,7 +191,7 @@ impl<'c: 'a, 'a> Needs<'c, 'a> {
     }
 }
 
-/// The operation of a loop's body that an operation is or is in, if it is in that loop.
+/// The operation of a loop's body that an operation is or is nested in, if it is in that loop.
 fn directly_in<'c: 'a, 'a>(
     of: For<'c, 'a>,
     operation: OperationRef<'c, 'a>,
@@ -203,19 +203,19 @@ fn directly_in<'c: 'a, 'a>(
 
 /// Copies that are read first at one place.
 struct Group<'c, 'a> {
-    /// Which loads.
+    /// The positions of the loads.
     members: Vec<usize>,
-    /// Bytes of all.
+    /// Bytes of all copies.
     bytes: i64,
-    /// What reads first.
+    /// The first operation that reads them.
     first: OperationRef<'c, 'a>,
-    /// What reads last; `None` if a product does that runs on.
+    /// The last operation that reads them; `None` if that is a product that runs on.
     last: Option<OperationRef<'c, 'a>>,
     /// The type of one of its barriers.
     barrier: MemDescParts<'c>,
 }
 
-/// How loops are divided.
+/// A division of loops between producer and consumers.
 pub(super) struct Division<'c, 'a> {
     nest: Vec<For<'c, 'a>>,
     loads: Vec<Load<'c, 'a>>,
@@ -227,7 +227,7 @@ pub(super) struct Division<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Division<'c, 'a> {
-    /// Divides loops, of which the innermost has these loads, with at most so many slots.
+    /// Divides loops; the innermost has these loads, with at most so many slots.
     ///
     /// # Errors
     /// Why they cannot be divided.
@@ -329,7 +329,7 @@ fn later<'c: 'a, 'a>(
     if one.is_before(other) { other } else { one }
 }
 
-/// The operations of a body that read what a copy brings.
+/// The operations of a body that read the data of a copy.
 fn readers<'c: 'a, 'a>(
     of: For<'c, 'a>,
     load: &Load<'c, 'a>,
@@ -359,7 +359,7 @@ fn buffer_of<'c: 'a, 'a>(load: &Load<'c, 'a>) -> Option<LocalAllocOp<'c, 'a>> {
     }
 }
 
-/// What both sides see: a ring for each load, and barriers for each group.
+/// What both sides share: a ring for each load, and barriers for each group.
 #[derive(Clone, Default)]
 struct Channels<'c, 'a> {
     rings: Vec<Value<'c, 'a>>,
@@ -368,7 +368,7 @@ struct Channels<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Channels<'c, 'a> {
-    /// Makes the rings of a division for consumers of so many warps, and begins their barriers.
+    /// Allocates the rings of a division for consumers of so many warps, and initialises their barriers.
     fn build(
         rewriter: &mut Rewriter<'c, 'a>,
         division: &Division<'c, 'a>,
@@ -396,7 +396,7 @@ impl<'c: 'a, 'a> Channels<'c, 'a> {
         Some(channels)
     }
 
-    /// Ends the barriers, and gives all memory back.
+    /// Invalidates the barriers, and releases all memory.
     fn give_back(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
@@ -420,7 +420,7 @@ impl<'c: 'a, 'a> Channels<'c, 'a> {
         [&self.rings[..], &self.full, &self.empty].concat()
     }
 
-    /// The same by the names that a partition has for them.
+    /// The same, by the names in a partition.
     fn renamed(&self, mapping: &Mapping<'c, 'a>) -> Self {
         let renamed = |values: &[Value<'c, 'a>]| values.iter().map(|v| mapping.get(*v)).collect();
         Self {
@@ -464,8 +464,8 @@ fn next<'c: 'a, 'a>(
     ]
 }
 
-/// Divides loops, for consumers of so many warps. `registers` is what each thread of the producer keeps, if it is to
-/// give registers to the consumers. Answers the innermost loop of the consumers.
+/// Divides loops, for consumers of so many warps. `registers` is the number that each thread of the producer keeps,
+/// if it gives registers to the consumers. Answers the innermost loop of the consumers.
 pub(super) fn divide<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
@@ -475,7 +475,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     let root = *division.nest.first()?;
     let location = root.operation().loc();
 
-    // Before and behind all loops.
+    // Before and after all loops.
     rewriter.set_before(root.operation());
     let channels = Channels::build(rewriter, division, warps, location)?;
 
@@ -525,7 +525,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     }
     rewriter.move_before(root.operation(), end);
 
-    // The producer, as long as the loops are what they were.
+    // The producer is built before the loops change.
     let partition = WarpSpecializeOp::of(operation)?.partition_regions();
     let block = partition.first().copied().and_then(RegionExt::entry)?;
     rewriter.set_to_end(block);
@@ -558,7 +558,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     consumers::consume(rewriter, division, &channels, warps)
 }
 
-/// The code of the producer while it is put in.
+/// The code of the producer during its insertion.
 struct Producer<'r, 'd, 'c, 'a> {
     rewriter: &'r mut Rewriter<'c, 'a>,
     channels: Channels<'c, 'a>,
@@ -567,7 +567,7 @@ struct Producer<'r, 'd, 'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
-    /// One of the loops with all in it, from a slot and a phase on; answers those after it.
+    /// One of the loops with its contents, from a slot and a phase on; returns the slot and the phase after it.
     fn run(&mut self, level: usize, state: [Value<'c, 'a>; 2]) -> Option<[Value<'c, 'a>; 2]> {
         let of = self.division.nest[level];
         let location = of.operation().loc();
@@ -625,7 +625,8 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
         Some([results[kept.len()], results[kept.len() + 1]])
     }
 
-    /// A copy; before the first one of its group it waits for the slot, and says how many bytes will come.
+    /// A copy; before the first one of its group, the producer waits for the slot and sets the number of expected
+    /// bytes.
     fn copy(
         &mut self,
         load: usize,

@@ -1,28 +1,29 @@
-//! What it brings that a warp of its own issues the copies of a loop with two products in a chain, and the first of them
+//! The benefit of a separate warp that issues the copies of a loop with two products in a chain, of which the first
 //! runs ahead.
 //!
 //! # The model
 //!
 //! An iteration of a block keeps the matrix units busy for `M` cycles and the threads' units for `T`. No interval is
-//! shorter than the larger of them. Whether it is reached depends on how many *strands* run at a time that do not wait
-//! for one another, and on how much of one iteration stands in a line in each:
+//! shorter than the larger of them. Whether it is reached depends on the number of *strands*, parts of blocks that
+//! run at the same time without waiting for one another, and on the critical path of an iteration in each:
 //!
-//! - Undivided, all warps of a block meet in each iteration, where buffers change hands: a block is one strand, in which
-//!   products and threads follow one another, `M + T`.
-//! - Divided, each group of four warps is a strand of its own, since barriers in memory are all that they wait at. A group
-//!   has its part of both, and its threads work beside its second product, half of `M`: `M / 2 + max(M / 2, T)`,
-//!   divided by the groups.
+//! - Undivided, all warps of a block synchronise in each iteration, when buffers are reused: a block is one strand,
+//!   in which products and work of threads alternate, `M + T`.
+//! - Divided, each group of four warps is a strand of its own, since only barriers in memory synchronise them. A
+//!   group has its part of both, and its threads work while its second product runs, half of `M`:
+//!   `M / 2 + max(M / 2, T)`, divided by the groups.
 //!
-//! A division takes a warp more, or four where registers are dealt out to groups, and the weights a second time, so fewer
-//! blocks may be resident. That is why small blocks are better left as they are: several of them already keep everything
-//! busy.
+//! A division takes one more warp, or four if registers are reassigned between groups, and the weights a second time,
+//! so fewer blocks may be resident. Therefore small blocks are better undivided: several of them already keep all
+//! units busy.
 
 use llopt_target::Target;
 
-/// Per cent that the interval has to become shorter for a division: the model knows nothing of queues and power.
+/// By how many per cent the interval must become shorter for a division: the model does not include queues and power
+/// limits.
 const MARGIN: u32 = 10;
 
-/// What a block takes.
+/// The resources of a block.
 pub(super) struct Block {
     /// Its threads.
     pub(super) threads: u32,
@@ -32,18 +33,18 @@ pub(super) struct Block {
     pub(super) strands: u32,
 }
 
-/// What an iteration of a block keeps busy.
+/// The occupancy of an iteration of a block.
 pub(super) struct Iteration {
     /// Bytes of shared memory.
     pub(super) shared: u64,
     /// Cycles for which the matrix units are busy.
     pub(super) matrix: u32,
-    /// Cycles for which the units are busy that threads compute with.
+    /// Cycles for which the units with which threads compute are busy.
     pub(super) threads: u32,
 }
 
 impl Iteration {
-    /// Whether it pays to divide a block that is whole otherwise.
+    /// Whether it is profitable to divide a block that would be undivided otherwise.
     ///
     /// # Errors
     /// Why not.
@@ -75,8 +76,8 @@ impl Iteration {
 mod tests {
     use super::*;
 
-    /// Whether attention is divided in blocks of so many warps, with registers if it is, those of them for weights,
-    /// kilobytes, and cycles.
+    /// Whether attention is divided, for blocks of so many warps, their registers after a division, those of them for
+    /// weights, kilobytes, and cycles.
     fn pays(warps: u32, [registers, weights]: [u32; 2], kilobytes: u64, cycles: [u32; 2]) -> bool {
         let [matrix, threads] = cycles;
         let target = Target::parse("cuda:90").expect("it is in the table");
@@ -90,7 +91,7 @@ mod tests {
             registers: registers - weights,
             strands: 1,
         };
-        // One warp more, or a group of which most registers are given away.
+        // One more warp, or a group that gives away most of its registers.
         let gives = registers > 160;
         let divided = Block {
             threads: 32 * if gives { warps + 4 } else { warps + 1 },

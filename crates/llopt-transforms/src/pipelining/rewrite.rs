@@ -1,4 +1,4 @@
-//! A loop whose loads come earlier: rings of buffers, copies to them, waits, and reads of what has arrived.
+//! A loop whose loads are issued earlier: rings of buffers, copies to them, waits, and reads of the data.
 
 use llopt_dialects::tables::types::{MemDesc, MemDescParts};
 use llopt_dialects::ttg::{
@@ -21,15 +21,15 @@ use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::view::For;
 
-/// Numbers of slots: where the next tensor goes, and where the next one is read.
+/// Numbers of slots: the slot that is written next, and the one that is read next.
 struct Indices<'c, 'a> {
     written: Value<'c, 'a>,
     read: Value<'c, 'a>,
-    /// The phase in which the barrier of what is read next completes, if there is one: another one in each round.
+    /// The phase in which the barrier of the next slot completes, if there is one: it alternates from round to round.
     phase: Option<Value<'c, 'a>>,
 }
 
-/// A barrier for each slot of what is read at one place: what stands before the loop.
+/// A barrier for each slot of the data that are read at one place: the operations before the loop.
 fn barriers<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
@@ -82,7 +82,7 @@ struct Group<'c, 'a> {
     members: Vec<usize>,
 }
 
-/// Pipelines a loop. The loop that was there is gone, unless there is an error, which is a bug of the design.
+/// Pipelines a loop, which is erased. An error is a bug in the design.
 pub(super) fn rewrite<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     mut design: Design<'c, 'a>,
@@ -140,7 +140,7 @@ fn rings<'c: 'a, 'a>(
     Some(rings)
 }
 
-/// Has the loop carry the numbers of slots, where there is more than one, and phases, where there are barriers.
+/// Makes the loop carry the numbers of slots, if there is more than one slot, and phases, if there are barriers.
 fn count_slots<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     design: &Design<'c, 'a>,
@@ -195,7 +195,7 @@ fn count_slots<'c: 'a, 'a>(
     (of, indices)
 }
 
-/// Behind the loop nothing is left running, and the rings are free.
+/// After the loop no product is running, and the rings are released.
 fn leave<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     design: &Design<'c, 'a>,
@@ -217,8 +217,8 @@ fn leave<'c: 'a, 'a>(
     Some(())
 }
 
-/// Loads that are read first at the same place are one group. What is copied two iterations ahead or more has
-/// arrived, and one wait for all takes one barrier.
+/// Loads that are read first at the same place are one group. Data that are copied two or more iterations ahead have
+/// arrived, and one wait for all needs one barrier.
 fn groups<'c: 'a, 'a>(design: &Design<'c, 'a>) -> Vec<Group<'c, 'a>> {
     let mut groups: Vec<Group> = Vec::new();
     for (index, load) in design.loads.iter().enumerate() {
@@ -242,7 +242,7 @@ fn groups<'c: 'a, 'a>(design: &Design<'c, 'a>) -> Vec<Group<'c, 'a>> {
     groups
 }
 
-/// What the parts of a pipelined body are made of while they are put in.
+/// The parts of a pipelined body during their insertion.
 struct Body<'r, 'c, 'a> {
     rewriter: &'r mut Rewriter<'c, 'a>,
     design: &'r Design<'c, 'a>,
@@ -251,11 +251,11 @@ struct Body<'r, 'c, 'a> {
     indices: Indices<'c, 'a>,
     /// Operations of the first stage that have effects.
     ahead: Vec<OperationRef<'c, 'a>>,
-    /// Those of them that come before everything else.
+    /// Those of them that come before all other operations.
     first: Vec<OperationRef<'c, 'a>>,
-    /// What brings tensors from slots to registers.
+    /// The operations that read tensors from slots to registers.
     reads: Vec<OperationRef<'c, 'a>>,
-    /// Commits of copies and waits for them.
+    /// Commits of copies, and waits for them.
     events: Vec<(OperationRef<'c, 'a>, Event)>,
 }
 
@@ -278,8 +278,8 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         self.put(MemDescIndexOp::build(at.loc(), view, ring, index))
     }
 
-    /// Puts copies in the place of loads, and stores behind those that go through registers. Answers the token of each
-    /// copy. Where the barrier of a bulk copy is, its group says.
+    /// Replaces loads by copies, and inserts stores after those that go through registers. Answers the token of each
+    /// copy. The barrier of a bulk copy is that of its group.
     fn issue(&mut self) -> Vec<Option<Value<'c, 'a>>> {
         let design = self.design;
         let mut tokens = vec![None; design.loads.len()];
@@ -318,7 +318,7 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         tokens
     }
 
-    /// Commits the copies of a group behind the last one, and waits for them before the first reader.
+    /// Commits the copies of a group after the last one, and waits for them before the first reader.
     fn await_copies(
         &mut self,
         number: usize,
@@ -342,8 +342,8 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         Some(())
     }
 
-    /// Has the bulk copies of a group arrive at one barrier, which the first of them tells of all bytes, and which the
-    /// first reader waits for.
+    /// Makes the bulk copies of a group arrive at one barrier. The first copy sets the number of bytes of all, and
+    /// the first reader waits for the barrier.
     fn await_bulk_copies(&mut self, group: &Group<'c, 'a>) -> Option<()> {
         let design = self.design;
         let bulk_copies = || {
@@ -369,7 +369,7 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         Some(())
     }
 
-    /// A barrier for each slot of a group, beginning with that of its first bulk copy. Answers the one of the slot that is
+    /// A barrier for each slot of a group, made from that of its first bulk copy. Answers the one of the slot that is
     /// written next.
     fn barrier(
         &mut self,
@@ -400,7 +400,8 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         Some(view)
     }
 
-    /// Has a bulk copy write to the next slot of its ring and arrive at a barrier. Its own barrier and wait are gone.
+    /// Makes a bulk copy write to the next slot of its ring and arrive at a barrier. Its own barrier and wait are
+    /// erased.
     fn copy_to_slot(&mut self, index: usize, bulk: BulkLoad<'c, 'a>, barrier: Value<'c, 'a>) {
         let copy = bulk.copy.operation();
         self.rewriter.set_before(copy);
@@ -421,7 +422,7 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         }
     }
 
-    /// Has those that read the tensors of a group read slots.
+    /// Makes the readers of the tensors of a group read slots.
     fn read(&mut self, group: &Group<'c, 'a>) -> Option<()> {
         for &index in &group.members {
             let load = &self.design.loads[index];

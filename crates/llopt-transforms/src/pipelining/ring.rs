@@ -1,4 +1,4 @@
-//! How a tensor lies in shared memory between its load and its use.
+//! The layout of a tensor in shared memory between its load and its use.
 
 use llopt_dialects::layout::encoding::{Encoding, SharedLinear};
 use llopt_dialects::layout::transfer;
@@ -26,9 +26,9 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     })
 }
 
-/// The layout in shared memory through which a tensor goes from one layout to another for the least, and whether
-/// copies of groups of registers can bring it there; `None` if nothing fits. `parts` are the bits by which it is taken in
-/// parts ([`Ring::parts`]).
+/// The layout in shared memory through which it costs least to convert a tensor, and whether copies of groups of
+/// registers can write it; `None` if nothing fits. `parts` are the bits by which it is taken in parts
+/// ([`Ring::parts`]).
 pub(crate) fn between<'c>(
     plans: &Plans,
     from: RankedTensor<'c>,
@@ -38,7 +38,7 @@ pub(crate) fn between<'c>(
 ) -> Option<(Attribute<'c>, bool)> {
     let (stored, loaded) = (tensor(plans, from.r#type())?, tensor(plans, to.r#type())?);
     if stored.shape.iter().all(|extent| *extent == 1) {
-        // Written down, the layout of one element does not say how many dimensions there are.
+        // The text of the layout of one element does not say how many dimensions there are.
         return None;
     }
     let ring = Ring {
@@ -66,7 +66,7 @@ pub(crate) fn slot<'c>(tensor: RankedTensor<'c>, encoding: Attribute<'c>) -> Mem
     }
 }
 
-/// So many of a buffer, one after the other.
+/// So many buffers, one after the other.
 pub(super) fn of_slots<'c>(slot: &MemDescParts<'c>, count: usize) -> Type<'c> {
     let shape = [&[count as i64], &slot.shape[..]].concat();
     MemDesc::get(&MemDescParts {
@@ -79,7 +79,7 @@ pub(super) fn of_slots<'c>(slot: &MemDescParts<'c>, count: usize) -> Type<'c> {
     })
 }
 
-/// Whether copies bring a tensor of this type to a buffer.
+/// Whether copies can write a tensor of this type to a buffer.
 pub(super) fn takes_copies(
     plans: &Plans,
     from: Type<'_>,

@@ -15,24 +15,25 @@ use crate::loops::view::For;
 #[derive(Clone, Copy)]
 pub(super) struct Running<'c, 'a> {
     pub(super) product: WarpGroupDotOp<'c, 'a>,
-    /// Which of the carried values its result becomes.
+    /// The position of its result among the carried values.
     pub(super) index: usize,
-    /// The product of the next iteration that it runs beside, and behind which it is waited for; `None` if that is
-    /// itself, which adds to the same sum.
+    /// The product of the next iteration during which it still runs, and after whose issue it is waited for; `None`
+    /// if that is the product itself, which adds to the same accumulator.
     pub(super) beside: Option<WarpGroupDotOp<'c, 'a>>,
-    /// Whether its first factor is computed in registers from what the loop loads: then it is waited for when that has
-    /// been read for the next iteration, before it is computed with.
+    /// Whether its first factor is computed in registers from loaded data: then it is waited for after the data for
+    /// the next iteration have been read, and before the factor is computed.
     pub(super) computes_factor: bool,
 }
 
-/// Products that need not be complete before the next iteration, as far as what they read stays as it is meanwhile:
-/// it is in rings or comes from outside, or is in registers.
+/// Products that need not be complete before the next iteration, as far as their operands do not change meanwhile:
+/// these are in rings, come from outside, or are in registers.
 ///
-/// - Where all products of a loop add to sums that nobody looks at in the loop, each runs beside its successor.
-/// - The only product of a loop whose first factor is computed in registers runs beside what comes before that in the next
-///   iteration: the wait for copies, and the reads of what they brought.
-/// - Otherwise the result may be wanted later in the next iteration than another product is waited for (the sum of
-///   attention, which is scaled when the scores are known). It runs beside that one.
+/// - If all products of a loop add to accumulators that have no other use in the loop, each overlaps with its
+///   successor.
+/// - The only product of a loop, with a first factor that is computed in registers, overlaps with the part of the
+///   next iteration before that computation: the wait for copies, and the reads of their data.
+/// - Otherwise, if the result is needed in the next iteration only after another product is waited for (the
+///   accumulator of attention, which is scaled when the scores are known), it overlaps with that product.
 pub(super) fn running<'c: 'a, 'a>(
     of: For<'c, 'a>,
     loads: &[Load<'c, 'a>],
@@ -61,7 +62,7 @@ pub(super) fn running<'c: 'a, 'a>(
                 Reads::InRegisters(..) => false,
             })
     };
-    // Which carried value a result becomes, if that is all that becomes of it.
+    // The position of a result among the carried values, if it has no other use.
     let becomes = |product: WarpGroupDotOp<'c, 'a>| {
         let index = yielded.iter().position(|value| *value == product.d())?;
         product.d().has_one_use().then_some(index)
@@ -129,7 +130,7 @@ pub(super) fn running<'c: 'a, 'a>(
     beside().into_iter().collect()
 }
 
-/// Waits behind a loop for the products that run on; answers the last wait.
+/// Waits after a loop for the products that run on; returns the last wait.
 pub(super) fn complete_behind<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
@@ -148,7 +149,7 @@ pub(super) fn complete_behind<'c: 'a, 'a>(
     Some(last)
 }
 
-/// Lets products run on, and waits in the next iteration for them; answers the wait behind which those of the
+/// Lets products run on, and waits for them in the next iteration; returns the wait after which those of the
 /// iteration before are complete.
 pub(super) fn keep_running<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
@@ -197,7 +198,8 @@ pub(super) fn keep_running<'c: 'a, 'a>(
     Some(behind)
 }
 
-/// The first operation of a body that computes the first factor of a product from what is read for it, or the product.
+/// The first operation of a body that computes the first factor of a product from the data read for it, or the
+/// product.
 fn first_computed<'c: 'a, 'a>(
     of: For<'c, 'a>,
     product: WarpGroupDotOp<'c, 'a>,

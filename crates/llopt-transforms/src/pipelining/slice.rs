@@ -1,4 +1,4 @@
-//! What has to be computed ahead, so that something else can be.
+//! The operations that have to be executed ahead so that others can be.
 
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
@@ -12,7 +12,7 @@ pub(super) struct Slice<'c, 'a> {
     pub(super) operations: Vec<OperationRef<'c, 'a>>,
 }
 
-/// The operation of a body in which a value is made.
+/// The operation of a body in which a value is defined.
 pub(super) fn maker<'c: 'a, 'a>(
     of: For<'c, 'a>,
     value: Value<'c, 'a>,
@@ -23,7 +23,7 @@ pub(super) fn maker<'c: 'a, 'a>(
     ancestor(of, value.defining_op()?)
 }
 
-/// The operation of a body that an operation is or is in.
+/// The operation of a body that an operation is or is nested in.
 pub(super) fn ancestor<'c: 'a, 'a>(
     of: For<'c, 'a>,
     operation: OperationRef<'c, 'a>,
@@ -36,8 +36,8 @@ pub(super) fn ancestor<'c: 'a, 'a>(
 }
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {
-    /// All that some values need, of the same iteration and of those before: what makes the next content of a carried
-    /// value belongs to it. What `known` operations make is there already.
+    /// All that some values need, of the same iteration and of those before: the operations that define the next
+    /// content of a carried value belong to it. The results of `known` operations are available.
     ///
     /// # Errors
     /// Why the values cannot be known ahead.
@@ -80,8 +80,8 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         Ok(Self { operations })
     }
 
-    /// Gives the slice operations of its own where others use them too: what is carried from stage to stage takes
-    /// registers, and addresses are cheap.
+    /// Duplicates operations of the slice that others use too: values that are carried from stage to stage take
+    /// registers, and addresses are cheap to compute.
     pub(super) fn split(
         &mut self,
         of: For<'c, 'a>,

@@ -1,7 +1,7 @@
-//! What a loop stores to: loads of what it may write cannot come earlier.
+//! The memory that a loop stores to: loads from it cannot be issued earlier.
 //!
-//! Kernels reach memory by their parameters, of which no two are taken to overlap. So stores and loads are told apart by
-//! the parameters that their addresses were computed from.
+//! Kernels access memory through their parameters, and no two parameters are assumed to overlap. So stores and loads
+//! are told apart by the parameters from which their addresses are computed.
 
 use llopt_dialects::meaning::facts::{OpFacts, Step, Synchronization};
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
@@ -14,7 +14,7 @@ use melior::ir::{Value, ValueLike};
 
 use crate::loops::view::For;
 
-/// Whether what comes from one parameter may be what comes from others: the same, or one that is not known.
+/// Whether memory of one parameter may be memory of others: if it is the same, or one is unknown.
 pub(super) fn may_meet<'c: 'a, 'a>(
     loaded: Option<Value<'c, 'a>>,
     stored: &[Option<Value<'c, 'a>>],
@@ -23,7 +23,7 @@ pub(super) fn may_meet<'c: 'a, 'a>(
     !stored.iter().all(is_apart)
 }
 
-/// What a loop stores to: parameters, and `None` for what is not known.
+/// The parameters whose memory a loop stores to, and `None` for an unknown one.
 ///
 /// # Errors
 /// An operation that may store anywhere.
@@ -33,7 +33,7 @@ pub(super) fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<
     of.operation().for_each_op(Walk::PreOrder, |operation| {
         let has_regions = operation.region_refs().len() > 0;
         let facts = OpFacts::of(operation);
-        // The copies that it waits for say themselves where they go.
+        // The copies that it waits for are visited themselves.
         if facts
             .asynchronous
             .is_some_and(|asynchronous| asynchronous.step == Step::Waits)
@@ -41,7 +41,7 @@ pub(super) fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<
             return;
         }
         let Some(effects) = operation.effects() else {
-            // A fence orders accesses, and makes none.
+            // A fence orders accesses, and has none itself.
             let orders = facts.synchronization != Synchronization::None;
             if !has_regions && !orders {
                 unknown = Some(operation.name_str());
@@ -65,14 +65,14 @@ pub(super) fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<
     }
 }
 
-/// The address of the tensor that an object in memory describes, if it is written once.
+/// The address of the tensor that a descriptor object in memory describes, if it is written once.
 fn described<'c: 'a, 'a>(object: ReinterpretTensorDescOp<'c, 'a>) -> Option<Value<'c, 'a>> {
     let mut makers = object.raw_desc().users().filter_map(TensormapCreateOp::of);
     let maker = makers.next()?;
     makers.next().is_none().then(|| maker.global_address())
 }
 
-/// The parameter that an address was computed from, if it was computed from one.
+/// The parameter from which an address is computed, if there is one.
 pub(super) fn parameter<'c: 'a, 'a>(address: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
     let is_address = |value: &Value<'c, 'a>| {
         let r#type = value.r#type();

@@ -1,8 +1,8 @@
-//! How many groups of copies may be left when a wait ends.
+//! The number of groups of copies that may be outstanding when a wait ends.
 //!
-//! Copies are committed in groups, and complete in the order of their groups. A wait for a group names how many
-//! younger ones may still be running: as many as have certainly been committed since. In a pipeline that follows from
-//! the order of commits and waits and their stages alone.
+//! Copies are committed in groups, and complete in the order of their groups. A wait for a group names the number of
+//! younger groups that may still be outstanding: those that have certainly been committed since. In a pipeline that
+//! number follows from the order of commits and waits and their stages alone.
 
 /// What an operation of the pipelined body does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +13,12 @@ pub(super) enum Event {
     Wait(usize),
 }
 
-/// For each group the number of groups that may be left when its wait ends, given the events of the body in order with
-/// their stages.
+/// For each group the number of groups that may be outstanding when its wait ends, given the events of the body in
+/// order, with their stages.
 pub(super) fn left(events: &[(Event, usize)], stages: usize, groups: usize) -> Vec<usize> {
     let mut least: Vec<Option<usize>> = vec![None; groups];
     let mut committed: Vec<(usize, usize)> = Vec::new();
-    // After as many rounds as there are stages, each is like the one before.
+    // After as many rounds as there are stages, every round is like the one before.
     for round in 0..3 * stages {
         for &(event, stage) in events {
             let Some(iteration) = round.checked_sub(stage) else {
@@ -58,7 +58,7 @@ mod tests {
             (Event::Commit(0), 0),
             (Event::Commit(1), 0),
         ];
-        // Of the iteration itself the second group, and both of the next one.
+        // In the iteration itself the second group, and both groups of the next one.
         assert_eq!(left(&events, 3, 2), [3, 2]);
     }
 
@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn what_is_committed_in_a_later_stage_is_not_there_in_the_first_iterations() {
-        // The second group is committed a stage later: when the first wait of the loop runs, fewer were.
+        // The second group is committed a stage later: at the first wait of the loop, fewer groups have been
+        // committed.
         let events = [
             (Event::Wait(1), 2),
             (Event::Wait(0), 1),

@@ -1,16 +1,16 @@
-//! The check that refuses a kernel that would cost too much before the work is done.
+//! The check that rejects a kernel of excessive cost before the work is done.
 //!
-//! Nearly all that a compiler of tiles does is proportional to the number of *values*: an op on a tensor becomes one
-//! instruction, at least, for each register of the tensor's layout, whatever the op is. So two numbers that are known
-//! as soon as the module is read bound the time and the memory of all phases:
+//! Nearly all work of a tile compiler is proportional to the number of *values*: any op on a tensor becomes at least
+//! one instruction for each register of the tensor's layout. So two numbers that are known as soon as the module is
+//! read bound the time and the memory of all phases:
 //!
-//! - the values that one op gives to a thread: the registers of its results' layouts, or, without layouts, the elements
+//! - the values of one op per thread: the registers of its results' layouts, or, without layouts, the elements
 //!   divided by the threads that will share them;
-//! - their sum over all ops, the size of the code. A function that is called counts for each call wherever calls will
-//!   be inlined, so that calls which fan out are seen before they are unfolded.
+//! - their sum over all ops, the size of the code. A called function is counted for each call that will be inlined,
+//!   so that an exponential number of calls is detected before they are expanded.
 //!
 //! Calls are checked here too: the functions of a kernel must have bodies and must not call themselves, which every
-//! later phase takes for granted.
+//! later phase assumes.
 
 use std::collections::HashMap;
 
@@ -28,13 +28,13 @@ use crate::{Budget, Diagnostic, Error, Options};
 /// Bits of the widest integer that is compiled. MLIR's own folding of wider ones takes time that grows with the square.
 const WIDEST_INTEGER: u32 = 1024;
 
-/// A function of the module, as calls see it.
+/// A function of the module, with its calls.
 struct Function<'c, 'a> {
     op: OperationRef<'c, 'a>,
     calls: Vec<tt::CallOp<'c, 'a>>,
     /// Values of its own ops.
     own: u64,
-    /// Whether its body will stand in place of its calls.
+    /// Whether its body will replace its calls.
     inlined: bool,
 }
 
@@ -114,7 +114,7 @@ fn top_level<'c: 'a, 'a>(root: OperationRef<'c, 'a>) -> impl Iterator<Item = Ope
     body.into_iter().flat_map(BlockExt::operations)
 }
 
-/// Checks calls, and the size of the code that they make.
+/// Checks calls, and the size of their code.
 fn check_functions(
     root: OperationRef<'_, '_>,
     functions: &[Function<'_, '_>],
@@ -129,8 +129,8 @@ fn check_functions(
     let mut on_path = vec![false; functions.len()];
     let mut total: u64 = 0;
     for (start, first) in functions.iter().enumerate() {
-        // Depth first, without recursion: chains of calls are as long as the input likes. An entry is a function, the
-        // number of its next call, and its size so far.
+        // Depth first, without recursion: the input may have chains of calls of any length. An entry is a function,
+        // the number of its next call, and its size so far.
         let mut path = Vec::new();
         if unfolded[start].is_none() {
             path.push((start, 0, first.own));
@@ -186,7 +186,7 @@ fn check_functions(
                 }
             }
         }
-        // What is inlined is counted with those who call it.
+        // Inlined functions are counted with their callers.
         if !first.inlined || tt::FuncOp::of(first.op).is_some_and(is_kernel) {
             total = total.saturating_add(unfolded[start].unwrap_or(0));
         }
@@ -217,12 +217,12 @@ fn invalid(op: OperationRef<'_, '_>, message: String) -> Error {
 struct Measure {
     /// Threads that share a tensor that has no layout yet.
     threads: Option<u64>,
-    /// Values and bits of the widest integer, of types met before.
+    /// Values and bits of the widest integer, by types seen before.
     known: HashMap<usize, (u64, u32)>,
 }
 
 impl Measure {
-    /// The most values that one result, or one argument of a block of the op, gives to a thread; and the widest integer.
+    /// The most values per thread of one result, or of one argument of a block of the op; and the widest integer.
     fn of_op(&mut self, op: OperationRef<'_, '_>) -> (u64, u32) {
         let mut most = (0, 0);
         let mut add = |(values, bits): (u64, u32)| most = (values.max(most.0), bits.max(most.1));
@@ -257,7 +257,7 @@ impl Measure {
             count.saturating_mul(u64::try_from(extent).unwrap_or(0))
         });
         match (tensor.encoding(), self.threads) {
-            // What is wrong with a layout is said where it is used.
+            // An error in a layout is reported where the layout is used.
             (Some(_), _) => {
                 encoding::layout_of(of).map_or(0, |layout| layout.in_dim_size(Dim::REGISTER))
             }

@@ -1,8 +1,8 @@
-//! What a kernel is called with.
+//! The arguments of a kernel.
 
 use super::Element;
 
-/// What a kernel is called with.
+/// An argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument {
     pub(super) element: Element,
@@ -29,8 +29,8 @@ impl Argument {
         }
     }
 
-    /// A promise of the caller: the number, or the address in bytes, is a multiple of this power of
-    /// two. 16 lets the compiler use the widest accesses.
+    /// Declares, on behalf of the caller, that the number, or the address in bytes, is a multiple of this power of
+    /// two. 16 permits the widest accesses.
     #[must_use]
     pub const fn divisible_by(mut self, divisor: u32) -> Self {
         self.divisibility = Some(divisor);

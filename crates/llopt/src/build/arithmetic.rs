@@ -12,7 +12,7 @@ use super::kernel::At;
 use super::operand::Literal;
 use super::{Element, Operand, Value};
 
-/// An operation by the class of its elements; `None` where there is none.
+/// An operation for each class of elements; `None` where there is none.
 #[derive(Clone, Copy)]
 struct ByClass {
     float: Option<&'static str>,
@@ -33,8 +33,7 @@ const fn integers(integer: &'static str) -> ByClass {
     }
 }
 
-/// The numbers that `arith.cmpf` and `arith.cmpi` have for a comparison (MLIR's `CmpFPredicate` and
-/// `CmpIPredicate`).
+/// MLIR's numbers of a comparison for `arith.cmpf` and `arith.cmpi` (`CmpFPredicate` and `CmpIPredicate`).
 #[derive(Clone, Copy)]
 struct Predicate {
     float: Option<i64>,
@@ -115,13 +114,13 @@ impl<'k> Value<'k> {
         }
     }
 
-    /// `self` where the condition holds, `otherwise` elsewhere. The condition is of `i1`.
+    /// `self` where the condition holds, `otherwise` elsewhere. The condition has elements of `i1`.
     #[track_caller]
     pub fn where_else(self, condition: Self, otherwise: impl Operand<'k>) -> Self {
         let (at, kernel) = (Caller::caller(), self.kernel);
         let chosen = self.meet(at, otherwise).and_then(|[this, other]| {
             let condition = kernel.own(at, condition)?;
-            // A scalar condition is spread like everything else.
+            // A scalar condition is splatted like other operands.
             let [condition, this] = kernel.meet(at, condition, this)?;
             let [condition, other] = kernel.meet(at, condition, other)?;
             let [this, other] = kernel.meet(at, this, other)?;
@@ -160,9 +159,9 @@ impl<'k> Value<'k> {
         kernel.upstream(at, "math.fma", &operands, types[0], &[])
     }
 
-    /// The numbers converted: floating-point numbers are rounded to the nearest, even in a tie, or
-    /// towards zero where the result is an integer; integers are extended with their sign, truth
-    /// values with zeros, and cut off where the result is smaller. To `I1` means "is not zero".
+    /// The numbers converted: a result that is a floating-point number is rounded to the nearest (ties to even), one
+    /// that is an integer is rounded towards zero; integers are extended with their sign, truth values with zeros,
+    /// and truncated where the result is narrower. To `I1` means "is not zero".
     #[track_caller]
     pub fn to(self, element: Element) -> Self {
         let (at, kernel) = (Caller::caller(), self.kernel);
@@ -201,7 +200,7 @@ impl<'k> Value<'k> {
             return kernel.one(tt::FpToFpOp::build(kernel.place(at), result, raw, rounding));
         }
         if from.bits() == to.bits() {
-            // Neither of the 16-bit formats holds the other; both fit in single precision.
+            // Neither of the 16-bit formats contains the other; both fit in single precision.
             let Some(single) = Element::F32.to_type(kernel.mlir()) else {
                 return kernel.broken();
             };
@@ -239,7 +238,7 @@ impl<'k> Value<'k> {
         kernel.upstream(at, "arith.extui", &[raw], result, &[])
     }
 
-    /// The same bits taken for another type of the same width.
+    /// The same bits as another type of the same width.
     #[track_caller]
     pub fn bitcast(self, element: Element) -> Self {
         let (at, kernel) = (Caller::caller(), self.kernel);
@@ -282,7 +281,7 @@ impl<'k> Value<'k> {
 
 const NE: Predicate = compare(13, 1);
 
-/// Methods of two operands, each with its operations.
+/// Methods of two operands, with their operations.
 macro_rules! binary_methods {
     ($($(#[$doc:meta])* $name:ident: $by_class:expr;)*) => {
         impl<'k> Value<'k> {
@@ -295,9 +294,9 @@ macro_rules! binary_methods {
     };
 }
 binary_methods! {
-    /// The larger; the other one where one is not a number.
+    /// The larger; where one is NaN, the other one.
     maximum: both("arith.maxnumf", "arith.maxsi");
-    /// The smaller; the other one where one is not a number.
+    /// The smaller; where one is NaN, the other one.
     minimum: both("arith.minnumf", "arith.minsi");
     /// The larger of unsigned integers.
     maximum_unsigned: integers("arith.maxui");
@@ -307,11 +306,11 @@ binary_methods! {
     div_unsigned: integers("arith.divui");
     /// The remainder of unsigned integers. Undefined for a divisor of zero.
     rem_unsigned: integers("arith.remui");
-    /// Bits moved right, zeros coming in.
+    /// A shift of bits to the right that inserts zeros.
     shr_unsigned: integers("arith.shrui");
 }
 
-/// Comparisons, each with its predicates.
+/// Comparisons, with their predicates.
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident: $predicate:expr;)*) => {
         impl<'k> Value<'k> {
@@ -324,17 +323,17 @@ macro_rules! comparisons {
     };
 }
 comparisons! {
-    /// Whether both are equal; false where one is not a number.
+    /// Whether both are equal; false where one is NaN.
     eq: compare(1, 0);
-    /// Whether both differ; true where one is not a number.
+    /// Whether both differ; true where one is NaN.
     ne: NE;
-    /// Whether it is less, integers taken as signed; false where one is not a number.
+    /// Whether it is less, integers as signed; false where one is NaN.
     lt: compare(4, 2);
-    /// Whether it is less or equal, integers taken as signed; false where one is not a number.
+    /// Whether it is less or equal, integers as signed; false where one is NaN.
     le: compare(5, 3);
-    /// Whether it is greater, integers taken as signed; false where one is not a number.
+    /// Whether it is greater, integers as signed; false where one is NaN.
     gt: compare(2, 4);
-    /// Whether it is greater or equal, integers taken as signed; false where one is not a number.
+    /// Whether it is greater or equal, integers as signed; false where one is NaN.
     ge: compare(3, 5);
     /// Whether the unsigned integer is less.
     lt_unsigned: compare_unsigned(6);
@@ -346,7 +345,7 @@ comparisons! {
     ge_unsigned: compare_unsigned(9);
 }
 
-/// Functions of one operand, each with its operations.
+/// Functions of one operand, with their operations.
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident: $by_class:expr;)*) => {
         impl<'k> Value<'k> {
@@ -377,7 +376,7 @@ functions! {
     erf: floats("math.erf");
     /// The exponential function.
     exp: floats("math.exp");
-    /// Two to the power of it.
+    /// Two to the power of the value.
     exp2: floats("math.exp2");
     /// Rounded down.
     floor: floats("math.floor");

@@ -1,4 +1,4 @@
-//! How the shapes of two values meet: scalars are spread, extents of 1 are repeated.
+//! The common shape of two values: scalars are splatted, extents of 1 are broadcast.
 
 use llopt_dialects::tables::types::{Pointer, RankedTensor, element_or_self};
 use llopt_dialects::tt;
@@ -12,7 +12,7 @@ impl<'k> Value<'k> {
     /// The value and another operand, in one shape.
     pub(super) fn meet(self, at: At, other: impl Operand<'k>) -> Option<[Raw<'k, 'k>; 2]> {
         let left = self.raw()?;
-        // A constant beside a pointer is an offset.
+        // A constant next to a pointer is an offset.
         let mut like = left.r#type();
         if Pointer::of(element_or_self(like)).is_some() {
             like = Element::I32.to_type(self.kernel.mlir())?;
@@ -23,7 +23,7 @@ impl<'k> Value<'k> {
 }
 
 impl<'k> KernelBuilder<'k> {
-    /// Two values in one shape: a scalar is spread, extents of 1 are repeated.
+    /// Two values in one shape: scalars are splatted, extents of 1 are broadcast.
     pub(super) fn meet(
         &'k self,
         at: At,
@@ -62,7 +62,7 @@ impl<'k> KernelBuilder<'k> {
             .raw()
     }
 
-    /// A tensor with its extents of 1 repeated.
+    /// A tensor with its extents of 1 broadcast.
     fn repeated(
         &'k self,
         at: At,
@@ -80,7 +80,7 @@ impl<'k> KernelBuilder<'k> {
     }
 }
 
-/// The shape that both repeat to; `None` if there is none.
+/// The shape to which both can be broadcast; `None` if there is none.
 pub(super) fn joint_shape(left: &[u64], right: &[u64]) -> Option<Vec<u64>> {
     if left.len() != right.len() {
         return None;

@@ -1,16 +1,15 @@
-//! Where the types, attributes and operations of kernels under construction live.
+//! The context that owns the types, attributes and operations of kernels under construction.
 
 use crate::{Error, session};
 
-/// MLIR set up for building kernels. Any number of kernels may be built in one, one after the other
-/// or at once, in one thread; other threads have contexts of their own. Making one takes about a
-/// millisecond.
+/// MLIR set up for building kernels. Any number of kernels may be built in one context, one after the other or at
+/// once, in one thread; other threads need their own contexts. Making a context takes about a millisecond.
 pub struct Context {
     mlir: melior::Context,
 }
 
 impl Context {
-    /// A context that knows all dialects.
+    /// A context with all dialects.
     ///
     /// # Errors
     /// A bug in llopt.

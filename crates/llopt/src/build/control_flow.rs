@@ -1,4 +1,4 @@
-//! Loops and branches, their bodies as closures.
+//! Loops and branches, with closures as bodies.
 
 use std::panic::Location as Caller;
 
@@ -12,9 +12,9 @@ use super::kernel::At;
 use super::{Element, KernelBuilder, Operand, Value};
 
 impl<'k> KernelBuilder<'k> {
-    /// A loop over `start, start + step, …` below `end`. The body takes the number and the values that
-    /// iterations hand on, and gives those of the next; the last ones are the result. The numbers are
-    /// `i32` unless one of the three is a value of another integer type; the step is positive.
+    /// A loop over `start, start + step, …` below `end`. The body takes the number and the values carried by the
+    /// loop, and returns the values for the next iteration; the last ones are the result. The numbers are `i32`
+    /// unless one of the three is a value of another integer type; the step is positive.
     ///
     /// ```
     /// # use llopt::build::{Argument, Context, Element, KernelBuilder};
@@ -80,8 +80,8 @@ impl<'k> KernelBuilder<'k> {
         self.results(operation)
     }
 
-    /// A loop for as long as the condition holds of the values that iterations hand on. The condition
-    /// is a scalar `i1`; it is computed before each iteration.
+    /// A loop that runs as long as the condition on its carried values holds. The condition is a scalar `i1`; it is
+    /// computed before each iteration.
     #[track_caller]
     pub fn while_loop<const N: usize>(
         &'k self,
@@ -132,8 +132,8 @@ impl<'k> KernelBuilder<'k> {
         let Some(condition) = self.condition(at, condition) else {
             return broken;
         };
-        // Which types the results have is known when the bodies are built: they are built in an
-        // operation without results first.
+        // The types of the results are known only once the bodies are built: so they are first built in an operation
+        // without results.
         let regions = vec![self.region(at, &[]), self.region(at, &[])];
         let Some(draft) = self.make(at, "scf.if", &[condition], &[], &[], regions) else {
             return broken;
@@ -208,8 +208,8 @@ impl<'k> KernelBuilder<'k> {
         region
     }
 
-    /// Builds a block: the body takes its arguments and gives the operands of the terminator, which
-    /// must have these types.
+    /// Builds a block: the body takes the block's arguments and returns the operands of the terminator, which must
+    /// have these types.
     fn fill(
         &'k self,
         at: At,

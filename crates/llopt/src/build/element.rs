@@ -1,4 +1,4 @@
-//! What scalars are, and the elements of tensors.
+//! The types of scalars and of the elements of tensors.
 
 use std::fmt;
 
@@ -74,7 +74,7 @@ impl Element {
         )
     }
 
-    /// As IR writes it.
+    /// The name in IR.
     pub const fn name(self) -> &'static str {
         match self {
             Self::I1 => "i1",
@@ -98,7 +98,7 @@ impl Element {
         Type::parse(context, self.name())
     }
 
-    /// The element that a scalar type of IR is.
+    /// The element type that a scalar type of IR denotes.
     pub(super) fn of(r#type: Type<'_>) -> Option<Self> {
         if let Some(kind) = r#type.float_kind() {
             return match kind {

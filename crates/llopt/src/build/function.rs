@@ -1,4 +1,4 @@
-//! Functions beside the kernel, which it calls.
+//! Functions in the module of the kernel, which it calls.
 
 use std::panic::Location as Caller;
 
@@ -19,10 +19,10 @@ pub struct Function<'k, const N: usize, const R: usize> {
 }
 
 impl<'k> KernelBuilder<'k> {
-    /// A function that takes values of the types of `like`, and gives what `body` gives. Values of the kernel are
-    /// not known in it: what it needs, it takes.
+    /// A function that takes values of the types of `like`, and returns what `body` returns. Values of the kernel are
+    /// not visible in it: it takes all that it needs as arguments.
     ///
-    /// Whether a call remains one in the code is the compiler's choice.
+    /// The compiler chooses whether a call is inlined.
     ///
     /// ```
     /// # use llopt::build::{Argument, Context, Element, KernelBuilder};
@@ -98,7 +98,7 @@ impl<'k> KernelBuilder<'k> {
 }
 
 impl<'k, const N: usize, const R: usize> Function<'k, N, R> {
-    /// Calls the function. The values have the types of those it was made with.
+    /// Calls the function. The values have the types of those that it was created with.
     #[track_caller]
     pub fn call(&self, arguments: [Value<'k>; N]) -> [Value<'k>; R] {
         let (at, kernel) = (Caller::caller(), self.kernel);
@@ -106,7 +106,7 @@ impl<'k, const N: usize, const R: usize> Function<'k, N, R> {
         let Some(raw) = kernel.own_all(at, &arguments) else {
             return broken;
         };
-        // A function with a mistake in it has been complained about.
+        // An error in the function has already been reported.
         let known = self.results.len() == R;
         let what = format!("a call of '{}'", self.name);
         if !known || !kernel.same_types(at, &what, &self.parameters, &raw) {

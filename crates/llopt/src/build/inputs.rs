@@ -1,4 +1,4 @@
-//! What a kernel begins with: its arguments, the number of its program, ranges of numbers.
+//! The inputs of a kernel: its arguments, the number of its program, ranges of numbers.
 
 use std::ops::Range;
 use std::panic::Location as Caller;

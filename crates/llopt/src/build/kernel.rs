@@ -1,4 +1,4 @@
-//! The kernel under construction: its place for new operations, its mistakes, its end.
+//! The kernel under construction: the insertion point, the recorded mistakes, and its completion.
 
 use std::cell::RefCell;
 use std::panic::Location as Caller;
@@ -23,7 +23,7 @@ use crate::{Diagnostic, Error, Source};
 /// The line of the program that builds the kernel.
 pub(super) type At = &'static Caller<'static>;
 
-/// Mistakes after which no further ones are noted.
+/// The number of mistakes after which no further ones are recorded.
 const MOST_MISTAKES: usize = 20;
 
 /// A kernel under construction; see [the module](super).
@@ -65,8 +65,8 @@ impl<'k> KernelBuilder<'k> {
         }
     }
 
-    /// A kernel whose tensors all have layouts, for blocks of `num_warps` warps of a target. It
-    /// compiles for targets of the same vendor with the same warp size only.
+    /// A kernel whose tensors all have layouts, for blocks of `num_warps` warps of a target. It compiles only for
+    /// targets of the same vendor with the same warp size.
     #[track_caller]
     pub fn with_layouts(context: &'k Context, name: &str, target: Target, num_warps: u32) -> Self {
         let kernel = Self::new(context, name);
@@ -92,13 +92,12 @@ impl<'k> KernelBuilder<'k> {
         Some(entry.append_argument(r#type, place))
     }
 
-    /// Ends the kernel: returns from it, verifies it, and writes it down.
+    /// Completes the kernel: appends the return, verifies it, and writes its text.
     ///
     /// The source is text, with the lines of the program that built it as locations.
     ///
     /// # Errors
-    /// Of class invalid input, with all mistakes noted on the way or, if there were none, with what
-    /// the verifiers of the operations say.
+    /// Of class invalid input, with all recorded mistakes or, if there were none, with the messages of the verifiers.
     #[track_caller]
     pub fn finish(self) -> Result<Source, Error> {
         let place = location(self.context, Caller::caller());
@@ -166,7 +165,7 @@ impl<'k> KernelBuilder<'k> {
         location(self.context, at)
     }
 
-    /// Notes a mistake.
+    /// Records a mistake.
     pub(super) fn note(&self, at: At, message: impl Into<String>) {
         let mut mistakes = self.mistakes.borrow_mut();
         if mistakes.len() < MOST_MISTAKES {
@@ -175,7 +174,7 @@ impl<'k> KernelBuilder<'k> {
         }
     }
 
-    /// Runs something that reports mistakes through MLIR, and notes them.
+    /// Runs a closure that reports mistakes through MLIR, and records them.
     pub(super) fn noting<T>(&'k self, at: At, build: impl FnOnce() -> Option<T>) -> Option<T> {
         let (result, said) = diagnostic::capture(self.mlir(), build);
         if result.is_none() {
@@ -191,12 +190,12 @@ impl<'k> KernelBuilder<'k> {
         self.insertion.append(operation)
     }
 
-    /// Where functions are.
+    /// The block that contains functions.
     pub(super) fn module_body(&'k self) -> BlockRef<'k, 'k> {
         self.insertion.module().body()
     }
 
-    /// While `body` runs, operations go to a block.
+    /// While `body` runs, operations are appended to a block.
     pub(super) fn within<T>(&'k self, block: BlockRef<'k, 'k>, body: impl FnOnce() -> T) -> T {
         self.insertion.within(block, body)
     }

@@ -1,16 +1,15 @@
-//! Layouts for kernels that bring their own.
+//! Layouts for kernels that specify their own.
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding, Linear, Slice};
 use llopt_layout::LinearLayout;
 
 use crate::{Diagnostic, Error};
 
-/// Each lane has a small block, the lanes of a warp lie beside each other, and so do the warps. Lists
-/// have one entry per dimension; `order` lists the dimensions from the fastest-varying on.
+/// Each lane has a small block; the blocks of a warp's lanes are adjacent, and so are those of the warps. Lists have
+/// one entry per dimension; `order` lists the dimensions, the fastest-varying first.
 ///
 /// # Errors
-/// Invalid input: lists of different lengths, a count that is not a power of two, an order that is no
-/// permutation.
+/// Invalid input: lists of different lengths, a count that is not a power of two, an order that is not a permutation.
 ///
 /// ```
 /// let layout = llopt::build::blocked(&[1, 4], &[4, 8], &[4, 1], &[1, 0])?;
@@ -37,17 +36,17 @@ pub fn blocked(
 /// Any linear layout from `register`, `lane`, `warp` and `block` to `dim0`, `dim1`, ….
 ///
 /// # Errors
-/// Invalid input: a dimension is missing or out of place, the layout does not reach every element, or
-/// a basis moves along two dimensions.
+/// Invalid input: a dimension is missing or out of place, the layout does not reach every element, or a basis vector
+/// has two nonzero coordinates.
 pub fn linear(layout: LinearLayout) -> Result<Encoding, Error> {
     valid(Encoding::Linear(Linear::new(layout).map_err(invalid)?))
 }
 
-/// The layout of what a reduction of a tensor with layout `parent` along `dim` gives; tensors to be
-/// expanded along `dim` have it too.
+/// The layout of the result of a reduction, along `dim`, of a tensor with layout `parent`; a tensor to be expanded
+/// along `dim` has it, too.
 ///
 /// # Errors
-/// Invalid input: the parent has no such dimension, or only that.
+/// Invalid input: the parent has no such dimension, or no other one.
 pub fn sliced(parent: &Encoding, dim: u32) -> Result<Encoding, Error> {
     valid(Encoding::Slice(Slice {
         dim,

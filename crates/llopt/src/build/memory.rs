@@ -12,11 +12,11 @@ use super::{Element, Operand, Value};
 /// Hints for a load.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions {
-    /// Which caches keep the line.
+    /// The caches that keep the line.
     pub cache: CacheModifier,
-    /// How soon it may go.
+    /// The eviction priority.
     pub eviction: EvictionPolicy,
-    /// Whether the load may neither be left out nor be repeated.
+    /// Whether the load must be neither omitted nor repeated.
     pub volatile: bool,
 }
 
@@ -33,9 +33,9 @@ impl Default for LoadOptions {
 /// Hints for a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// Which caches keep the line.
+    /// The caches that keep the line.
     pub cache: CacheModifier,
-    /// How soon it may go.
+    /// The eviction priority.
     pub eviction: EvictionPolicy,
 }
 
@@ -48,17 +48,17 @@ impl Default for StoreOptions {
     }
 }
 
-/// How an atomic update is ordered with other accesses.
+/// The memory ordering of an atomic update.
 #[derive(Clone, Copy, Debug)]
 pub struct AtomicOptions {
-    /// In which direction.
+    /// The direction of the ordering.
     pub semantic: MemSemantic,
-    /// Towards which threads.
+    /// The threads for which it holds.
     pub scope: MemSyncScope,
 }
 
 impl Default for AtomicOptions {
-    /// Acquire and release, towards the whole GPU.
+    /// Acquire and release, at the scope of the whole GPU.
     fn default() -> Self {
         Self {
             semantic: MemSemantic::AcquireRelease,
@@ -68,7 +68,7 @@ impl Default for AtomicOptions {
 }
 
 impl<'k> Value<'k> {
-    /// What the pointers point to.
+    /// Loads the values that the pointers point to.
     #[track_caller]
     pub fn load(self) -> Self {
         let at = Caller::caller();
@@ -78,7 +78,8 @@ impl<'k> Value<'k> {
         loaded.unwrap_or(self)
     }
 
-    /// What the pointers point to where the mask holds, `other` elsewhere; nothing is read there.
+    /// Loads the values that the pointers point to where the mask holds; the result is `other` elsewhere, where
+    /// nothing is read.
     #[track_caller]
     pub fn load_where(self, mask: Self, other: impl Operand<'k>) -> Self {
         self.masked_load(Caller::caller(), mask, other, LoadOptions::default())
@@ -152,13 +153,13 @@ impl<'k> Value<'k> {
         ))
     }
 
-    /// Writes where the pointers point to.
+    /// Stores to the locations that the pointers point to.
     #[track_caller]
     pub fn store(self, value: impl Operand<'k>) {
         self.store_at(Caller::caller(), value, None, StoreOptions::default());
     }
 
-    /// Writes where the pointers point to and the mask holds.
+    /// Stores to the locations that the pointers point to where the mask holds.
     #[track_caller]
     pub fn store_where(self, value: impl Operand<'k>, mask: Self) {
         self.store_at(Caller::caller(), value, Some(mask), StoreOptions::default());
@@ -186,22 +187,21 @@ impl<'k> Value<'k> {
         ));
     }
 
-    /// Updates memory where the pointers point to, and returns what was there. `RmwOp::Add` is the sum
-    /// of integers, `RmwOp::Fadd` that of floating-point numbers; `Max` and `Min` are of signed
-    /// integers.
+    /// Updates the locations that the pointers point to, and returns the old values. `RmwOp::Add` adds integers,
+    /// `RmwOp::Fadd` floating-point numbers; `Max` and `Min` compare signed integers.
     #[track_caller]
     pub fn atomic(self, op: RmwOp, value: impl Operand<'k>) -> Self {
         self.atomic_at(Caller::caller(), op, value, None, AtomicOptions::default())
     }
 
-    /// As [`Value::atomic`] where the mask holds; undefined elsewhere.
+    /// As [`Value::atomic`] where the mask holds; the result is undefined elsewhere.
     #[track_caller]
     pub fn atomic_where(self, op: RmwOp, value: impl Operand<'k>, mask: Self) -> Self {
         let options = AtomicOptions::default();
         self.atomic_at(Caller::caller(), op, value, Some(mask), options)
     }
 
-    /// As [`Value::atomic_where`], with another order of accesses.
+    /// As [`Value::atomic_where`], with another memory ordering.
     #[track_caller]
     pub fn atomic_where_with(
         self,
@@ -237,8 +237,8 @@ impl<'k> Value<'k> {
         ))
     }
 
-    /// Writes `value` where memory equals `expected`, atomically, and returns what was there. Acquires
-    /// and releases, towards the whole GPU.
+    /// Writes `value` where memory equals `expected`, atomically, and returns the old value. Acquire and release, at
+    /// the scope of the whole GPU.
     #[track_caller]
     pub fn compare_and_swap(self, expected: impl Operand<'k>, value: impl Operand<'k>) -> Self {
         let (at, kernel) = (Caller::caller(), self.kernel);
@@ -265,7 +265,7 @@ impl<'k> Value<'k> {
         ))
     }
 
-    /// Pointer, value and mask in one shape, the value of the type that is pointed to.
+    /// Pointer, value and mask in one shape, the value with the pointee type.
     #[allow(
         clippy::type_complexity,
         reason = "three operands, one of which may be missing"

@@ -1,7 +1,7 @@
 //! Kernels built from Rust, without text.
 //!
-//! A [`KernelBuilder`] makes the operations of one kernel, [`KernelBuilder::finish`] verifies them and
-//! hands out a [`Source`](crate::Source) that [`Compiler`](crate::Compiler) compiles like any other.
+//! A [`KernelBuilder`] makes the operations of one kernel, [`KernelBuilder::finish`] verifies them and returns a
+//! [`Source`](crate::Source) that [`Compiler`](crate::Compiler) compiles like any other.
 //!
 //! ```
 //! use llopt::build::{Argument, Axis, Context, Element, KernelBuilder};
@@ -27,21 +27,20 @@
 //!
 //! # Values
 //!
-//! A [`Value`] is a scalar, a pointer, or a tensor of either; it knows its kernel, so operators and
-//! methods append operations where the kernel is being built. Numbers of Rust stand for constants of
-//! the other operand's type. Shapes meet as in NumPy: scalars are spread over tensors, extents of 1
-//! are repeated. Element types never change by themselves; [`Value::to`] converts.
+//! A [`Value`] is a scalar, a pointer, or a tensor of either; it refers to its kernel, so operators and methods
+//! append operations at the kernel's insertion point. A Rust number becomes a constant of the other operand's type.
+//! Shapes broadcast as in NumPy: scalars are splatted, extents of 1 are repeated. Element types never change
+//! implicitly; [`Value::to`] converts.
 //!
-//! Integers have no sign of their own. Operators and comparisons take them as signed; what differs
-//! for unsigned ones has a name of its own, such as [`Value::lt_unsigned`].
+//! Integers are signless. Operators and comparisons treat them as signed; those for unsigned integers have separate
+//! names, such as [`Value::lt_unsigned`].
 //!
 //! # Mistakes
 //!
-//! Building never panics and answers no `Result` at every step. The first mistake is noted, with the
-//! line of *your* program that made it, the value that it should have given is broken, and whatever
-//! is made of a broken value is broken without another word. [`KernelBuilder::finish`] then returns
-//! the diagnostics. The same lines are the kernel's debug information, so errors of later stages, and
-//! profilers, point into your program as well.
+//! Building never panics, and steps do not return a `Result`. A mistake is recorded, with the line of *your* program
+//! that made it; its result is a broken value, and any operation on a broken value gives a broken value without a
+//! further message. [`KernelBuilder::finish`] then returns the diagnostics. The same lines are the kernel's debug
+//! information, so errors of later stages, and profilers, point into your program as well.
 //!
 //! ```
 //! # use llopt::build::{Argument, Context, Element, KernelBuilder};
@@ -57,21 +56,20 @@
 //!
 //! # Layouts
 //!
-//! Without further ado tensors have no layouts, and the compiler chooses them. With
-//! [`KernelBuilder::with_layouts`] every tensor has one, an [`Encoding`]: [`blocked`], [`linear`] from
-//! any linear layout, [`slice`](sliced) of another. Operations carry layouts along; mixing two needs
-//! a [`Value::with_layout`], which is the conversion that the compiler then plans.
+//! By default tensors have no layouts, and the compiler chooses them. With [`KernelBuilder::with_layouts`] every
+//! tensor has one, an [`Encoding`]: [`blocked`], [`linear`] from any linear layout, [`slice`](sliced) of another.
+//! Results have the layouts of their operands; mixing two layouts needs a [`Value::with_layout`], a conversion that
+//! the compiler then plans.
 //!
-//! # Beyond
+//! # Other operations
 //!
 //! Operations without a method here are made with the builders generated from the dialects'
 //! definitions, [`llopt::dialects`](crate::dialects), through [`KernelBuilder::operation`].
 //!
-//! # Road not taken
+//! # Alternative rejected
 //!
-//! Values could borrow from their operations, as MLIR's own bindings have it; every kernel would then
-//! carry two lifetimes through every function, and a loop body could not be a closure. Here a value
-//! borrows from its builder and nothing else.
+//! Values could borrow from their operations, as in MLIR's own bindings; every function on kernels would then have
+//! two lifetimes, and a loop body could not be a closure. Here a value borrows from its builder and nothing else.
 
 mod argument;
 mod arithmetic;

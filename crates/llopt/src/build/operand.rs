@@ -1,4 +1,4 @@
-//! What may stand on the right of an operator: a value, or a number of Rust for a constant.
+//! The right operand of an operator: a value, or a Rust number for a constant.
 
 use llopt_dialects::tables::types::{RankedTensor, element_or_self};
 use llopt_mlir::ir::{AttributeExt, attr};
@@ -7,8 +7,8 @@ use melior::ir::{Type, ValueLike};
 use super::kernel::At;
 use super::{Element, KernelBuilder, Value};
 
-/// A value, or a number that becomes a constant of the type that the other operand has. Whole numbers
-/// may stand for floating-point ones, not the other way round.
+/// A value, or a number that becomes a constant of the other operand's type. An integer may become a floating-point
+/// constant, but not vice versa.
 pub trait Operand<'k>: Copy + sealed::Sealed<'k> {}
 
 impl<'k, T: Copy + sealed::Sealed<'k>> Operand<'k> for T {}
@@ -16,11 +16,11 @@ impl<'k, T: Copy + sealed::Sealed<'k>> Operand<'k> for T {}
 pub(super) mod sealed {
     use super::{At, KernelBuilder, Type, Value};
 
-    /// What no other crate implements.
+    /// Prevents implementations in other crates.
     pub trait Sealed<'k> {
-        /// The value in a kernel, of a type if that is open.
+        /// The value in a kernel; `like` is the type of a number.
         fn place(self, kernel: &'k KernelBuilder<'k>, like: Type<'k>, at: At) -> Value<'k>;
-        /// The type, unless it is open.
+        /// The type; `None` for a number.
         fn known_type(self) -> Option<Type<'k>>
         where
             Self: Sized,
@@ -44,7 +44,7 @@ impl<'k> sealed::Sealed<'k> for Value<'k> {
     }
 }
 
-/// A number of Rust.
+/// A Rust number.
 #[derive(Clone, Copy)]
 pub(super) enum Literal {
     Truth(bool),
@@ -83,7 +83,7 @@ impl<'k> KernelBuilder<'k> {
         let attribute = match literal {
             Literal::Truth(value) if element == Element::I1 => Some(attr::bool(self.mlir(), value)),
             Literal::Whole(value) if element.is_float() => {
-                // Exact up to 2^53, which is more than any smaller type can hold.
+                // Exact up to 2^53, which is more than any narrower type represents.
                 Some(attr::float(self.mlir(), scalar, value as f64))
             }
             Literal::Whole(value) if fits(value, element.bits()) => {
@@ -110,7 +110,7 @@ impl<'k> KernelBuilder<'k> {
     }
 }
 
-/// Whether an integer of this width holds the number, taken as signed or as unsigned.
+/// Whether an integer of this width represents the number, as signed or as unsigned.
 fn fits(value: i64, bits: u32) -> bool {
     bits >= 64 || (-(1_i128 << (bits - 1))..(1_i128 << bits)).contains(&value.into())
 }

@@ -11,9 +11,9 @@ use super::kernel::At;
 use super::{Element, KernelBuilder, Operand, Value};
 
 impl<'k> KernelBuilder<'k> {
-    /// Combines the elements of tensors along an axis, several tensors of one shape at once; the
-    /// results have one dimension less. `combine` must be associative and commutative: in which
-    /// order, and how often on the way, it is called is open.
+    /// Combines the elements of tensors along an axis, several tensors of one shape at once; the results have one
+    /// dimension less. `combine` must be associative and commutative: the order and the number of its calls are not
+    /// specified.
     ///
     /// ```
     /// # use llopt::build::{Argument, Context, Element, KernelBuilder};
@@ -44,8 +44,8 @@ impl<'k> KernelBuilder<'k> {
         self.combined(Caller::caller(), inputs, &family, combine)
     }
 
-    /// Running combinations along an axis: each element is combined with all before it, or after it
-    /// if `reverse`. `combine` must be associative.
+    /// Prefix combinations along an axis: each element is combined with all before it, or after it if `reverse`.
+    /// `combine` must be associative.
     #[track_caller]
     pub fn scan<const N: usize>(
         &'k self,
@@ -150,13 +150,13 @@ impl<'k> KernelBuilder<'k> {
     }
 }
 
-/// Makes an operation of its operands and its region.
+/// Makes an operation from its operands and its region.
 type Make<'f, 'k> = dyn Fn(Location<'k>, &[Raw<'k, '_>], Region<'k>) -> Option<Operation<'k>> + 'f;
 
-/// Makes the terminator of its operands.
+/// Makes the terminator from its operands.
 type End<'f, 'k> = dyn Fn(Location<'k>, &[Raw<'k, '_>]) -> Operation<'k> + 'f;
 
-/// What reductions and scans differ in.
+/// The difference between reductions and scans.
 struct Family<'f, 'k> {
     make: &'f Make<'f, 'k>,
     end: &'f End<'f, 'k>,
@@ -183,32 +183,32 @@ impl<'k> Value<'k> {
         result
     }
 
-    /// The sum along an axis. Floating-point sums are rounded in an open order.
+    /// The sum along an axis. The order of floating-point additions is not specified.
     #[track_caller]
     pub fn sum(self, axis: usize) -> Self {
         self.reduce(axis, |a, b| a + b)
     }
 
-    /// The largest along an axis, leaving out what is not a number.
+    /// The largest along an axis, ignoring NaN.
     #[track_caller]
     pub fn max(self, axis: usize) -> Self {
         self.reduce(axis, |a, b| a.maximum(b))
     }
 
-    /// The smallest along an axis, leaving out what is not a number.
+    /// The smallest along an axis, ignoring NaN.
     #[track_caller]
     pub fn min(self, axis: usize) -> Self {
         self.reduce(axis, |a, b| a.minimum(b))
     }
 
-    /// How often each number from zero to `bins`, a power of two, occurs in a tensor of one dimension,
-    /// as `i32`. Other numbers must not occur.
+    /// The number of occurrences of each number from zero to `bins`, a power of two, in a tensor of one dimension, as
+    /// `i32`. Other numbers must not occur.
     #[track_caller]
     pub fn histogram(self, bins: u64) -> Self {
         self.histogram_at(Caller::caller(), bins, None)
     }
 
-    /// As [`Value::histogram`], of the places where the mask holds.
+    /// As [`Value::histogram`], counting only the places where the mask holds.
     #[track_caller]
     pub fn histogram_where(self, bins: u64, mask: Self) -> Self {
         self.histogram_at(Caller::caller(), bins, Some(mask))
@@ -232,7 +232,7 @@ impl<'k> Value<'k> {
                 }
                 None => (raw, None),
             };
-            // Every lane may look at every bin: the layout with the bins in order serves.
+            // Every lane can add to every bin, so the layout with the bins in order is suitable.
             let layout = match self.layout() {
                 Some(layout) if bins == self.shape()[0] => Some(layout),
                 Some(_) => {

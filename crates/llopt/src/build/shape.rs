@@ -87,7 +87,7 @@ impl<'k> KernelBuilder<'k> {
         layout: Option<&Encoding>,
     ) -> [Value<'k>; N] {
         std::array::from_fn(|dim| {
-            // The other dimensions are taken away from the last on, and come back from the first on.
+            // The other dimensions are removed from the last to the first, and inserted from the first to the last.
             let others = (0..N).filter(|&other| other != dim);
             let mut narrow = layout.cloned();
             for other in others.clone().rev() {
@@ -111,7 +111,7 @@ impl<'k> KernelBuilder<'k> {
         }
     }
 
-    /// The raw value, if it is of this kernel.
+    /// The raw value, if it belongs to this kernel.
     pub(super) fn own(&'k self, at: At, value: Value<'k>) -> Option<melior::ir::Value<'k, 'k>> {
         if value.is_of(self) {
             return value.raw();
@@ -122,7 +122,7 @@ impl<'k> KernelBuilder<'k> {
 }
 
 impl<'k> Value<'k> {
-    /// The scalar everywhere in a tensor.
+    /// A tensor with the scalar in every element.
     #[track_caller]
     pub fn splat(self, shape: &[u64]) -> Self {
         self.splat_at(Caller::caller(), shape, None)
@@ -162,7 +162,7 @@ impl<'k> Value<'k> {
         })
     }
 
-    /// The tensor with extents of 1 repeated up to a shape.
+    /// The tensor broadcast to a shape: extents of 1 are repeated.
     #[track_caller]
     pub fn broadcast(self, shape: &[u64]) -> Self {
         let at = Caller::caller();
@@ -270,7 +270,7 @@ impl<'k> Value<'k> {
         }
     }
 
-    /// For each index the element of `self` at that index along `axis`, in the shape of the indices.
+    /// For each index, the element of `self` at that index along `axis`; the result has the shape of the indices.
     #[track_caller]
     pub fn gather(self, indices: Self, axis: usize) -> Self {
         let at = Caller::caller();
@@ -281,7 +281,7 @@ impl<'k> Value<'k> {
         })
     }
 
-    /// The same tensor in another layout: the conversion that the compiler plans.
+    /// The same tensor in another layout, by a conversion that the compiler plans.
     #[track_caller]
     pub fn with_layout(self, layout: &Encoding) -> Self {
         let at = Caller::caller();
@@ -311,7 +311,7 @@ impl<'k> Value<'k> {
         }
     }
 
-    /// The tensor and the type that an operation on it gives.
+    /// The tensor and the result type of an operation on it.
     fn shaped(
         self,
         at: At,
@@ -328,7 +328,7 @@ impl<'k> Value<'k> {
 }
 
 impl<'k> KernelBuilder<'k> {
-    /// What was found out, or a note of why not.
+    /// The result, or a recorded mistake.
     fn explained<T>(
         &'k self,
         at: At,

@@ -1,4 +1,4 @@
-//! Values: what they are, and how operations give them.
+//! Values, and the operations whose results they are.
 
 use std::fmt;
 use std::panic::Location as Caller;
@@ -12,7 +12,7 @@ use melior::ir::{Attribute, Location, Operation, Type, Value as Raw, ValueLike};
 use super::kernel::At;
 use super::{Element, KernelBuilder};
 
-/// A value of a kernel; see [the module](super). Broken after a mistake.
+/// A value of a kernel; see [the module](super). It is broken after a mistake.
 #[derive(Clone, Copy)]
 pub struct Value<'k> {
     pub(super) kernel: &'k KernelBuilder<'k>,
@@ -31,22 +31,22 @@ impl<'k> Value<'k> {
         )
     }
 
-    /// The value in MLIR's terms, for the generated builders; `None` if broken.
+    /// The MLIR value, for the generated builders; `None` if broken.
     pub fn raw(self) -> Option<Raw<'k, 'k>> {
         self.raw
     }
 
-    /// The type in MLIR's terms; `None` if broken.
+    /// The MLIR type; `None` if broken.
     pub fn raw_type(self) -> Option<Type<'k>> {
         self.raw.map(|raw| raw.r#type())
     }
 
-    /// What the number is, or each number of the tensor; `None` for pointers, and if broken.
+    /// The type of the number, or of each number of the tensor; `None` for pointers, and if broken.
     pub fn element(self) -> Option<Element> {
         Element::of(element_or_self(self.raw_type()?))
     }
 
-    /// What the pointer, or each pointer of the tensor, points to; `None` for others.
+    /// The pointee type of the pointer, or of each pointer of the tensor; `None` for others.
     pub fn pointee(self) -> Option<Element> {
         Element::of(Pointer::of(element_or_self(self.raw_type()?))?.pointee())
     }
@@ -69,8 +69,8 @@ pub(super) fn extents(tensor: RankedTensor<'_>) -> Vec<u64> {
 }
 
 impl<'k> KernelBuilder<'k> {
-    /// Appends an operation made by one of the [generated builders](crate::dialects), at the place
-    /// handed to `build`, and returns its results. For what has no method of its own:
+    /// Appends an operation made by one of the [generated builders](crate::dialects), with the location passed to
+    /// `build`, and returns its results. It is meant for operations without a method:
     ///
     /// ```
     /// # use llopt::build::{Axis, Context, KernelBuilder};
@@ -101,13 +101,13 @@ impl<'k> KernelBuilder<'k> {
             .collect()
     }
 
-    /// Notes a mistake; the result is broken.
+    /// Records a mistake; the result is broken.
     pub(super) fn fail(&'k self, at: At, message: impl Into<String>) -> Value<'k> {
         self.note(at, message);
         self.broken()
     }
 
-    /// What comes of a mistake that has been noted.
+    /// The result of a mistake that has been recorded.
     pub(super) fn broken(&'k self) -> Value<'k> {
         Value::new(self, None)
     }

@@ -1,8 +1,8 @@
-//! What a kernel's layouts cost: every decision that lowering takes about data movement and memory, with the
-//! plans that it did not take.
+//! The cost of a kernel's layouts: every decision of lowering about data movement and memory, with the plans that it
+//! rejected.
 //!
 //! The decisions are those that code generation followed ([`llopt_codegen::walk::decision`]); nothing is planned a
-//! second time here. JSON has the shape of [`Explanation`]; fields may be added to it, none change.
+//! second time here. The JSON has the structure of [`Explanation`]; fields may be added, but none change.
 
 mod plan;
 mod text;
@@ -35,9 +35,9 @@ pub struct Explanation {
     pub warp_size: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
-    /// What the layouts cost, if the kernel came without.
+    /// The cost of the layouts, if llopt chose them.
     pub layouts: Option<ChosenLayouts>,
-    /// What became of loops with products, if the kernel came without layouts.
+    /// The schedules of loops with products, if the kernel came without layouts.
     pub loops: Vec<LoopSchedule>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
@@ -50,11 +50,11 @@ pub struct Explained {
     pub op: String,
     /// `file:line:col`.
     pub location: String,
-    /// Operands with a layout, and what makes them.
+    /// Operands with a layout, and the ops that define them.
     pub operands: Vec<End>,
-    /// Results, and what uses them.
+    /// Results, and the ops that use them.
     pub results: Vec<End>,
-    /// What was decided, by kind.
+    /// The decision, by kind.
     #[serde(flatten)]
     pub decision: Kind,
 }
@@ -74,9 +74,9 @@ pub struct End {
 pub enum Kind {
     /// Elements move between layouts.
     Movement {
-        /// What is done.
+        /// The chosen plan.
         chosen: PlanJson,
-        /// What could have been done, cheapest first.
+        /// The rejected plans, cheapest first.
         rejected: Vec<PlanJson>,
     },
     /// A buffer in shared memory is read.
@@ -106,9 +106,9 @@ pub struct Access {
     pub bits: u32,
     /// Instructions.
     pub instructions: u32,
-    /// Passes over the banks.
+    /// Wavefronts.
     pub wavefronts: u32,
-    /// The fewest passes for instructions of this width.
+    /// The fewest wavefronts for instructions of this width.
     pub bound: u32,
 }
 

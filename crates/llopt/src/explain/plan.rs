@@ -1,9 +1,9 @@
-//! A plan of a conversion in numbers, as JSON has it.
+//! A plan of a conversion in numbers, for JSON.
 
 use llopt_layout::plan::{Movement, Plan};
 use serde::Serialize;
 
-/// A plan in counts for one warp.
+/// A plan, with counts for one warp.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanJson {
     /// `none`, `register`, `shuffle`, `shared` or `cluster`.
@@ -14,7 +14,7 @@ pub struct PlanJson {
     pub swaps: u32,
     /// Selects of 32-bit registers.
     pub selects: u32,
-    /// Byte permutes that bring narrow elements into the words that move, or out of them.
+    /// Byte permutes that pack narrow elements into the words that move, or unpack them.
     pub permutes: u32,
     /// Instructions that write shared memory.
     pub shared_stores: u32,
@@ -26,13 +26,13 @@ pub struct PlanJson {
     /// The instruction that reads shared memory, such as `load` or `ldmatrix`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_instruction: Option<&'static str>,
-    /// Passes over the banks for the writes.
+    /// Wavefronts of the writes.
     pub store_wavefronts: u32,
-    /// Passes over the banks for the reads.
+    /// Wavefronts of the reads.
     pub load_wavefronts: u32,
-    /// The fewest passes that writes of this width can take.
+    /// The fewest wavefronts of writes of this width.
     pub store_bound: u32,
-    /// The fewest passes that reads of this width can take.
+    /// The fewest wavefronts of reads of this width.
     pub load_bound: u32,
     /// Bytes of shared memory per block.
     pub shared_bytes: u32,

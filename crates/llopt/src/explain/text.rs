@@ -11,8 +11,8 @@ use super::{
 };
 
 impl fmt::Display for Explanation {
-    /// A head line, then a paragraph for each decision: the op and its line, what was decided, why it is
-    /// there, and what else could have been done.
+    /// A heading, then a paragraph for each decision: the op and its line, the decision, the reason for the op, and
+    /// the alternatives.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -40,7 +40,7 @@ impl fmt::Display for Explanation {
 }
 
 impl fmt::Display for ChosenLayouts {
-    /// Cost and bound, and a line for each conversion that is left.
+    /// Cost and bound, and a line for each remaining conversion.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gap = match self.bound {
             bound if bound > 0.0 => 100.0 * (self.cost / bound - 1.0),
@@ -68,7 +68,7 @@ impl fmt::Display for ChosenLayouts {
 }
 
 impl fmt::Display for LoopSchedule {
-    /// How the loop is pipelined or why it is not, and a line for each load that stays where it was.
+    /// How the loop is pipelined or why it is not, and a line for each load that is not pipelined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let location = &self.location;
         match (&self.pipeline, &self.reason) {
@@ -197,7 +197,7 @@ impl fmt::Display for Explained {
     }
 }
 
-/// The rows of a reduction: what threads, warps and the block do.
+/// The rows of a reduction: the work of threads, warps and the block.
 fn reduction_rows(
     row: &mut impl FnMut(&str, &str) -> fmt::Result,
     reduction: &Reduction,
@@ -248,7 +248,7 @@ fn reduction_rows(
     Ok(())
 }
 
-/// The rows of a scan: what threads, warps and the block do.
+/// The rows of a scan: the work of threads, warps and the block.
 fn scan_rows(row: &mut impl FnMut(&str, &str) -> fmt::Result, scan: &Scan) -> fmt::Result {
     let Scan {
         run,
@@ -281,7 +281,7 @@ fn scan_rows(row: &mut impl FnMut(&str, &str) -> fmt::Result, scan: &Scan) -> fm
     Ok(())
 }
 
-/// The rows of a gather: the way that is taken, and the others.
+/// The rows of a gather: the chosen plan, and the others.
 fn gather_rows(row: &mut impl FnMut(&str, &str) -> fmt::Result, gather: &Gather) -> fmt::Result {
     let Gather {
         chosen,
@@ -303,7 +303,7 @@ fn gather_rows(row: &mut impl FnMut(&str, &str) -> fmt::Result, gather: &Gather)
     Ok(())
 }
 
-/// The rows that say where values come from and who wants them.
+/// The rows with the sources and the uses of values.
 fn ends(row: &mut impl FnMut(&str, &str) -> fmt::Result, of: &Explained) -> fmt::Result {
     let line = |end: &End, word: &str| -> String {
         if end.ops.is_empty() {
@@ -373,7 +373,7 @@ fn plan(plan: &PlanJson) -> String {
     text
 }
 
-/// The name of an instruction that is not the plain one.
+/// The name of an instruction, if it is not the plain one.
 fn by(instruction: Option<&str>, plain: &str) -> String {
     instruction
         .filter(|name| *name != plain)

@@ -1,9 +1,9 @@
-//! What the buffers hold that a proof runs on: tags, random bits, indices, and numbers for products.
+//! The contents of the buffers of a proof: tags, random bits, indices, and numbers for products.
 
-/// Bits of random tags that fingerprints are made of, for each element.
+/// Bits of random tags for each element, from which fingerprints are computed.
 pub(super) const FINGERPRINT_BITS: u32 = 128;
 
-/// How numbers are encoded.
+/// The encoding of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     /// Two's complement.
@@ -14,13 +14,13 @@ pub(super) enum Format {
         exponent: u32,
         /// Bits of the fraction.
         fraction: u32,
-        /// What is added to exponents.
+        /// The bias of the exponent.
         bias: u32,
     },
 }
 
 impl Format {
-    /// Of a type by its name in the text of IR.
+    /// The format of a type, by its name in the text of IR.
     pub(super) fn of(name: &str) -> Option<Self> {
         let float = |exponent: u32, fraction: u32, more: u32| Self::Float {
             exponent,
@@ -41,7 +41,7 @@ impl Format {
         })
     }
 
-    /// The code of a whole number, which the format has.
+    /// The code of a whole number, which the format can represent.
     pub(super) fn encode(self, number: i64) -> u64 {
         let Self::Float {
             exponent,
@@ -56,7 +56,7 @@ impl Format {
             return 0;
         }
         let power = size.ilog2();
-        // A whole number that the format has ends within the fraction.
+        // A whole number that the format can represent ends within the fraction.
         let rest = size - (1 << power);
         let aligned = if power <= fraction {
             rest << (fraction - power)
@@ -67,7 +67,7 @@ impl Format {
         sign | u64::from(power + bias) << fraction | aligned
     }
 
-    /// The largest number below which it has all whole ones, as log2.
+    /// The largest power of two up to which the format represents all whole numbers, as log2.
     pub(super) fn whole_bits(self, bits: u32) -> u32 {
         match self {
             Self::Integer => bits.saturating_sub(2),
@@ -76,7 +76,7 @@ impl Format {
     }
 }
 
-/// What a buffer of inputs holds.
+/// The contents of an input buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
     /// The elements' numbers, or digits of them.
@@ -87,20 +87,20 @@ pub(super) enum Fill {
     Indices(u64),
     /// Random whole numbers up to a limit, of both signs, new ones in each run.
     Numbers {
-        /// How they are encoded.
+        /// Their encoding.
         format: Format,
         /// The largest.
         limit: u64,
-        /// How many runs.
+        /// The number of runs.
         runs: u32,
     },
     /// Random codes of a range, new ones in each run.
     Codes {
         /// The first.
         first: u64,
-        /// How many.
+        /// The number of codes.
         count: u64,
-        /// How many runs.
+        /// The number of runs.
         runs: u32,
     },
 }
@@ -119,7 +119,7 @@ pub(super) fn contents(
     (0..count)
         .flat_map(|number| {
             let value = match fill {
-                // Several operands have tags of their own as far as they are wide enough.
+                // The tags of several operands differ if the elements are wide enough.
                 Fill::Tags => {
                     let all = number + salt * count;
                     all.checked_shr(digit * bits).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The kernels in which one op is proven, as text.
+//! The text of the kernels in which one op is proven.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::fill::{FINGERPRINT_BITS, Fill, contents};
 use super::product::Product;
 use super::tensor::{Element, Kind, Tensor, extents};
 
-/// Whether an op moves elements, in registers or in shared memory, or multiplies matrices of them.
+/// Whether an op moves elements, in registers or in shared memory, or multiplies matrices.
 pub(super) fn moves_data(op: OperationRef<'_, '_>) -> bool {
     ttg::ConvertLayoutOp::of(op).is_some()
         || tt::ReshapeOp::of(op).is_some_and(|reshape| !reshape.allow_reorder())
@@ -33,12 +33,12 @@ pub(super) fn moves_data(op: OperationRef<'_, '_>) -> bool {
         || ttng::WarpGroupDotOp::of(op).is_some()
 }
 
-/// The kernels for one op and what they run on.
+/// The kernels for one op, and their inputs.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
     /// Stores the results.
     pub(super) telling: String,
-    /// Compares the results in every place.
+    /// Compares the results in every register of every thread.
     pub(super) checking: String,
     inputs: Vec<(u32, u64, Fill)>,
     outputs: Vec<(u32, u64)>,
@@ -64,7 +64,7 @@ impl Kernel {
             Fill::Indices(end) => end.next_power_of_two().trailing_zeros() + 4,
             Fill::Numbers { runs, .. } | Fill::Codes { runs, .. } => runs,
         });
-        // Digits of tags and patterns of indices go together in all pairs.
+        // Digits of tags and patterns of indices are combined in all pairs.
         let of = |is: fn(Fill) -> bool| {
             let all = self.inputs.iter().zip(runs.clone());
             all.filter(|((_, _, fill), _)| is(*fill))
@@ -111,7 +111,7 @@ struct Maker {
     results: Vec<(String, Tensor)>,
 }
 
-/// The names of an op's operands, and their types.
+/// The names and the types of an op's operands.
 #[derive(Default)]
 struct Operands {
     names: Vec<String>,
@@ -125,7 +125,7 @@ impl Operands {
     }
 }
 
-/// Whether a product adds to this operand: as the kernel knows it, or else it does.
+/// Whether a product adds to this operand: the constant if it is one, otherwise true.
 fn is_true_or_unknown(value: Value<'_, '_>) -> bool {
     let known = arith::ConstantOp::defining(value);
     known.is_none_or(|constant| {
@@ -151,7 +151,7 @@ impl Maker {
         };
         let warps = number(NUM_WARPS, 4);
         let blocks = number(NUM_CTAS, 1);
-        // What is asked for of the op decides which code is proven.
+        // The requested plans decide which code is proven.
         let requests: String = [CONVERSION_PLAN, GATHER_PLAN]
             .into_iter()
             .filter_map(|name| request_of(op, name).map(|plan| format!(", {name} = {plan:?}")))
@@ -190,7 +190,7 @@ impl Maker {
         name
     }
 
-    /// The op with its operands loaded and its results kept.
+    /// The op, with its operands loaded and its results recorded.
     fn op(&mut self, op: OperationRef<'_, '_>) -> Result<(), String> {
         let is_fold = tt::ReduceOp::of(op).is_some() || tt::ScanOp::of(op).is_some();
         if let Some(alloc) = ttg::LocalAllocOp::of(op) {
@@ -204,7 +204,7 @@ impl Maker {
         let group_product = ttng::WarpGroupDotOp::of(op);
         let operands = self.operands(op, is_fold)?;
         if group_product.is_some() {
-            // What threads have stored the unit reads by another way.
+            // The unit reads the data that threads have stored through another proxy.
             self.line("ttng.fence_async_shared {bCluster = false}");
         }
         let mut results = self.results_of(op, is_fold)?;
@@ -277,7 +277,7 @@ impl Maker {
                 operands.push(adds, "i1".to_owned());
                 continue;
             }
-            // A token says that a copy has ended; here the buffer was stored to.
+            // A token means that a copy is complete; here the buffer was stored to.
             if Some(value) == token {
                 continue;
             }
@@ -321,7 +321,7 @@ impl Maker {
         Ok(results)
     }
 
-    /// A buffer to which `source` is stored, by the op's own store.
+    /// A buffer to which the op's own store writes `source`.
     fn store(
         &mut self,
         source: Option<Value<'_, '_>>,
@@ -354,7 +354,7 @@ impl Maker {
         Tensor::plain(buffer, self.target, self.warps, self.blocks)
     }
 
-    /// The view that a value is, of a buffer of its own, which is filled first if so wished.
+    /// The view of a value, of a separate buffer, which is filled first if requested.
     fn views(&mut self, of: Value<'_, '_>, fill: Option<Fill>) -> Result<(String, String), String> {
         let text = mutable(of.r#type())?;
         let view = of.defining_op().filter(|op| {
@@ -406,7 +406,7 @@ impl Maker {
         self.decode(tensor, &loaded)
     }
 
-    /// A value of the integer type of memory as what it stands for.
+    /// Converts a value of the integer type in memory to the type that it represents.
     fn decode(&mut self, tensor: &Tensor, value: &str) -> String {
         let (from, to) = (tensor.with(&tensor.element.in_memory()), tensor.text());
         match tensor.element.kind {
@@ -419,7 +419,7 @@ impl Maker {
         }
     }
 
-    /// A value as the integer that stands for it in memory.
+    /// Converts a value to the integer type that represents it in memory.
     fn encode(&mut self, tensor: &Tensor, value: &str) -> String {
         let is_scalar = tensor.encoding.is_empty();
         let from = if is_scalar {
@@ -472,7 +472,7 @@ impl Maker {
         }
     }
 
-    /// The row-major number of each element: coordinates, times their strides, in sum.
+    /// The row-major number of each element: the sum of coordinates times their strides.
     fn numbers(&mut self, tensor: &Tensor) -> String {
         let full = tensor.with("i32");
         let mut stride = tensor.count();
@@ -561,7 +561,7 @@ impl Maker {
         }
     }
 
-    /// Every thread asserts what it holds.
+    /// Every thread asserts the values of its registers.
     fn check(&mut self, tensor: &Tensor, value: &str, pointer: &str) {
         let expected = self.access(tensor, pointer, None);
         let memory = tensor.element.in_memory();
@@ -630,7 +630,7 @@ fn addition(op: &str, results: &[(String, Tensor)]) -> String {
     )
 }
 
-/// The type of a view, which can be stored to.
+/// The type of a view that can be stored to.
 fn mutable(of: Type<'_>) -> Result<String, String> {
     let memory = MemDesc::of(of).ok_or_else(|| format!("a value of type {of}"))?;
     let encoding = memory.encoding().ok_or("a buffer without a layout")?;

@@ -1,28 +1,27 @@
-//! Proofs that data movement is right for all data.
+//! Proofs that data movement is correct for all data.
 //!
 //! # The argument
 //!
-//! What the code for a layout conversion, a gather or an access to a buffer does depends on no element's
-//! value (a gather's on its indices alone). So if every element carries a tag that no other has, and one run
-//! brings each tag to the places where it belongs, then it does so for all data. Elements too narrow for so
-//! many tags carry the digits of their tags in several runs.
+//! The movement by the code for a layout conversion, a gather or an access to a buffer depends on no element's value
+//! (a gather's only on its indices). So if every element is a unique tag, and one run moves each tag to the right
+//! places, then every run moves all data correctly. Elements too narrow for that many tags contain the digits of
+//! their tags in several runs.
 //!
-//! An op is taken out of the kernel into one of its own, with the same types, the same target and the same
-//! number of warps, and compiled as usual; plans depend on nothing else. The kernel loads the tags, does the
-//! op, and every thread compares *every* register of the result, copies included, with what the reference
-//! interpreter says it must hold.
+//! An op is copied into a kernel of its own, with the same types, the same target and the same number of warps, and
+//! compiled as usual; plans depend on nothing else. The kernel loads the tags and executes the op, and every thread
+//! compares *every* register of the result, copies included, with the result of the reference interpreter.
 //!
 //! - **Conversions, reshapes, transpositions, joins, splits, loads and stores of buffers:** tags.
-//! - **Gathers:** the place that an element comes from is a linear function over F2 of the reader's place and
-//!   the index. Agreement at index 0, at each single bit of the index, and at their sum is agreement
-//!   everywhere; indices that differ from element to element are run besides.
-//! - **Products:** random whole numbers, for which all sums are exact, in as many runs as tell two different
-//!   bilinear forms apart ([`product`]): each register and each place in shared memory that an instruction reads
-//!   holds the element that the instruction takes from there.
-//! - **Reductions and scans:** the region becomes an addition of integers as wide as the elements, which tells
-//!   how often each element was combined: the sum of random tags is a fingerprint of the multiset. With
-//!   128 bits of tags for each element, a wrong multiset passes with a chance below 2^-100. That each
-//!   combination is by the region's own code is a matter of ordinary tests.
+//! - **Gathers:** the place that an element comes from is a linear function over F2 of the reader's place and the
+//!   index. Agreement at index 0, at each single bit of the index, and at their sum is agreement everywhere; there
+//!   are also runs with indices that differ from element to element.
+//! - **Products:** random whole numbers, for which all sums are exact, in enough runs to distinguish two different
+//!   bilinear forms ([`product`]): each register and each place in shared memory that an instruction reads contains
+//!   the element that the instruction reads there.
+//! - **Reductions and scans:** the region becomes an addition of integers as wide as the elements, which shows how
+//!   often each element was combined: the sum of random tags is a fingerprint of the multiset. With 128 bits of tags
+//!   for each element, a wrong multiset passes with a chance below 2^-100. That each combination uses the region's
+//!   own code is left to ordinary tests.
 
 mod fill;
 mod kernel;
@@ -43,23 +42,23 @@ use crate::{
 };
 use kernel::Kernel;
 
-/// What became of one op.
+/// The outcome for one op.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub enum Verdict {
-    /// It is right for all data.
+    /// It is correct for all data.
     Proven {
-        /// Runs of the machine that it took.
+        /// The number of runs of the machine.
         runs: usize,
     },
     /// It is wrong.
     Wrong {
-        /// What the machine said or did.
+        /// The machine's message.
         message: String,
     },
-    /// It is not there for this target, or no proof is known.
+    /// The target does not support it, or no proof is known.
     Unsupported {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -81,19 +80,19 @@ pub struct Obligation {
 /// All ops of a kernel that move data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// In the order in which they stand.
+    /// In the order of the ops in the kernel.
     pub obligations: Vec<Obligation>,
 }
 
 impl Proof {
-    /// How many are proven.
+    /// The number of proven ops.
     #[must_use]
     pub fn proven(&self) -> usize {
         let is_proven = |one: &&Obligation| matches!(one.verdict, Verdict::Proven { .. });
         self.obligations.iter().filter(is_proven).count()
     }
 
-    /// What is wrong or has no proof, as diagnostics.
+    /// The ops that are wrong or have no proof, as diagnostics.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let said = |one: &Obligation| {
@@ -120,7 +119,7 @@ impl fmt::Display for Verdict {
 }
 
 impl fmt::Display for Proof {
-    /// A line for each op, then how many are proven.
+    /// A line for each op, then the number of proven ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widest = |of: fn(&Obligation) -> usize| self.obligations.iter().map(of).max();
         let places = widest(|one| one.location.len()).unwrap_or(0);
@@ -142,7 +141,7 @@ impl fmt::Display for Proof {
 /// Proves every op of a kernel that moves data.
 ///
 /// # Errors
-/// The source is no valid module for the target. What is wrong with an op is in its verdict.
+/// The source is not a valid module for the target. An error in an op is in its verdict.
 pub fn prove(source: &Source, options: &Options) -> Result<Proof, Error> {
     let mut options = options.clone();
     options.line_info = false;
@@ -202,7 +201,7 @@ fn collect(source: &Source, options: &Options) -> Result<Vec<Found>, Error> {
 /// Runs the kernels of an op.
 fn settle(kernel: &Kernel, options: &Options) -> Verdict {
     let runs = kernel.inputs();
-    // What must come out: by the meaning of the op.
+    // The expected results, from the reference interpreter.
     let telling = Source::new("proof.ttgir", kernel.telling.as_bytes());
     let reference = Engines {
         reference: true,
@@ -325,7 +324,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.targ
         assert_eq!(proof.obligations[0].location, "k.ttgir:6:10");
     }
 
-    /// A product on a matrix unit of either vendor, whose operands stand in registers.
+    /// A product on a matrix unit of either vendor, with operands in registers.
     fn product(target: &str, mma: &str, width: u32, lanes: u32) -> (Source, Options) {
         let text = format!(
             r#"
@@ -370,7 +369,8 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.tar
         .unwrap();
         let kernel = found[0].3.as_ref().unwrap();
         let runs = kernel.inputs();
-        // What must come out of operands of which two neighbours along k are exchanged, in one row alone.
+        // The expected results if two elements of operands that are neighbours along k are exchanged, in one row
+        // only.
         let telling = Source::new("proof.ttgir", kernel.telling.as_bytes());
         let exchanged: Vec<Vec<Argument>> = runs
             .iter()

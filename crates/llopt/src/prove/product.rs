@@ -1,17 +1,17 @@
-//! Products: what their operands hold, and in how many runs, so that a wrong product shows.
+//! Products: the contents of their operands, and the number of runs that detects a wrong product.
 //!
-//! Which elements meet in a matrix unit, and where their sums go, does not depend on the elements. So what the code of
-//! a product computes is, in each element of the result, one polynomial in the elements of the operands, with at most
-//! one of each operand in a term: whatever registers or places in shared memory the instructions read, and whichever
-//! fragments these are. It is right if it is the polynomial of the op. Two different ones of that kind agree, when each
-//! operand's elements are drawn evenly from `s` numbers of its own, with a chance of at most one less the product of
-//! all `1 - 1/s` (Schwartz, Zippel; here in the form for polynomials that are linear in each variable). As many runs
-//! are made as let a wrong product pass with a chance below 2^-100.
+//! The elements that a matrix unit multiplies, and the places of their sums, do not depend on the elements' values.
+//! So each element of the computed result is a polynomial in the elements of the operands, with at most one of each
+//! operand in a term, for any registers or places in shared memory that the instructions read. The code is correct if
+//! this is the polynomial of the op. If the elements of each operand are drawn evenly from `s` numbers, two different
+//! polynomials of that kind agree with a probability of at most one minus the product of all `1 - 1/s` (Schwartz,
+//! Zippel; here in the form for polynomials that are linear in each variable). The number of runs is chosen so that a
+//! wrong product passes with a probability below 2^-100.
 //!
-//! That holds for exact arithmetic. Therefore operands hold small whole numbers, whose products and sums are exact in
-//! whatever order and precision a unit adds them: with `n` bits for sums along `k` elements, numbers up to
-//! `sqrt(2^n / k)`. Rounding, and the splitting of single precision into several numbers, are a matter of ordinary
-//! tests; that a part of a number is where the number is follows from its being computed there.
+//! That holds for exact arithmetic. Therefore operands contain small whole numbers, whose products and sums are exact
+//! in any order and precision in which a unit adds them: with `n` bits for sums along `k` elements, numbers up to
+//! `sqrt(2^n / k)`. Rounding, and the splitting of single precision into several numbers, are left to ordinary tests;
+//! a part of a number is in the right place because it is computed from the number there.
 
 use llopt_dialects::tables::types::{MemDesc, RankedTensor};
 use llopt_dialects::{tt, ttng};
@@ -20,7 +20,7 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::fill::{FINGERPRINT_BITS, Fill, Format};
 
-/// What each operand of a product holds.
+/// The contents of each operand of a product.
 #[derive(Clone, Debug)]
 pub(super) struct Product {
     fills: Vec<Fill>,
@@ -31,7 +31,7 @@ struct Factor {
     format: Format,
     /// Its largest whole number, as log2.
     whole_bits: u32,
-    /// Codes instead of whole numbers, and of how many numbers the most frequent is one.
+    /// Codes instead of whole numbers: the range, and the reciprocal of the most frequent number's share.
     codes: Option<(u64, u64, f64)>,
 }
 
@@ -52,7 +52,7 @@ impl Factor {
         let format = Format::of(&name)?;
         Some(Self {
             format,
-            // The products of single precision are those of its upper half, or of ten bits.
+            // The products of single precision use only its upper half, or ten bits.
             whole_bits: format
                 .whole_bits(bits)
                 .min(if name == "f32" { 8 } else { 26 }),
@@ -60,12 +60,12 @@ impl Factor {
         })
     }
 
-    /// Of an operand of a scaled product.
+    /// The factor of an operand of a scaled product.
     fn scaled(value: Value<'_, '_>, kind: tt::ScaleDotElemType) -> Option<Self> {
         use tt::ScaleDotElemType as Kind;
         let own = Self::of(value)?;
         let (name, codes) = match kind {
-            // Two numbers of 16 codes each, of which two are zero.
+            // Two numbers of 16 codes each; two of the codes are zero.
             Kind::E2m1 => (None, Some((0, 256, 8.0))),
             Kind::E2m3 | Kind::E3m2 => (None, Some((0, 16, 16.0))),
             Kind::E4m3 => (Some("f8E4M3FN"), None),
@@ -86,11 +86,11 @@ impl Factor {
     }
 }
 
-/// Powers of two that scales are: one to eight.
+/// The powers of two of scales: one to eight.
 const SCALES: (u64, u64) = (127, 4);
 
 impl Product {
-    /// Of an op that is one.
+    /// The product of an op that is one.
     pub(super) fn of(op: OperationRef<'_, '_>) -> Option<Result<Self, String>> {
         let unknown = || "elements of a type that is not known here".to_owned();
         if let Some(dot) = tt::DotScaledOp::of(op) {
@@ -129,7 +129,7 @@ impl Product {
                     count: SCALES.1,
                     runs,
                 },
-                // A scale that is a number of its own: whole, and not negative.
+                // A scale that is a number: whole, and not negative.
                 format => Fill::Codes {
                     first: format.encode(1),
                     count: 4,
@@ -140,7 +140,7 @@ impl Product {
         Some(product)
     }
 
-    /// With the numbers that all sums are exact for; `narrow` if a unit may keep few bits of sums.
+    /// With numbers for which all sums are exact; `narrow` if a unit may keep few bits of sums.
     fn with(
         factors: &[Factor; 2],
         c: Value<'_, '_>,
@@ -155,7 +155,7 @@ impl Product {
             (_, true) => format.whole_bits(bits).min(13),
             _ => format.whole_bits(bits),
         };
-        // Scales multiply by up to eight each.
+        // Each scale multiplies by at most eight.
         let sums = 1u64 << sum_bits.min(62) >> (3 * scales);
         let room = sums / u64::try_from(depth).ok()?.max(1);
         let most = factors.iter().map(|factor| factor.whole_bits).min()?;
@@ -190,7 +190,7 @@ impl Product {
         }
     }
 
-    /// What an operand holds.
+    /// The contents of an operand.
     pub(super) fn fill(&self, operand: usize) -> Option<Fill> {
         self.fills.get(operand).copied()
     }

@@ -8,7 +8,7 @@ use llopt_mlir::ir::TypeExt;
 use llopt_target::Target;
 use melior::ir::Type;
 
-/// A tensor's type in parts.
+/// The parts of a tensor's type.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tensor {
     pub(super) shape: Vec<u64>,
@@ -16,7 +16,7 @@ pub(super) struct Tensor {
     pub(super) encoding: String,
 }
 
-/// How elements are handled: as what, and through memory as what.
+/// The types of an element, in registers and in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Element {
     pub(super) name: String,
@@ -60,7 +60,7 @@ impl Element {
         }
     }
 
-    /// The integer type that stands for it in memory.
+    /// The integer type that represents it in memory.
     pub(super) fn in_memory(&self) -> String {
         format!("i{}", self.memory_bits())
     }
@@ -97,7 +97,7 @@ impl Tensor {
     }
 
     /// The elements of a buffer in row-major order, first over lanes, then warps, then registers. Each block of a
-    /// cluster has what the buffer's layout gives it: threads reach no other block's memory.
+    /// cluster has the elements that the buffer's layout assigns to it: threads do not access another block's memory.
     pub(super) fn plain(
         buffer: Type<'_>,
         target: Target,
@@ -129,7 +129,7 @@ impl Tensor {
         }
         let mut bits = Vec::new();
         for dim in (0..rank).rev() {
-            // What blocks tell apart, threads need not.
+            // Threads need not distinguish what blocks distinguish.
             let mut held = Echelon::of(&blocks.iter().map(|basis| basis[dim]).collect::<Vec<_>>());
             for bit in 0..shape[dim].trailing_zeros() {
                 if held.insert(1 << bit).is_none() {

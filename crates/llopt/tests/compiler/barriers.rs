@@ -1,11 +1,11 @@
-//! Barriers are sufficient and necessary: with all of them the machine finds no race in a kernel, and without
-//! any one of them it finds one.
+//! Barriers are sufficient and necessary: with all of them the machine finds no race in a kernel, and without any one
+//! of them it finds a race.
 //!
-//! Necessary is meant for whole ops. Barriers are placed by the bytes that an op accesses, not by who accesses
-//! which: where the layouts happen to give every warp the same bytes in both ops, the barrier between them is
-//! there all the same. The lanes of an AMD wavefront run in step, so that there it would not be needed (on NVIDIA
-//! a lane may still overtake another one of its warp). Counters of 32 bits read by fours and pointers converted
-//! through the same memory are such a pair for wavefronts of 32 lanes. No kernel here has one.
+//! "Necessary" applies to whole ops. Barriers are placed by the bytes that an op accesses, not by the threads that
+//! access them: where the layouts happen to give every warp the same bytes in both ops, there is still a barrier
+//! between them. The lanes of an AMD wave run in lockstep, so it would not be needed there (on NVIDIA a lane may
+//! still overtake another one of its warp). Counters of 32 bits read by fours and pointers converted through the same
+//! memory are such a pair for waves of 32 lanes. No kernel here has one.
 
 use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
@@ -13,7 +13,7 @@ use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 const ELEMENTS: usize = 1024;
 const WARPS: u32 = 4;
 
-/// What is converted in each iteration changes.
+/// The converted value changes in each iteration.
 const CONVERSION_IN_A_LOOP: &str = "%zero = arith.constant 0 : i32
          %one = arith.constant 1 : i32
          %three = arith.constant 3 : i32
@@ -26,8 +26,8 @@ const CONVERSION_IN_A_LOOP: &str = "%zero = arith.constant 0 : i32
          }
          tt.store %q, %e : tensor<1024x!tt.ptr<i32>, #b>";
 
-/// Bodies of kernels; `%x` holds the elements in layout `#a`, `%p` and `%q` are pointers to where results go, in
-/// layouts `#a` and `#b`.
+/// Bodies of kernels; `%x` holds the elements in layout `#a`, `%p` and `%q` are pointers to the results, in layouts
+/// `#a` and `#b`.
 const BODIES: [(&str, &str); 9] = [
     (
         "two conversions through the same memory",
@@ -115,8 +115,8 @@ const BODIES: [(&str, &str); 9] = [
     ),
 ];
 
-/// Bodies for clusters: in layouts `#a` and `#b` every block has a part of the elements. That a block may not end
-/// while others read its memory, the machine does not see: so here what crosses blocks last is in a loop.
+/// Bodies for clusters: in layouts `#a` and `#b` every block has a part of the elements. The machine does not detect
+/// that a block ends while others read its memory: so here the last exchange between blocks is in a loop.
 const CLUSTER_BODIES: [(&str, &str); 2] = [
     (
         "a reduction across blocks in a loop",
@@ -144,7 +144,7 @@ const CLUSTER_BODIES: [(&str, &str); 2] = [
 fn module(body: &str, target: Target, blocks: u32) -> String {
     let lanes = target.warp_size();
     let blocked = |size: u32| {
-        // In one of the layouts blocks deal the elements out, in the other they take turns.
+        // In one of the layouts the elements are divided among the blocks, in the other the blocks alternate.
         let cluster: Vec<String> = match (blocks.ilog2(), size) {
             (bits, 1) => (0..bits).map(|bit| format!("[{}]", 1 << bit)).collect(),
             (bits, _) => (0..bits)
@@ -187,7 +187,7 @@ module attributes {{\"ttg.num-ctas\" = {blocks} : i32, \"ttg.num-warps\" = {WARP
     )
 }
 
-/// The lines of each barrier: one, or where the cluster meets two, since arriving and waiting are apart.
+/// The lines of each barrier: one, or two for a cluster barrier, with separate arrival and wait.
 fn barriers(lines: &[&str]) -> Vec<Vec<usize>> {
     let calling = |names: &[&str]| -> Vec<usize> {
         let is_call =

@@ -1,5 +1,5 @@
-//! Kernels made with the builder: what they compute, what they look like, what mistakes give, and that
-//! threads do not disturb each other.
+//! Kernels made with the builder: their results, their text, the messages about mistakes, and independence of
+//! threads.
 
 use crate::kernels;
 use std::thread;
@@ -57,7 +57,7 @@ fn the_reference_interpreter_agrees() {
     }
 }
 
-/// Everything that comes of the kernels, by one thread after the other.
+/// The compiled code of all kernels, in one thread.
 fn compiled(index: usize) -> (Vec<u8>, String) {
     let target = target(TARGETS[index % 2]);
     let source = (kernels::all()[index / 2].build)(target).unwrap();
@@ -109,7 +109,7 @@ fn locations_are_the_lines_of_the_program() {
     );
 }
 
-/// What a mistaken kernel gives: messages, each with how many lines below `line` it is.
+/// The messages about a mistaken kernel, each with its distance in lines from `line`.
 fn mistakes(build: impl Fn(&KernelBuilder<'_>)) -> Vec<String> {
     let context = Context::new().unwrap();
     let k = KernelBuilder::new(&context, "mistaken");
@@ -191,7 +191,7 @@ fn mistakes_in_bodies_are_explained() {
              with where_else"
         ]
     );
-    // What a body makes stays in the body; MLIR's own verifier sees to that.
+    // MLIR's verifier checks that a value is not used outside of the body that defines it.
     let escaped = mistakes(|k| {
         let out = k.argument("out", Argument::pointer(Element::I32));
         let inside = std::cell::Cell::new(None);

@@ -1,5 +1,5 @@
-//! Waits for copies to LDS are long enough and no longer: with the counts that the compiler finds the machine has
-//! nothing to report, and if any one of them is greater by one, somebody reads what has not arrived.
+//! Waits for copies to LDS are long enough and no longer: with the counts of the compiler the machine has no
+//! findings, and if any one of them is greater by one, data is read before it has arrived.
 
 use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
@@ -8,7 +8,7 @@ const WARPS: u32 = 4;
 const TILES: usize = 6;
 
 /// Bodies of kernels. `COPY` names a buffer, by a number, and starts a copy of the tile of that number to it; `READ`
-/// adds what is in a buffer to the sum, which is stored in the end.
+/// adds the contents of a buffer to the sum, which is stored in the end.
 const BODIES: [(&str, &str); 5] = [
     (
         "three copies, waited for one after the other",
@@ -155,8 +155,8 @@ module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {WARPS} : i3
     )
 }
 
-/// The number of loads that a line of IR lets be under way (`s_waitcnt` of gfx9), if it waits for loads, and the
-/// line with one more.
+/// The number of loads that a line of IR allows to be outstanding (`s_waitcnt` of gfx9), if it waits for loads, and
+/// the line with one more.
 fn wait(line: &str) -> Option<(u32, String)> {
     const CALL: &str = "@llvm.amdgcn.s.waitcnt(i32 ";
     let start = line.find("call ").and(line.find(CALL))? + CALL.len();
@@ -217,7 +217,7 @@ fn check(name: &str, width: u32) {
             for (at, loads, weaker) in waits {
                 let mut changed = lines.clone();
                 changed[at] = &weaker;
-                // The way with fewer instructions is the one that needs the wait.
+                // The path with fewer instructions is the one that needs the wait.
                 let report = run(&changed.join("\n"), target, shared, false);
                 assert!(
                     report

@@ -1,4 +1,4 @@
-//! The examples of this crate do what they say.
+//! The examples of this crate work.
 
 #[path = "../../examples/softmax.rs"]
 mod softmax;

@@ -1,8 +1,8 @@
 //! Gathers whose operands and results do not fit into registers: executed on the simulated machine and compared with
 //! the reference interpreter.
 //!
-//! What is loaded is masked, computed with before it is gathered, used again, or lies where the result goes; and a
-//! result is gathered from at once.
+//! The operand is masked, computed from another value, used again, or at the addresses of the result; and a result is
+//! at once the operand of another gather.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
@@ -13,7 +13,7 @@ const ROWS: u32 = 512;
 const COLUMNS: u32 = 64;
 const WARPS: u32 = 4;
 
-/// What happens between the addresses `%xp`, `%ip` and `%op` and the end: `W` is a tensor of words, `P` of pointers.
+/// The code between the addresses `%xp`, `%ip` and `%op` and the end: `W` is a tensor of words, `P` of pointers.
 const BODIES: [(&str, &str); 5] = [
     (
         "masked",

@@ -1,24 +1,24 @@
-//! Products whose operands and sums do not fit into registers: executed on the simulated machine and compared with the
-//! reference interpreter. Operands are read from buffers as they are, computed with, or unpacked; one of them only, or
-//! both.
+//! Products whose operands and accumulators do not fit in registers: executed on the simulated machine and compared
+//! with the reference interpreter. Operands are read from buffers as they are, computed with, or unpacked; one of
+//! them only, or both.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
 use llopt::{ArtifactKind, Compiler, Options, Source, Target, run_reference};
 use llopt_sim::{Argument, Launch, Machine};
 
-/// A target, and a tile that its threads have too few registers for.
+/// A target, and a tile that is too large for the registers of its threads.
 struct Tile {
     target: &'static str,
     warps: u32,
-    /// The layout of the sums.
+    /// The layout of the accumulator.
     sums: &'static str,
-    /// Elements of the instruction along k that follow each other in a thread.
+    /// Consecutive elements along k in a thread, for the instruction.
     width: u32,
     m: usize,
     n: usize,
     k: usize,
-    /// What the instruction is called in LLVM.
+    /// The instruction's name in LLVM.
     instruction: &'static str,
 }
 
@@ -73,7 +73,7 @@ const UNPACKED: Operand = Operand {
            %{x} = arith.mulf %{x}_h, %{x}_h : TO",
 };
 
-/// What loads an operand into a buffer and makes it: rows along the axis `k`.
+/// The code that loads an operand into a buffer and makes it: rows along the axis `k`.
 fn operand(tile: &Tile, name: &str, of: &Operand, order: [u32; 2]) -> String {
     let k = usize::from(name == "a");
     let mut whole = [tile.k; 2];
@@ -159,7 +159,7 @@ fn kernel(tile: &Tile, a: &Operand, b: &Operand, order: [u32; 2]) -> Result<Stri
     ))
 }
 
-/// Small whole numbers, of which no two rows have the same, so that sums are exact.
+/// Small whole numbers, different in any two rows, so that sums are exact.
 fn buffer(of: &Operand, elements: usize, seed: usize) -> Argument {
     let digit = |i: usize| (i * (2 * seed + 1) * 2_654_435_761) >> 13;
     let bytes: Vec<u8> = match of.element {
@@ -182,7 +182,7 @@ fn output(launch: &Launch) -> Result<&[u8]> {
     }
 }
 
-/// Runs the product; whether some of an operand is read after the first execution of the instruction.
+/// Runs the product; returns whether part of an operand is read after the first execution of the instruction.
 fn check(tile: &Tile, a: &Operand, b: &Operand, order: [u32; 2]) -> Result<bool> {
     let target = Target::parse(tile.target)?;
     let text = kernel(tile, a, b, order)?;

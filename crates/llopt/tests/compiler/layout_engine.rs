@@ -1,6 +1,6 @@
-//! Kernels without layouts, compiled for both vendors, executed on the simulated machine, and
-//! compared with the same computation in Rust: whatever layouts the engine chooses, the results are
-//! those of the program, and the sanitizer finds nothing.
+//! Kernels without layouts, compiled for both vendors, executed on the simulated machine, and compared with the same
+//! computation in Rust: for any layouts that the engine chooses, the results are those of the program, and the
+//! sanitizer finds nothing.
 
 use anyhow::{Context, Result, ensure};
 use llopt::{ArtifactKind, Compilation, Compiler, Options, Source, Target};
@@ -15,7 +15,7 @@ fn compile(text: &str, target: Target, kind: ArtifactKind, num_warps: u32) -> Re
     Ok(Compiler::new(options).compile(&source, kind)?)
 }
 
-/// Runs the kernel with these buffers of 32-bit words and returns them as it leaves them.
+/// Runs the kernel with these buffers of 32-bit words and returns their contents after it.
 fn run(text: &str, target: &str, num_warps: u32, buffers: &[Vec<u32>]) -> Result<Vec<Vec<u32>>> {
     let target = Target::parse(target)?;
     let compilation = compile(text, target, ArtifactKind::Llvm, num_warps)?;
@@ -24,7 +24,7 @@ fn run(text: &str, target: &str, num_warps: u32, buffers: &[Vec<u32>]) -> Result
         .iter()
         .map(|words| Argument::Buffer(words.iter().flat_map(|w| w.to_le_bytes()).collect()))
         .collect();
-    // The two scratch pointers that every kernel takes last.
+    // The two scratch pointers at the end of every kernel's arguments.
     arguments.extend([Argument::Null, Argument::Null]);
     let threads = num_warps * target.warp_size();
     let mut launch = Launch::new([1, 1, 1], threads, arguments);
@@ -82,7 +82,7 @@ fn a_transpose_moves_its_data_at_most_once() -> Result<()> {
         let target = Target::parse(target)?;
         let layouts = compile(TRANSPOSE, target, ArtifactKind::Ttgir, 4)?;
         let text = layouts.artifact.text().context("layouts are text")?;
-        // None where the lanes of a warp cover whole sectors in both directions already.
+        // None where the lanes of a warp already cover whole sectors in both directions.
         let conversions = text.matches("ttg.convert_layout").count();
         assert!(conversions <= 1, "{text}");
     }
@@ -192,7 +192,7 @@ tt.func public @rows(%from: !tt.ptr<i32> {tt.divisibility = 16 : i32},
 #[test]
 fn rows_are_gathered_and_scattered_by_descriptors() -> Result<()> {
     let input: Vec<u32> = (0..64 * 64).map(|i| i * 3 + 5).collect();
-    // One row is beyond the matrix and reads as zeros; one goes beyond it and nowhere.
+    // One row is outside of the matrix and reads as zeros; one is stored outside of it, which has no effect.
     let taken: Vec<u32> = (0..16)
         .map(|i| if i == 3 { 64 } else { i * 7 % 64 })
         .collect();

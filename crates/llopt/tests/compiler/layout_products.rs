@@ -2,8 +2,8 @@
 //! and compared with the reference interpreter.
 //!
 //! Factors hold small whole numbers, so that every sum is exact and results must be equal. They are loaded by rows or
-//! by columns, transposed or not, in a loop that adds up and runs a few times or not at all, and a product may be a
-//! factor of the next one. The loop is pipelined in a few stages, or not. The second factor may be loaded as bytes.
+//! by columns, transposed or not, in a loop that accumulates and runs a few times or not at all, and a product may be
+//! a factor of the next one. The loop is pipelined in a few stages, or not. The second factor may be loaded as bytes.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
@@ -24,7 +24,7 @@ struct Case {
     stages: u32,
     /// Whether the second factor is loaded as bytes and widened.
     narrow: bool,
-    /// Whether the product adds to the sum itself.
+    /// Whether the product adds to the accumulator itself.
     adds: bool,
     /// Whether the result is the first factor of another product with the same second one.
     chained: bool,
@@ -141,7 +141,7 @@ impl Case {
         let zero = if to == "i32" { "0" } else { "0.0" };
         let sum = format!("tensor<{m}x{n}x{to}>");
         let (first, second) = (self.factor(0, "a", m * k / 4), self.factor(1, "b", 16));
-        // What is chained begins anew.
+        // A chained product starts with zero.
         let start = if self.adds && !self.chained {
             "%acc"
         } else {
@@ -221,7 +221,7 @@ fn encode(of: &str, value: i32) -> Vec<u8> {
     code.to_le_bytes()[..bytes].to_vec()
 }
 
-/// Runs one program both ways; answers it with its layouts.
+/// Runs one program both ways; returns it with its layouts.
 fn check(case: Case, target: &str) -> Result<String> {
     let text = case.text();
     let source = Source::new("product.ttir", text.as_str());
@@ -264,7 +264,7 @@ fn products_by_chosen_instructions_have_the_same_results() -> Result<()> {
         let text = check(Case::of(number), "cuda:90")?;
         by_groups += u32::from(text.contains("ttng.warp_group_dot"));
     }
-    // 64 rows or more are worth it.
+    // Warp-group products pay off from 64 rows on.
     assert!(by_groups >= 8, "{by_groups}");
     for number in (0..4).map(|step| step * 617) {
         for target in ["cuda:80", "hip:gfx942", "hip:gfx1200"] {
@@ -331,7 +331,7 @@ fn products_with_a_widened_second_factor_are_transposed() -> Result<()> {
         check(case, ["cuda:80", "hip:gfx942", "hip:gfx1100"][number % 3])?;
     }
     assert_eq!(transposed, 12);
-    // Those in loops of several stages whose bytes copies bring.
+    // Those in loops of several stages whose bytes are copied asynchronously.
     assert!(running >= 6, "{running}");
     Ok(())
 }

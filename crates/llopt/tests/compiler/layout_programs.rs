@@ -1,9 +1,9 @@
-//! Random programs without layouts, executed on the simulated machine in the layouts that the engine
-//! chooses, and compared with the reference interpreter, which knows no layouts.
+//! Random programs without layouts, executed on the simulated machine in the layouts that the engine chooses, and
+//! compared with the reference interpreter, which ignores layouts.
 //!
-//! Programs are in integers, so results must be equal. They load rows and columns, reduce, scan, gather,
-//! count, transpose, reshape, take pairs apart and join them, call a function, and add up reductions in
-//! loops; every value that is left is stored, in rows or in columns.
+//! Programs are in integers, so results must be equal. They load rows and columns, reduce, scan, gather, count,
+//! transpose, reshape, split and join pairs, call a function, and sum reductions in loops; every remaining value is
+//! stored, in rows or in columns.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// A matrix of the program: its name and shape.
+/// A matrix of the program, by name and shape.
 type Matrix = (String, [usize; 2]);
 
 struct Program {
@@ -132,7 +132,7 @@ impl Program {
         self.line(&format!("tt.addptr {b}, {offset} : {pointers}, {whole}"))
     }
 
-    /// A vector along a dimension as a matrix again.
+    /// A vector along a dimension, broadcast to a matrix.
     fn spread(&mut self, vector: &str, axis: usize, shape: [usize; 2]) -> String {
         let mut line = shape;
         line[axis] = 1;
@@ -236,7 +236,7 @@ impl Program {
                 (name, shape)
             }
             7 => {
-                // A loop that adds up reductions, and one that has to know each sum.
+                // A loop that sums reductions, and one that uses each sum.
                 let flat = tensor(&[shape[1 - axis]], "i32");
                 let none = self.line(&format!("arith.constant dense<7> : {flat}"));
                 let least = self.line("arith.constant 0 : i32");
@@ -275,7 +275,7 @@ impl Program {
                 (name, shape)
             }
         };
-        // What it is made from is sometimes used again.
+        // Its operands are sometimes used again.
         if self.random.below(3) == 0 && self.matrices.len() < 4 {
             self.matrices.push(made);
         } else {
@@ -361,7 +361,7 @@ fn programs_are_laid_out_alike_each_time() -> Result<()> {
     Ok(())
 }
 
-/// Passes of Triton's names that choose layouts anew around what each keeps.
+/// Passes with Triton's names, after each of which layouts are chosen again.
 const PASSES: [&str; 6] = [
     "tritongpu-coalesce",
     "tritongpu-remove-layout-conversions",

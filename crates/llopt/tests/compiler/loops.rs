@@ -1,5 +1,5 @@
-//! What loops do is the same before and after each transformation of them: random loops, run both times in the
-//! reference interpreter.
+//! Each transformation of loops preserves their meaning: random loops, run before and after it in the reference
+//! interpreter.
 
 use std::fmt::Write;
 
@@ -21,12 +21,12 @@ use melior::ir::{Module, OperationRef, Value};
 /// Words of the buffer that programs read and write.
 const WORDS: usize = 64;
 
-/// Programs that a transformation is tried on.
+/// The number of programs for a transformation.
 const PROGRAMS: u64 = 40;
-/// As many for one that finds little to do in each.
+/// The number of programs for one that rarely applies.
 const MANY_PROGRAMS: u64 = 150;
 
-/// Numbers that follow from one number.
+/// Pseudorandom numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -66,7 +66,7 @@ impl Text {
         known[self.random.below(known.len())].clone()
     }
 
-    /// A few operations that use known values; the values they add are known behind them.
+    /// A few operations that use known values; their results become known values.
     fn operations(&mut self, known: &mut Vec<String>, depth: usize) {
         for _ in 0..1 + self.random.below(5) {
             let (x, y) = (self.one_of(known), self.one_of(known));
@@ -121,7 +121,7 @@ impl Text {
         self.define(&format!("tt.addptr %memory, {index} : !tt.ptr<i32>, i32"))
     }
 
-    /// A loop; answers its results.
+    /// A loop; returns its results.
     fn scf_for(&mut self, known: &[String], depth: usize, attributes: &str) -> Vec<String> {
         let lower = match self.random.below(3) {
             0 => "%a".to_owned(),
@@ -204,7 +204,7 @@ fn program(seed: u64, attributes: &str) -> String {
     )
 }
 
-/// What a program leaves in memory.
+/// The contents of memory after a program.
 fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
     let words = (0..WORDS as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes());
     let arguments = vec![
@@ -248,8 +248,8 @@ fn loops<'c: 'a, 'a>(module: &'a Module<'c>) -> Vec<For<'c, 'a>> {
     loops
 }
 
-/// Runs programs as they are and transformed, with different arguments. The transformation answers how much it did,
-/// and must do something now and then.
+/// Runs programs as they are and transformed, with different arguments. The transformation returns the number of
+/// changes, and must change some of them.
 fn check(
     programs: u64,
     transform: impl for<'c, 'a> Fn(&mut Rewriter<'c, 'a>, For<'c, 'a>) -> usize,
@@ -319,8 +319,8 @@ fn a_loop_in_a_loop_becomes_one() {
     });
 }
 
-/// Inner bounds that follow from the outer number, with and without the promise that there is an iteration; what is
-/// computed before the inner loop is used in it and behind it.
+/// Inner bounds that depend on the outer induction variable, with and without the assumption of at least one
+/// iteration; values defined before the inner loop are used in it and after it.
 #[test]
 fn a_loop_as_long_as_the_outer_number_says_becomes_one() {
     for promise in ["", "llvm.intr.assume %runs : i1"] {
@@ -361,10 +361,10 @@ fn a_loop_as_long_as_the_outer_number_says_becomes_one() {
         let outer = loops(&module).pop().expect("a loop");
         assert!(flatten::flatten(&mut rewriter, outer).is_some());
         assert!(module.as_operation().verify());
-        // One counts, and one does all.
+        // One counter, and one loop for all.
         assert_eq!(loops(&module).len(), 2);
         let transformed = module.as_operation().to_string();
-        // Inner loops without an iteration are for where nothing is promised.
+        // Inner loops without an iteration are for programs without the assumption.
         let first = if promise.is_empty() { -3 } else { 0 };
         for arguments in [[first, 9, 1], [first, 8, 3], [4, 4, 2]] {
             assert!(
@@ -398,7 +398,7 @@ fn a_loop_without_a_rest_has_none() {
 #[test]
 fn a_part_is_computed_one_iteration_ahead() {
     check(PROGRAMS, |rewriter, of| {
-        // All that can be: what uses the number, the carried values, and what was chosen before.
+        // All cases: uses of the induction variable, of carried values, and of values chosen before.
         let mut part = Vec::new();
         for operation in of.operations() {
             part.push(operation);
@@ -444,7 +444,7 @@ fn a_part_that_cannot_be_ahead_stays() {
 #[test]
 fn carried_values_come_and_go() {
     check(PROGRAMS, |rewriter, of| {
-        // One that is used, one that nobody uses, and one that never changes.
+        // One that is used, one without a use, and one that never changes.
         let (lower, step) = (of.lower(), of.step());
         let count = of.initial().len();
         let more = carried::add(rewriter, of, &[lower, lower, step], |_, of, arguments| {
@@ -472,7 +472,7 @@ fn what_one_branch_uses_sinks_into_it() {
     });
 }
 
-/// Puts a condition on a load or a store.
+/// Adds a condition to a load or a store.
 fn mask<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     operation: OperationRef<'c, 'a>,
@@ -506,8 +506,8 @@ fn mask<'c: 'a, 'a>(
     rewriter.replace_with(operation, masked)
 }
 
-/// Stages for the operations of a loop: all that touch memory are in one, everything else in one that is at least
-/// that of its operands.
+/// Stages for the operations of a loop: all memory accesses are in one stage, every other operation in a stage that
+/// is at least that of its operands.
 fn stages<'c: 'a, 'a>(of: For<'c, 'a>, random: &mut Random, count: usize) -> Vec<Staged<'c, 'a>> {
     let operations = of.operations();
     let touches = |operation: &OperationRef<'c, 'a>| !operation.is_memory_effect_free();

@@ -1,6 +1,6 @@
-//! The compiler as its callers meet it: kernels go in as text, and what comes out is read, run on the simulated
-//! machine, or compared with the reference interpreter. One program holds all of it, because each one more would
-//! link LLVM and MLIR once more.
+//! The compiler as its callers use it: the input is text, and the output is read, run on the simulated machine, or
+//! compared with the reference interpreter. All tests are in one program, because every further program would link
+//! LLVM and MLIR again.
 
 mod barriers;
 mod block_pointers;

@@ -1,4 +1,5 @@
-//! Every byte, as an integer, as a float of eight bits and as two of four, becomes the float of sixteen bits that it stands for.
+//! Every byte, as an integer, as a float of eight bits and as two of four, becomes the float of sixteen bits with the
+//! same value.
 
 use llopt::sim::{self, Argument, Machine};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
@@ -44,7 +45,7 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.th
     )
 }
 
-/// What the machine makes of all bytes.
+/// The machine's result for all bytes.
 fn widened(text: &str, target: Target, values: usize) -> Vec<u16> {
     let lanes = target.warp_size().to_string();
     let source = Source::new("widen.ttgir", text.replace("LANES", &lanes));
@@ -67,7 +68,7 @@ fn widened(text: &str, target: Target, values: usize) -> Vec<u16> {
         .collect()
 }
 
-/// The code of a number that a float of 16 bits, `mantissa` of them after the point, holds exactly.
+/// The code of a number that a float of 16 bits, with `mantissa` bits of fraction, represents exactly.
 fn code(value: f32, mantissa: u32) -> u16 {
     if value == 0.0 {
         return if value.is_sign_negative() { 0x8000 } else { 0 };

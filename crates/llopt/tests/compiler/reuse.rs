@@ -1,4 +1,4 @@
-//! Compilations share what LLVM builds for a target; none may see what another one left there.
+//! Compilations share LLVM's objects for a target; none may depend on what another one left there.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn compilations_at_once_have_machines_of_their_own() {
     });
 }
 
-/// The assembly of a kernel that calls one function that stays a function `calls` times.
+/// The assembly of a kernel with `calls` calls of one function that is not inlined.
 fn calling(target: &str, calls: usize) -> String {
     let target = Target::parse(target).expect("a known target");
     let body: String = (0..calls)
@@ -90,7 +90,7 @@ fn calling(target: &str, calls: usize) -> String {
     compilation.artifact.text().expect("text").to_owned()
 }
 
-/// LLVM numbers the calls of PTX by a counter of the process; the text must not tell how far it has come.
+/// LLVM numbers the calls of PTX by a counter of the process; the text must not depend on its value.
 #[test]
 fn calls_are_numbered_alike_on_every_thread_and_in_every_order() {
     for target in ["cuda:90", "hip:gfx942"] {

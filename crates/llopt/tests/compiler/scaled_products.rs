@@ -1,7 +1,7 @@
-//! Scaled products without layouts, on the simulated machine, against the formats' definitions: every code of an
-//! element, times scales from the least to the greatest, which is no number.
+//! Scaled products without layouts, on the simulated machine, compared with the formats' definitions: every code of
+//! an element, times scales from the least to the greatest, which is NaN.
 //!
-//! The second factor picks elements of the first one by one, so that each result is one exact product.
+//! The second factor selects elements of the first one by one, so that each result is one exact product.
 
 use anyhow::{Context, Result, ensure};
 use llopt::{ArtifactKind, Compilation, Compiler, Options, Source, Target};
@@ -11,7 +11,7 @@ const ROWS: usize = 32;
 const DEPTH: usize = 64;
 /// Scales of a row, one for each 32 elements.
 const GROUPS: usize = 2;
-/// What the second factor picks elements with: results stay normal numbers.
+/// The number by which the second factor selects elements, so that results are normal numbers.
 const PICKED: f32 = 1024.0;
 /// `PICKED` as bfloat16.
 const PICKED_BITS: u16 = 0x4480;
@@ -66,7 +66,7 @@ module {
 }
 "#;
 
-/// The number that a code of a small float stands for.
+/// The value of a code of a small float.
 fn decode(code: u8, exponent_bits: u32, mantissa_bits: u32, bias: i32) -> f64 {
     let field = |low: u32, bits: u32| u32::from(code) >> low & ((1 << bits) - 1);
     let (mantissa, exponent) = (field(0, mantissa_bits), field(mantissa_bits, exponent_bits));
@@ -103,7 +103,7 @@ fn run(format: &str, target: &str, codes: &[u8], scales: &[u8]) -> Result<Vec<f3
     launch(&machine, &compilation, target, arguments, 3)
 }
 
-/// Runs a block of four warps; what the buffer `result` then holds.
+/// Runs a block of four warps; returns the contents of the buffer `result`.
 fn launch(
     machine: &Machine,
     compilation: &Compilation,
@@ -126,7 +126,7 @@ fn launch(
 
 #[test]
 fn every_code_times_scales_is_exact() -> Result<()> {
-    // Each row has a scale of its own, so that each code meets each scale once.
+    // Each row has another scale, so that each code is multiplied by each scale once.
     const SCALES: [u8; 8] = [0, 1, 2, 64, 127, 200, 220, 0xff];
     for target in ["cuda:80", "cuda:90", "hip:gfx942", "hip:gfx1100"] {
         for (format, exponent, mantissa, bias) in
@@ -146,7 +146,7 @@ fn every_code_times_scales_is_exact() -> Result<()> {
                 for (place, found) in results.into_iter().enumerate() {
                     let (row, column) = (place / ROWS, place % ROWS);
                     let code = codes[row * DEPTH + column];
-                    // What is no finite number makes others of its row no numbers either.
+                    // A code that is not finite makes other results of its row NaN, too.
                     let is_finite = |code: u8| format != "e5m2" || code & 0x7c != 0x7c;
                     if !(0..DEPTH).all(|k| is_finite(codes[row * DEPTH + k])) {
                         continue;
@@ -161,7 +161,7 @@ fn every_code_times_scales_is_exact() -> Result<()> {
                     }
                     let scaled =
                         decode(code, exponent, mantissa, bias) * 2f64.powi(i32::from(scale) - 127);
-                    // Less than the least bfloat16 is rounded, to one of two.
+                    // A result below the least bfloat16 is rounded, to one of two.
                     if (scaled * 2f64.powi(133)).fract() != 0.0 {
                         continue;
                     }
@@ -237,7 +237,7 @@ fn both_scaled(lhs: &str, rhs: &str) -> String {
     text
 }
 
-/// Codes of four bits two to a byte along the first of two axes, or the second.
+/// Codes of four bits, two in a byte along the first of two axes, or the second.
 fn packed(codes: &[u8], columns: usize, down: bool) -> Vec<u8> {
     let rows = codes.len() / columns;
     let pair = |low: u8, high: u8| low | high << 4;
@@ -255,7 +255,7 @@ fn packed(codes: &[u8], columns: usize, down: bool) -> Vec<u8> {
     }
 }
 
-/// Column `j` of the second factor picks one element of each row, of another group than its neighbours.
+/// Column `j` of the second factor selects one element of each row, of another group than its neighbours.
 #[test]
 fn both_factors_have_their_scales() -> Result<()> {
     // The bits of exponent and mantissa, the bias, and the code of one.
@@ -272,7 +272,7 @@ fn both_factors_have_their_scales() -> Result<()> {
                     .map(|place| {
                         let code =
                             (place * 89 + place / LONG * 7) % (1 << (exponent + mantissa + 1));
-                        // Codes of no finite number are left out.
+                        // Codes that are not finite are left out.
                         let last = (1 << exponent) - 1;
                         match lhs != "e2m1" && code >> mantissa & last == last {
                             true => code as u8 & !(1 << mantissa),

@@ -1,14 +1,14 @@
-//! Kernels of any size: each family repeats one thing as often as it is told.
+//! Kernels of any size: each family repeats one construct a given number of times.
 //!
-//! What a compiler does with a kernel should take time in proportion to its length. Each family is long in a
-//! way of its own: many values, many uses of one value, many accesses, much shared memory, much control flow.
-//! Nothing in them folds, so that each step is still there when the last phase runs.
+//! The time of a compilation should be proportional to the length of the kernel. The families differ in what grows:
+//! many values, many uses of one value, many accesses, much shared memory, much control flow. Nothing in them folds,
+//! so that each step still exists in the last phase.
 
 use std::fmt::Write;
 
-/// Kernels that differ in length only.
+/// Kernels that differ only in length.
 pub struct Family {
-    /// What a table calls it.
+    /// The name in tables.
     pub name: &'static str,
     /// Lengths from the smallest to the largest that are measured.
     pub sizes: [usize; 2],
@@ -45,7 +45,7 @@ const fn family(name: &'static str, sizes: [usize; 2], kernel: fn(usize) -> Stri
     }
 }
 
-/// A kernel without layouts. The body finds 1,024 integers in `%x0`, and has them written to `%out`.
+/// A kernel without layouts. `%x0` has 1,024 integers, and the result is written to `%out`.
 fn without_layouts(body: &str, result: &str) -> String {
     format!(
         "module {{
@@ -67,7 +67,7 @@ fn without_layouts(body: &str, result: &str) -> String {
 }
 
 /// A kernel for 4 warps of 32. `%x0` has 1,024 integers in layout `#a`, `%r` such pointers; `#b` is another layout.
-/// Functions stand beside it.
+/// The module also has the given functions.
 fn with_layouts(body: &str, result: &str, functions: &str) -> String {
     format!(
         "#a = #ttg.blocked<{{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}}>
@@ -99,7 +99,7 @@ fn steps(count: usize, mut step: impl FnMut(&mut String, usize)) -> String {
     body
 }
 
-/// Each step computes with the last one's result.
+/// Each step computes with the result of the one before.
 fn chain(count: usize) -> String {
     let body = steps(count, |body, i| {
         let op = ["muli", "addi", "xori"][i % 3];
@@ -179,7 +179,7 @@ fn accesses(count: usize) -> String {
     without_layouts(&body, "%x0")
 }
 
-/// As many tensors, and their sum: all are used together, by a tree of additions.
+/// As many tensors, and their sum: all are live at once, added by a tree.
 fn sums(count: usize) -> String {
     let mut body = steps(count, |body, i| {
         line(
@@ -251,7 +251,7 @@ fn loops(count: usize) -> String {
     without_layouts(&body, &format!("%x{count}"))
 }
 
-/// `%y` is the value with the sum of all its elements added.
+/// `%y` is the value plus the sum of all its elements.
 fn add_own_sum(body: &mut String, value: &str, number: usize) {
     line(body, &format!("  %s{number} = {}", sum(value, 0)));
     body.pop();
@@ -277,7 +277,7 @@ fn sum(value: &str, axis: usize) -> String {
     )
 }
 
-/// Each step goes to another layout through shared memory and back.
+/// Each step converts to another layout through shared memory and back.
 fn conversions(count: usize) -> String {
     let body = steps(count / 2, |body, i| {
         there_and_back(body, &format!("%x{}", i - 1), i)
@@ -307,7 +307,7 @@ fn conversions_in_a_loop(count: usize) -> String {
     with_layouts(&body, "%y", "")
 }
 
-/// Each step may be left out.
+/// Each step is conditional.
 fn conversions_in_branches(count: usize) -> String {
     let body = steps(count / 2, |body, i| {
         let last = i - 1;
@@ -332,7 +332,7 @@ fn conversions_in_branches(count: usize) -> String {
     with_layouts(&body, &format!("%x{}", count / 2), "")
 }
 
-/// Each step is in a loop of its own.
+/// Each step is in its own loop.
 fn conversions_in_loops(count: usize) -> String {
     let body = steps(count / 2, |body, i| {
         line(
@@ -352,7 +352,7 @@ fn conversions_in_loops(count: usize) -> String {
     with_layouts(&body, &format!("%x{}", count / 2), "")
 }
 
-/// `%x` is the value in another layout, with something done to it there, in its own layout again.
+/// `%x` is the value, converted to another layout, changed there, and converted back.
 fn there_and_back(body: &mut String, value: &str, number: usize) {
     let i = number;
     line(
@@ -449,7 +449,7 @@ fn copies(count: usize) -> String {
     with_layouts(&body, &format!("%x{count}"), "")
 }
 
-/// Each step calls a function of its own, which calls the one before it.
+/// Each step calls its own function, which calls the one before it.
 fn calls(count: usize) -> String {
     let mut functions = String::new();
     for i in 1..=count {

@@ -1,8 +1,8 @@
-//! The time of every phase grows hardly faster than the kernel.
+//! The time of every phase grows hardly faster than the length of the kernel.
 //!
-//! Each family of kernels is compiled at two lengths, one eight times the other. Processor time counts, and the
-//! least of a few runs, so that what else runs on the machine matters little; the margin is wide enough for what
-//! is left, and narrow enough to tell a square from a line. The benchmark `growth` measures exponents.
+//! Each family of kernels is compiled at two lengths, one eight times the other. The least processor time of a few
+//! runs is used, so that other work on the machine matters little; the margin is wide enough for the remaining noise,
+//! and narrow enough to distinguish quadratic from linear growth. The benchmark `growth` measures exponents.
 
 mod kernels;
 mod measure;
@@ -13,15 +13,15 @@ use measure::{Phases, exponent};
 
 /// How many times longer the long kernel is.
 const RATIO: usize = 8;
-/// The exponent that a phase may have.
+/// The greatest exponent of a phase.
 const EXPONENT: f64 = 1.2;
-/// By how much a time may be off.
+/// The factor by which a time may be off.
 const MARGIN: f64 = 2.2;
-/// Seconds below which a time says nothing.
+/// Seconds; a shorter time is ignored.
 const FLOOR: f64 = 4e-3;
 
-/// Phases that are MLIR's own passes. Of these, the one that takes branches apart splits a block once for each and
-/// moves all that follows.
+/// Phases that are MLIR's own passes. Of these, the one that lowers branches splits a block once for each branch and
+/// moves all operations that follow.
 const OF_MLIR: [&str; 2] = ["simplify", "control flow"];
 
 #[test]

@@ -1,11 +1,11 @@
-//! How the time of each phase grows with the length of a kernel.
+//! The growth of the time of each phase with the length of a kernel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use llopt::{ArtifactKind, Compiler, Error, Options, Source, Target};
 
-/// Phases that are LLVM's, not ours, or that do not depend on the kernel.
+/// Phases that are LLVM's, not llopt's, or that do not depend on the kernel.
 const NOT_OURS: [&str; 5] = [
     "context",
     "target machine",
@@ -14,12 +14,12 @@ const NOT_OURS: [&str; 5] = [
     "emit",
 ];
 
-/// The least processor time that each phase of ours took, in the order of the first run.
+/// The least processor time of each phase of llopt, in the order of the first run.
 pub struct Phases(Vec<(&'static str, Duration)>);
 
 impl Phases {
-    /// Compiles a kernel to LLVM IR as often as said; the least time counts, since other work on the machine only
-    /// adds.
+    /// Compiles a kernel to LLVM IR `runs` times; the least time counts, since other work on the machine only adds to
+    /// it.
     pub fn of(target: Target, kernel: &str, runs: usize) -> Result<Self, Error> {
         let mut options = Options::new(target);
         options.optimize = false;
@@ -53,8 +53,8 @@ impl Phases {
 
 /// The exponent `e` for which `a * size^e` fits the times best, by least squares of the logarithms.
 ///
-/// Times below `floor` say more about what every compilation costs than about growth, and are left out;
-/// without three others there is no exponent.
+/// Times below `floor` depend more on the fixed costs of a compilation than on growth, and are left out; with fewer
+/// than three others there is no exponent.
 pub fn exponent(times: &[(usize, f64)], floor: f64) -> Option<f64> {
     let points: Vec<(f64, f64)> = times
         .iter()

@@ -1,11 +1,11 @@
 //! The language server `llopt-lsp-server`: editors start it, and it shows them errors, hover texts
 //! and definitions in files of the dialects. `docs/language-server.md` says how to set one up.
 //!
-//! While a file is edited, it is damaged most of the time, and MLIR's parser has bugs. So two processes share the work:
-//! this one passes messages on, and a child is the server. If the child dies, another one takes its place: it is told
-//! what the first was told when it began and which files are open, all but the one whose text ended the first; that
-//! file shows what happened, and requests that nobody will answer any more are answered with an error. A child that
-//! computes for longer than the budget without a word to anybody, or that needs more memory, is ended.
+//! While a file is edited, it is invalid most of the time, and MLIR's parser has bugs. So two processes share the
+//! work: this one forwards messages, and a child is the server. If the child crashes, another one replaces it: it
+//! gets the initialisation messages of the first and the open files, except the file whose text caused the crash;
+//! that file gets a diagnostic about the crash, and pending requests get an error. A child that computes for longer
+//! than the budget without a message, or that needs more memory, is killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -19,13 +19,13 @@ use std::time::Duration;
 use llopt::{Budget, isolation};
 use serde_json::{Value, json};
 
-/// Set for the child.
+/// This variable is set for the child.
 const IN_CHILD: &str = "LLOPT_LSP_CHILD";
 
-/// How often the child's time and memory are looked at.
+/// The interval at which the child's time and memory are checked.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Deaths after which there is no other child.
+/// The number of crashes after which no other child is started.
 const MOST_DEATHS: u32 = 20;
 
 fn main() -> ExitCode {
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    // Options of MLIR may change the form of messages, or ask for nothing but help.
+    // Options of MLIR may change the form of messages, or only request help.
     let alone = arguments.len() > 1
         || env::var_os(IN_CHILD).is_some()
         || env::var_os("LLOPT_NO_ISOLATION").is_some();
@@ -62,28 +62,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// What both directions know.
+/// The state that both directions share.
 #[derive(Default)]
 struct Session {
     /// The child's input; `None` once the client has ended the session.
     input: Option<ChildStdin>,
-    /// What the client said when it began.
+    /// The client's initialisation messages.
     greeting: Vec<Value>,
-    /// What was said about each open file.
+    /// The client's messages about each open file.
     files: BTreeMap<String, Vec<Value>>,
     /// The file of the last message that had one.
     last_file: Option<String>,
-    /// Requests without an answer, by their numbers as text.
+    /// Pending requests, by their numbers as text.
     waiting: BTreeMap<String, Value>,
-    /// Answers that the client has had from an earlier child.
+    /// Responses that the client has received from an earlier child.
     known: BTreeSet<String>,
-    /// How many messages the child has sent.
+    /// The number of messages that the child has sent.
     heard: u64,
-    /// Why the child was ended, if it was.
+    /// The reason why the child was killed, if it was.
     excess: Option<String>,
 }
 
-/// The bounds that the environment sets.
+/// The budget from the environment.
 fn budget() -> Budget {
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
     let mut budget = Budget::default();
@@ -92,8 +92,8 @@ fn budget() -> Budget {
     budget
 }
 
-/// Looks at a child until it is gone, and ends it when it has more memory than the budget, or has computed for longer
-/// without a pause or a word.
+/// Watches a child until it ends, and kills it when it uses more memory than the budget, or has computed for longer
+/// without a pause or a message.
 fn watch(child: u32, session: &Mutex<Session>, gone: &AtomicBool) {
     let budget = budget();
     let (mut heard, mut begun, mut before) = (0, 0, 0);
@@ -101,7 +101,7 @@ fn watch(child: u32, session: &Mutex<Session>, gone: &AtomicBool) {
         thread::sleep(INTERVAL);
         let used = isolation::usage(child);
         let mut session = locked(session);
-        // A child that computes but gets no processor makes no pause, nor does one in which a thread wakes another.
+        // A child that waits for a processor is not idle, nor is one in which a thread wakes another.
         let pauses = used.waits && before == used.time;
         if heard != session.heard || pauses {
             (heard, begun) = (session.heard, used.time);
@@ -126,7 +126,7 @@ fn watch(child: u32, session: &Mutex<Session>, gone: &AtomicBool) {
     }
 }
 
-/// Passes messages on until the client ends, or no child lives.
+/// Forwards messages until the client ends, or no child is left.
 fn supervise() -> io::Result<ExitCode> {
     let session = Arc::new(Mutex::new(Session::default()));
     let mut child = start(&session)?;
@@ -154,7 +154,7 @@ fn supervise() -> io::Result<ExitCode> {
                 }
             }
         }
-        // The child's number is its own until somebody waits for it.
+        // The child's number is valid until the child has been waited for.
         gone.store(true, Ordering::Release);
         let _ = watcher.join();
         let status = child.wait()?;
@@ -172,7 +172,7 @@ fn supervise() -> io::Result<ExitCode> {
     }
 }
 
-/// Starts a child and tells it what the one before knew.
+/// Starts a child and sends it the state of the previous one.
 fn start(session: &Mutex<Session>) -> io::Result<Child> {
     let mut child = Command::new(env::current_exe()?)
         .env(IN_CHILD, "1")
@@ -196,12 +196,12 @@ fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 impl Session {
     fn send(&mut self, message: &Value) {
         if let Some(input) = &mut self.input {
-            // A child that is gone is noticed where its output ends.
+            // The end of a child is detected at the end of its output.
             let _ = write(input, message);
         }
     }
 
-    /// Keeps what another child would have to know of a message of the client.
+    /// Records the part of a client's message that another child would need.
     fn note(&mut self, message: &Value) {
         let method = message["method"].as_str().unwrap_or_default();
         let uri = message["params"]["textDocument"]["uri"].as_str();
@@ -214,7 +214,7 @@ impl Session {
                 self.files.insert(uri.to_owned(), vec![message.clone()]);
             }
             ("textDocument/didChange", Some(uri)) => {
-                // A file that ended a child is not shown to another until it is opened again.
+                // A file that crashed a child is not sent to another until it is opened again.
                 if let Some(said) = self.files.get_mut(uri) {
                     said.push(message.clone());
                 }
@@ -231,7 +231,7 @@ impl Session {
         }
     }
 
-    /// Whether a message of a child is news to the client.
+    /// Whether a message of a child is new to the client.
     fn answered(&mut self, message: &Value) -> bool {
         self.heard += 1;
         let Some(id) = message
@@ -245,7 +245,7 @@ impl Session {
         self.known.insert(id)
     }
 
-    /// What to tell the client when a child has died.
+    /// The messages to the client after a child has crashed.
     fn mourn(&mut self) -> Vec<Value> {
         let happened = match self.excess.take() {
             Some(excess) => format!("this file {excess}, the budget of the language server"),
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(session.files.keys().collect::<Vec<_>>(), ["a"]);
         let text = &said[0]["params"]["diagnostics"][0]["message"];
         assert!(text.as_str().unwrap().starts_with("bug in llopt: "));
-        // The greeting is said again, and its answer is no news.
+        // The initialisation is repeated, and its response is not new.
         assert_eq!(session.greeting.len(), 1);
         assert!(!session.answered(&json!({"id": 1, "result": {}})));
         session.note(&about("textDocument/didChange", "b"));

@@ -8,7 +8,7 @@ use llopt_view::conflicts;
 use super::swizzle::Kind;
 use super::{LayoutText, On, print};
 
-/// What `llopt layout conflicts` is told.
+/// The arguments of `llopt layout conflicts`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// The layout of the registers
@@ -39,10 +39,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Counts as told.
+/// Counts according to the arguments.
 ///
 /// # Errors
-/// A layout is none, they do not fit together, or no instruction of the kind fits.
+/// A layout is invalid, the layouts do not fit together, or no instruction of the kind fits.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let on = &arguments.on;
     let registers = arguments.registers.read(on).context("--registers")?;

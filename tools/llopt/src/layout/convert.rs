@@ -6,7 +6,7 @@ use llopt_view::{ConversionJson, conversion};
 
 use super::{Ends, print};
 
-/// What `llopt layout convert` is told.
+/// The arguments of `llopt layout convert`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     #[command(flatten)]
@@ -17,10 +17,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Plans the conversion as told.
+/// Plans the conversion.
 ///
 /// # Errors
-/// A layout is none, they do not fit together, or the target has no way.
+/// A layout is invalid, the layouts do not fit together, or the target has no plan.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let ends = &arguments.ends;
     let (from, to) = ends.read()?;

@@ -10,7 +10,7 @@ use llopt_view::{Banks, LayoutJson, Window};
 use super::{LayoutText, On};
 use crate::output::Output;
 
-/// What `llopt layout show` is told.
+/// The arguments of `llopt layout show`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// The layout
@@ -60,7 +60,7 @@ enum View {
 }
 
 impl View {
-    /// The view as cells; `None` for bases, which are no picture.
+    /// The view as cells; `None` for bases, which are not a picture.
     fn grid(self) -> Option<llopt_view::View> {
         match self {
             Self::Bases => None,
@@ -92,10 +92,10 @@ impl FromStr for WindowSize {
     }
 }
 
-/// Shows as told.
+/// Shows the layout according to the arguments.
 ///
 /// # Errors
-/// The layout is none, is too large for a table, or the picture cannot be written.
+/// The layout is invalid, is too large for a table, or the picture cannot be written.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let layout = arguments.layout.read(&arguments.on)?;
     if arguments.json {

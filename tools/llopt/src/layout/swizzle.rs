@@ -10,7 +10,7 @@ use llopt_view::{
 use super::{Ends, LayoutText, print};
 use crate::output::Output;
 
-/// What `llopt layout swizzle` is told.
+/// The arguments of `llopt layout swizzle`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     #[command(flatten)]
@@ -58,10 +58,10 @@ impl From<Kind> for InstructionKind {
     }
 }
 
-/// Synthesises the swizzle as told.
+/// Synthesises the swizzle.
 ///
 /// # Errors
-/// A layout is none, they do not fit together, no instruction of a kind fits, or the picture cannot be
+/// A layout is invalid, the layouts do not fit together, no instruction of a kind fits, or the picture cannot be
 /// written.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let ends = &arguments.ends;

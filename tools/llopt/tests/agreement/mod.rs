@@ -1,5 +1,5 @@
-//! One kernel in every way it can run: by the reference interpreter, and on the machine with its sanitizer, before
-//! and after optimisation.
+//! One kernel with every engine: the reference interpreter, and the machine with its sanitizer, before and after
+//! optimisation.
 
 use std::fs;
 use std::path::Path;
@@ -27,12 +27,12 @@ pub fn npy(descr: &str, shape: &[usize], fill: impl Fn(usize) -> Vec<u8>) -> Vec
     file
 }
 
-/// Runs a kernel in every way on the same inputs; all results have to be the same.
+/// Runs a kernel with every engine on the same inputs; all results must be the same.
 pub fn agree(kernel: &Path, target: &str, grid: &str, arguments: &str, files: &[(&str, Vec<u8>)]) {
     agree_in_clusters(kernel, target, grid, arguments, files, None);
 }
 
-/// As [`agree`], with so many blocks for each program if the kernel does not say it.
+/// As [`agree`], with this number of blocks for each program if the kernel does not specify it.
 pub fn agree_in_clusters(
     kernel: &Path,
     target: &str,

@@ -1,10 +1,11 @@
-//! What a kernel says when one of the operations is missing by which its partitions wait for one another.
+//! The findings of a kernel without one of the operations by which its partitions wait for one another.
 
 use std::fs;
 use std::path::Path;
 
-/// Takes out of a kernel of a folder each operation by which partitions wait for one another, and has each wait for
-/// products leave one more running, one change at a time. Answers how many are missed, and the others.
+/// Removes each operation by which partitions wait for one another from a kernel of a folder, and lets each wait for
+/// products leave one more outstanding, one change at a time. Returns the number of changes that are detected, and
+/// the others.
 pub fn missed(
     folder: &Path,
     kernel: &str,

@@ -4,7 +4,7 @@
     triton_llopt.enable()
 
 From then on every ``@triton.jit`` and ``@gluon.jit`` kernel of the process is compiled by llopt;
-frontend, autotuner, launcher and cache stay Triton's. Without a GPU,
+frontend, autotuner, launcher and cache remain Triton's. Without a GPU,
 
     triton_llopt.simulate("cuda:90")
 

@@ -13,11 +13,11 @@ _PATTERNS = {
 
 
 class Array:
-    """A NumPy array in the shape that Triton expects of tensors.
+    """A NumPy array with the interface that Triton expects of tensors.
 
-    ``contents`` is shared, not copied: what a kernel writes appears in it. A format that NumPy lacks
-    (``bfloat16``, ``float8_e4m3fn``, ...) is named by ``dtype``, and ``contents`` then holds its patterns
-    in unsigned integers of the same width.
+    ``contents`` is shared, not copied: it receives what a kernel writes. A format that NumPy lacks (``bfloat16``,
+    ``float8_e4m3fn``, ...) is given by ``dtype``, and ``contents`` then has its bit patterns as unsigned integers of
+    the same width.
     """
 
     def __init__(self, contents, dtype=None):
@@ -54,7 +54,7 @@ class Array:
         return address + size - self._address
 
     def allocation(self):
-        """Address and size of the memory that the array lies in."""
+        """Address and size of the memory that contains the array."""
         owner = self.contents
         while isinstance(owner.base, np.ndarray):
             owner = owner.base

@@ -1,8 +1,8 @@
-"""What can go wrong, told apart by whose fault it is.
+"""The errors of llopt, classified by whose fault they are.
 
 Everything derives from :class:`LloptError`, and that from ``RuntimeError``, which is what Triton
 raises when one of its own passes fails. Errors of Triton's frontend (``CompilationError``) and of
-``ptxas`` (``PTXASError``), and ``OutOfResources``, are raised by Triton itself and stay as they are.
+``ptxas`` (``PTXASError``), and ``OutOfResources``, are raised by Triton itself and are not changed.
 """
 
 import linecache
@@ -30,8 +30,8 @@ def _with_python_source(text):
 class LloptError(RuntimeError):
     """Anything that llopt reports.
 
-    ``text`` is llopt's message, ``places`` a list of ``("file:line:column", message)``, ``kernel`` and
-    ``target`` say what was being compiled or run.
+    ``text`` is llopt's message, ``places`` a list of ``("file:line:column", message)``, ``kernel`` and ``target`` are
+    those of the compilation or the run.
     """
 
     def __init__(self, text, places=()):
@@ -83,7 +83,7 @@ class NotSimulatedError(SimulationError):
 
 
 class SanitizerError(SimulationError):
-    """The kernel ran to its end and did what no correct kernel does; ``findings`` says what."""
+    """The kernel ran to its end, but with errors that the sanitizer detected; ``findings`` lists them."""
 
     def __init__(self, findings):
         super().__init__("\n".join(findings))
@@ -96,4 +96,4 @@ class FallbackWarning(UserWarning):
 
 
 class SanitizerWarning(UserWarning):
-    """What the sanitizer found, where that is not to be an error."""
+    """The sanitizer's findings, where these are not errors."""

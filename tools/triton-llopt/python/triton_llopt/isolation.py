@@ -1,13 +1,13 @@
-"""Compilations in processes of their own, so that no crash of LLVM or MLIR ends the user's process.
+"""Compilations in separate processes, so that no crash of LLVM or MLIR ends the user's process.
 
-A process that has threads, locks and a GPU cannot split in two: its child would have all of their states and nobody to
-change them. So another one, the *spawner*, is started once. It has the library and a single thread, and does nothing but
-split in two for each compilation. The child compiles and hands over what came out, by a pipe; the spawner watches its
-memory and says how it ended. A spawner is used by one thread at a time; there are as many as threads that compile at the
-same time.
+A process with threads, locks and a GPU must not fork: its child would have the states of all locks but not the
+threads that release them. So another process, the *spawner*, is started once. It has the library and a single thread,
+and only forks for each compilation. The child compiles and writes the result to a pipe; the spawner watches its
+memory and reports how it ended. A spawner is used by one thread at a time; there are as many as threads that compile
+at the same time.
 
-To whoever compiles, a crash is an :class:`~triton_llopt.InternalError` with a file that shows it, and a compilation that
-needs more memory than its budget an :class:`~triton_llopt.InvalidKernelError`.
+For the caller, a crash is an :class:`~triton_llopt.InternalError` with a file that reproduces it, and a compilation
+that needs more memory than its budget an :class:`~triton_llopt.InvalidKernelError`.
 """
 
 import os
@@ -24,16 +24,16 @@ from pathlib import Path
 from triton_llopt import _llopt
 from triton_llopt.errors import EnvironmentFailure, InternalError, InvalidKernelError
 
-# Seconds between two looks at the memory of a compilation.
+# Seconds between two checks of the memory of a compilation.
 _INTERVAL = 0.02
-# MiB that a compilation may have, unless LLOPT_MAX_MEMORY says another number.
+# MiB that a compilation may use, unless LLOPT_MAX_MEMORY gives another number.
 _MEMORY = 1024
 _SPAWNER = "import sys; sys.path.insert(0, sys.argv[1]); from triton_llopt import isolation; isolation.serve()"
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What ``_llopt.compile`` returns, as it passes from one process to another."""
+    """The result of ``_llopt.compile``, in a form that can be sent between processes."""
 
     texts: dict
     metadata: str
@@ -54,7 +54,7 @@ def _compile(source, name, target, forms, **options):
 
 
 def compile(source, name, target, forms, **options):
-    """``_llopt.compile`` in a process of its own."""
+    """``_llopt.compile`` in a separate process."""
     try:
         return run(_compile, source, name, target, forms, **options)
     except InternalError as error:
@@ -66,7 +66,7 @@ def compile(source, name, target, forms, **options):
 
 
 def run(function, *arguments, **keywords):
-    """Calls a function in a process of its own; returns what it returns and raises what it raises."""
+    """Calls a function in a separate process; returns its result or raises its exception."""
     memory = int(os.environ.get("LLOPT_MAX_MEMORY", _MEMORY))
     spawner = _taken()
     try:
@@ -78,7 +78,7 @@ def run(function, *arguments, **keywords):
         spawner.wait()
         raise EnvironmentFailure(f"error: the process that starts compilations has gone: {error}") from error
     except BaseException:
-        # Whoever interrupts does not wait for the answer, and nobody else must read it.
+        # An interrupted caller does not wait for the answer, and no other caller must read it.
         spawner.kill()
         spawner.wait()
         raise
@@ -101,7 +101,7 @@ _lock = threading.Lock()
 
 
 def _after_fork():
-    # The spawners are those of the process that split.
+    # After a fork, the spawners belong to the parent.
     global _lock
     _idle.clear()
     _lock = threading.Lock()
@@ -118,15 +118,15 @@ def _taken():
         [sys.executable, "-c", _SPAWNER, str(Path(__file__).parent.parent)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        # An interrupt at the keyboard is for the process that asks.
+        # An interrupt at the keyboard is for the caller's process.
         start_new_session=True,
     )
 
 
 def serve():
-    """What a spawner does until nobody asks any more."""
+    """The work of a spawner, until its input is closed."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    # What libraries print is no answer.
+    # The output of libraries must not be mixed with answers.
     os.dup2(2, 1)
     while True:
         try:
@@ -144,7 +144,7 @@ def serve():
 
 
 def _answer(write, function, arguments, keywords):
-    """Calls the function, hands over what came out, and ends the process without any clearing up."""
+    """Calls the function, writes its outcome, and ends the process without exit handlers."""
     try:
         outcome = True, function(*arguments, **keywords)
     except Exception as error:
@@ -155,7 +155,7 @@ def _answer(write, function, arguments, keywords):
 
 
 def _watched(child, read, memory):
-    """The status of the child's end (of a signal: its negative), whether it had too much memory, and its answer."""
+    """The exit status of the child (minus the number of a signal), whether it exceeded its memory, and its answer."""
     answer, too_large = [], False
     while True:
         if select.select([read], [], [], _INTERVAL)[0]:
@@ -172,7 +172,7 @@ def _watched(child, read, memory):
 
 
 def _memory(process):
-    """Bytes of memory that a process has for itself, where the system says."""
+    """Bytes of private memory of a process, where the system provides them."""
     try:
         with open(f"/proc/{process}/statm") as file:
             _, resident, shared, *_ = map(int, file.read().split())

@@ -1,18 +1,17 @@
-"""Where Triton 3.6 hands kernels to llopt.
+"""The interface through which Triton 3.6 passes kernels to llopt.
 
 Triton's backend for a vendor is a class with three things that matter here:
 
-- ``add_stages`` fills the ordered table of stages ``ttir, ttgir, llir, ptx, cubin`` (AMD: ``..., amdgcn,
-  hsaco``). The stages from TTGIR (or TTIR) to assembly are replaced by llopt's, all made by one
-  compilation, in this process or in one of its own; the last stage, ``ptxas`` or AMD's linker, stays Triton's, with all
-  its options.
+- ``add_stages`` fills the ordered table of stages ``ttir, ttgir, llir, ptx, cubin`` (AMD: ``..., amdgcn, hsaco``).
+  The stages from TTGIR (or TTIR) to assembly are replaced by llopt's, all made by one compilation, in this process or
+  in a separate one; the last stage, ``ptxas`` or AMD's linker, remains Triton's, with all its options.
 - ``hash`` is part of the key of the cache on disk. llopt's version, the digest of its library and the
   configuration are added, so that one cache directory serves Triton and llopt.
 - ``compute_cache_key`` of ``triton.runtime.jit`` makes the key of the kernels in memory, and gets the
-  same addition: switching over never launches a kernel of the other compiler.
+  same addition: after a switch no kernel of the other compiler is launched.
 
 The methods are wrapped on Triton's own classes. Its inspection hook (``knobs.runtime.
-add_stages_inspection_hook``) would reach the stages as well, but is no part of either key, is reset
+add_stages_inspection_hook``) could also change the stages, but is not part of either key, is reset
 with the knobs, and is left to the user.
 """
 
@@ -31,7 +30,7 @@ from triton.runtime import jit as _jit
 from triton_llopt import _llopt
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
-# What a launcher must know and only the compiler that made the code can say. Everything else in
+# The information for launchers that only the compiler of the code has. Everything else in
 # Triton's metadata comes from the options.
 _COMPILED = (
     "name",
@@ -61,7 +60,7 @@ def _key(of):
 
 
 class _Stages:
-    """The stages of one compilation. The first of llopt's compiles; the later ones hand out."""
+    """The stages of one compilation. The first of llopt's compiles; the later ones return its artefacts."""
 
     def __init__(self, backend, stages, options, language):
         self.configuration = configuration
@@ -90,7 +89,7 @@ class _Stages:
     def llir(self, source, metadata):
         if self.is_ours(source, "ttgir"):
             return self.texts["llvm"]
-        # Triton's TTGIR, or one that the user put in place of ours.
+        # Triton's TTGIR, or one with which the user replaced llopt's.
         if self.compile(source, "ttgir", metadata):
             return self.texts["llvm"]
         return self.triton["llir"](source, metadata)
@@ -110,7 +109,7 @@ class _Stages:
         return isinstance(source, str) and source == self.texts.get(form)
 
     def compile(self, source, form, metadata):
-        """Compiles and notes what a launcher must know; false if Triton is to do it."""
+        """Compiles and records the information for the launcher; false if Triton must compile."""
         if self.configuration.fallback and self.compiled is False:
             return False
         forms = ["llvm", self.assembly]
@@ -243,7 +242,7 @@ def install(wanted):
 
 
 def remove():
-    """Gives compilation back to Triton."""
+    """Restores Triton's own compilation."""
     global configuration
     configuration = None
     while _undo:

@@ -2,7 +2,7 @@
 
 Triton's runtime asks a driver for the target, loads a binary through it and launches through the
 class that it names. Here the binary is LLVM IR (see ``routing``), loading decodes it, and a launch
-copies the memory behind the arguments into the machine, at the addresses where the host has it,
+copies the memory behind the arguments into the machine, at their addresses in the host,
 runs all blocks, and copies it back.
 """
 
@@ -27,7 +27,7 @@ WORD = 4
 
 
 def allocation(tensor):
-    """Address and size of the memory that a tensor lies in; ``None`` for what is no tensor."""
+    """Address and size of the memory that contains a tensor; ``None`` for other objects."""
     if hasattr(tensor, "allocation"):
         return tensor.allocation()
     if hasattr(tensor, "untyped_storage"):
@@ -40,10 +40,10 @@ def allocation(tensor):
 
 
 class _Arguments:
-    """The arguments of one launch, as the machine takes them.
+    """The arguments of one launch, in the machine's form.
 
-    ``descriptors`` says of each tensor descriptor what its object is to hold; without, all of them were lowered
-    to pointers.
+    ``descriptors`` has the contents of each tensor descriptor's object; without it, all of them were lowered to
+    pointers.
     """
 
     def __init__(self, descriptors=()):
@@ -76,14 +76,14 @@ class _Arguments:
         self.values.append(("pointer", value.data_ptr()))
 
     def note(self, value):
-        """Remembers the memory that a tensor lies in."""
+        """Records the memory that contains a tensor."""
         place = allocation(value)
         if place is not None and place[1] > 0:
             self.allocations[place[0]] = max(place[1], self.allocations.get(place[0], 0))
 
     def add_descriptor(self, type, value):
         """An object by value, then sizes and strides; or, where there are no objects, a pointer, these, whether
-        NaN fills up, and these again."""
+        elements outside are NaN, and these again."""
         rank = re.fullmatch(r"tensordesc<[^\[]*\[([^\]]*)\].*", type)[1].count(",") + 1
         shape, strides = list(value.shape[:rank]), list(value.strides[:rank])
         about = next(self.descriptors, None)
@@ -109,7 +109,7 @@ class _Arguments:
         self.values += [object, *shape, *strides]
 
     def sizes(self):
-        """Bytes by address; allocations that share some are one."""
+        """Bytes by address; overlapping allocations are merged."""
         merged = []
         for address, size in sorted(self.allocations.items()):
             if merged and address < sum(merged[-1]):
@@ -120,7 +120,7 @@ class _Arguments:
         return dict(merged)
 
     def memory(self):
-        """Pairs of an address and what is there."""
+        """Pairs of an address and contents."""
         merged = list(self.sizes().items())
         ends = [address for address, _ in merged[1:]] + [float("inf")]
         return [
@@ -130,8 +130,8 @@ class _Arguments:
 
     @staticmethod
     def padding(address, end):
-        """What follows an allocation up to a whole word: on a GPU none ends inside one, and atomics on
-        halves of a word work on all of it."""
+        """The bytes from the end of an allocation to a whole word: on a GPU no allocation ends inside a word, and
+        atomics on halves of a word access all of it."""
         return bytes(min(-address % WORD, max(end - address, 0)))
 
 
@@ -189,14 +189,14 @@ class Launcher:
 
 
 def _described(error, metadata):
-    """The error with the kernel that it is about."""
+    """The error with the name of its kernel."""
     target = metadata.target
     error.kernel, error.target = metadata.name, f"{target.backend}:{target.arch}"
     return error
 
 
 class _Utilities:
-    """What Triton loads binaries and asks for limits through."""
+    """Triton's interface to load binaries and to query limits."""
 
     def __init__(self, name, facts):
         self.name = name
@@ -212,7 +212,7 @@ class _Utilities:
         return kernel, kernel, 0, 0, self.facts["max_threads_per_block"]
 
     def get_device_properties(self, device):
-        """Limits of the GPU; clocks and sizes of memory are those of no device."""
+        """Limits of the GPU; clocks and sizes of memory are invented."""
         return {
             "max_shared_mem": self.facts["shared_memory_limit"],
             "max_num_regs": 65536,
@@ -228,7 +228,7 @@ class _Utilities:
 
 
 class _Device:
-    """What is left of PyTorch's module for a device: nothing runs in the background."""
+    """A minimal replacement of PyTorch's module for a device: nothing runs in the background."""
 
     @staticmethod
     def synchronize():
@@ -246,7 +246,7 @@ _numbers = {}
 
 
 class SimulatorDriver(DriverBase):
-    """The driver; ``report`` holds counters and findings of the latest launch."""
+    """The driver; ``report`` has the counters and findings of the latest launch."""
 
     launcher_cls = Launcher
 
@@ -264,7 +264,7 @@ class SimulatorDriver(DriverBase):
 
     @staticmethod
     def is_active():
-        """It is set active by name, never found."""
+        """It is activated by name, never detected."""
         return False
 
     def map_python_to_cpp_type(self, ty):
@@ -284,7 +284,7 @@ class SimulatorDriver(DriverBase):
         return 0
 
     def get_device_capability(self, device=0):
-        """Of NVIDIA's GPUs, as PyTorch says it."""
+        """For NVIDIA's GPUs, in PyTorch's form."""
         return divmod(self.target.arch, 10) if self.target.backend == "cuda" else (0, 0)
 
     def get_device_interface(self):
@@ -302,7 +302,7 @@ class SimulatorDriver(DriverBase):
         """There is no cache between runs."""
 
     def get_benchmarker(self):
-        """For the autotuner: executed warp instructions stand for time."""
+        """For the autotuner: the number of executed warp instructions replaces time."""
 
         def count(call, *, quantiles=None, **_):
             self.report = None
@@ -314,12 +314,12 @@ class SimulatorDriver(DriverBase):
 
 
 def _is_within_2gb(argument):
-    """What Triton's HIP backend asks of each pointer, for arrays too and without PyTorch."""
+    """The query of Triton's HIP backend about each pointer, also for arrays and without PyTorch."""
     place = allocation(argument)
     return place is not None and place[1] < 1 << 31
 
 
-# What to restore: Triton's driver and the question of its HIP backend.
+# The objects to restore: Triton's driver and the query of its HIP backend.
 _before = []
 
 
@@ -333,7 +333,7 @@ def activate(target, sanitize, instruction_limit):
 
 
 def deactivate():
-    """Gives Triton its own device back."""
+    """Restores Triton's own device."""
     if _before:
         _driver._active, HIPBackend.is_within_2gb = _before
         _before.clear()

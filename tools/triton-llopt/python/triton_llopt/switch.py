@@ -1,6 +1,6 @@
 """Turning llopt on and off: the functions a user calls, and the environment variables.
 
-One process-wide state, :class:`Configuration`, says how kernels are compiled and where they run.
+One process-wide state, :class:`Configuration`, determines how kernels are compiled and where they run.
 """
 
 import contextlib
@@ -21,23 +21,22 @@ class Configuration:
     fallback: bool = False
     # Whether the binary is for the simulated machine.
     simulated: bool = False
-    # Whether each compilation has a process of its own; what it yields is the same.
+    # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
 
 def enable(source=None, *, fallback=False, isolated=False, **keywords):
     """Compile every kernel of this process with llopt.
 
-    ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or
-    ``mode``) says where llopt takes over: ``"ttgir"``, the default, after Triton's own layout
-    passes; ``"ttir"`` before them, so that llopt chooses the layouts. Gluon kernels carry their
-    layouts and always go over as TTGIR. With ``fallback=True`` Triton compiles what llopt does not
-    support, with one warning that names op and kernel; otherwise that raises
-    :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in a process
-    of its own, under a budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`.
+    ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or ``mode``) says
+    where llopt takes over: ``"ttgir"``, the default, after Triton's own layout passes; ``"ttir"`` before them, so
+    that llopt chooses the layouts. Gluon kernels have layouts and are always passed as TTGIR. With ``fallback=True``
+    Triton compiles what llopt does not support, with one warning that names op and kernel; otherwise that raises
+    :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in its own process, with a
+    budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`.
 
-    Kernels that were compiled before are compiled again at their next launch; :func:`disable` gives
-    them back. Triton's cache on disk keeps both apart.
+    Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
+    Triton's cache on disk keeps both apart.
 
     Raises ``ImportError`` without Triton 3.6, ``ValueError`` for an unknown source.
     """
@@ -58,7 +57,7 @@ def enable(source=None, *, fallback=False, isolated=False, **keywords):
 
 
 def disable():
-    """Give compilation, and the driver if kernels ran on the simulated machine, back to Triton."""
+    """Restore Triton's compilation, and its driver if kernels ran on the simulated machine."""
     from triton_llopt import routing
 
     if routing.configuration is not None and routing.configuration.simulated:
@@ -70,7 +69,7 @@ def disable():
 
 @contextlib.contextmanager
 def enabled(source=None, **keywords):
-    """:func:`enable` for the duration of a ``with`` block; afterwards all is as it was before."""
+    """:func:`enable` for the duration of a ``with`` block; afterwards the previous state is restored."""
     from triton_llopt import routing
 
     before = routing.configuration
@@ -87,11 +86,11 @@ def enabled(source=None, **keywords):
 def simulate(target="cuda:90", *, sanitize="error", instruction_limit=None):
     """Run every kernel of this process on llopt's simulated machine, as if on ``target``.
 
-    Arguments are PyTorch's CPU tensors or :class:`~triton_llopt.Array`. What a kernel prints goes to
-    standard output. ``sanitize`` says what becomes of races, reads of uninitialised shared memory,
-    accesses out of bounds and divergent barriers: ``"error"`` raises
-    :class:`~triton_llopt.SanitizerError` after the launch, ``"warn"`` warns, ``"off"`` does not look.
-    A block that executes more than ``instruction_limit`` warp instructions counts as hung.
+    Arguments are PyTorch's CPU tensors or :class:`~triton_llopt.Array`. The output of prints goes to standard output.
+    ``sanitize`` determines the reaction to races, reads of uninitialised shared memory, accesses out of bounds and
+    divergent barriers: ``"error"`` raises :class:`~triton_llopt.SanitizerError` after the launch, ``"warn"`` warns,
+    ``"off"`` does not check. A block that executes more than ``instruction_limit`` warp instructions is considered to
+    hang.
 
     llopt is enabled, from TTGIR, unless it is already. :func:`disable` ends the simulation.
     """
@@ -105,10 +104,10 @@ def simulate(target="cuda:90", *, sanitize="error", instruction_limit=None):
 
 
 def obey_environment():
-    """Do as the environment variables say; called when Triton first looks for a backend.
+    """Apply the environment variables; called when Triton first searches for a backend.
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
-    ``TRITON_LLOPT_ISOLATED=1`` in processes of their own.
+    ``TRITON_LLOPT_ISOLATED=1`` in separate processes.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):

@@ -1,7 +1,7 @@
-//! Which crate may depend on which: the architecture, as a table.
+//! The allowed dependencies between crates: the architecture, as a table.
 //!
-//! The table holds for ordinary and build dependencies. Tests may in addition use
-//! [`TEST_ARROWS`]; a test that needs more than that belongs further up, in `crates/llopt`.
+//! The table applies to ordinary and build dependencies. Tests may in addition use [`TEST_ARROWS`]; a test that needs
+//! more belongs in `crates/llopt`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use super::Finding;
 
-/// What one crate of the workspace may use.
+/// The allowed dependencies of one crate of the workspace.
 struct Row {
     name: &'static str,
     /// Other crates of the workspace.
     workspace: &'static [&'static str],
-    /// Crates that bring MLIR, LLVM or TableGen with them.
+    /// Crates that contain MLIR, LLVM or TableGen.
     foundation: &'static [&'static str],
 }
 
@@ -31,8 +31,8 @@ const fn row(
     }
 }
 
-/// In the order in which data flows. `mlir-sys` is what links the one copy of LLVM, so a crate
-/// that uses inkwell names it for that, if for nothing else.
+/// In the order in which data flows. `mlir-sys` links the only copy of LLVM, so a crate that uses inkwell depends on
+/// it at least for that.
 const ARROWS: &[Row] = &[
     row("llopt-layout", &[], &[]),
     row("llopt-target", &["llopt-layout"], &[]),
@@ -118,13 +118,13 @@ const ARROWS: &[Row] = &[
 /// Crates that everyone below them may use in tests: `(user, used)`.
 const TEST_ARROWS: &[(&str, &str)] = &[];
 
-/// Crates from outside that only the rows naming them may use.
+/// External crates that only the rows naming them may use.
 const FOUNDATION: &[&str] = &["melior", "mlir-sys", "inkwell", "llvm-sys", "tblgen"];
 
-/// Crates that depend on nothing at all outside their tests.
+/// Crates without any dependencies outside their tests.
 const FREE_OF_DEPENDENCIES: &[&str] = &["llopt-layout"];
 
-/// Compares what `cargo metadata --no-deps` says with the table.
+/// Compares the output of `cargo metadata --no-deps` with the table.
 pub fn check(metadata: &Value) -> Result<Vec<Finding>> {
     let packages = metadata["packages"]
         .as_array()

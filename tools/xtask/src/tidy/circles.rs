@@ -1,11 +1,11 @@
-//! Source files of a crate that import each other in a circle.
+//! Source files of a crate that import each other in a cycle.
 //!
-//! A file imports another when a path in it (in a `use`, or in code, beginning with `crate`, `super`, `self`
-//! or a child module) leads to an item that the other file defines. A re-export is looked through: whoever
-//! names `a::Item` imports the file that defines `Item`, not the file of `a` that hands it on. Tests do not
-//! count, and a `mod` line is no import.
+//! A file imports another when a path in it (in a `use`, or in code, beginning with `crate`, `super`, `self` or a
+//! child module) leads to an item that the other file defines. A re-export is followed: a file that names `a::Item`
+//! imports the file that defines `Item`, not the file of `a` that re-exports it. Tests are not counted, and a `mod`
+//! line is not an import.
 //!
-//! Files in a circle can only be read, moved and tested together. There is none.
+//! Files in a cycle can only be read, moved and tested together, so there must be none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::rust::{self, Import};
 /// One source file of a crate.
 struct Source {
     path: PathBuf,
-    /// Where it stands in the tree of modules.
+    /// Its position in the tree of modules.
     module: Vec<String>,
     imports: Vec<Import>,
     /// Paths outside of `use`.
@@ -32,7 +32,7 @@ impl Source {
         let code = rust::code(text);
         let (imports, rest) = rust::imports(&code);
         let words: Vec<&str> = rust::words(&rest).collect();
-        // `mod name;` only says that the file is there.
+        // `mod name;` only declares the file.
         let used = (0..words.len()).filter(|&at| at == 0 || words[at - 1] != "mod");
         let keywords = [
             "fn",
@@ -137,7 +137,7 @@ impl Crate {
     /// The files that a file imports.
     fn imported(&self, from: usize) -> BTreeSet<usize> {
         let source = &self.sources[from];
-        // What is handed on and not used here is no import of this file.
+        // An item that is re-exported and not used here is not an import of this file.
         let used = source
             .imports
             .iter()
@@ -147,7 +147,7 @@ impl Crate {
         files.filter(|&file| file != from).collect()
     }
 
-    /// The circles: files that reach each other, as sorted lists.
+    /// The cycles: files that reach each other, as sorted lists.
     fn circles(&self) -> Vec<Vec<PathBuf>> {
         let count = self.sources.len();
         let direct: Vec<BTreeSet<usize>> = (0..count).map(|file| self.imported(file)).collect();
@@ -174,7 +174,7 @@ impl Crate {
     }
 }
 
-/// The crate's folder and the module of a source file; nothing of a test, an example or a build script.
+/// The crate's folder and the module of a source file; `None` for a test, an example or a build script.
 fn place(path: &Path) -> Option<(PathBuf, Vec<String>)> {
     let text = path.to_str()?;
     let (folder, inside) = text.split_once("/src/")?;
@@ -190,7 +190,7 @@ fn place(path: &Path) -> Option<(PathBuf, Vec<String>)> {
     (!inside.starts_with("bin/")).then(|| (folder.into(), module))
 }
 
-/// Finds circles.
+/// Finds cycles.
 pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
     let mut crates: BTreeMap<PathBuf, Vec<Source>> = BTreeMap::new();
     for (path, text) in files {
@@ -263,7 +263,7 @@ mod tests {
             "c/src/a.rs",
             "mod b;\npub struct A;\npub fn c() { b::b(A) }",
         );
-        // A call through the bare name of a child module is written without `use`; it is not seen.
+        // A call through the bare name of a child module is written without `use`; it is not detected.
         assert!(circles(&[parent, child]).is_empty());
         let parent = (
             "c/src/a.rs",

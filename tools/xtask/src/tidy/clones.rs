@@ -1,8 +1,8 @@
-//! Passages that stand twice.
+//! Repeated passages of code.
 //!
-//! A passage of [`LENGTH`] lines of code, empty lines and comments not counted, that stands twice outside of
-//! tests is one that somebody will mend in one place only. Either it becomes one, or a comment
-//! [`REASON`] inside of it, right above it, or in the header of one of the files, says why there are two.
+//! A passage of [`LENGTH`] lines of code, without empty lines and comments, that occurs twice outside of tests will
+//! sooner or later be fixed in one place only. Either the two are merged, or a comment [`REASON`] in one of them, right
+//! above it, or in the header of its file, gives the reason for the repetition.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,10 +10,10 @@ use std::path::Path;
 use super::Finding;
 use super::rust;
 
-/// How many lines make a passage.
+/// The number of lines of a passage.
 const LENGTH: usize = 10;
-/// What a comment says that excuses a passage, followed by the reason.
-const REASON: &str = "Stands twice because ";
+/// The beginning of a comment that excuses a passage; the reason follows.
+const REASON: &str = "Repeated because ";
 /// Lines above a passage in which the comment may be.
 const ABOVE: usize = 8;
 
@@ -34,7 +34,7 @@ fn lines(text: &str) -> Vec<Line> {
     lines.filter(|line| !line.text.is_empty()).collect()
 }
 
-/// Whether lines hold something to keep alike: more than imports, names of fields and closing brackets.
+/// Whether lines have content that must be kept equal: more than imports, names of fields and closing brackets.
 fn says_something(lines: &[Line]) -> bool {
     let telling = |line: &&Line| {
         let text = &line.text;
@@ -47,7 +47,7 @@ fn says_something(lines: &[Line]) -> bool {
     lines.iter().filter(telling).count() >= LENGTH / 2
 }
 
-/// Finds passages that stand twice without a reason.
+/// Finds repeated passages without a reason.
 pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
     let sources: Vec<(&Path, &str, Vec<Line>)> = files
         .iter()
@@ -78,7 +78,7 @@ pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
                 || excuse(other_text, &other_lines[begin..begin + length]);
             if !excused {
                 let text = format!(
-                    "{length} lines stand in {}:{} as well: make them one, or write `{REASON}…`",
+                    "{length} lines are repeated from {}:{}: merge them, or write `{REASON}…`",
                     other_path.display(),
                     other_lines[begin].number + 1,
                 );
@@ -90,13 +90,13 @@ pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Whether a file is of what is shipped: no test, benchmark or example.
+/// Whether a file is part of the product: no test, benchmark or example.
 fn is_product(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.ends_with(".rs") && text.contains("/src/") && !text.ends_with("/tests.rs")
 }
 
-/// Whether the reason stands in the lines of a passage or right above.
+/// Whether the reason is in the lines of a passage or right above.
 fn excuse(text: &str, passage: &[Line]) -> bool {
     let (Some(first), Some(last)) = (passage.first(), passage.last()) else {
         return false;
@@ -133,7 +133,7 @@ mod tests {
             passage(12).replace("\n    c", "\n\n  c")
         );
         let text = format!(
-            "c/src/b.rs:4: 13 lines stand in c/src/a.rs:2 as well: make them one, or write `{REASON}…`"
+            "c/src/b.rs:4: 13 lines are repeated from c/src/a.rs:2: merge them, or write `{REASON}…`"
         );
         assert_eq!(found(&one, &two), [text]);
         assert!(found(&one, &format!("fn b() {{\n{}}}\n", passage(8))).is_empty());

@@ -1,17 +1,17 @@
-//! Only `llopt-dialects` looks at the kind of an encoding; everybody else asks its linear layout.
+//! Only `llopt-dialects` matches on the kind of an encoding; all other code uses its linear layout.
 //!
-//! To make an encoding of a kind is no such look, to match on one is. [`ALLOWED`] has the code that may, with its
-//! reason; a line that is not needed is a finding as well.
+//! Creating an encoding of a kind is allowed, matching on one is not. [`ALLOWED`] lists the exceptions, with reasons;
+//! an unnecessary line of it is a finding as well.
 
 use std::path::Path;
 
 use super::Finding;
 use super::rust;
 
-/// Where kinds are known.
+/// The crate in which kinds are known.
 const HOME: &str = "crates/llopt-dialects/";
 
-/// Folders and files that may look at kinds, and why.
+/// Folders and files that may match on kinds, with reasons.
 const ALLOWED: &[(&str, &str)] = &[(
     "crates/llopt-fuzz/src/",
     "random layouts are made of all kinds, and of those before them",
@@ -68,7 +68,7 @@ fn looks(code: &str) -> Vec<usize> {
     lines
 }
 
-/// What follows a kind and its contents, closing brackets left out.
+/// The text after a kind and its contents, without closing brackets.
 fn after(kind: &str) -> &str {
     let name = kind.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
     let mut depth = 0_usize;
@@ -84,7 +84,7 @@ fn after(kind: &str) -> &str {
     rest.trim_start_matches([')', '}', ' ', '\n'])
 }
 
-/// Whether it is a pattern that stands between the two: an arm, the left side of a `let`, or of `matches!`.
+/// Whether the text between the two is a pattern: of an arm, the left side of a `let`, or of `matches!`.
 fn is_pattern(before: &str, after: &str) -> bool {
     let is_arm = ["=>", "| ", "if "]
         .iter()

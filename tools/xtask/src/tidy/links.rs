@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Finding;
 
-/// Checks every inline link of one document. Links into the web are not followed.
+/// Checks every inline link of one document. Links to web pages are not followed.
 pub fn check(root: &Path, path: &Path, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, target) in links(text) {

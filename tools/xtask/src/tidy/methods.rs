@@ -1,8 +1,8 @@
-//! How many methods a type may have.
+//! The number of methods of a type.
 //!
-//! What a function is handed says what it touches; a method of a large type touches all of it. So what can be a
-//! function of its module is one. Methods are counted over all files of a crate, in `impl` blocks of the type itself:
-//! those of a trait are the trait's. Types of one crate that share a name count as one.
+//! The parameters of a function show what it uses; a method of a large type may use all of it. So a method that can
+//! be a function of its module must be one. Methods are counted over all files of a crate, in `impl` blocks of the
+//! type itself: those of a trait belong to the trait. Types of one crate that share a name count as one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn check_against(files: &[(&Path, &str)], most: usize) -> Vec<Finding> {
         .collect()
 }
 
-/// The inherent `impl` blocks of some code: the name of the type, and how many methods the block has.
+/// The inherent `impl` blocks of some code: the name of the type, and the number of methods of the block.
 fn inherent(code: &str) -> impl Iterator<Item = (&str, usize)> {
     let items = code.match_indices("impl").filter(|(at, word)| {
         let before = code[..*at].trim_end();
@@ -75,14 +75,14 @@ fn inherent(code: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// The head of an `impl` block without the parameters that it begins with.
+/// The header of an `impl` block without its leading parameters.
 fn without_parameters(head: &str) -> &str {
     let head = head.trim_start();
     let mut depth = 0_usize;
     for (at, c) in head.char_indices() {
         match c {
             '<' => depth += 1,
-            // An arrow closes nothing.
+            // The bracket of an arrow closes nothing.
             '>' if !head[..at].ends_with('-') => depth = depth.saturating_sub(1),
             _ => {}
         }

@@ -1,8 +1,8 @@
-//! Whoever asks what an op means asks typed ops or declared facts, not for a name.
+//! The meaning of an op is found through typed ops or declared facts, not by its name.
 //!
-//! A match on names has to have a default, so an op that is forgotten in it is a silent mistake; a match on
-//! typed ops does not compile without it. Names of our ops are read off `dialects/`; of MLIR's dialects whatever
-//! has their prefix counts. Names of attributes look alike and may stand in code.
+//! A match on names has to have a default, so an op that is forgotten in it is a silent mistake; a match on typed ops
+//! does not compile without it. Names of llopt's ops are read from `dialects/`; for MLIR's dialects any name with
+//! their prefix counts. Names of attributes look alike and are allowed in code.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 use super::Finding;
 use super::rust;
 
-/// Where ops are asked for.
+/// The code to which the rule applies.
 const ASKING: [&str; 4] = [
     "crates/llopt-transforms/src/",
     "crates/llopt-plan/src/",

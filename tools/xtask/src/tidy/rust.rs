@@ -1,4 +1,4 @@
-//! As much of Rust as the rules need: code without comments, texts and tests, and the paths in it.
+//! A minimal reader of Rust for the rules: code without comments, literals and tests, and the paths in it.
 
 /// The code of a file without comments, the contents of string and character literals, and everything
 /// that is only compiled for tests. Each blanked character becomes a space, so that lines stay lines.
@@ -58,7 +58,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of a comment in stars, with those inside it.
+/// The length of a block comment, including nested ones.
 fn block_comment(text: &[char]) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     while at < text.len() {
@@ -80,7 +80,7 @@ fn block_comment(text: &[char]) -> usize {
     at
 }
 
-/// The length of a text in quotes.
+/// The length of a string literal.
 fn quoted(text: &[char]) -> usize {
     let mut at = 1;
     while at < text.len() && text[at] != '"' {
@@ -89,7 +89,7 @@ fn quoted(text: &[char]) -> usize {
     at + 1
 }
 
-/// The length of a raw text such as `r#"…"#`, if it is one.
+/// The length of a raw string literal such as `r#"…"#`, if it is one.
 fn raw(text: &[char]) -> Option<usize> {
     let hashes = text[1..].iter().take_while(|&&c| c == '#').count();
     if text.get(1 + hashes) != Some(&'"') {
@@ -133,7 +133,7 @@ fn without_tests(code: &str, shown: Option<&str>) -> String {
     kept
 }
 
-/// The length of the item that a text begins with: up to a semicolon, or the end of its braces.
+/// The length of the item at the beginning of a text: up to a semicolon, or the end of its braces.
 fn item_length(text: &str) -> usize {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -157,11 +157,11 @@ fn item_length(text: &str) -> usize {
 pub struct Import {
     pub path: Vec<String>,
     pub name: String,
-    /// Whether the item is handed on: `pub use`.
+    /// Whether the item is re-exported: `pub use`.
     pub public: bool,
 }
 
-/// What the `use` lines of some code name, and the code without them.
+/// The imports of some code, and the code without them.
 pub fn imports(code: &str) -> (Vec<Import>, String) {
     let mut found = Vec::new();
     let mut others = String::new();
@@ -180,7 +180,7 @@ pub fn imports(code: &str) -> (Vec<Import>, String) {
     (found, others)
 }
 
-/// Where the next word `use` begins.
+/// The position of the next word `use`.
 fn next_use(code: &str) -> Option<usize> {
     code.match_indices("use").map(|(at, _)| at).find(|&at| {
         !code[..at].ends_with(is_word) && code[at + 3..].starts_with(char::is_whitespace)
@@ -193,7 +193,7 @@ pub fn words(code: &str) -> impl DoubleEndedIterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Adds what a tree such as `a::{b, c as d}` names.
+/// Adds the names in a tree such as `a::{b, c as d}`.
 fn tree(text: &str, above: &[String], public: bool, found: &mut Vec<Import>) {
     let text = text.trim().trim_end_matches(';').trim();
     if let Some((head, tail)) = text.split_once('{') {

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::Finding;
 
-/// A file longer than this says why in its header.
+/// A file longer than this must give the reason in its header.
 const LONG: usize = 800;
-/// No header excuses a file longer than this.
+/// A file longer than this is a finding in any case.
 const TOO_LONG: usize = 1500;
-/// What the header of a long file contains, followed by the reason.
+/// The beginning of the reason in the header of a long file.
 const LONG_REASON: &str = "Over 800 lines because ";
 
-/// File and folder names that say nothing about what is inside.
+/// Meaningless names of files and folders.
 const EMPTY_NAMES: &[&str] = &[
     "base",
     "common",
@@ -29,7 +29,7 @@ const EMPTY_NAMES: &[&str] = &[
     "utils",
 ];
 
-/// Marks of work that was left: never in what lands. (Split so that they are not found here.)
+/// Marks of unfinished work, which are not allowed. (Split so that they are not found here.)
 const UNFINISHED: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("XX", "X"),
@@ -40,7 +40,7 @@ const UNFINISHED: &[&str] = &[
     concat!("#[igno", "re"),
 ];
 
-/// Beginnings of paths that exist on one machine only.
+/// Prefixes of paths that exist only on one machine.
 const MACHINE_PATHS: &[&str] = &[
     concat!("/", "work/"),
     concat!("/", "root/"),
@@ -48,7 +48,7 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/", "Users/"),
 ];
 
-/// How a language opens the comment that heads a file.
+/// The beginning of the header comment in each language.
 fn header_mark(path: &Path) -> Option<&'static str> {
     match path.extension()?.to_str()? {
         "rs" => Some("//!"),
@@ -59,7 +59,7 @@ fn header_mark(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Rules on the name alone.
+/// Rules on the name of a file.
 pub fn check_path(path: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in path.components() {
@@ -87,7 +87,7 @@ pub fn check_path(path: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Rules on what the file contains.
+/// Rules on the contents of a file.
 pub fn check_text(path: &Path, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mark = header_mark(path);
@@ -146,14 +146,14 @@ pub fn check_text(path: &Path, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether what follows the mark of a later task is `(condition)`.
+/// Whether the text after the mark of a later task is `(condition)`.
 fn names_condition(rest: &str) -> bool {
     rest.strip_prefix('(')
         .and_then(|rest| rest.split_once(')'))
         .is_some_and(|(condition, _)| !condition.trim().is_empty())
 }
 
-/// The text of the comment at the top of the file, after an interpreter line if any.
+/// The text of the comment at the top of the file, after a `#!` line if there is one.
 fn header(text: &str, mark: &str) -> String {
     let mut lines = text
         .lines()
@@ -177,7 +177,7 @@ fn header(text: &str, mark: &str) -> String {
         .join(" ")
 }
 
-/// Whether `mark` stands in the line with no letter before it.
+/// Whether `mark` is in the line with no letter before it.
 fn has_word(line: &str, mark: &str) -> bool {
     line.match_indices(mark).any(|(at, _)| {
         !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')

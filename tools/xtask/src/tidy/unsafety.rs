@@ -1,14 +1,14 @@
-//! Where `unsafe` may be: the bridges to MLIR and LLVM, and the few files listed.
+//! The places that may contain `unsafe`: the bridges to MLIR and LLVM, and the few files listed.
 //!
-//! Everything else sees safe types. [`ALLOWED`] lists folders and files with what makes `unsafe` necessary
-//! there; a line that is not needed is a finding.
+//! All other code uses safe types. [`ALLOWED`] lists folders and files with the reason for `unsafe`; an unnecessary
+//! line of it is a finding.
 
 use std::path::Path;
 
 use super::Finding;
 use super::rust;
 
-/// Folders and files in which code may be `unsafe`, and why.
+/// Folders and files with `unsafe` code, and the reasons.
 const ALLOWED: &[(&str, &str)] = &[
     ("crates/llopt-mlir/src/", "the bridge to MLIR"),
     (
@@ -46,7 +46,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Finds `unsafe` code elsewhere, and lines of the list that are not needed.
+/// Finds `unsafe` code elsewhere, and unnecessary lines of the list.
 pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
     check_against(files, ALLOWED)
 }

@@ -1,8 +1,8 @@
-//! Code generation outside of `targets/` knows no vendor, and the vendors' folders have the same files.
+//! Code generation outside of `targets/` names no vendor, and the vendors' folders have the same files.
 //!
-//! A reader who knows one vendor's folder then finds everything in the other, and a missing file shows what
-//! a vendor does not have. [`SINGLE`] lists files without a twin, each with its reason; [`NAMED`] lists files
-//! outside of `targets/` that may name a vendor. Neither list has a line that is not needed.
+//! A reader who knows one vendor's folder can then navigate the other, and a missing file shows a feature that a
+//! vendor lacks. [`SINGLE`] lists files without a counterpart, each with its reason; [`NAMED`] lists files outside of
+//! `targets/` that may name a vendor. An unnecessary line of either list is a finding.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::rust;
 
 /// Where the vendors' folders are.
 const TARGETS: &str = "crates/llopt-codegen/src/targets/";
-/// What knows no vendor.
+/// The code that must not name a vendor.
 const NEUTRAL: &str = "crates/llopt-codegen/src/";
 /// The vendors' folders.
 const FOLDERS: [&str; 2] = ["nvptx", "amdgpu"];
@@ -51,10 +51,10 @@ const NAMED: &[(&str, &str)] = &[(
     "LLVM's back ends are registered and told their switches by name, once for the process",
 )];
 
-/// Parts of words that are a vendor's.
+/// Parts of words that refer to a vendor.
 const NAMES: [&str; 6] = ["nvptx", "amdgpu", "nvvm", "amdgcn", "nvidia", "amdhsa"];
 
-/// Finds vendor names in neutral code and files without a twin.
+/// Finds vendor names in neutral code and files without a counterpart.
 pub fn check(files: &[(&Path, &str)]) -> Vec<Finding> {
     check_against(files, SINGLE, NAMED)
 }

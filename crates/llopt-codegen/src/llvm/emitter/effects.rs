@@ -204,16 +204,16 @@ impl<'ctx> Emitter<'ctx> {
             .expect_basic("bug in llopt: library functions have results")
     }
 
-    /// Calls the function that a simulator provides to look at an index. It touches no memory that anybody else sees, so
-    /// that the code around it is what it would be without.
+    /// Calls the function that a simulator provides to check an index. It accesses only memory that nothing else can
+    /// access, so the code around it does not change.
     pub fn expect_below(&self, index: V<'ctx>, bound: u32) {
         let attributes = [(self.kinds.memory, INACCESSIBLE)];
         self.tell_simulator("llopt_expect_below", index, bound, &attributes);
     }
 
-    /// Calls the function that a simulator provides where a buffer of shared memory begins, or ends. For LLVM it reads
-    /// and writes the buffer: no access may go past it; and all lanes of a warp call it together: copied into two
-    /// branches, it would end in the second what the first has written.
+    /// Calls the function that a simulator provides where a buffer of shared memory begins, or ends. To LLVM it reads
+    /// and writes the buffer, so no access may be moved past it, and it is convergent: copied into two branches, the
+    /// second call would end what the first branch has written.
     pub fn buffer_life(&self, begins: bool, buffer: V<'ctx>, bytes: u32) {
         let name = match begins {
             true => "llopt_buffer_begins",
@@ -262,7 +262,7 @@ impl<'ctx> Emitter<'ctx> {
                 .struct_type(several, false)
                 .fn_type(&parameters, false),
         };
-        // NVPTX's alias analysis takes assembly for free of effects unless it says otherwise here; the
+        // NVPTX's alias analysis assumes that assembly has no effects unless the constraints say otherwise; the
         // attributes below narrow that down.
         let constraints = match effect {
             AsmEffect::Reads => format!("{constraints},~{{memory}}"),
@@ -375,7 +375,7 @@ impl<'ctx> Emitter<'ctx> {
         };
     }
 
-    /// Says that control does not get here.
+    /// Marks the current point as unreachable.
     pub fn unreachable(&self) {
         built(self.builder.build_unreachable());
     }
@@ -427,7 +427,7 @@ impl<'ctx> Emitter<'ctx> {
         )
     }
 
-    /// LLVM's compare-and-swap: what was there.
+    /// LLVM's compare-and-swap; returns the old value.
     pub fn compare_exchange(
         &self,
         pointer: V<'ctx>,
@@ -448,7 +448,7 @@ impl<'ctx> Emitter<'ctx> {
         self.member(pair, 0)
     }
 
-    /// Tells LLVM that the call which makes `value` gives a number below `end`.
+    /// Tells LLVM that the result of the call `value` is below `end`.
     pub fn below(&self, value: V<'ctx>, end: u32) {
         let call = value.as_instruction_value().filter(|instruction| {
             instruction.get_opcode() == inkwell::values::InstructionOpcode::Call
@@ -462,7 +462,7 @@ impl<'ctx> Emitter<'ctx> {
         }
     }
 
-    /// Attaches empty metadata of the given kinds to the instruction that makes `value`.
+    /// Attaches empty metadata of the given kinds to the instruction that defines `value`.
     pub fn annotate(&self, value: V<'ctx>, kinds: &[&str]) {
         if let Some(instruction) = value.as_instruction_value() {
             let empty = self.context.metadata_node(&[]);
@@ -474,7 +474,7 @@ impl<'ctx> Emitter<'ctx> {
         }
     }
 
-    /// Sixteen bytes of zeros in global memory: where to read what is not there.
+    /// Sixteen bytes of zeros in global memory, read in place of masked-off data.
     pub fn zeros(&self) -> V<'ctx> {
         const NAME: &str = "zeros";
         let global = self.module.get_global(NAME).unwrap_or_else(|| {

@@ -1,10 +1,9 @@
 //! Building LLVM IR: one short method per instruction, on values whose type LLVM itself knows.
 //!
-//! inkwell's builder returns a `Result` from each call, for the case that no block was chosen. Here a
-//! block is always chosen before an instruction is built, so a failure is a bug in this crate and panics
-//! with that word; no input reaches it. LLVM's builder folds constants as it goes, so the code that uses
-//! this layer need not look for them, and identities (`x + 0`, `x & -1`, `select` on a constant) are
-//! dropped here, which keeps the IR short before any pass has run.
+//! inkwell's builder returns a `Result` from each call, for the case that no block was chosen. Here a block is always
+//! chosen before an instruction is built, so a failure is a bug in this crate and panics; no input leads to it.
+//! LLVM's builder folds constants as it goes, so the code that uses this layer need not look for them, and identities
+//! (`x + 0`, `x & -1`, `select` on a constant) are dropped here, which keeps the IR short before any pass has run.
 
 mod arithmetic;
 mod effects;
@@ -29,17 +28,17 @@ pub type V<'ctx> = BasicValueEnum<'ctx>;
 /// What a piece of inline assembly may do besides computing its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsmEffect {
-    /// Nothing: equal inputs give equal results, unused ones may go.
+    /// Nothing: equal inputs give equal results, and an unused one may be removed.
     Pure,
-    /// It reads memory: it stays in order with writes, an unused one may go.
+    /// It reads memory: it stays in order with writes, and an unused one may be removed.
     Reads,
-    /// Anything: it stays where it is.
+    /// Anything: it is neither moved nor removed.
     Anything,
-    /// Anything, and all threads of a warp must come to it together.
+    /// Anything, and all threads of a warp must execute it together.
     Together,
 }
 
-/// An LLVM module under construction, with a position in it.
+/// An LLVM module under construction, with an insertion point.
 pub struct Emitter<'ctx> {
     /// The context that owns types and constants.
     pub context: &'ctx Context,
@@ -208,7 +207,7 @@ impl<'ctx> Emitter<'ctx> {
 const MEMORY_NONE: u64 = 0;
 const MEMORY_READ: u64 = 0b01_01_01_01_01_01;
 
-/// A call, before its result is asked for.
+/// A call, before its result is used.
 #[derive(Clone, Copy)]
 pub struct ValueKindOf<'ctx>(pub CallSiteValue<'ctx>);
 

@@ -1,8 +1,8 @@
-//! Copies of whole blocks by a unit of their own (TMA): descriptors, and the boxes that one copy is made of.
+//! Copies of whole blocks by the bulk copy unit (TMA): descriptors, and the boxes of which a copy consists.
 //!
-//! A block may be larger than what one instruction moves, a *box*. The layout of the buffer says where each
-//! box begins in shared memory, and the box's number, bit by bit, where it begins in the block: both are
-//! linear. Boxes are dealt out to the warps, so that each warp's elected lane starts its share at once.
+//! A block may be larger than what one instruction moves, a *box*. The layout of the buffer determines where each box
+//! begins in shared memory, and the box's number, bit by bit, where it begins in the block: both are linear. Boxes
+//! are divided among the warps, so that each warp's elected lane issues its share at the same time.
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::layout::encoding::{BulkBox, Encoding};
@@ -34,7 +34,7 @@ struct Boxes<'ctx> {
     starts: Vec<Vec<u32>>,
     /// What each bit of the block's number in its cluster adds to each coordinate.
     blocks: Vec<Vec<u32>>,
-    /// The bits of the block's number that make no other part: those blocks have copies.
+    /// The bits of the block's number that select no other part: blocks that differ in them have copies.
     copies: u32,
 }
 
@@ -190,7 +190,7 @@ fn copy_out(
 ) -> Lowered {
     let bulk = transaction_barrier::bulk_hooks(lowering, op, Feature::BulkTensorCopy)?;
     let boxes = boxes(lowering, op, source)?;
-    // What several blocks have, one of them stores: a reduction would count it more than once.
+    // Of blocks with the same part, one stores it: a reduction would count it more than once.
     let acts = lowering
         .threads
         .is_zero_under(lowering.e, lowering.hooks(), 0, boxes.copies);
@@ -219,7 +219,7 @@ pub(crate) fn wait_for_stores(
     Ok(())
 }
 
-/// Emits something that the first warp does.
+/// Emits code that only the first warp executes.
 fn in_first_warp(lowering: &FunctionLowering<'_, '_>, emit: impl FnOnce()) {
     let others = (lowering.context.warps - 1) * lowering.program.threads_per_warp;
     let first = lowering
@@ -228,7 +228,7 @@ fn in_first_warp(lowering: &FunctionLowering<'_, '_>, emit: impl FnOnce()) {
     threads::only_if(lowering.e, first, emit);
 }
 
-/// The boxes that the block in a buffer is made of.
+/// The boxes of the block in a buffer.
 fn boxes<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -266,7 +266,7 @@ fn boxes<'ctx>(
     let bytes_log2 = (moved_bits(view.element) / 8).trailing_zeros();
     let rank = shape.len();
     let (mut offsets, mut starts) = (Vec::new(), Vec::new());
-    // Boxes next to each other along the last dimension follow each other.
+    // Boxes that are neighbours along the last dimension have consecutive numbers.
     for dim in (0..rank).rev() {
         let share = shape[dim] / u64::from(split[dim]);
         let mut start = of_box[dim];
@@ -309,7 +309,7 @@ fn boxes<'ctx>(
     })
 }
 
-/// Hands out the boxes to the elected lanes of the warps.
+/// Divides the boxes among the elected lanes of the warps.
 fn for_each_box<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -329,7 +329,7 @@ fn for_each_box<'ctx>(
     let together = count.min(lowering.context.warps);
     let lane_bits = lowering.program.threads_per_warp.trailing_zeros() as usize;
     let warp_bits = together.trailing_zeros() as usize;
-    // What a linear function of the box's number is for this warp's box of the first round.
+    // The value of a linear function of the box's number for this warp's box of the first round.
     let of_warp = |bases: &[u32], blocks: &[u32]| {
         let mut threads = vec![0; lane_bits];
         threads.extend_from_slice(&bases[..warp_bits]);
@@ -360,7 +360,7 @@ fn for_each_box<'ctx>(
             .enumerate()
             .map(|(position, coordinate)| {
                 let start = lowering.scalar(*coordinate);
-                // A block with fewer dimensions than the tensor has the last ones.
+                // A block with fewer dimensions than the tensor has the tensor's last dimensions.
                 let before = coordinates.len() - rank.unwrap_or(coordinates.len());
                 let Some(dim) = position.checked_sub(before).filter(|_| rank.is_some()) else {
                     return start;

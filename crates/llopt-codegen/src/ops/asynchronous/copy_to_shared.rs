@@ -1,12 +1,12 @@
-//! Copies from global to shared memory that run beside the program.
+//! Asynchronous copies from global to shared memory.
 //!
-//! A copy says how many elements of a thread lie together and share one mask (`contiguity`), as its author knew it.
-//! Facts about addresses and masks may tell less by now, or more; the larger of both counts.
+//! The attribute `contiguity` of a copy says how many elements of a thread are contiguous and share one mask, as its
+//! author knew it. The facts about addresses and masks may say less or more; the larger of both counts.
 //!
-//! A copy moves pieces: as many consecutive elements as one instruction can take from one place to another. Where
-//! each lane says where its piece goes, layouts need no more. Where a warp gives one address ([`WarpCopies`]), the lanes
-//! bring each other's pieces ([`LaneOrder`]): they exchange the places that they read from. What no instruction
-//! can copy (pieces too narrow, other values than zeros where a mask is false) is loaded and stored.
+//! A copy moves pieces: as many consecutive elements as one instruction can move. If each lane gives the destination
+//! of its piece, no further condition on layouts is needed. If a warp gives one address ([`WarpCopies`]), the lanes
+//! copy each other's pieces ([`LaneOrder`]): they exchange their source addresses. Data that no instruction can copy
+//! (pieces too narrow, values other than zero where a mask is false) are loaded and stored.
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::{amdg, ttg};
@@ -32,7 +32,7 @@ use crate::walk::function::{FunctionLowering, Lowered, Program};
 
 /// How a tensor is divided for a copy.
 struct Pieces<'ctx> {
-    /// What lies together in global memory.
+    /// The groups that are contiguous in global memory.
     groups: Groups,
     /// The buffer, with accesses no wider than these.
     view: View<'ctx>,
@@ -42,12 +42,12 @@ struct Pieces<'ctx> {
     registers: Vec<Vec<usize>>,
     /// The bytes of a piece.
     bytes: u32,
-    /// Whether each piece lies together in global memory, too.
+    /// Whether each piece is contiguous in global memory, too.
     is_whole: bool,
 }
 
-/// What limits copies whose first registers are promised to lie together and to share one mask, so many at a time:
-/// the promise is kept where it says more than what is known.
+/// The limit of copies whose first registers are promised to be contiguous and to share one mask, so many at a time:
+/// the promise is used where it says more than the facts.
 fn promised(
     tensor: &TensorType,
     contiguity: i64,
@@ -76,7 +76,7 @@ pub(crate) fn async_copy(
     Ok(())
 }
 
-/// Copies from where pointers say; how many instructions of that run beside the program.
+/// Copies from the addresses of pointers; returns the number of asynchronous instructions.
 fn copy_pointers<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: ttg::AsyncCopyGlobalToLocalOp<'_, '_>,
@@ -103,8 +103,8 @@ fn copy_pointers<'ctx>(
     let copied = if !pieces.is_whole || !is_zero_or_absent(lowering, op.other()) {
         None
     } else if let Some(copies) = lowering.hooks().warp_copies() {
-        // A lane that is masked off would write nothing, and a warp without lanes copy nothing, which nobody
-        // could count: so zeros are copied.
+        // A masked-off lane would write nothing, and a warp without lanes would issue no copy, so that copies could
+        // not be counted: zeros are copied instead.
         let nothing = masks.as_ref().map(|_| lowering.e.zeros());
         let from = |register: usize, nothing: Option<V<'ctx>>| {
             CopySource::Pointer(match (&masks, nothing) {
@@ -164,7 +164,7 @@ pub(crate) fn buffer_load_to_local(
     Ok(())
 }
 
-/// Copies from a buffer; how many instructions of that run beside the program.
+/// Copies from a buffer; returns the number of asynchronous instructions.
 fn copy_buffer<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: amdg::BufferLoadToLocalOp<'_, '_>,
@@ -196,7 +196,7 @@ fn copy_buffer<'ctx>(
     Ok(0)
 }
 
-/// Copies beside the program, if that is possible: masks need no more than an offset out of range.
+/// Copies asynchronously, if that is possible: a masked-off lane only needs an offset out of range.
 fn copy_buffer_directly(
     lowering: &FunctionLowering<'_, '_>,
     op: amdg::BufferLoadToLocalOp<'_, '_>,
@@ -244,7 +244,7 @@ fn copy_buffer_directly(
     Ok(copied)
 }
 
-/// The pieces of a tensor, given what lies together in global memory, up to a number of elements.
+/// The pieces of a tensor, of at most so many elements, given the limit of contiguity in global memory.
 fn pieces<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -254,7 +254,7 @@ fn pieces<'ctx>(
 ) -> Lowered<Pieces<'ctx>> {
     let bits = moved_bits(view.element);
     let found = choose((view.max_bits / bits).max(1));
-    // The widest copy that there is, or else the widest load.
+    // The widest copy that exists, or else the widest load.
     let width = found.width as u32 * bits / 8;
     let copied = lowering.hooks().async_copy_bytes();
     let groups = match copied.iter().find(|bytes| **bytes <= width) {
@@ -286,8 +286,8 @@ fn pieces<'ctx>(
     })
 }
 
-/// The thread that copies what several threads of its block hold: a condition, if some must not. Each block has
-/// shared memory of its own, so what all blocks hold, each of them copies.
+/// The thread that copies what several threads of its block hold: a condition, if some must not. Each block has its
+/// own shared memory, so data that all blocks hold are copied by each of them.
 fn acts_in_block<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     tensor: &TensorType,
@@ -307,7 +307,7 @@ fn is_zero_or_absent(lowering: &FunctionLowering<'_, '_>, other: Option<Value<'_
     })
 }
 
-/// Copies for which each lane says where its piece goes: how many, if there are such.
+/// Copies for which each lane gives the destination of its piece; returns how many, if this is possible.
 fn copy_by_lanes<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     pieces: &Pieces<'ctx>,
@@ -330,8 +330,9 @@ fn copy_by_lanes<'ctx>(
     done.then_some(pieces.access.instructions)
 }
 
-/// Copies for which a warp says where its pieces go: how many, if these pieces can go there. `from` says where
-/// a register is read, given the pointer to `nothing` where pointers are masked, or one that stands for it.
+/// Copies for which a warp gives one destination; returns how many, if these pieces can be copied so. `from` gives
+/// the source address of a register; its argument is the pointer to `nothing` if pointers are masked, or a pointer
+/// that stands for it.
 fn copy_by_warps<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     copies: &dyn WarpCopies,
@@ -356,7 +357,7 @@ fn copy_by_warps<'ctx>(
         place,
         window,
         |repeat, to| {
-            // Lanes exchange null: it is told from other pointers without a mask that would be exchanged, too.
+            // Lanes exchange null for masked-off pointers: so no mask has to be exchanged as well.
             let stands_for = match order.is_own() {
                 true => nothing,
                 false => nothing.map(|pointer| e.zero(pointer.get_type())),
@@ -400,7 +401,7 @@ fn copy_by_warps<'ctx>(
     Some(access.instructions)
 }
 
-/// Which lane copies which piece, if the pieces of a warp follow each other in memory.
+/// The lane that copies each piece, if the pieces of a warp are consecutive in memory.
 fn lane_order<'ctx>(program: &Program<'_>, pieces: &Pieces<'ctx>) -> Option<LaneOrder> {
     let (access, place) = (&pieces.access, &pieces.view.place);
     let lane_bits = program.threads_per_warp.trailing_zeros();

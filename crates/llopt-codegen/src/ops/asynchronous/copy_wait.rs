@@ -1,8 +1,8 @@
-//! Groups of copies that run beside the program, and waits for them.
+//! Groups of asynchronous copies, and waits for them.
 //!
-//! Where the hardware counts groups, the ops are its instructions. Where it counts instructions
-//! ([`WarpCopies`]), what is emitted is written down, with the branches between, until the function is
-//! complete: then it is known how many instructions each wait may leave under way ([`llopt_plan::copy_count`]).
+//! Where the hardware counts groups, the ops are its instructions. Where it counts instructions ([`WarpCopies`]), the
+//! emitted copies are recorded, with the branches between them, until the function is complete: then it is known how
+//! many instructions each wait may leave outstanding ([`llopt_plan::copy_count`]).
 
 use inkwell::values::InstructionValue;
 use llopt_dialects::{amdg, ttg};
@@ -15,7 +15,7 @@ use crate::walk::copy_log::Wait;
 use crate::walk::function::{FunctionLowering, Lowered, result};
 use crate::walk::names::key;
 
-/// A copy has been emitted, as so many instructions that run beside the program.
+/// Records a copy that was emitted as so many asynchronous instructions.
 pub(crate) fn copied(
     lowering: &mut FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -57,7 +57,7 @@ pub(crate) fn wait_for_groups(
     Ok(())
 }
 
-/// `amdg.async_wait`: it counts instructions, and waits for what its tokens name if that is more.
+/// `amdg.async_wait`: it counts instructions, and also waits for the copies that its tokens name.
 pub(crate) fn wait_for_copies(
     lowering: &mut FunctionLowering<'_, '_>,
     op: amdg::AsyncWaitOp<'_, '_>,
@@ -91,13 +91,13 @@ fn wait_for_count(
     });
 }
 
-/// A token is nothing but a name.
+/// A token is only a name.
 pub(crate) fn bind_token(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) {
     let token = lowering.e.zero(lowering.e.int(1).into());
     lowering.bind_result(op, vec![token]);
 }
 
-/// The function is complete: now it is known how long each wait has to take.
+/// At the end of the function, sets the count of each wait.
 pub(crate) fn settle(lowering: &mut FunctionLowering<'_, '_>) {
     let Some(counted) = lowering.hooks().warp_copies() else {
         return;

@@ -1,4 +1,4 @@
-//! Copies that run while the program goes on, and what waits for them.
+//! Asynchronous copies, and waits for them.
 
 pub(crate) mod bulk_copy;
 pub(crate) mod copy_to_shared;

@@ -1,6 +1,6 @@
-//! Hints to the instruction scheduler, barriers that some threads pass by with the number of a thread that tells them
-//! apart, and waits for accesses by their number: `rocdl.sched.*`, `rocdl.s.setprio`, `rocdl.s.barrier`,
-//! `amdg.cond_barrier`, `amdg.memory_counter_wait`.
+//! Hints to the instruction scheduler, conditional barriers with the thread number that decides about them, and waits
+//! for accesses by their count: `rocdl.sched.*`, `rocdl.s.setprio`, `rocdl.s.barrier`, `amdg.cond_barrier`,
+//! `amdg.memory_counter_wait`.
 
 use llopt_dialects::{amdg, rocdl};
 use llopt_mlir::ir::AttributeExt;
@@ -10,7 +10,7 @@ use crate::targets::hooks::{AccessCounts, Scheduling};
 use crate::values::threads;
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// `rocdl.workitem.id.x`: the number of the thread in its block, by which some threads pass a barrier by.
+/// `rocdl.workitem.id.x`: the number of the thread in its block, by which a conditional barrier selects threads.
 fn thread_number(
     lowering: &mut FunctionLowering<'_, '_>,
     op: rocdl::ThreadIdXOp<'_, '_>,
@@ -35,7 +35,7 @@ pub(crate) fn hint(lowering: &mut FunctionLowering<'_, '_>, op: rocdl::Op<'_, '_
         },
         rocdl::Op::SetPrio(op) => Scheduling::Priority(number(op.priority())),
         rocdl::Op::SBarrier(_) => {
-            // Only threads meet there; what they have stored is a matter of other barriers.
+            // The threads only synchronise there; other barriers order what they have stored.
             lowering.hooks().execution_barrier(lowering.e);
             return Ok(());
         }
@@ -48,7 +48,7 @@ pub(crate) fn hint(lowering: &mut FunctionLowering<'_, '_>, op: rocdl::Op<'_, '_
     Err(lowering.unsupported(op, None))
 }
 
-/// `amdg.cond_barrier`: the threads that pass it by come to another one.
+/// `amdg.cond_barrier`: the threads that skip it arrive at another one.
 pub(crate) fn conditional_barrier(
     lowering: &FunctionLowering<'_, '_>,
     op: amdg::CondBarrierOp<'_, '_>,

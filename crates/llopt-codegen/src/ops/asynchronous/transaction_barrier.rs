@@ -1,8 +1,8 @@
-//! Barriers in shared memory that count arrivals and bytes, fences between the program and the copy unit,
-//! and the barrier of a cluster.
+//! Barriers in shared memory that count arrivals and bytes, fences between accesses of threads and the copy unit, and
+//! the barrier of a cluster.
 //!
-//! One thread of the block does what is counted; all threads wait. That the threads of a block know of
-//! each other what they must is the business of barriers in the IR.
+//! One thread of the block arrives and expects; all threads wait. Barriers in the IR order the accesses of the
+//! threads of the block among themselves.
 
 use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
 use llopt_dialects::ttng;
@@ -102,7 +102,7 @@ pub(crate) fn arrive(
             let reason = "its count is not divided among the warps";
             return Err(lowering.invalid(op.operation(), reason));
         }
-        // What the other lanes have read is read before the first one says so.
+        // What the other lanes have read must be read before the first lane arrives.
         lowering.hooks().warp_barrier(lowering.e);
         let first = lowering
             .threads

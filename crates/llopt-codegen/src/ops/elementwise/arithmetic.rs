@@ -47,9 +47,9 @@ fn round_up<'ctx>(e: &Emitter<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
 
 /// The remainder of floats, with the sign of the dividend.
 ///
-/// Not all back ends know that of `bf16`. In `f32` it is as exact: a multiple of both operands' finer spacing, and no
-/// larger than either, is a `bf16` itself. LLVM knows that, too, and would go back to `bf16` if it saw how the operands
-/// are widened; so their bits are put where they belong.
+/// Not all back ends support that of `bf16`. In `f32` it is equally exact: a multiple of the finer spacing of the
+/// operands that is no larger than either is itself a `bf16`. LLVM knows that, too, and would return to `bf16` if it
+/// recognised the widening of the operands; so they are widened by shifting their bits.
 fn remainder<'ctx>(e: &Emitter<'ctx>, of: Element, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
     if of != Element::Bf16 {
         return e.frem(a, b);
@@ -189,8 +189,8 @@ pub(crate) fn arith(lowering: &mut FunctionLowering<'_, '_>, op: arith::Op<'_, '
     }
 }
 
-/// `arith.select`. Two halves of a word that one condition chooses are chosen as a word: neither is taken out, and if
-/// both go into one word again, nothing is put together.
+/// `arith.select`. If one condition selects both halves of a word, the word is selected as a whole: neither half is
+/// extracted, and if both go into one word again, nothing is packed.
 fn select<'ctx>(lowering: &mut FunctionLowering<'_, 'ctx>, op: OperationRef<'_, '_>) -> Lowered {
     let operands = lowering.all_operands(op);
     let mut result = lowering
@@ -292,8 +292,8 @@ fn round(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> L
     Ok(())
 }
 
-/// Whether there is arithmetic on the types of an operation. Eight-bit floats have none: they travel as
-/// integers, and are computed with in a wider type.
+/// Whether there is arithmetic on the types of an operation. Eight-bit floats have none: their values are integers,
+/// and computations use a wider type.
 pub(crate) fn check_arithmetic(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -430,7 +430,7 @@ fn function(
     Ok(())
 }
 
-/// A function of floats: on 16-bit floats by way of `f32`.
+/// A function of floats; 16-bit floats are computed in `f32`.
 pub(crate) fn float_function<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

@@ -1,14 +1,14 @@
 //! Whether the constraints of inline assembly fit its operands.
 //!
-//! Constraints are a list between commas (LLVM Language Reference, "Inline Asm Constraint String"): outputs
-//! (`=r`, early-clobbered `=&r`), then inputs (`r`, or the number of an output whose place they share), then
-//! clobbers (`~{memory}`). LLVM takes a list for granted that does not fit, and goes on with a null
-//! pointer; so it is read here first, and only what LLVM's own reader takes passes.
+//! Constraints are a list between commas (LLVM Language Reference, "Inline Asm Constraint String"): outputs (`=r`,
+//! early-clobbered `=&r`), then inputs (`r`, or the number of an output whose place they share), then clobbers
+//! (`~{memory}`). LLVM does not check that a list fits, and continues with a null pointer if it does not; so the list
+//! is parsed here first, and only lists that LLVM's own parser accepts pass.
 
 /// Checks a list against the numbers of results and operands in registers.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The list does not fit; the text says why.
 pub fn check(constraints: &str, outputs: usize, inputs: usize) -> Result<(), String> {
     let mut read = Read::default();
     if !constraints.is_empty() {
@@ -30,7 +30,7 @@ pub fn check(constraints: &str, outputs: usize, inputs: usize) -> Result<(), Str
     expect("input", read.inputs, inputs)
 }
 
-/// What has been read of a list.
+/// The state of parsing a list.
 #[derive(Default)]
 struct Read {
     /// For each output whether an input shares its place.
@@ -101,7 +101,7 @@ impl Read {
                     }
                     digits
                 }
-                // Codes of two letters, and of as many as a digit says.
+                // Codes of two letters, and codes whose length a digit gives.
                 '^' => 3,
                 '@' => match codes[1..]
                     .chars()
@@ -111,7 +111,7 @@ impl Read {
                     Some(letters @ 1..) => 2 + letters as usize,
                     _ => return Err("does not say how many letters follow '@'"),
                 },
-                // LLVM would pass the address of a value, which has none.
+                // LLVM would pass the address of a value, but a value has none.
                 'm' | 'o' | 'V' => {
                     return Err("asks for memory, which a value of a tile is not in");
                 }

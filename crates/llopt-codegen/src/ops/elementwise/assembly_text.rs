@@ -1,12 +1,12 @@
-//! Whether the text of inline assembly is what it should be: instructions between the braces of its function.
+//! Checks that the text of inline assembly consists of instructions that stay inside its function.
 //!
-//! The text is a stranger's, and assemblers do as they are told: they include files, fill memory (`.fill`, `.rept`,
-//! `.p2align 63`), close the function and begin another. Nothing of that is an instruction. So a text may have the
-//! directives that declare what is local to it, data in place of an instruction, and no others; its braces must pair up;
-//! and what LLVM replaces (`$0`, `${1:h}`) must be there to replace it. Whether the instructions exist is for the
-//! assembler to say.
+//! The text comes from the user, and assemblers have directives that include files, fill memory (`.fill`, `.rept`,
+//! `.p2align 63`), or close the function and begin another one. None of these is an instruction. So a text may only
+//! contain the directives that declare local names and data in place of an instruction; its braces must be balanced;
+//! and the operands that LLVM substitutes (`$0`, `${1:h}`) must exist. Whether the instructions exist is left to the
+//! assembler.
 //!
-//! What is not looked into: what the instructions do. Assembly is as free in that as any other code.
+//! What the instructions do is not checked: assembly may do whatever other code may do.
 
 use crate::targets::hooks::AssemblyRules;
 
@@ -16,7 +16,7 @@ const MOST_TEXT: usize = 16 << 20;
 /// Checks a text against the number of its operands; it is emitted `repeats` times.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The text is not allowed; the message says why.
 pub(crate) fn check(
     text: &str,
     operands: usize,
@@ -33,7 +33,7 @@ pub(crate) fn check(
     check_statements(&without_comments(text, rules)?, rules)
 }
 
-/// The places that LLVM replaces.
+/// Checks the references that LLVM substitutes.
 fn check_places(text: &str, operands: usize) -> Result<(), String> {
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -73,7 +73,7 @@ fn check_places(text: &str, operands: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The text with a space for each comment, string and place.
+/// The text with a space in place of each comment, string and reference.
 fn without_comments(text: &str, rules: &AssemblyRules) -> Result<String, String> {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,9 +1,9 @@
 //! Sums, differences and products of `bf16` where the target computes them as `f32`.
 //!
-//! LLVM rounds an `f32` of which it knows nothing: it looks for numbers that are none, and puts another in their place.
-//! What one operation makes of two `bf16`s is never a NaN with bits in its lower half, so that rounding cannot carry
-//! out of it. And a product is often exact: an element of four bits has two bits of mantissa, a scale that is a power
-//! of two has one, and a `bf16` has eight.
+//! LLVM's rounding of an arbitrary `f32` tests for NaN and selects another value. The result of one operation on two
+//! `bf16`s is never a NaN with bits in its lower half, so rounding it cannot carry beyond the NaN's bits and needs no
+//! test. And a product is often exact: an element of four bits has two bits of mantissa, a scale that is a power of
+//! two has one, and a `bf16` has eight.
 
 use llopt_dialects::meaning::kinds::ShapeOp;
 use llopt_dialects::tables::types::RankedTensor;
@@ -23,18 +23,18 @@ use crate::walk::function::{FunctionLowering, Lowered, operand};
 const MANTISSA: u32 = 8;
 /// The exponent of the smallest `bf16`.
 const LEAST: i32 = -133;
-/// How far back a value is followed to what made it.
+/// How many definitions are followed backwards.
 const FAR: u32 = 16;
 
-/// What is known of the numbers in a tensor: from the first one in a number to the last there are at most so many
-/// bits, and none stands for less than a power of two.
+/// What is known of the numbers in a tensor: the distance from the highest to the lowest set bit is at most so many
+/// bits, and no set bit stands for less than a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digits {
     count: u32,
     least: i32,
 }
 
-/// What is known of the numbers that a value holds.
+/// What is known of the numbers in a value.
 fn digits(value: Value<'_, '_>, far: u32) -> Option<Digits> {
     let op = value.defining_op().filter(|_| far > 0)?;
     if let Some(bitcast) = tt::BitcastOp::of(op) {
@@ -68,7 +68,7 @@ fn digits(value: Value<'_, '_>, far: u32) -> Option<Digits> {
     }
 }
 
-/// Of a byte in the place of the exponent: a power of two, zero or infinite.
+/// The digits of a byte that is used as the exponent: a power of two, zero or infinity.
 fn power_of_two(bits: Value<'_, '_>) -> Option<Digits> {
     let shift = arith::ShLIOp::defining(bits)?;
     let distance = arith::ConstantOp::defining(shift.rhs())?;
@@ -85,7 +85,7 @@ fn power_of_two(bits: Value<'_, '_>) -> Option<Digits> {
     })
 }
 
-/// Whether no product of elements of the operands is rounded.
+/// Whether products of the operands' elements are always exact.
 fn is_exact(op: OperationRef<'_, '_>) -> bool {
     let known = |i| op.operand_value(i).and_then(|value| digits(value, FAR));
     let (Some(a), Some(b)) = (known(0), known(1)) else {

@@ -37,7 +37,7 @@ fn convert_distinct<'ctx>(
     values: Vec<crate::llvm::emitter::V<'ctx>>,
 ) -> Lowered<Vec<crate::llvm::emitter::V<'ctx>>> {
     let e = lowering.e;
-    // No hardware goes between doubles and eight-bit floats, or between two eight-bit formats, at once.
+    // No hardware converts directly between doubles and eight-bit floats, or between two eight-bit formats.
     let is_far = matches!(
         (from, to),
         (Element::F64 | Element::Float8(_), Element::Float8(_))
@@ -56,7 +56,7 @@ fn convert_distinct<'ctx>(
     };
     let of = to.llvm(e.context);
     match (from, to) {
-        // Doubles and other eight-bit formats take the way over f32, which holds every code exactly.
+        // Doubles and other eight-bit formats are converted through f32, which holds every code exactly.
         (Element::F64 | Element::Float8(_), Element::Float8(_)) => through(Element::F32, rounding),
         (Element::Float8(_), Element::F64) => through(Element::F32, rounding),
         (Element::Float8(format), _) if to.is_float() => Ok(values
@@ -87,7 +87,7 @@ fn convert_distinct<'ctx>(
                 )),
             ))
         }
-        // The two 16-bit formats meet in f32.
+        // The two 16-bit formats are converted through f32.
         (Element::F16, Element::Bf16) | (Element::Bf16, Element::F16) => {
             through(Element::F32, rounding)
         }
@@ -123,7 +123,7 @@ pub(crate) fn reinterpret_pointer(
     Ok(())
 }
 
-/// The distinct values of a list, and for each of the list where it is among them.
+/// The distinct values of a list, and the index of each element among them.
 fn distinct<'ctx>(
     values: &[crate::llvm::emitter::V<'ctx>],
 ) -> (Vec<crate::llvm::emitter::V<'ctx>>, Vec<usize>) {

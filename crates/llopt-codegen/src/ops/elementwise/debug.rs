@@ -88,7 +88,7 @@ pub(crate) fn print<'ctx>(
             conversion(of.element(), op.hex(), None, signed)
         );
         let format = e.string(&text, "printfFormat_");
-        // Of the threads that hold the same elements, one prints them; a scalar is every thread's.
+        // Of the threads that hold the same elements, one prints them; every thread prints a scalar.
         let acts = match &of {
             ValueType::Scalar(_) => None,
             ValueType::Tensor(tensor) => lowering.threads.acts_for_copies(e, hooks, tensor),
@@ -152,7 +152,7 @@ pub(crate) fn assertion<'ctx>(
     e.branch(after);
     e.enter(after);
     if registers.len() > 1 || matches!(lowering.type_of(op.condition())?, ValueType::Tensor(_)) {
-        // The next op may trap in a thread whose neighbours still have to report.
+        // The next op may trap in a thread before its neighbours have reported.
         lowering.barrier();
     }
     Ok(())

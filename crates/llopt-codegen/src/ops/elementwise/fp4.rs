@@ -1,7 +1,7 @@
 //! `ttg.fp4_to_fp`: pairs of 4-bit floats (e2m1, OCP MX) in bytes to wider floats.
 //!
-//! The lower half of a byte comes first along the axis. Seven of the eight magnitudes lie on a line: in the
-//! wider format the numbers from 1 on follow each other by half steps of the exponent, as their codes do; a
+//! The lower half of a byte comes first along the axis. Seven of the eight magnitudes are a linear function of the
+//! code: in the wider format the numbers from 1 on are consecutive half steps of the exponent, as their codes are; a
 //! half and zero are multiples of the code.
 
 use inkwell::IntPredicate;
@@ -55,7 +55,7 @@ pub(crate) fn values<'ctx>(
         return Ok(values);
     }
     if element == Element::F32 {
-        // The exponents of a bfloat are those of a single.
+        // A bf16 has the exponents of an f32.
         let values = values(lowering, operation, from, to, Element::Bf16, axis, pairs)?;
         let rounding = Rounding::NearestEven;
         let singles = casts::convert(
@@ -68,8 +68,7 @@ pub(crate) fn values<'ctx>(
         )?;
         return Ok(singles.to_vec());
     }
-    // The exponent of a half, in the place of the exponent, and the lowest bit of the mantissa that a
-    // code has, in its place.
+    // The exponent of one half, in its position, and the lowest bit of the code's mantissa, in its position.
     let (half, step) = match element {
         Element::F16 => (0x3800, 0x200),
         Element::Bf16 => (0x3f00, 0x40),
@@ -110,7 +109,7 @@ pub(crate) fn values<'ctx>(
     Ok(values)
 }
 
-/// The same by words of eight codes, where the target looks them up, and all threads agree which half of a byte a
+/// The same in words of eight codes, if the target has a table lookup and all threads agree which half of a byte a
 /// register holds. `places` are the bytes' registers.
 fn looked_up<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
@@ -153,8 +152,8 @@ fn looked_up<'ctx>(
         .collect()
 }
 
-/// The values times their scales, by an instruction that does both, if the two of a byte have the same scale.
-/// `scales` are the registers that `factors`, as `f32`, were made of.
+/// The values times their scales, by an instruction that does both, if the two values of a byte have the same scale.
+/// `scales` are the registers from which `factors`, in `f32`, were computed.
 pub(crate) fn scaled<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -170,7 +169,7 @@ pub(crate) fn scaled<'ctx>(
         .into_iter()
         .map(|place| from.canonical(place as usize))
         .collect();
-    // The register that a byte takes its scale from.
+    // The register that has the scale of each byte.
     let mut scaled_by: Vec<Option<usize>> = vec![None; from.registers()];
     for (register, place) in places.iter().enumerate() {
         let first = *scaled_by[*place].get_or_insert(register);
@@ -199,19 +198,20 @@ pub(crate) fn scaled<'ctx>(
         .collect()
 }
 
-/// For each register of values the register with its byte, among pairs along `axis`; `None` if that is in another thread.
+/// For each register of values the register with its byte, for pairs along `axis`; `None` if that is in another
+/// thread.
 pub(crate) fn byte_registers(from: &TensorType, to: &TensorType, axis: usize) -> Option<Vec<u32>> {
     let (low, _) = to.bits_of_dim(axis);
     from.rename_to(to, |number| byte_of(number, low))
 }
 
-/// The place of a byte among the bytes, of the place of one of its values; the axis begins at the bit `low`.
+/// The row-major number of a byte, from that of one of its values; the axis begins at the bit `low`.
 fn byte_of(number: u32, low: u32) -> u32 {
     let below = number & ((1 << low) - 1);
     below | number >> (low + 1) << low
 }
 
-/// Which half of its byte each register's value is, if all threads agree about that.
+/// Which half of its byte each register's value is, if all threads agree.
 fn halves_of(to: &TensorType, axis: usize) -> Option<Vec<usize>> {
     let (low, _) = to.bits_of_dim(axis);
     let half = |number: u32| (number >> low & 1) as usize;

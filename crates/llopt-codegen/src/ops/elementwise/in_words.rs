@@ -1,8 +1,8 @@
-//! Arithmetic on the bytes or halves of a word, all at once.
+//! Arithmetic on all bytes or halves of a word at once.
 //!
-//! Neither vendor adds bytes. LLVM takes each out of its word, adds, and puts it back: for four bytes and a constant
-//! some fifteen instructions. Here a word of 32 bits is added as a whole, with the carries from byte to byte cut off.
-//! Let `H` be the highest bits of all bytes, and `x'` the word `x` without them:
+//! Neither vendor has additions of bytes. LLVM extracts each byte from its word, adds, and inserts it again: about
+//! fifteen instructions for four bytes and a constant. Here a word of 32 bits is added as a whole, without carries
+//! from byte to byte. Let `H` be the highest bits of all bytes, and `x'` the word `x` without them:
 //!
 //! | | word | instructions | with a constant |
 //! |---|---|---:|---:|
@@ -13,20 +13,20 @@
 //! | a byte as 16 bits | a permute for two | 1 | |
 //!
 //! Without their highest bits two bytes add up to at most 254, so nothing is carried into the next byte; the highest
-//! bit of a sum is that carry xor those of the operands. In a difference a borrow stops at the bit that was set.
-//! (The counts are of instructions that take any function of three words, as NVIDIA's; a few more elsewhere.)
+//! bit of a sum is that carry xor those of the operands. In a difference a borrow stops at the bit that was set. (The
+//! counts assume instructions that compute any function of three words; other targets need a few more.)
 //!
-//! Halves of words have instructions of their own: sums and differences of `f16`, of `bf16` and of 16-bit integers where
-//! [`llopt_target::Feature`] says so. LLVM finds them too, but pairs what goes into one word and not what comes in one, or
-//! pairs nothing where the two differ: then it takes every half out and puts it back. Products are left to it, since it
-//! makes them one with a sum.
+//! Halves of words have instructions of their own: sums and differences of `f16`, of `bf16` and of 16-bit integers
+//! where [`llopt_target::Feature`] says so. LLVM finds them too, but it pairs values that go into one word rather
+//! than values that come in one, or pairs nothing where the two differ: then it extracts and inserts every half.
+//! Products are left to LLVM, since it fuses them with sums.
 //!
-//! *When.* What comes in words is computed with in words. Alone, `n` parts of a word take `n` instructions for each
-//! operand that is no constant, to be taken out, and `n` for the operation. In a word they take at most five and, if
-//! they are needed one by one, `n` to be taken out; if not, neither are they packed again. So four bytes take fewer
-//! in a word in any case, and two parts do where what comes in words goes on in words, as is the rule. Operands that are
-//! parts of no words are computed with as they are. The words are those of the first operand: the second one's are
-//! permuted if they have another order.
+//! *When.* Operands that come in words are computed with in words. One by one, `n` parts of a word take `n`
+//! instructions to be extracted, for each operand that is not constant, and `n` for the operation. In a word they
+//! take at most five and, if they are needed one by one, `n` to be extracted; if not, they need not be packed again
+//! either. So four bytes always take fewer instructions in a word, and two parts do if the result is used in words,
+//! as is the rule. Operands that are not parts of words are computed with as they are. The words are those of the
+//! first operand: those of the second one are permuted if they have another order.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ use crate::values::registers::Registers;
 use crate::values::words::{order_in_words, packed};
 use crate::walk::function::{FunctionLowering, Lowered, operand};
 
-/// An operation of two operands in words, if these are parts of words and there is one for them.
+/// An operation of two operands in words, if they are parts of words and the operation exists for words.
 pub(crate) fn partwise(
     lowering: &mut FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -72,7 +72,7 @@ pub(crate) fn integer_operation(
     }
 }
 
-/// Bytes as integers of 16 bits, two in a word, if they come in words and go on in words.
+/// Bytes as integers of 16 bits, two in a word, if they come in words and the result is used in words.
 pub(crate) fn extended_bytes(
     lowering: &mut FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -145,7 +145,7 @@ fn of_parts<'ctx>(
     if x.len() != y.len() {
         return None;
     }
-    // What several registers hold is computed once.
+    // A word that several registers share is computed once.
     let (mut known, mut pairs) = (HashMap::new(), Vec::new());
     let places: Vec<usize> = x
         .iter()
@@ -185,7 +185,7 @@ fn of_parts<'ctx>(
     Some(places.into_iter().map(|place| results[place]).collect())
 }
 
-/// Whether a value is known when the program is compiled.
+/// Whether a value is a compile-time constant.
 fn is_constant(value: V<'_>) -> bool {
     match value {
         V::IntValue(value) => value.is_const(),

@@ -1,13 +1,13 @@
 //! Microscaled floats (OCP MX) to wider ones, times their scales: `amdg.upcast_mxfp`, `amdg.scaled_upcast_fp4` and
 //! `amdg.scaled_upcast_fp8`.
 //!
-//! A scale is a power of two. The product with it is exact in `f32`, which has more exponents than any scaled element
-//! can reach but the smallest; so it is formed there and converted to the result's type. Where an instruction converts two
-//! elements with the same scale and rounds the product once, it does all of that.
+//! A scale is a power of two. The product with it is exact in `f32`, whose exponents include those of all scaled
+//! elements but the smallest; so it is computed there and converted to the result's type. If the target has an
+//! instruction that converts two elements with the same scale and rounds the product once, that is used instead.
 //!
-//! `amdg.upcast_mxfp` has one scale for 32 elements along k, in a layout of its own: it is first brought to the threads
-//! that have these elements, as a conversion between layouts. What a thread then holds is one scale for each register of
-//! the result, most of them the same value.
+//! `amdg.upcast_mxfp` has one scale for 32 elements along k, in a layout of its own: a conversion between layouts
+//! first moves it to the threads that have these elements. A thread then holds one scale for each register of the
+//! result, most of them the same value.
 
 use inkwell::IntPredicate;
 use llopt_dialects::{amdg, tt};
@@ -24,7 +24,7 @@ use crate::values::registers::Registers;
 use crate::values::words::packed;
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// The `f32` that a scale of eight bits stands for: 2^(code - 127), and no number for 255 unless that is excluded.
+/// The `f32` that a scale of eight bits stands for: 2^(code - 127), and NaN for 255 unless that is excluded.
 fn factor<'ctx>(e: &Emitter<'ctx>, code: V<'ctx>, excludes_nan: bool) -> V<'ctx> {
     let wide = e.zext(code, e.int(32).into());
     let is = |code: i64| e.icmp(IntPredicate::EQ, wide, e.i32(code));
@@ -178,7 +178,7 @@ pub(crate) fn scaled_upcast_fp8(
     bind_scaled(lowering, operation, &to, values, factors)
 }
 
-/// Scales that are floats, in the registers of the result: as they are, and as `f32`.
+/// Scales that are floats, in the registers of the result: unconverted, and in `f32`.
 fn scales_and_factors<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -196,10 +196,10 @@ fn scales_and_factors<'ctx>(
     Ok([scales, factors])
 }
 
-/// Scales that are floats, as `f32`.
+/// Scales that are floats, in `f32`.
 ///
-/// LLVM would multiply two `bf16`s in `f16` if it saw that both were widened and the product narrowed to that, but the
-/// exponents of a scale are more than `f16` has. So the bits of a scale are put where they belong.
+/// LLVM would multiply two `bf16`s in `f16` if it recognised that both were widened and the product narrowed to that,
+/// but `f16` lacks the exponents of scales. So a scale is widened by shifting its bits.
 fn factors<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -267,7 +267,7 @@ fn bind_scaled<'ctx>(
     factors: Registers<'ctx>,
 ) -> Lowered {
     let products = lowering.map(&[values, factors], |e, v| e.fmul(v[0], v[1]));
-    // A bfloat has all bits of a scaled element, unless its exponent is too small for that.
+    // A bf16 holds all bits of a scaled element, unless its exponent is too small.
     let rounding = match to.element {
         Element::Bf16 => Rounding::TowardZero,
         _ => Rounding::NearestEven,

@@ -1,4 +1,4 @@
-//! Operations on each element alone: arithmetic, casts, constants, inline assembly, prints and assertions.
+//! Elementwise operations: arithmetic, casts, constants, inline assembly, prints and assertions.
 
 pub(crate) mod arithmetic;
 pub(crate) mod assembly_constraints;

@@ -1,5 +1,5 @@
-//! Operations on the bytes or halves of a word that words have, too: their instructions. Which there are:
-//! [`llopt_plan::words`]; when they are used: [`crate::ops::elementwise::in_words`].
+//! The instructions of operations on the bytes or halves of a word. [`llopt_plan::words`] says which operations there
+//! are, and [`crate::ops::elementwise::in_words`] when they are used.
 
 use inkwell::types::BasicTypeEnum;
 pub(crate) use llopt_plan::words::Partwise;
@@ -9,10 +9,10 @@ use crate::llvm::emitter::{Emitter, V, bit_width};
 
 /// The code of an operation on parts of words.
 pub(crate) trait PartwiseCode {
-    /// Of numbers of any width, or of vectors, each as one.
+    /// On numbers of any width, or vectors, each as a whole.
     fn of_numbers<'ctx>(self, e: &Emitter<'ctx>, x: V<'ctx>, y: V<'ctx>) -> V<'ctx>;
 
-    /// Of words of elements of the type `of`, as vectors of these.
+    /// On words of elements of the type `of`, as vectors of these.
     fn of_words<'ctx>(
         self,
         e: &Emitter<'ctx>,
@@ -45,7 +45,7 @@ impl PartwiseCode for Partwise {
         let bits = bit_width(of);
         let vector = e.vector(of, WORD / bits).into();
         match (self, bits) {
-            // No word shifts its parts: what leaves one of them is masked.
+            // No instruction shifts the parts of a word: bits that leave a part are masked.
             (Self::ShiftLeft(by), _) => {
                 let part = (1u64 << bits) - (1 << by);
                 let parts = (0..WORD).step_by(bits as usize);
@@ -60,7 +60,7 @@ impl PartwiseCode for Partwise {
     }
 }
 
-/// Of words of four bytes each.
+/// On words of four bytes each.
 fn of_bytes<'ctx>(what: Partwise, e: &Emitter<'ctx>, x: V<'ctx>, y: V<'ctx>) -> V<'ctx> {
     let highest = e.i32(i64::from(0x8080_8080_u32 as i32));
     let others = e.i32(0x7f7f_7f7f);

@@ -1,4 +1,4 @@
-//! `tt.dot`: a matrix instruction of the target, as often as the layouts ask for it.
+//! `tt.dot`: executions of a matrix instruction of the target.
 //!
 //! Which instruction, and which registers each execution of it takes, is decided from the layouts of the three
 //! matrices ([`llopt_plan::product`]).

@@ -1,9 +1,9 @@
 //! A product by executions of a matrix instruction.
 //!
-//! The sums stay packed from the first execution to the last; an operand is
-//! packed once, however many tiles it is multiplied with. Executions go along k in the outer loop, so that those that
-//! follow each other add to different sums, and an operand's fragment is wanted only while the loop is at its k: what
-//! does not fit into registers is loaded and computed then, with as many of the next ones as there is room for
+//! The accumulators stay packed from the first execution to the last; an operand is packed once, however many tiles
+//! it is multiplied with. The outer loop of executions is along k, so consecutive executions add to different
+//! accumulators, and an operand's fragment is needed only at one k: operands that do not fit into registers are
+//! loaded and computed then, together with as many of the next ones as there is room for
 //! ([`crate::walk::emit_late`]).
 
 use std::rc::Rc;
@@ -28,7 +28,7 @@ use crate::walk::emit_late;
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 use crate::walk::late::Emitted;
 
-/// The types in which a matrix unit may take these elements. `rounds` says whether f32 may lose bits.
+/// The types in which a matrix unit may take these elements. `rounds` says whether `f32` may lose precision.
 pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixElement] {
     match element {
         Element::F16 => &[MatrixElement::F16],
@@ -46,11 +46,11 @@ pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixE
     }
 }
 
-/// Cycles of an execution beside which a warp issues many other instructions.
+/// Cycles of an execution during which a warp issues many other instructions.
 const LONG: u32 = 32;
 
-/// Whether a product reads its operands as they are and is the only one of its block, where other work is of addresses
-/// alone, and the block tells the scheduler of instructions nothing itself.
+/// Whether a product reads its operands unchanged and is the only one of its block, the other work of the block is
+/// only on addresses, and the block gives the instruction scheduler no hints itself.
 fn is_scheduled_alone(op: OperationRef<'_, '_>) -> bool {
     let is_read = |operand: Value<'_, '_>| LocalLoadOp::defining(operand).is_some();
     if !op.operand_values().take(2).all(is_read) {
@@ -73,12 +73,12 @@ pub(crate) const SUMS: &[MatrixElement] = &[MatrixElement::F32];
 /// A matrix of a product: its type, and its registers.
 pub(crate) type Matrix<'ctx> = (Rc<TensorType>, Registers<'ctx>);
 
-/// An operand of a product: its type, and where its registers come from.
+/// An operand of a product: its type, and the source of its registers.
 pub(crate) struct Factor<'c, 'a, 'ctx> {
     pub(crate) of: Rc<TensorType>,
     /// The registers that have been emitted.
     registers: Vec<Option<V<'ctx>>>,
-    /// What the others are emitted from.
+    /// The source of the others.
     late: Option<Value<'c, 'a>>,
 }
 
@@ -92,7 +92,7 @@ impl<'c, 'a, 'ctx> Factor<'c, 'a, 'ctx> {
         }
     }
 
-    /// An operand whose registers are emitted when the product takes them.
+    /// An operand whose registers are emitted when the product uses them.
     pub(crate) fn late(of: Rc<TensorType>, value: Value<'c, 'a>) -> Self {
         Self {
             registers: vec![None; of.registers()],
@@ -101,22 +101,22 @@ impl<'c, 'a, 'ctx> Factor<'c, 'a, 'ctx> {
         }
     }
 
-    /// Whether some register of a part, of which `packed` elements each lie in one, has not been emitted.
+    /// Whether some register of a part, in which each register has `packed` elements, has not been emitted.
     fn lacks(&self, part: &[Option<u32>], packed: u32) -> bool {
         let mut registers = part.iter().flatten();
         registers.any(|register| self.registers[(register / packed) as usize].is_none())
     }
 }
 
-/// What a product is made from.
+/// The inputs of a product.
 pub(crate) struct Factors<'c, 'a, 'ctx> {
     /// The operands.
     pub(crate) matrices: [Factor<'c, 'a, 'ctx>; 2],
-    /// How many elements lie in one of the tensor's, for each operand; the selection counts them one by one.
+    /// The number of elements in one element of the tensor, for each operand; the selection counts them one by one.
     pub(crate) packed: [u32; 2],
     /// The accumulator.
     pub(crate) sum: Matrix<'ctx>,
-    /// For each part of the instruction's first and second operand the word with its scale.
+    /// For each part of the instruction's first and second operand, the word with its scale.
     pub(crate) scales: Option<[Vec<V<'ctx>>; 2]>,
 }
 
@@ -153,8 +153,8 @@ fn registers_of<'ctx>(
     Ok(registers.expect("bug in llopt: an operand is emitted before its product"))
 }
 
-/// The fragments of an operand that executions of an instruction take: `operand` says how they are packed, the
-/// parts which registers they are of.
+/// The fragments of an operand for executions of an instruction: `operand` says how they are packed, the parts which
+/// registers they consist of.
 fn fragment<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     unit: &dyn MatrixHooks,
@@ -189,18 +189,19 @@ fn fragment<'ctx>(
     ))
 }
 
-/// The fragments of the two operands of a product: those that are packed already, and what it takes to bring others.
+/// The fragments of the two operands of a product: those that are packed already, and what is needed to load others.
 struct Fragments<'s, 'ctx> {
     selection: &'s Selection,
-    /// For each side of an execution, the matrix that is there.
+    /// The matrix on each side of an execution.
     matrices: [usize; 2],
-    /// Whether what is late of it is read as it is; what is computed on its way takes more registers than its own.
+    /// Whether late registers of it are read unchanged; registers computed from what is read need more registers than
+    /// their own.
     is_read: [bool; 2],
-    /// Whether something is late that is computed on its way: then nothing is read ahead.
+    /// Whether some late operand is computed from what is read: then nothing is read ahead.
     is_computed: bool,
-    /// Words that a thread has room for beside all else, where operands are late.
+    /// The words for which a thread has room in addition to everything else, if operands are late.
     room: Option<u32>,
-    /// For each fragment the last execution that takes it.
+    /// For each fragment the last execution that uses it.
     last_steps: [Vec<usize>; 2],
     packed: [Vec<Option<Vec<V<'ctx>>>>; 2],
 }
@@ -233,7 +234,7 @@ impl<'s, 'ctx> Fragments<'s, 'ctx> {
         }
     }
 
-    /// The registers of a fragment, and how the instruction takes them.
+    /// The registers of a fragment, and the form in which the instruction takes them.
     fn part(&self, side: usize, index: usize) -> (&'s Operand, &'s [Option<u32>]) {
         let (row, division) = (self.selection.instruction, &self.selection.division);
         match side {
@@ -255,8 +256,8 @@ impl<'s, 'ctx> Fragments<'s, 'ctx> {
         factors.matrices[matrix].lacks(part, factors.packed[matrix])
     }
 
-    /// Brings the fragments of execution `at`, and of the next ones as far as there is room beside those that are still to
-    /// be used.
+    /// Emits the fragments of execution `at`, and of the next ones as long as there is room in addition to those that
+    /// are still to be used.
     fn bring(
         &mut self,
         lowering: &mut FunctionLowering<'_, 'ctx>,
@@ -274,8 +275,8 @@ impl<'s, 'ctx> Fragments<'s, 'ctx> {
             .filter(|side| self.lacks(factors, *side, wanted[*side]))
             .collect();
         if self.room.is_some() && !lacking.is_empty() {
-            // LLVM's scheduler would bring the loads of all fragments together, and takes the longer the more it may
-            // bring together.
+            // LLVM's scheduler would move the loads of all fragments together, and its time grows with the number of
+            // loads that it may move together.
             let barrier = Scheduling::Barrier { may_pass: 0 };
             lowering.hooks().schedule(lowering.e, barrier);
         }
@@ -310,7 +311,7 @@ impl<'s, 'ctx> Fragments<'s, 'ctx> {
         Ok(())
     }
 
-    /// Words of the packed fragments that execution `at` or a later one takes.
+    /// Words of the packed fragments that execution `at` or a later one uses.
     fn held(&self, at: usize) -> u32 {
         let of_side = |side: usize| {
             let last = &self.last_steps[side];
@@ -342,7 +343,7 @@ pub(crate) fn product<'ctx>(
             unit.pack(e, row, &row.accumulator, &elements)
         })
         .collect();
-    // Who repeats elements along k has zeros, or where lanes give them one after the other, is left out.
+    // Lanes that repeat elements along k get zeros; repeated steps of lanes are left out.
     let repeating_in_steps = match row.steps {
         1 => 0,
         _ => division.repeating_lanes,
@@ -379,7 +380,7 @@ pub(crate) fn product<'ctx>(
     Ok(of.spread(&distinct))
 }
 
-/// Values that are zero in the lanes whose number has a bit of `repeating`: their elements are summed elsewhere.
+/// Values that are zero in the lanes whose number has a bit of `repeating`: other lanes add their elements.
 fn in_lanes<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     repeating: u32,

@@ -1,8 +1,8 @@
-//! Products of matrices by multiply-adds: for elements and layouts that no matrix unit takes.
+//! Products of matrices by multiply-adds: for elements and layouts that no matrix unit supports.
 //!
-//! Each thread adds up its elements of the result, in the order of k. It must hold the rows of the first operand and
-//! the columns of the second that these need, which is what layouts of operands of a blocked layout give it; which
-//! register is which follows from the linear layouts, as for a matrix unit whose tile is one element.
+//! Each thread computes its elements of the result, in the order of k. It must hold the rows of the first operand and
+//! the columns of the second that these need, as it does with operand layouts of a blocked layout; the registers
+//! follow from the linear layouts, as for a matrix unit whose tile is one element.
 //!
 //! Operands are widened to the accumulator's type first: products of eight and 16 bits are exact in `f32`.
 
@@ -21,7 +21,7 @@ use crate::walk::function::{FunctionLowering, Lowered};
 /// The registers of a product by multiply-adds of each thread.
 ///
 /// # Errors
-/// Why a thread cannot make its part of the result by itself, or an operand that cannot be widened.
+/// A thread cannot compute its part of the result by itself, or an operand cannot be widened; the text says why.
 pub(super) fn multiply_add<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

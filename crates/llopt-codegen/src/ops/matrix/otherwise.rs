@@ -1,8 +1,8 @@
 //! Products that no matrix instruction takes as they are.
 //!
-//! Operands of few bits are numbers of wider formats too: eight-bit floats are halves and bfloat16, and all of
-//! these are `tf32`. Widened in registers they may be what a unit multiplies, with the same result. What is left is
-//! done by multiply-adds.
+//! Operands of few bits are numbers of wider formats too: eight-bit floats are halves and bfloat16, and all of these
+//! are `tf32`. Widened in registers, a unit may be able to multiply them, with the same result. The remaining
+//! products are computed by multiply-adds.
 
 use std::rc::Rc;
 
@@ -27,7 +27,8 @@ fn holds(wide: Element, narrow: Element) -> bool {
     }
 }
 
-/// `tt.dot` of matrices that no instruction takes as they are: for `reason`, or since none has such elements.
+/// `tt.dot` of matrices that no instruction takes as they are: for `reason`, or because no instruction has such
+/// elements.
 pub(super) fn product<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     dot: tt::DotOp<'_, '_>,

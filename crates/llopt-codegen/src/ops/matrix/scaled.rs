@@ -1,12 +1,13 @@
 //! `tt.dot_scaled` by a matrix instruction that takes scales.
 //!
-//! The instruction's first lanes give the scales of the first group of its k, one for each row, the next lanes those of
-//! the next group; so a scale comes from another lane than the elements that it multiplies, and has a layout of its
-//! own. That layout is derived from the operand's: rows as the operand's lanes have them, groups where the instruction
-//! wants them, and for what the instruction repeats over registers a register of scales. The tensor of scales is then
-//! converted to it, for which nothing moves where it was made for this.
+//! The instruction's first lanes give the scales of the first group of its k, one for each row, the next lanes those
+//! of the next group; so a scale comes from another lane than the elements that it multiplies, and has a layout of
+//! its own. That layout is derived from the operand's: rows as the operand's lanes have them, groups where the
+//! instruction expects them, and one register of scales for each repetition of the instruction over registers. The
+//! tensor of scales is then converted to it; if it already has this layout, nothing moves.
 //!
-//! Elements of four bits lie two to a byte along k: as elements their layout has one more register, the lowest.
+//! Elements of four bits are packed two to a byte along k: counted as elements, their layout has one more register
+//! bit, the lowest.
 
 use llopt_dialects::tt;
 use llopt_layout::f2::Subspace;
@@ -25,7 +26,7 @@ use llopt_plan::tensor::TensorType;
 /// The code of a scale of one.
 const ONE: i64 = 127;
 
-/// The layout of elements that lie two to a byte along dimension `k`: one more register.
+/// The layout of elements that are packed two to a byte along dimension `k`: it has one more register bit.
 fn unpacked(layout: &LinearLayout, k: usize) -> Result<LinearLayout, LayoutError> {
     let rank = layout.out_dims().len();
     let mut pair = vec![0; rank];
@@ -55,7 +56,7 @@ fn unpacked(layout: &LinearLayout, k: usize) -> Result<LinearLayout, LayoutError
     LinearLayout::from_bases(&bases, &outs)
 }
 
-/// Where the scales of an operand have to be for an instruction.
+/// The layout of the scales of an operand for an instruction.
 struct ScalePlan {
     /// The layout of the scales.
     to: TensorType,
@@ -101,7 +102,7 @@ impl Elements<'_> {
         let fragment = fragment.layout(operand.width, inner).ok()?;
         let rows = fragment.out_dim_size_log2(Dim::tensor(0));
         let groups = fragment.out_dim_size(Dim::tensor(1)) as u32 / group;
-        // Which group of the tensor each group of the instruction is, beside the first.
+        // The group of the tensor for each group of the instruction except the first.
         let first = parts.first()?;
         let start = self.register((*first.first()?)?)[1] / group;
         let mut found = vec![None; groups as usize];

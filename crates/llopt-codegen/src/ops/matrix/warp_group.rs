@@ -1,13 +1,14 @@
 //! Products of warp groups, `ttng.warp_group_dot`, and waits for them.
 //!
 //! Four warps compute 64 rows of the result and up to 256 columns with one instruction, from operands that lie in
-//! shared memory (the first may be in registers). The layout of the result says which warps do which rows: its
-//! registers of one thread are taken apart into the instruction's fragments, and what is left are the repetitions of
-//! the instruction and where each begins. The repetitions of a thread are the same for all groups; where a group
-//! begins is a linear function of its warps, added to the addresses of both operands.
+//! shared memory (the first may be in registers). The layout of the result says which warps do which rows: the
+//! registers of one thread are divided into the instruction's fragments; the rest of the layout says how often the
+//! instruction is repeated and where each repetition begins. The repetitions of a thread are the same for all groups;
+//! the start of a group is a linear function of its warps, added to the addresses of both operands.
 //!
-//! Sums of eight-bit floats lose low bits inside of the unit. `maxNumImpreciseAcc` says after how many products along
-//! k what was summed there is added up outside; then partial sums are waited for one after the other.
+//! Sums of eight-bit floats lose low bits inside of the unit. `maxNumImpreciseAcc` is the number of products along k
+//! after which the partial sum is added to an accumulator outside the unit; then partial sums are waited for one
+//! after the other.
 
 use std::collections::HashSet;
 
@@ -29,7 +30,7 @@ use crate::values::element::LlvmType;
 use crate::values::words;
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// The instruction set's name of an element of an operand.
+/// The name of an operand's element in the instruction set.
 fn operand_name(element: Element) -> Option<&'static str> {
     Some(match element {
         Element::F16 => "f16",
@@ -64,7 +65,7 @@ fn types(result: Element, first: Element, second: Element) -> Option<GroupTypes>
     })
 }
 
-/// Whether a tensor is computed from what is read from shared memory, and not from a product that comes before.
+/// Whether a tensor is computed from data read from shared memory, and not from the result of an earlier product.
 fn is_read<'c: 'a, 'a>(tensor: Value<'c, 'a>) -> bool {
     let mut open = vec![tensor];
     let mut seen = HashSet::new();
@@ -111,7 +112,7 @@ pub(crate) fn wait<'ctx>(
     let operation = op.operation();
     let hooks = hooks_of(lowering, operation)?;
     let pending = u32::try_from(op.pendings()).unwrap_or(0);
-    // All registers of all tensors at once: what they hold is known from the wait on.
+    // All registers of all tensors at once: their contents are defined from the wait on.
     let mut all = Vec::new();
     let mut tensors = Vec::new();
     for (index, input) in op.inputs().into_iter().enumerate() {
@@ -163,7 +164,7 @@ pub(crate) fn dot<'ctx>(
     }
     let operands = sources.operands(lowering, operation, &result, &repetitions, types.bits)?;
     let before = accumulators(lowering, op, &result, &repetitions);
-    // How far along k the unit sums by itself.
+    // How far along k the unit accumulates by itself.
     let precise_every = imprecise_depth(&op, result.element, first, depth);
     let mut chunks: Vec<Vec<GroupStep<'ctx>>> = Vec::new();
     for chunk in (0..depth).step_by(precise_every.unwrap_or(depth) as usize) {
@@ -196,7 +197,7 @@ pub(crate) fn dot<'ctx>(
         first_transposed,
         second_transposed,
         ends: true,
-        // Halves of a register are taken out of it, which must wait.
+        // Halves of a register are extracted, which has to wait for the product.
         waits: !op.is_async() || per_word > 1,
     };
     let words: Vec<V<'ctx>> = if precise_every.is_some() {
@@ -220,8 +221,8 @@ pub(crate) fn dot<'ctx>(
     Ok(())
 }
 
-/// A product whose sums lose bits inside of the unit: what each chunk of steps sums is waited for, and added to what was
-/// there before outside of it.
+/// A product whose sums lose bits inside the unit: the sum of each chunk of steps is waited for, and added to the
+/// accumulator outside the unit.
 fn add_chunks<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn WarpGroupHooks,
@@ -255,8 +256,8 @@ fn add_chunks<'ctx>(
     sum.unwrap_or_default()
 }
 
-/// A product whose first operand is computed in registers: each step along k has a fence of its own. The first begins
-/// when its registers are computed, and those of the others are computed beside it.
+/// A product whose first operand is computed in registers: each step along k has its own fence. The first step begins
+/// when its registers are computed, and those of the others are computed while it runs.
 fn multiply_in_steps<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn WarpGroupHooks,
@@ -296,7 +297,7 @@ fn depth_of(
         .ok_or_else(|| lowering.invalid(op, "the second operand is a buffer of known extents"))
 }
 
-/// After how many elements along k sums of the unit are added up outside of it; `None` if never.
+/// The number of elements along k after which sums of the unit are accumulated outside of it; `None` if never.
 fn imprecise_depth(
     op: &ttng::WarpGroupDotOp<'_, '_>,
     result: Element,
@@ -309,7 +310,7 @@ fn imprecise_depth(
     (loses && limit <= depth).then(|| limit.next_multiple_of(step).max(step))
 }
 
-/// The words of the results before the product, and whether they count; `None` where nothing does.
+/// The words of the accumulators before the product, and whether they count; `None` if they never do.
 fn accumulators<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: ttng::WarpGroupDotOp<'_, '_>,
@@ -342,7 +343,7 @@ fn accumulators<'ctx>(
     Some((words, adds))
 }
 
-/// Gives the registers of the fragments to the result.
+/// Binds the registers of the fragments to the result.
 fn bind_fragments<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

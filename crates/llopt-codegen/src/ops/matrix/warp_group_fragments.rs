@@ -1,7 +1,7 @@
-//! Which repetitions of a warp group's instruction a result consists of, and where each begins.
+//! The repetitions of a warp group's instruction that make a result, and where each begins.
 //!
-//! The registers of one thread are taken apart into the fragments of the instruction ("Register fragments for
-//! `wgmma.mma_async`" in the PTX ISA); what is left of the layout says where they begin. The repetitions of a thread are
+//! The registers of one thread are divided into the fragments of the instruction ("Register fragments for
+//! `wgmma.mma_async`" in the PTX ISA); the rest of the layout says where they begin. The repetitions of a thread are
 //! the same for all groups of warps; where a group begins is a linear function of its number.
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(super) fn row_and_column(number: u32, columns: u32) -> (u32, u32) {
 }
 
 impl Repetitions {
-    /// Takes the registers of a result apart into fragments.
+    /// Divides the registers of a result into fragments.
     pub(super) fn of(result: &TensorType) -> Result<Self, String> {
         let [_, width] = result.shape[..] else {
             return Err("its result is no matrix".to_owned());
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn other_results_are_refused() {
-        // The warps of a group side by side instead of below each other.
+        // The warps of a group next to each other along columns instead of rows.
         let beside = result(64, 64, &[[16, 0], [0, 32]]);
         assert!(Repetitions::of(&beside).is_err());
         let three = result(64, 8, &[[16, 0]]);

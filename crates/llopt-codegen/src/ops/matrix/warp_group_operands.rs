@@ -1,5 +1,5 @@
-//! The operands of a warp group's product: in shared memory, told to the instruction by descriptors, or, the first one, in
-//! registers.
+//! The operands of a warp group's product: in shared memory, given to the instruction by descriptors, or, for the
+//! first one, in registers.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ impl<'ctx> Sources<'ctx> {
         Ok(Self { first, second })
     }
 
-    /// The elements of both.
+    /// The element types of both.
     pub(super) fn elements(&self) -> [Element; 2] {
         let first = match &self.first {
             Source::Memory(view) => view.element,
@@ -60,7 +60,7 @@ impl<'ctx> Sources<'ctx> {
         [first, self.second.element]
     }
 
-    /// How the instructions of a result take them, whose elements have so many bits.
+    /// The operands as the instructions of a result take them; its elements have so many bits.
     pub(super) fn operands(
         &self,
         lowering: &FunctionLowering<'_, 'ctx>,
@@ -127,7 +127,7 @@ impl<'ctx> Operands<'ctx> {
         matches!(self.first, First::Registers(..))
     }
 
-    /// For each, whether elements that lie next to each other in memory are not those along k.
+    /// For each, whether neighbouring elements in memory are along another dimension than k.
     pub(super) fn transposed(&self) -> [bool; 2] {
         let first = match &self.first {
             First::Memory(memory) => !memory.how.k_contiguous,
@@ -136,7 +136,7 @@ impl<'ctx> Operands<'ctx> {
         [first, !self.second.how.k_contiguous]
     }
 
-    /// What the instruction that begins at a row and so far along k takes as its first operand.
+    /// The first operand of the instruction that begins at a row and so far along k.
     pub(super) fn first_at(
         &self,
         lowering: &FunctionLowering<'_, 'ctx>,
@@ -176,16 +176,16 @@ impl<'ctx> Operands<'ctx> {
     }
 }
 
-/// An operand in shared memory with the address from which all repetitions are told by constants.
+/// An operand in shared memory, with an address from which all repetitions differ by constants.
 struct InMemory<'ctx> {
     how: GroupOperand,
     /// The descriptor of the first element, for this group of warps.
     descriptor: V<'ctx>,
-    /// Bits of offsets that the descriptor may have taken already.
+    /// Bits of offsets that the descriptor may contain already.
     taken: u32,
 }
 
-/// The registers of the first operand that the instruction which begins at a place takes, four words' worth.
+/// The registers of the first operand for the instruction that begins at a position: four words.
 struct FirstRegisters {
     registers: HashMap<u32, usize>,
     depth: u32,
@@ -246,7 +246,8 @@ impl FirstRegisters {
     }
 }
 
-/// An operand in shared memory: how it is read, and from where by this group of warps in this block.
+/// An operand in shared memory: how it is read, and the position from which this group of warps in this block reads
+/// it.
 fn in_memory<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -268,7 +269,7 @@ fn in_memory<'ctx>(
     }
     let how = GroupOperand::derive(&view.layout, wanted).map_err(refused)?;
     let begins = view.place.xor;
-    // What a warp group and a block add lies in the same block, at whole core matrices.
+    // The positions that a warp group and a block add are in the same block, at whole core matrices.
     let told_apart: u32 = view
         .layout
         .flat_bases_of(Dim::BLOCK)
@@ -342,7 +343,7 @@ fn in_memory<'ctx>(
     })
 }
 
-/// The descriptor of an instruction's operand that begins at a place.
+/// The descriptor of an instruction's operand that begins at a position.
 fn descriptor_at<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

@@ -1,7 +1,7 @@
 //! `tt.atomic_rmw` and `tt.atomic_cas`, and their forms on AMD's buffers.
 //!
-//! Of the threads that hold the same element only one acts. If the others need the result too, it goes
-//! through shared memory: the acting threads write it at the element's place, in all blocks of a cluster that hold
+//! Of the threads that hold the same element only one executes the atomic. If the others need the result too, it goes
+//! through shared memory: the acting threads write it at the element's position, in all blocks of a cluster that hold
 //! the element, and all threads read it after a barrier. A scalar is the extreme case: the first thread acts for all.
 
 use llopt_dialects::amdg;
@@ -47,7 +47,7 @@ fn ordering_of(semantic: MemSemantic) -> Ordering {
     }
 }
 
-/// What one of several atomics of a thread has to order so that together they order what `ordering` says.
+/// The ordering that one of several atomics of a thread needs so that together they have the given `ordering`.
 fn part_of(ordering: Ordering, is_first: bool, is_last: bool) -> Ordering {
     let (acquires, releases) = match ordering {
         Ordering::Relaxed => (false, false),
@@ -145,7 +145,7 @@ fn check_update(
     check_width(lowering, op, element, narrowest)
 }
 
-/// Whether atomics reach elements of this width.
+/// Whether there are atomics on elements of this width.
 fn check_width(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -308,8 +308,7 @@ fn atomic_groups<'c, 'a>(
     }
 }
 
-/// The masks, where elements that are known to have the same one share its value: what depends on it is
-/// then one branch.
+/// The masks; elements that are known to have the same mask share its value, so that a single branch depends on it.
 fn fewest_masks<'ctx>(
     program: &Program<'_>,
     of: &ValueType,
@@ -328,8 +327,8 @@ fn fewest_masks<'ctx>(
     fewest.into()
 }
 
-/// The mask of a group, and its values. Where the elements' masks differ, the group is updated if one of
-/// them is set, the others by a negative zero, to which a sum adds nothing.
+/// The mask of a group, and its values. If the elements' masks differ, the group is updated if any of them is set;
+/// masked-off elements are updated with negative zero, which does not change a sum.
 fn atomic_mask<'ctx>(
     e: &Emitter<'ctx>,
     masks: Option<&Registers<'ctx>>,

@@ -1,12 +1,12 @@
 //! Writing to the shared memory of other blocks of a cluster.
 //!
-//! No block may write to another one's memory while that one still reads what was there, or before it has begun.
-//! So all meet twice: before anyone writes, and when all is written. From then on each block reads its own memory,
-//! which nobody writes to before the next such meeting; so any block may end. The first meeting can be begun
-//! early (*announced*): what lies between then costs no waiting. It is left out where the blocks have met since they
-//! last used the memory, which the pass that inserts barriers finds out.
+//! No block may write to another block's memory while that one still reads its old contents, or before that one has
+//! started. So there are two cluster barriers: before any block writes, and when everything is written. From then on
+//! each block reads its own memory, to which no other block writes before the next such barrier; so any block may
+//! end. The first barrier can be begun early (*announced*): work in between overlaps with the wait. It is omitted if
+//! there was a cluster barrier since the memory was last used; the pass that inserts barriers finds that out.
 //!
-//! Whom a block writes to is said by *distances*: masks of the block's number, given by generators.
+//! The blocks that a block writes to are given by *distances*: masks of the block's number, given by generators.
 
 use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
 use llopt_layout::plan::Scope;
@@ -20,14 +20,15 @@ use crate::ops::asynchronous::transaction_barrier;
 use crate::values::threads;
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// Writing to other blocks that was announced.
+/// An announced write to other blocks.
 pub(crate) struct Announced<'p> {
     generators: &'p [u32],
-    /// Whether there is a meeting to wait for.
+    /// Whether there is a cluster barrier to wait for.
     meets: bool,
 }
 
-/// Tells the other blocks, if there are any at the distances, that this one has read what was in its memory.
+/// Arrives at the first cluster barrier, if there are blocks at the distances: this block has read the contents of
+/// its memory.
 pub(crate) fn announce<'p>(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -43,8 +44,8 @@ pub(crate) fn announce<'p>(
     Ok(Announced { generators, meets })
 }
 
-/// Lets the threads that act write to memory at `bases` in their own block and in those at the distances, and
-/// all threads wait until that is done. `write` gets the bases in one block.
+/// Lets the threads that act write to memory at `bases` in their own block and in those at the distances, and all
+/// threads wait until that is complete. `write` gets the bases in one block.
 pub(crate) fn write_to_blocks<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     announced: &Announced<'_>,

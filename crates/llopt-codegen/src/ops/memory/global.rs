@@ -1,8 +1,8 @@
 //! Loads and stores of global memory: through pointers, and on AMD through buffer descriptors.
 //!
-//! The registers of a tensor are accessed in the widest groups that the layout, the addresses and the mask
-//! allow ([`llopt_plan::global_access`]). A register that repeats another is loaded once; threads that repeat other
-//! threads' elements load, but only one of them stores.
+//! The registers of a tensor are accessed in the widest groups that the layout, the addresses and the mask allow
+//! ([`llopt_plan::global_access`]). A register that repeats another one is not loaded again; threads that repeat
+//! other threads' elements load them, but only one of them stores.
 
 use llopt_dialects::tt::{self, CacheModifier, EvictionPolicy};
 use llopt_dialects::{Op, amdg};
@@ -46,7 +46,7 @@ pub(crate) fn eviction(policy: EvictionPolicy) -> Eviction {
     }
 }
 
-/// What a load through pointers reads.
+/// The operands of a load through pointers.
 pub(crate) struct PointerLoad<'ctx> {
     pub(crate) element: Element,
     pub(crate) caching: Caching,
@@ -57,17 +57,17 @@ pub(crate) struct PointerLoad<'ctx> {
 
 /// A load of a tensor through a buffer descriptor.
 pub(crate) struct BufferLoad<'c, 'a> {
-    /// What is loaded.
+    /// The element type.
     pub(crate) element: Element,
-    /// How the caches are treated.
+    /// The cache hints.
     pub(crate) caching: Caching,
-    /// Where the buffer begins.
+    /// The base address of the buffer.
     pub(crate) base: Value<'c, 'a>,
     /// The elements' offsets, in elements.
     pub(crate) offsets: Value<'c, 'a>,
-    /// Which of them are loaded.
+    /// The mask.
     pub(crate) mask: Option<Value<'c, 'a>>,
-    /// What the others are.
+    /// The values where the mask is false.
     pub(crate) other: Option<Value<'c, 'a>>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn load(lowering: &mut FunctionLowering<'_, '_>, op: tt::LoadOp<'_, '
     Ok(())
 }
 
-/// The registers that each access of a load brings, if it has addresses of its own for each.
+/// The registers of each access of a load, if its accesses have addresses of their own.
 pub(crate) fn loaded_together(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -195,7 +195,7 @@ pub(crate) fn load_groups<'ctx>(
     fill(of, loaded)
 }
 
-/// The registers of a value that is loaded: nothing yet, but where a part is wanted, what stands for the others.
+/// The initial registers of a loaded value: none, except that registers that are not needed get a placeholder.
 fn unwanted<'ctx>(lowering: &FunctionLowering<'_, 'ctx>, of: &ValueType) -> Vec<Option<V<'ctx>>> {
     let poison = lowering.e.poison(of.element().llvm(lowering.e.context));
     let count = of.registers();
@@ -235,9 +235,9 @@ pub(crate) fn store<'ctx>(
 
 /// A group of a tensor's registers, ready to be stored.
 struct StoredGroup<'ctx> {
-    /// The register whose address is the group's.
+    /// The register that has the address of the group.
     first: usize,
-    /// Under which condition it is stored.
+    /// The condition under which it is stored.
     mask: Option<V<'ctx>>,
     /// Its memory words.
     data: Vec<V<'ctx>>,
@@ -351,7 +351,7 @@ pub(crate) fn load_from_buffer<'ctx>(
             .iter()
             .zip(storage::unpack(lowering.e, element, words, &result))
         {
-            // Where the mask is false the hardware gives zero; another `other` is selected.
+            // Where the mask is false the hardware gives zero; any other `other` is selected.
             let value = match (&other, mask) {
                 (Some(values), Some(mask)) if !lowering.e.is_zero(values[*register]) => {
                     lowering.e.select(mask, value, values[*register])
@@ -499,7 +499,7 @@ fn pointer_groups(
     )
 }
 
-/// How many elements next to each other along a dimension the addresses and the mask allow.
+/// How many neighbouring elements along a dimension the addresses and the mask allow in one access.
 pub(crate) fn pointer_limit(
     program: &Program<'_>,
     element: Element,
@@ -534,7 +534,7 @@ fn buffer_groups(
     )
 }
 
-/// Groups of at most `widest` elements that lie next to each other in a buffer.
+/// Groups of at most `widest` elements that are contiguous in a buffer.
 pub(crate) fn buffer_groups_up_to(
     program: &Program<'_>,
     widest: u32,
@@ -551,7 +551,7 @@ pub(crate) fn buffer_groups_up_to(
     )
 }
 
-/// How many elements next to each other along a dimension the offsets into a buffer and the mask allow.
+/// How many neighbouring elements along a dimension the offsets into a buffer and the mask allow in one access.
 pub(crate) fn buffer_limit(
     program: &Program<'_>,
     element: Element,
@@ -582,7 +582,7 @@ pub(crate) fn groups(of: &ValueType, widest: u32, limit: &impl Fn(usize) -> u64)
     }
 }
 
-/// When an access happens.
+/// The condition of an access.
 enum Mask<'ctx> {
     Always,
     Never,

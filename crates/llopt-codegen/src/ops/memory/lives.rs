@@ -1,5 +1,5 @@
-//! Where buffers of shared memory, and the scratch memory of operations, begin and end: told to a simulator, which looks
-//! for accesses to what has been given back, and for reads of what an earlier buffer left in the same place.
+//! The live ranges of buffers of shared memory, and of the scratch memory of operations: told to a simulator, which
+//! detects accesses to released memory, and reads of data that an earlier buffer left at the same offset.
 
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg;
@@ -11,7 +11,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::walk::function::{FunctionLowering, integer_attribute};
 
-/// The scratch memory of an operation begins; it ends where the next buffer in its place begins.
+/// The scratch memory of an operation begins; it ends where the next buffer at its offset begins.
 pub(crate) fn scratch_begins(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) {
     if lowering.program.mark_buffers
         && let Some(offset) = integer_attribute(op, ALLOCATION_OFFSET)
@@ -23,12 +23,12 @@ pub(crate) fn scratch_begins(lowering: &FunctionLowering<'_, '_>, op: OperationR
     }
 }
 
-/// The buffer that an allocation has made begins.
+/// The buffer of an allocation begins.
 pub(crate) fn buffer_begins(lowering: &FunctionLowering<'_, '_>, op: ttg::LocalAllocOp<'_, '_>) {
     mark_buffer(lowering, op.result(), true);
 }
 
-/// A buffer is given back, all of it, by whatever view of it.
+/// A buffer is released as a whole, through any view of it.
 pub(crate) fn buffer_ends(lowering: &FunctionLowering<'_, '_>, op: ttg::LocalDeallocOp<'_, '_>) {
     let mut buffer = op.src();
     while let Some(view) = buffer.defining_op()
@@ -42,7 +42,7 @@ pub(crate) fn buffer_ends(lowering: &FunctionLowering<'_, '_>, op: ttg::LocalDea
 }
 
 fn mark_buffer(lowering: &FunctionLowering<'_, '_>, buffer: Value<'_, '_>, begins: bool) {
-    // A part that a block was handed does not say where the whole begins.
+    // A view that is a block argument does not say where the whole buffer begins.
     if lowering.program.mark_buffers
         && let Some(memory) = MemDesc::of(buffer.r#type())
         && memory.is_shared()

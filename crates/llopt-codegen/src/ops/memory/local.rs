@@ -1,8 +1,8 @@
-//! Buffers in shared memory that the program itself makes: `ttg.local_*` and views of them.
+//! Buffers in shared memory that the program allocates: `ttg.local_*` and views of them.
 //!
-//! A buffer is its address; its layout is in its type. A view of a part of a buffer has the address of the
-//! whole, since the layout of the whole says where its elements are; where it begins is known from the ops
-//! that made the view.
+//! A buffer is its address; its layout is in its type. A view of a part of a buffer has the address of the whole,
+//! since the layout of the whole says where its elements are; the start of the view is known from the ops that
+//! created it.
 
 use llopt_dialects::layout::encoding::{self, Encoding};
 use llopt_dialects::tables::types::MemDesc;
@@ -115,7 +115,7 @@ pub(crate) fn loaded_together(
     Ok(groups)
 }
 
-/// A view that begins where its buffer begins, or whose beginning is told from the op.
+/// A view that begins where its buffer begins, or whose start follows from the op.
 pub(crate) fn same_buffer(
     lowering: &mut FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
@@ -218,7 +218,7 @@ pub(crate) fn store_where_acting<'ctx>(
     threads::only_if(e, acts, store)
 }
 
-/// How a tensor of this layout is moved between registers and a buffer, written down.
+/// Chooses how a tensor of this layout is moved between registers and a buffer, and records it.
 pub(crate) fn access_to<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -232,7 +232,7 @@ pub(crate) fn access_to<'ctx>(
     Ok(found)
 }
 
-/// Writes down how an op accesses a buffer.
+/// Records how an op accesses a buffer.
 pub(crate) fn record_shared<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -247,7 +247,7 @@ pub(crate) fn record_shared<'ctx>(
     });
 }
 
-/// How a tensor of this layout is moved between registers and a buffer.
+/// Chooses how a tensor of this layout is moved between registers and a buffer.
 pub(crate) fn find_access<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -309,7 +309,7 @@ fn layout_at<'ctx>(
         let log2 = |elements: u32| elements.trailing_zeros() + bytes_log2;
         // A shift cannot multiply by more than one power: log2(unused) per 2^every bytes.
         place.pads.push((log2(*every), log2(*unused)));
-        // A vector neither spans unused bytes nor begins at what they leave unaligned.
+        // A vector neither spans unused bytes nor begins at an offset that they misalign.
         max_bits = max_bits.min(every.min(unused) * moved_bits(element));
     }
     Ok(View {

@@ -1,12 +1,12 @@
-//! Pairs of four-bit elements that change the axis along which they are packed: `amdg.local_load_packed_tranposed`.
+//! Pairs of four-bit elements that are packed along another axis: `amdg.local_load_packed_tranposed`.
 //!
 //! In the buffer a byte has two neighbours along the free axis of a product's operand (M or N), in the result two
-//! along K. With elements counted by halves of bytes this is a load of a transposed matrix, and CDNA4 has the
-//! instruction: each of 16 lanes reads a row of 16 elements, of one K, and receives a column. Its addresses are those
-//! of an ordinary access in which the lanes that share a column stand for the rows, and each reads eight bytes; so the
-//! access is planned as that one.
+//! along K. Counted in four-bit elements this is a load of a transposed matrix, and CDNA4 has an instruction for it:
+//! each of 16 lanes reads a row of 16 elements, at one K, and receives a column. Its addresses are those of an
+//! ordinary access in which the lanes that share a column take the rows, and each reads eight bytes; so the access is
+//! planned as such an access.
 //!
-//! Where layout or target do not allow that, each byte of the result takes one half of each of two bytes.
+//! Where the layout or the target does not allow that, each byte of the result takes one half of each of two bytes.
 
 use llopt_dialects::amdg;
 use llopt_dialects::tables::types::MemDesc;
@@ -26,10 +26,10 @@ use crate::values::registers::Registers;
 use crate::values::storage;
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// Elements of a row, and rows, of what is transposed at once, as log2.
+/// log2 of the elements of a row, and of the rows, that are transposed at once.
 const TILE: u32 = 4;
 
-/// Where the bytes of a buffer are that make up the bytes of a tensor.
+/// The bytes of a buffer from which the bytes of a tensor are taken.
 struct Repacked<'t> {
     result: &'t TensorType,
     /// The extents of the buffer.
@@ -40,7 +40,7 @@ struct Repacked<'t> {
 }
 
 impl Repacked<'_> {
-    /// The place of a byte of the tensor, from its row-major number.
+    /// The coordinates of a byte of the tensor, from its row-major number.
     fn coordinates(&self, number: u32) -> Vec<u32> {
         let mut rest = number;
         let mut found: Vec<u32> = self
@@ -76,7 +76,7 @@ impl Repacked<'_> {
         self.number(&place)
     }
 
-    /// The number of the byte at a place that is zero but for one axis.
+    /// The number of the byte whose coordinates are zero except along one axis.
     fn along(&self, axis: usize, at: u32) -> u32 {
         let mut place = vec![0; self.shape.len()];
         place[axis] = at;
@@ -87,7 +87,7 @@ impl Repacked<'_> {
         self.result.layout().flat_bases_of(dim).to_vec()
     }
 
-    /// The bytes of the buffer that a thread needs: two for each of the result, next to each other.
+    /// The bytes of the buffer that a thread needs: two neighbouring ones for each byte of the result.
     fn halves(&self) -> Option<TensorType> {
         let mapped = |dim| {
             self.bases(dim)
@@ -100,12 +100,12 @@ impl Repacked<'_> {
         TensorType::from_numbers(self.result.element, self.shape.clone(), &numbers).ok()
     }
 
-    /// The bytes that a thread reads for a transposing load: eight next to each other, of the row that its lane
-    /// stands for. Nothing if the result is not made of such columns.
+    /// The bytes that a thread reads for a transposing load: eight neighbours, of the row of its lane. `None` if the
+    /// result does not consist of such columns.
     fn rows(&self) -> Option<TensorType> {
         let registers = self.bases(Dim::REGISTER);
         let lanes = self.bases(Dim::LANE);
-        // A column is sixteen elements, so eight bytes, along K; the lanes are next to each other.
+        // A column is sixteen elements, so eight bytes, along K; its lanes are neighbours.
         let column = 1 << (TILE - 1);
         let is = |basis: u32, axis: usize, at: u32| {
             let place = self.coordinates(basis);
@@ -181,7 +181,7 @@ pub(crate) fn load(
     Ok(())
 }
 
-/// By loads that transpose; nothing if they cannot do it.
+/// By loads that transpose; `None` if that is not possible.
 fn load_columns<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: amdg::LocalLoadPackedTransposedOp<'_, '_>,
@@ -266,7 +266,7 @@ fn load_halves<'ctx>(
             loaded[at as usize] = value;
         },
     )?;
-    // Which half it is says the lowest bit of the place along the axis that the buffer is packed along.
+    // The lowest bit of the coordinate along the axis of packing in the buffer says which half it is.
     let odd = |basis: u32| repacked.coordinates(basis)[repacked.outer] & 1;
     let mask = |dim| {
         let bases = repacked.bases(dim);

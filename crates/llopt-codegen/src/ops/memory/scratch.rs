@@ -1,4 +1,4 @@
-//! Scratch memory of operations: where shared memory was allocated for one.
+//! Scratch memory of operations: where it is in shared memory.
 
 use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_plan::element::Element;
@@ -8,7 +8,7 @@ use melior::ir::OperationRef;
 use crate::llvm::emitter::V;
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 
-/// Where the op's scratch memory begins in the shared memory of the function.
+/// The offset of the op's scratch memory in the shared memory of the function.
 fn offset(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> Lowered<i64> {
     integer_attribute(op, ALLOCATION_OFFSET).ok_or_else(|| {
         lowering.unsupported(op, Some("no shared memory was allocated for it".to_owned()))
@@ -24,7 +24,7 @@ pub(crate) fn base<'ctx>(
     Ok(lowering.e.byte_offset(lowering.hidden.shared, offset))
 }
 
-/// For each operand of an op the address of the scratch memory that `count` of its elements have.
+/// For each operand of an op, the address of the scratch memory for `count` of its elements.
 pub(crate) fn of_operands<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

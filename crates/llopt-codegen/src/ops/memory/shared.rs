@@ -1,4 +1,4 @@
-//! Accesses to shared memory: what `llopt-layout` plans as vectors or matrix instructions.
+//! Accesses to shared memory, by the vectors or matrix instructions that `llopt-layout` plans.
 //!
 //! The address of an access is a linear function of the thread, computed once, and a constant for each
 //! instruction. Where the two have no bit in common the constant becomes the instruction's offset.
@@ -16,12 +16,12 @@ use crate::targets::hooks::{Hooks, MatrixAccess, WarpCopies, Words};
 use crate::values::storage;
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// Memory that accesses go to.
+/// The memory of an access.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<'ctx> {
     /// Its address.
     pub(crate) base: V<'ctx>,
-    /// What is added to all offsets without carry, in bytes: where in a larger buffer a view begins.
+    /// What is combined with all offsets by exclusive or, in bytes: the start of a view in a larger buffer.
     pub(crate) xor: u32,
     /// Unused bytes: after every `2^a` bytes there are `2^b`, for all pairs `(a, b)`.
     pub(crate) pads: Vec<(u32, u32)>,
@@ -37,14 +37,14 @@ impl<'ctx> From<V<'ctx>> for Place<'ctx> {
     }
 }
 
-/// A part of a shared-memory access: where each of its instructions goes.
+/// A part of a shared-memory access: the address of each of its instructions.
 struct Addresses<'p, 'ctx> {
     place: &'p Place<'ctx>,
     thread: V<'ctx>,
     thread_bits: u32,
     repeats: Vec<u32>,
-    /// What the thread, and each bit of the instruction's number, adds to the number of the block whose
-    /// memory it is; `None` where that is always the thread's own.
+    /// What the thread, and each bit of the instruction's number, adds to the number of the block that owns the
+    /// memory; `None` if it is always the thread's own block.
     block: Option<(V<'ctx>, Vec<u32>)>,
 }
 
@@ -58,8 +58,8 @@ fn addresses<'ctx, 'p>(
     addresses_of(lowering, access, element, place, 1, &linear)
 }
 
-/// Addresses without the bits below `window`, which is a power of two, with a way to compute the linear
-/// function of the thread and the block.
+/// Addresses without the bits below `window`, which is a power of two; a closure computes the linear function of the
+/// thread and the block.
 fn addresses_of<'ctx, 'p>(
     lowering: &FunctionLowering<'_, 'ctx>,
     access: &SharedAccess,
@@ -131,8 +131,8 @@ fn address<'ctx>(
         .fold(place.xor, |all, (_, basis)| all ^ basis);
     let common = constant & addresses.thread_bits;
     let thread = e.xor(addresses.thread, e.i32(i64::from(common)));
-    // The two parts have no bit in common, so what is unused before their sum is what is unused
-    // before the one and before the other.
+    // The two parts have no bit in common, so the unused bytes before their sum are those before the one plus those
+    // before the other.
     let rest = u64::from(constant ^ common);
     let rest = place
         .pads
@@ -181,7 +181,7 @@ pub(crate) fn store<'ctx>(
             count: matrix_access(access).registers,
         },
     };
-    // The words of all instructions at once: what gathers them is shared.
+    // The words of all instructions together, so that packing is shared.
     let values: Vec<V<'ctx>> = (0..access.instructions)
         .flat_map(|repeat| registers_in_order(access, repeat))
         .map(|register| storage::to_memory(lowering.e, element, value(register as u32)))
@@ -228,7 +228,7 @@ pub(crate) fn load<'ctx>(
     load_part(lowering, op, access, element, place, |_| true, &mut deliver)
 }
 
-/// The same by only those instructions that bring a register which is `wanted`.
+/// The same with only those instructions that load a `wanted` register.
 pub(crate) fn load_part<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -243,7 +243,7 @@ pub(crate) fn load_part<'ctx>(
     let slots = 1u32 << access.instruction.registers_log2();
     let memory = storage::element_type(e, element);
     let split = |words: Vec<V<'ctx>>, bits: u32| -> Vec<V<'ctx>> {
-        // Less than a word is the beginning of one: elements are gathered from words.
+        // An element smaller than a word is the start of one: elements are extracted from words.
         let per_word = (bits / moved_bits(element)) as usize;
         let whole = bits.max(32) / moved_bits(element);
         let of: BasicTypeEnum<'ctx> = if whole == 1 {
@@ -303,8 +303,9 @@ pub(crate) fn load_part<'ctx>(
     Ok(())
 }
 
-/// Calls `copy` for each instruction with the address of the first of the lanes' slots, which fill windows of
-/// that many bytes: the same in all lanes. One address at a time, so that each can be computed where it is used.
+/// Calls `copy` for each instruction with the address of the first lane's slot; the slots of the lanes fill windows
+/// of that many bytes. The address is the same in all lanes. Addresses are computed one at a time, so that each can
+/// be computed where it is used.
 pub(crate) fn for_each_window<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     copies: &dyn WarpCopies,

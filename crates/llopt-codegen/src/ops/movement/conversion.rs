@@ -165,7 +165,7 @@ fn follow_shuffle<'ctx>(
         .collect()
 }
 
-/// What the rounds of a plan yield.
+/// The results of the rounds of a plan.
 fn shuffled<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     plan: &ShufflePlan,
@@ -210,9 +210,10 @@ fn shuffled<'ctx>(
     results
 }
 
-/// The words that travel: each has the next `slots` elements, and 32 bits or one wider element.
+/// The words that are moved: each has the next `slots` elements, and 32 bits or one wider element.
 ///
-/// Two bytes lie in the halves of their word. LLVM computes with them there, where it would take bytes that are
+/// Two bytes occupy one half each of their word. LLVM computes with them there, whereas it would first separate
+/// neighbouring bytes.
 /// neighbours apart first.
 fn shuffled_words<'ctx>(
     e: &Emitter<'ctx>,
@@ -256,7 +257,7 @@ fn elements_of<'ctx>(
     elements
 }
 
-/// Words change half of their lanes.
+/// Swaps half of the lanes of pairs of words.
 fn swapped<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -297,7 +298,7 @@ fn swapped<'ctx>(
     words
 }
 
-/// Where a condition on the thread holds, registers change places.
+/// Exchanges registers where a condition on the thread is true.
 fn exchange<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     words: Vec<V<'ctx>>,
@@ -341,7 +342,7 @@ fn follow_shared<'ctx>(
                 .fold(0, |all, (_, round)| all ^ bit(round))
         };
         let (from, to) = (xor(|round| round.store), xor(|round| round.load));
-        // Within a warp no barrier of the block has seen to what was read here last.
+        // Within a warp, no barrier of the block orders this after the last reads.
         if round > 0 || plan.scope == Scope::Warp {
             cluster::wait(lowering, plan.scope);
         }
@@ -358,7 +359,7 @@ fn follow_shared<'ctx>(
             |register, value| loaded[(register ^ to) as usize] = value,
         )?;
     }
-    // Nobody but the readers knows when the memory of another block may be written again, or go.
+    // Only the readers know when the memory of another block may be written again, or released.
     if plan.scope == Scope::Cluster {
         cluster::wait(lowering, plan.scope);
     }

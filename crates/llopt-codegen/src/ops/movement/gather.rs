@@ -6,8 +6,8 @@
 //! | in the warp | a shuffle of each of these registers, then the same selects |
 //! | shared | vector stores, a barrier, one load per element; for each round |
 //!
-//! An index outside of the axis has no meaning; its high bits are dropped, so that nothing outside of the
-//! source is read.
+//! The result for an index outside of the axis is undefined; its high bits are dropped, so that nothing outside of
+//! the source is read.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ use crate::walk::function::{FunctionLowering, Lowered, result};
 use crate::walk::late::{Emitted, TOGETHER};
 use crate::walk::{aside, emit_late};
 
-/// The register that `first` becomes by the choices whose bits `number` has.
+/// The register that follows from `first` by the choices whose bits are set in `number`.
 fn chosen_register(plan: &WarpGather, first: u32, number: u32) -> u32 {
     plan.choices
         .iter()
@@ -46,16 +46,16 @@ fn split_by_threads(plan: &SharedGather, from: &TensorType) -> u32 {
     bases.iter().fold(0, |all, basis| all | plan.round(*basis))
 }
 
-/// Registers whose elements lie next to each other in memory, lowest first.
+/// Registers whose elements are contiguous in memory, lowest first.
 struct Together {
-    /// Where the first lies, but for what the thread adds.
+    /// The position of the first one, without what the thread adds.
     place: u32,
-    /// In which round they do, but for what the thread adds.
+    /// Their round, without what the thread adds.
     round: u32,
     registers: Vec<usize>,
 }
 
-/// What a thread stores in a round.
+/// The elements that a thread stores in a round.
 fn stored_together(plan: &SharedGather, from: &TensorType, round: u32) -> Vec<Together> {
     let width = 1u32 << plan.vector_bits;
     let by_threads = split_by_threads(plan, from);
@@ -145,7 +145,7 @@ fn gather_in_warp<'ctx>(
     let of_blocks: Vec<u32> = plan.blocks.iter().map(|holder| holder.lane).collect();
     let lane_of_thread = lowering.linear(&lanes, &of_blocks);
     let lane_of_index: Vec<u32> = plan.axis.iter().map(|holder| holder.lane).collect();
-    // Whether each choice is taken: a bit of the register, which the other choices do not have.
+    // Whether each choice applies: a bit of the register that the other choices do not have.
     let chosen = |register: u32| -> u32 {
         plan.choices
             .iter()
@@ -208,7 +208,7 @@ fn gather_in_warp<'ctx>(
         .collect()
 }
 
-/// The words that readers may ask for, by the first register that each holds.
+/// The words from which readers may select, by the first register that each holds.
 fn packed_words<'ctx>(
     e: &Emitter<'ctx>,
     plan: &WarpGather,
@@ -264,14 +264,14 @@ fn checked<'ctx>(
         .collect()
 }
 
-/// How elements are read from shared memory.
+/// The parameters of reads from shared memory.
 struct Reading<'p, 'ctx> {
     plan: &'p SharedGather,
     base: V<'ctx>,
     element: Element,
-    /// What the thread adds to the place of an element.
+    /// What the thread adds to the position of an element.
     thread: V<'ctx>,
-    /// What each bit of the index adds to the place.
+    /// What each bit of the index adds to the position.
     place_of_index: Vec<u32>,
     /// What each bit of the index adds to the round.
     round_of_index: Vec<u32>,
@@ -304,7 +304,8 @@ impl<'p, 'ctx> Reading<'p, 'ctx> {
         }
     }
 
-    /// The element at an index in the line of `element`, as of a round: what was there `before`, if its round is another.
+    /// The element at an index in the line of `element`, as far as a round has it: `before`, if the element belongs
+    /// to another round.
     fn read(
         &self,
         lowering: &FunctionLowering<'_, 'ctx>,
@@ -332,7 +333,7 @@ impl<'p, 'ctx> Reading<'p, 'ctx> {
     }
 }
 
-/// For each register of the result the load that brings its index: those that are loaded together are wanted together.
+/// For each register of the result, the load of its index: registers with one load are emitted together.
 fn loads_of(
     lowering: &FunctionLowering<'_, '_>,
     op: tt::GatherOp<'_, '_>,
@@ -361,7 +362,7 @@ fn gather_through_memory<'ctx>(
     let base = scratch::base(lowering, op.operation())?;
     let reading = Reading::new(lowering, plan, frame, base, from.element);
     let extent = Some(1 << frame.axis().1);
-    // Element numbers with coordinate 0: rounds that the axis decides come from the index.
+    // Element numbers with coordinate 0: the index determines the rounds of the axis.
     let element_of = |register: usize| frame.embed(to.element_in(register));
     let is_late = lowering.late.is_awaited(op.operation());
     let early = (!is_late).then(|| {
@@ -381,7 +382,7 @@ fn gather_through_memory<'ctx>(
     };
     let mut gathered: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
     for round in 0..1u32 << plan.rounds.len() {
-        // Within a warp no barrier of the block has seen to what was read here last.
+        // Within a warp, no barrier of the block orders this after the last reads.
         if round > 0 || plan.scope == Scope::Warp {
             cluster::wait(lowering, plan.scope);
         }
@@ -423,7 +424,7 @@ fn gather_through_memory<'ctx>(
                 let value = reading.read(lowering, round, element, index, gathered[register]);
                 gathered[register] = Some(value);
             }
-            // After the last of the rounds that the axis divides.
+            // After the last round that divides the axis.
             if let Some(aside) = aside
                 && round & reading.split_by_index == reading.split_by_index
             {
@@ -436,7 +437,7 @@ fn gather_through_memory<'ctx>(
         }
         emit_late::end_copy(lowering, copied);
     }
-    // What was read after the last wait may be what others write next.
+    // Other threads may overwrite next what was read after the last wait.
     if is_late {
         cluster::wait(lowering, plan.scope);
     }
@@ -489,7 +490,7 @@ fn store_round<'ctx>(
         bases.iter().map(|basis| of(*basis)).collect()
     };
     let threads = from.thread_bases();
-    // What another block holds is not in this block's memory: only threads count.
+    // The elements of other blocks are not in this block's memory: only threads count.
     let own = lowering.linear(&map(&threads, &|basis| plan.place(basis)), &[]);
     let rounds = map(&threads, &|basis| plan.round(basis));
     let by_threads = split_by_threads(plan, from);

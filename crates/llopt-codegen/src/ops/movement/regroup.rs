@@ -1,6 +1,6 @@
-//! Ops after which elements have other numbers or stand beside those of another tensor: `tt.reshape`,
-//! `tt.expand_dims`, `tt.trans`, `tt.join`, `tt.split` and `tt.cat`. Follows [`llopt_plan::regroup`], which
-//! tells how each of them is a renaming and a layout conversion.
+//! Ops that renumber elements or place them next to those of another tensor: `tt.reshape`, `tt.expand_dims`,
+//! `tt.trans`, `tt.join`, `tt.split` and `tt.cat`. They follow [`llopt_plan::regroup`], which describes each of them
+//! as a renaming and a layout conversion.
 
 use std::rc::Rc;
 
@@ -42,8 +42,8 @@ pub(crate) fn split(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_
     Ok(())
 }
 
-/// `tt.cat`: the order of the result's elements is free. Where the result has as many registers as the
-/// operands together they follow each other; otherwise the second operand comes after the first.
+/// `tt.cat`: the order of the result's elements is free. If the result has as many registers as the operands
+/// together, they are concatenated; otherwise the second operand comes after the first.
 pub(crate) fn concatenate(
     lowering: &mut FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,

@@ -1,7 +1,7 @@
 //! `amdg.extract_slice` and `amdg.concat`: tensors that share their threads' registers with a larger one.
 //!
-//! Offsets and extents are such that each thread has the elements of the result already: registers are renamed, and
-//! which is which follows from the elements of the first thread.
+//! Offsets and extents are such that each thread has the elements of the result already: registers are renamed, by
+//! the elements of the first thread.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The combination of two elements that a reduction or a scan is made of.
+//! The combination of two elements in a reduction or a scan.
 
 use llopt_plan::element::Element;
 use melior::ir::{OperationRef, RegionRef};
@@ -13,7 +13,7 @@ use crate::walk::regions;
 /// One value per operand.
 pub(crate) type Tuple<'ctx> = Vec<V<'ctx>>;
 
-/// The value of an element type that the lane at distance `lanes` has.
+/// The value of an element type in the lane at distance `lanes`.
 pub(crate) fn shuffle_value<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,

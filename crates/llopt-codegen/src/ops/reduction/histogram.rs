@@ -1,8 +1,7 @@
 //! `tt.histogram`: counters in shared memory.
 //!
-//! The threads clear the counters, then each element is counted by one of the threads that hold it, by an
-//! atomic addition; after a barrier every thread reads the bins of its result. A value that is no bin
-//! counts nowhere.
+//! The threads clear the counters, then each element is counted by one of the threads that hold it, by an atomic
+//! addition; after a barrier every thread reads the bins of its result. A value that is not a bin is not counted.
 
 use llopt_dialects::tt;
 use llopt_plan::tensor::ValueType;
@@ -56,7 +55,7 @@ pub(crate) fn histogram<'ctx>(
     for register in from.distinct_registers().collect::<Vec<_>>() {
         let value = values[register];
         let mask = atomic::both(e, acts, masks.as_ref().map(|masks| masks[register]));
-        // Narrow values may be bins, all of them.
+        // All values of a narrow type may be bins.
         let all = crate::llvm::emitter::bit_width(value.get_type()) <= bins.trailing_zeros();
         let is_bin = (!all).then(|| {
             let bins = e.int_like(value, i64::from(bins));

@@ -1,4 +1,4 @@
-//! What a reduction or a scan combines: tensors of one shape and layout, one for each value of its tuples.
+//! The operands of a reduction or a scan: tensors of one shape and layout, one for each value of its tuples.
 
 use std::rc::Rc;
 
@@ -10,9 +10,9 @@ use crate::values::registers::Registers;
 use crate::walk::function::{FunctionLowering, Lowered};
 
 pub(super) struct Operands<'ctx> {
-    /// The first tensor; the others differ from it in their elements at most.
+    /// The first tensor; the others may differ from it in their element types.
     pub(super) tensor: Rc<TensorType>,
-    /// What each tensor has as elements.
+    /// The element type of each tensor.
     pub(super) elements: Vec<Element>,
     /// The registers of each tensor.
     pub(super) registers: Vec<Registers<'ctx>>,

@@ -89,8 +89,8 @@ pub(crate) fn reduce_in_memory<'ctx>(
     Ok(distinct)
 }
 
-/// Combines the partial results of each element in neighbouring lanes, and writes what comes out where
-/// each of them was.
+/// Combines the partial results of each element in neighbouring lanes, and writes the result to the position of each
+/// of them.
 fn combine_spread<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -101,7 +101,7 @@ fn combine_spread<'ctx>(
 ) -> Lowered {
     let e = lowering.e;
     let all_bits = work.partial_bits + work.rest_bits;
-    // Whole warps act or not: their number is in the high bits.
+    // Whole warps are active or idle: their number is in the high bits.
     let idle = (1u32 << work.thread_bits) - (1u32 << all_bits.min(work.thread_bits));
     let acts = lowering.threads.acts_under(e, lowering.hooks(), idle);
     let thread = lowering.threads.thread(e, lowering.hooks());

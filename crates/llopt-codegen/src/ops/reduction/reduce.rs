@@ -99,7 +99,7 @@ pub(crate) fn reduce<'ctx>(
     Ok(())
 }
 
-/// The keys that the distinct registers of the result are.
+/// The keys of the distinct registers of the result.
 fn pick_keys<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

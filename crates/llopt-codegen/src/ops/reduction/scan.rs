@@ -21,15 +21,15 @@ use crate::walk::function::{FunctionLowering, Lowered, result};
 /// One value per operand.
 type Tuple<'ctx> = Vec<V<'ctx>>;
 
-/// What lies before something: perhaps nothing, in some threads.
+/// What precedes an element or a run: nothing in some threads.
 #[derive(Clone)]
 struct Prefix<'ctx> {
     values: Tuple<'ctx>,
-    /// In which threads there is something; all when absent.
+    /// The threads in which there is something; all if absent.
     when: Option<V<'ctx>>,
 }
 
-/// Lines of chunks, each with its total, and the same with what lies before it, if something does.
+/// Lines of chunks, each with its total, and what precedes it, if anything does.
 type Scanned<'ctx> = (Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>);
 
 /// `tt.scan`.
@@ -77,7 +77,7 @@ pub(crate) fn scan<'ctx>(
         lowering, operation, region, &plan, &elements, reverse, in_warp,
     )?;
 
-    // What lies before each run, then the elements.
+    // First what precedes each run, then the elements.
     let mut results: Vec<Vec<Option<V<'ctx>>>> =
         vec![vec![None; tensor.registers()]; elements.len()];
     for (number, line) in plan.lines.iter().enumerate() {
@@ -107,7 +107,7 @@ pub(crate) fn scan<'ctx>(
     Ok(())
 }
 
-/// What is reported of a plan.
+/// The report of a plan.
 fn chosen(plan: &ScanPlan, elements: &[Element]) -> decision::Scan {
     decision::Scan {
         run: plan
@@ -125,7 +125,7 @@ fn chosen(plan: &ScanPlan, elements: &[Element]) -> decision::Scan {
     }
 }
 
-/// Each run by itself: what each of its elements is, for each line and chunk.
+/// Scans each run by itself: the values of its elements, for each line and chunk.
 fn scan_runs<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -156,18 +156,18 @@ fn scan_runs<'ctx>(
     Ok(scanned)
 }
 
-/// A line, and what is known of it.
+/// A scanned line.
 struct ScannedLine<'l, 'ctx> {
     line: &'l Line,
-    /// Each run by itself, for each chunk.
+    /// Each run scanned by itself, for each chunk.
     values: &'l [Vec<Tuple<'ctx>>],
-    /// What each chunk amounts to.
+    /// The total of each chunk.
     totals: &'l [Tuple<'ctx>],
-    /// What lies before each run in its chunk: in warps before, then in lanes before.
+    /// What precedes each run in its chunk: earlier warps, then earlier lanes.
     prefixes: Vec<&'l [Prefix<'ctx>]>,
 }
 
-/// The results of a line: each run after what lies before it.
+/// The results of a line: each run combined with what precedes it.
 fn finish_line<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -204,7 +204,7 @@ fn finish_line<'ctx>(
     Ok(())
 }
 
-/// `before` and then `value`, where there is something before.
+/// `before` combined with `value`, where there is something before.
 fn after_prefix<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -223,7 +223,7 @@ fn after_prefix<'ctx>(
     })
 }
 
-/// What lies before the nearer of two, with the farther one in front.
+/// The combination of two prefixes, the farther one in front of the nearer one.
 fn join_prefixes<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -236,7 +236,7 @@ fn join_prefixes<'ctx>(
     };
     let both = combination::combine(lowering, op, region, &far.values, &near.values)?;
     let e = lowering.e;
-    // Where only the farther exists it stands alone; where only the nearer, that one.
+    // If only one of them exists, it is the result.
     let values: Tuple<'ctx> = both
         .into_iter()
         .zip(far.values.iter().zip(&near.values))
@@ -255,7 +255,7 @@ fn join_prefixes<'ctx>(
     Ok(Prefix { values, when })
 }
 
-/// The totals of runs scanned over the lanes: what each lane ends with, and what lies before it.
+/// The totals of runs scanned over the lanes: the inclusive prefix of each lane, and what precedes it.
 fn scan_lanes<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -283,7 +283,7 @@ fn scan_lanes<'ctx>(
     let mut steps = Vec::new();
     for bit in &plan.lane_bits {
         let own = 1u32 << bit;
-        // Where the block before this one ends, and in which lanes there is one.
+        // Where the group of lanes before this one ends, and which lanes have one.
         let (from, takes) = if reverse {
             (
                 e.or(e.and(lane, constant(!below)), constant(own)),
@@ -298,7 +298,7 @@ fn scan_lanes<'ctx>(
         below |= own;
         steps.push((from, takes));
     }
-    // The lane before this one: its position along the axis, less or more one.
+    // The lane before this one: its position along the axis minus one, or plus one in reverse.
     let (position, last) = position_of_lane(lowering, plan);
     let bases: Vec<u32> = plan.lane_bits.iter().map(|bit| 1 << bit).collect();
     let rest = e.and(lane, constant(!mask));
@@ -351,7 +351,7 @@ fn position_of_lane<'ctx>(
     )
 }
 
-/// What lane `from` has of each value.
+/// The values of lane `from`.
 fn fetch<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -385,7 +385,7 @@ pub(crate) fn lane<'ctx>(lowering: &FunctionLowering<'_, 'ctx>) -> V<'ctx> {
     lowering.linear(&bases, &[])
 }
 
-/// The totals of warps: of each chunk as a whole, and of the warps before this one.
+/// The totals of warps: those of whole chunks, and what precedes this warp.
 fn scan_warps<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -409,7 +409,7 @@ fn scan_warps<'ctx>(
         ));
     }
     let bases = scratch::of_operands(lowering, op, elements, plan.scratch_elements())?;
-    // Totals lie at (place, chunk, warp), the warp in the lowest bits.
+    // Totals are at (position, chunk, warp), the warp in the lowest bits.
     let warp_count_bits = plan.warp_bits.len() as u32;
     let chunk_bits = plan.chunks.trailing_zeros();
     let shift = warp_count_bits + chunk_bits;
@@ -483,7 +483,7 @@ fn scan_warps<'ctx>(
     Ok((totals, Some(prefixes)))
 }
 
-/// What chunks amount to whose axis lies in one warp: what the last lane ends with.
+/// The totals of chunks whose axis is within one warp: the inclusive prefix of the last lane.
 fn totals_of_lanes<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     elements: &[Element],
@@ -506,7 +506,8 @@ fn totals_of_lanes<'ctx>(
         .collect()
 }
 
-/// Stores what the lines of a warp end with. `place` is where the totals of the thread's warp lie, for the first line and chunk.
+/// Stores the totals of the lines of a warp. `place` is the position of the totals of the thread's warp, for the
+/// first line and chunk.
 fn store_totals<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     plan: &ScanPlan,
@@ -534,7 +535,7 @@ fn store_totals<'ctx>(
     }
 }
 
-/// The total of the warps, taken in an order, and of those before this `warp`. A column has one value for each warp.
+/// The total of the warps, in an order, and what precedes this `warp`. A column has one value for each warp.
 fn scan_consecutive<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,

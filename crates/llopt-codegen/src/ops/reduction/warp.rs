@@ -1,4 +1,4 @@
-//! The part of a reduction that happens between the lanes of a warp: follows [`llopt_plan::reduction::warp`].
+//! The part of a reduction between the lanes of a warp: follows [`llopt_plan::reduction::warp`].
 
 use llopt_plan::element::Element;
 use llopt_plan::reduction::warp::{Stage, WarpCombination, WarpReduction, Way};
@@ -10,7 +10,7 @@ use crate::targets::hooks::Hooks;
 use crate::values::{storage, words};
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// The values of `keys` after all lanes that belong together have combined theirs.
+/// The values of `keys` after all lanes that hold values of the same results have combined theirs.
 pub(crate) fn reduce<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
@@ -35,7 +35,7 @@ pub(crate) fn reduce<'ctx>(
             for stage in &stages.0 {
                 held = follow_stage(lowering, op, region, *stage, &held, elements)?;
             }
-            // Joining has changed the order.
+            // The joins have changed the order.
             Ok(keys
                 .iter()
                 .map(|key| value_of(&held, *key).clone())
@@ -44,7 +44,7 @@ pub(crate) fn reduce<'ctx>(
     }
 }
 
-/// The hardware's combination of the values that all lanes have.
+/// The hardware's combination of the values of all lanes.
 fn combine_in_warp<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
@@ -136,7 +136,7 @@ fn follow_stage<'ctx>(
     }
 }
 
-/// The values of each operand, several of narrow ones in a word of 32 bits.
+/// The values of each operand; several narrow ones share a word of 32 bits.
 fn in_words<'ctx, 'v>(
     e: &Emitter<'ctx>,
     elements: &[Element],
@@ -160,7 +160,7 @@ where
     elements.iter().enumerate().map(column).collect()
 }
 
-/// The other way round.
+/// The inverse of [`in_words`].
 fn out_of_words<'ctx>(
     e: &Emitter<'ctx>,
     elements: &[Element],

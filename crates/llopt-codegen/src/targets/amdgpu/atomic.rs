@@ -10,7 +10,7 @@ use crate::targets::amdgpu::memory::masked_offset;
 use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
 
-/// Whether a 16-bit float on its own is added to the pair around it; LLVM's own loop does it otherwise.
+/// Whether a single 16-bit float is added by an instruction for the pair around it; otherwise LLVM emits a loop.
 fn adds_half_of_pair(target: Target, update: Update, element: Element) -> bool {
     match (update, element) {
         (Update::AddFloat, Element::F16) => true,
@@ -59,7 +59,7 @@ fn update_words<'ctx>(
                 scope(atomic.scope),
             );
             if update == Update::AddFloat {
-                // The hardware's additions work on coarse-grained local memory, which is what kernels get.
+                // The hardware's additions work on coarse-grained local memory, which kernels get.
                 e.annotate(
                     old,
                     &[
@@ -74,8 +74,8 @@ fn update_words<'ctx>(
     })
 }
 
-/// Adds a 16-bit float by the instruction for pairs: to its neighbour in the word goes a negative zero,
-/// which changes nothing.
+/// Adds a 16-bit float by the instruction for pairs: negative zero is added to its neighbour in the word, which does
+/// not change it.
 fn update_half_of_pair<'ctx>(e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, value: V<'ctx>) -> V<'ctx> {
     let word = e.int(64).into();
     let address = e.cast(InstructionOpcode::PtrToInt, atomic.pointer, word);
@@ -97,7 +97,7 @@ fn update_half_of_pair<'ctx>(e: &Emitter<'ctx>, atomic: &Atomic<'ctx>, value: V<
     e.select(is_high, old[1], old[0])
 }
 
-/// Puts `new` where `expected` is.
+/// Writes `new` if the old value is `expected`.
 pub fn compare_and_swap<'ctx>(
     e: &Emitter<'ctx>,
     atomic: &Atomic<'ctx>,
@@ -141,7 +141,7 @@ pub fn buffer_update<'ctx>(
         Update::Exchange => "llvm.amdgcn.raw.ptr.buffer.atomic.swap",
     };
     if values.len() == 1 && adds_half_of_pair(target, update, atomic.element) {
-        // A buffer's base may lie anywhere, so where the pair begins is known of pointers only.
+        // A buffer's base may be unaligned, so the start of the pair is only known of pointers.
         let pointer = e.gep(e.int(8).into(), atomic.pointer, place.offset);
         return vec![update_half_of_pair(
             e,
@@ -150,7 +150,7 @@ pub fn buffer_update<'ctx>(
         )];
     }
     let value = e.pack(values);
-    // Exchanges do not care what the bits are.
+    // Exchanges work on any bits.
     let moved = match (update, atomic.element) {
         (Update::Exchange, element) => e.bitcast(value, e.int(element.bits()).into()),
         _ => value,
@@ -171,7 +171,7 @@ pub fn buffer_update<'ctx>(
     e.unpack(e.bitcast(old, value.get_type()))
 }
 
-/// Puts `new` where `expected` is, in a buffer.
+/// Writes `new` if the old value is `expected`, in a buffer.
 pub fn buffer_compare_and_swap<'ctx>(
     e: &Emitter<'ctx>,
     target: Target,
@@ -198,8 +198,8 @@ pub fn buffer_compare_and_swap<'ctx>(
     e.bitcast(old, new.get_type())
 }
 
-/// The auxiliary word of a buffer atomic: among whom it is coherent, as LLVM says it for an atomic of the same
-/// scope in global memory (LLVM AMDGPU usage, "Memory Model").
+/// The auxiliary word of a buffer atomic: the scope of its coherence, as LLVM sets it for an atomic of the same scope
+/// in global memory (LLVM AMDGPU usage, "Memory Model").
 fn scope_bits(target: Target, scope: Scope) -> i64 {
     const SC1: i64 = 1 << 4;
     if target.has(Feature::ScopeField) {
@@ -216,8 +216,8 @@ fn scope_bits(target: Target, scope: Scope) -> i64 {
     }
 }
 
-/// Puts the fences around an atomic that order what it orders. The atomic itself is relaxed then: several of
-/// them share the fences.
+/// Puts fences around an atomic for its ordering. The atomic itself is relaxed then: several atomics share the
+/// fences.
 fn ordered<'ctx>(
     e: &Emitter<'ctx>,
     atomic: &Atomic<'ctx>,

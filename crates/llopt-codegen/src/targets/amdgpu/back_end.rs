@@ -1,4 +1,4 @@
-//! What LLVM's AMDGPU back end, AMD's loader, and ocml and ockl want.
+//! The requirements of LLVM's AMDGPU back end, AMD's loader, and ocml and ockl.
 
 use inkwell::AddressSpace;
 use inkwell::attributes::AttributeLoc;
@@ -16,7 +16,7 @@ use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::{BackEnd, VendorPasses};
 
-/// The version of the code objects that are made, times a hundred.
+/// The version of the code objects that are emitted, times a hundred.
 const CODE_OBJECT_VERSION: u64 = 500;
 
 impl BackEnd for Amdgpu {
@@ -47,7 +47,7 @@ impl BackEnd for Amdgpu {
             first: "",
             // The device libraries take pointers of any address space.
             in_functions: "infer-address-spaces,",
-            // Which of the registers that a launch fills a kernel reads.
+            // Determines which of the registers that a launch fills are read by a kernel.
             last: "amdgpu-attributor,",
         }
     }
@@ -64,9 +64,9 @@ impl BackEnd for Amdgpu {
     }
 }
 
-/// Keeps constants that no access can add itself in the 32-bit part of addresses, but for the low bits, which accesses
-/// add. Instruction selection would add them to the 64-bit address, where the base in scalar registers plus an offset
-/// in a vector register would have been an address already; and each access would have an offset of its own.
+/// Keeps constants that no access can add itself in the 32-bit part of addresses, except the low bits, which accesses
+/// add. Instruction selection would add the constants to the 64-bit address, although a base in scalar registers plus
+/// an offset in a vector register is already an addressing mode; and each access would have an offset of its own.
 fn keep_large_constants(module: &Module<'_>, largest: u32) {
     change_all(
         module,

@@ -1,19 +1,20 @@
-//! Copies from global memory to LDS that run beside the program.
+//! Asynchronous copies from global memory to LDS.
 //!
 //! A load to LDS has no register that a use could wait for. It counts as a load (`vmcnt`), and loads complete in
-//! order: `s_waitcnt vmcnt(n)` waits until at most `n` of the loads of the wave are under way (CDNA3 ISA, S_WAITCNT).
-//! Other loads and stores count too; they make a wait longer than needed, never too short.
+//! order: `s_waitcnt vmcnt(n)` waits until at most `n` of the loads of the wave are outstanding (CDNA3 ISA,
+//! S_WAITCNT). Other loads and stores count too; they make a wait longer than needed, never too short.
 //!
-//! LLVM knows of these loads that they write to LDS, not when somebody reads that, and is careful: it waits for
-//! all of them before an access of LDS that may meet theirs, and before a barrier, whose fences promise to other waves
-//! what this one has written. Both would make every copy wait for itself in the next iteration of a loop. The program
-//! has its own waits, and barriers between accesses that meet (`barrier` in the transforms), so LLVM is told
+//! LLVM knows that these loads write to LDS, but not when these data are read. So it is conservative: it waits for
+//! all of them before an access of LDS that may alias theirs, and before a barrier, whose fences make what this wave
+//! has written visible to others. Both would make every copy wait for itself in the next iteration of a loop. The
+//! program has its own waits, and barriers between conflicting accesses (`barrier` in the transforms), so LLVM is
+//! told
 //!
-//! - by alias scopes, that no other access of LDS meets these loads;
+//! - by alias scopes, that no other access of LDS aliases these loads;
 //! - that the fences of barriers order global memory (`amdgpu-synchronize-as`, LLVM AMDGPU usage, "Memory Model
-//!   Relaxation Annotations"). To LDS a barrier waits by itself, for all but the copies.
+//!   Relaxation Annotations"). For LDS the barrier waits explicitly, for all accesses but the copies.
 //!
-//! For optimisation of the IR such a fence remains one for all memory.
+//! The optimiser of the IR still treats such a fence as one for all memory.
 
 use inkwell::values::{
     AnyValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
@@ -38,9 +39,10 @@ mod counters {
     const LDS: u32 = 15 << 8;
     const LOADS: u32 = 15 | 3 << 14;
 
-    /// Waits until at most so many loads are under way.
+    /// Waits until at most so many loads are outstanding.
     pub fn loads(most: u32) -> i64 {
-        // 63 would wait for nothing. The hardware has no more than 63 under way, but that is its own affair.
+        // 63 would wait for nothing. The hardware does not have more than 63 outstanding loads, but this code does
+        // not rely on that.
         let most = most.min(62);
         i64::from(EXPORTS | LDS | most & 15 | most >> 4 << 14)
     }
@@ -51,9 +53,9 @@ mod counters {
     }
 }
 
-/// A load that writes to LDS: the wave gives one address, and the lanes' data follow each other from there.
+/// A load that writes to LDS: the wave gives one address, and the data of its lanes are contiguous from there.
 pub fn start<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &WarpCopy<'ctx>) {
-    // An address that LLVM does not know to be the same in all lanes it takes from the first.
+    // If LLVM does not know that an address is the same in all lanes, it takes that of the first lane.
     let to = copy.to;
     let (bytes, zero) = (e.i32(i64::from(copy.bytes)), e.i32(0));
     let cache = e.i32(memory::cache_bits(target, copy.caching, true));
@@ -68,9 +70,9 @@ pub fn start<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &WarpCopy<'ctx>) {
     };
 }
 
-/// No load or store of global memory is moved over this place when instructions are scheduled.
+/// No load or store of global memory is moved over this point when instructions are scheduled.
 pub fn end_group<'ctx>(e: &Emitter<'ctx>) -> InstructionValue<'ctx> {
-    // What may be moved: arithmetic (1), vector (2) and scalar (4) instructions, matrix products (8), accesses of
+    // These may be moved: arithmetic (1), vector (2) and scalar (4) instructions, matrix products (8), accesses of
     // LDS (0x380), transcendental functions (0x400).
     const MAY_MOVE: i64 = 0x78f;
     let call = e.intrinsic_call("llvm.amdgcn.sched.barrier", &[], &[e.i32(MAY_MOVE)]);
@@ -82,14 +84,14 @@ pub fn wait<'ctx>(e: &Emitter<'ctx>) -> InstructionValue<'ctx> {
     instruction(e.intrinsic_call(WAIT, &[], &[e.i32(counters::loads(0))]).0)
 }
 
-/// Makes a wait one until at most so many loads are under way.
+/// Sets a wait to wait until at most so many loads are outstanding.
 pub fn set_wait<'ctx>(e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, most: u32) {
     let operand = e.i32(counters::loads(most)).into_int_value();
     let is_set = wait.set_operand(0, operand);
     debug_assert!(is_set);
 }
 
-/// Tells LLVM that nothing but its waits orders the copies of a function and its other accesses of LDS.
+/// Tells LLVM that only the program's waits order the copies of a function and its other accesses of LDS.
 pub fn keep_apart(e: &Emitter<'_>) {
     let copies = AliasScope::new(e.context);
     let function = e.function();
@@ -107,7 +109,7 @@ pub fn keep_apart(e: &Emitter<'_>) {
     }
 }
 
-/// Makes a barrier wait for all accesses of LDS but copies.
+/// Makes a barrier wait for all accesses of LDS except copies.
 fn wait_for_lds_alone<'ctx>(e: &Emitter<'ctx>, barrier: InstructionValue<'ctx>) {
     let words = ["amdgpu-synchronize-as", "global"];
     let words = words.map(|word| e.context.metadata_string(word).into());

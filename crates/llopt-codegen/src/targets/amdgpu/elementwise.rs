@@ -1,8 +1,8 @@
 //! Arithmetic and conversions on AMD.
 //!
-//! Fast forms are used where the language allows them: `exp2`, `sqrt` and `rsqrt` of `f32` are the bare
-//! hardware instructions, which flush denormals; `exp` keeps them. What has no instruction comes from the
-//! device library `ocml`.
+//! Fast forms are used where the language allows them: `exp2`, `sqrt` and `rsqrt` of `f32` are the bare hardware
+//! instructions, which flush denormals; `exp` keeps them. Functions without an instruction come from the device
+//! library `ocml`.
 
 use inkwell::types::BasicTypeEnum;
 use llopt_plan::element::{Element, Float8};
@@ -83,9 +83,9 @@ pub fn convert_floats<'ctx>(
 
 /// The eight 4-bit floats (e2m1) of a word, by an instruction for each byte where there is one.
 ///
-/// Elsewhere, each magnitude has three bits, which choose one of eight bytes in two registers: `v_perm_b32` looks up four at once,
-/// those of the lower halves of the bytes or of the upper ones. The wider formats take two lookups, one for each byte,
-/// but for `f16`, whose lower byte is zero for all of them.
+/// Elsewhere, each magnitude has three bits, which select one of eight bytes in two registers: `v_perm_b32` looks up
+/// four at once, those of the lower halves of the bytes or of the upper ones. The 16-bit formats take two lookups,
+/// one for each byte, except `f16`, whose lower byte is always zero.
 pub fn widen_fp4<'ctx>(
     e: &Emitter<'ctx>,
     target: Target,
@@ -135,7 +135,7 @@ pub fn widen_fp4<'ctx>(
         let look_up = |[low, high]: [u32; 2]| perm(constant(high), constant(low), selector);
         let upper = e.or(look_up(upper), signs);
         let lower = lower.map_or(e.i32(0), look_up);
-        // Bytes of both in turns: two elements to a word.
+        // Alternating bytes of both: two elements to a word.
         let pairs = [0x0501_0400, 0x0703_0602].map(|order| {
             let pair = perm(upper, lower, constant(order));
             e.unpack(e.bitcast(pair, half))
@@ -146,17 +146,17 @@ pub fn widen_fp4<'ctx>(
     Some(even.iter().zip(odd).flat_map(|(a, b)| [*a, *b]).collect())
 }
 
-/// The eight 4-bit floats of a word as `f32`, where floats of eight bits are converted: each has a code there, whose seven
-/// lower bits one `v_perm_b32` looks up for four.
+/// The eight 4-bit floats of a word as `f32`, where the target converts eight-bit floats: each is an eight-bit float,
+/// and one `v_perm_b32` looks up the seven lower bits of four of them.
 ///
-/// The formats whose code of a negative zero stands for no number make it a positive zero.
+/// In formats where the code of negative zero is NaN, negative zero becomes positive zero.
 fn fp4_by_fp8<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>) -> Option<Vec<V<'ctx>>> {
     let has_zeros = target.has(Feature::Fp8OcpConvert);
     // The bytes of 0, 0.5, 1, 1.5 and of 2, 3, 4, 6.
     let [low, high] = if has_zeros {
         [0x3c38_3000, 0x4c48_4440]
     } else if target.has(Feature::Fp8FnuzConvert) {
-        // With the sign, which is masked out below.
+        // With the sign, which is masked below.
         [0xc4c0_b800_u32, 0xd4d0_ccc8]
     } else {
         return None;
@@ -234,9 +234,9 @@ fn converts(target: Target, format: Float8) -> bool {
     }
 }
 
-/// Four codes in a word from four floats. The instructions saturate only when the mode register's
-/// `FP16_OVFL` bit is set, but that bit would also clamp the overflow of every `f16` operation of the
-/// kernel; so the magnitude is clamped here.
+/// Four codes in one word from four floats. The instructions saturate only when the mode register's `FP16_OVFL` bit
+/// is set, but that bit would also clamp the overflow of every `f16` operation of the kernel; so the magnitude is
+/// clamped here.
 fn narrow<'ctx>(
     e: &Emitter<'ctx>,
     target: Target,
@@ -332,7 +332,7 @@ fn widen<'ctx>(
                 };
                 let singles = e.unpack(e.intrinsic(name, &[], &[word, upper]));
                 match to {
-                    // Every code is exactly a bf16.
+                    // Every code is exactly representable as a bf16.
                     Element::Bf16 => singles
                         .into_iter()
                         .map(|single| upper_half(e, single))
@@ -350,7 +350,7 @@ fn widen<'ctx>(
     Some(results)
 }
 
-/// An `f32` rounded to the nearest `bf16`, ties to even; a NaN has to have an empty lower half.
+/// An `f32` rounded to the nearest `bf16`, ties to even; a NaN must have zeros in its lower half.
 pub fn narrowed_to_bf16<'ctx>(e: &Emitter<'ctx>, single: V<'ctx>, is_exact: bool) -> V<'ctx> {
     if is_exact {
         return upper_half(e, single);
@@ -395,7 +395,7 @@ pub fn library_function<'ctx>(
             e.intrinsic("llvm.amdgcn.rcp", &[of], &[arguments[1]]),
         ),
         "__triton_hip_fast_expf" => fast_exp(arguments[0]),
-        // 1 - 2 / (e^(2|x|) + 1), with the sign of x: no overflow spoils it.
+        // 1 - 2 / (e^(2|x|) + 1), with the sign of x: overflow does no harm.
         "__triton_hip_fast_tanhf" => {
             let magnitude = e.intrinsic("llvm.fabs", &[of], arguments);
             let power = fast_exp(e.fmul(magnitude, e.f32(2.0)));

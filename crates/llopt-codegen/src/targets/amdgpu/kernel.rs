@@ -7,7 +7,7 @@ use llopt_plan::element::space;
 use crate::llvm::emitter::{Emitter, V, function_type};
 use crate::targets::hooks::Launch;
 
-/// LLVM's attribute for how many threads run a kernel together, at least and at most.
+/// LLVM's attribute for the minimum and maximum number of threads that run a kernel together.
 pub(super) const WORK_GROUP_SIZE: &str = "amdgpu-flat-work-group-size";
 
 /// LLVM's number of the `amdgpu_kernel` calling convention.
@@ -37,7 +37,7 @@ pub fn num_programs<'ctx>(e: &Emitter<'ctx>, axis: u32) -> V<'ctx> {
     )
 }
 
-/// Makes `function` a kernel: its arguments are preloaded into scalar registers, and the launch's promises
+/// Makes `function` a kernel: its arguments are preloaded into scalar registers, and the promises about the launch
 /// become attributes.
 pub fn mark_kernel<'ctx>(e: &Emitter<'ctx>, function: FunctionValue<'ctx>, launch: Launch) {
     function.set_call_conventions(AMDGPU_KERNEL);
@@ -69,7 +69,7 @@ pub fn mark_kernel<'ctx>(e: &Emitter<'ctx>, function: FunctionValue<'ctx>, launc
     }
 }
 
-/// Where printed text goes.
+/// The destination of printed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// The process's standard output.
@@ -78,8 +78,8 @@ pub enum Stream {
     Error,
 }
 
-/// Prints through the hostcall functions of the device library: begin, append the format, then append the
-/// arguments, at most seven 64-bit words a call.
+/// Prints through the hostcall functions of the device library: begin, append the format, then append the arguments,
+/// at most seven 64-bit words per call.
 pub fn print<'ctx>(
     e: &Emitter<'ctx>,
     stream: Stream,

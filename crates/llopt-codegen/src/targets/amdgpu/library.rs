@@ -1,12 +1,12 @@
-//! AMD's device libraries, `ocml.bc` and `ockl.bc`: what their functions are called, and where ROCm, Debian's packages and
-//! Triton's Python package put them.
+//! AMD's device libraries, `ocml.bc` and `ockl.bc`: the names of their functions, and the directories of ROCm,
+//! Debian's packages and Triton's Python package.
 
 use std::path::PathBuf;
 
 use crate::llvm::library_search::{Library, in_python, toolkits};
 use crate::options::CodegenOptions;
 
-/// What names of functions that only libraries may define begin with.
+/// Prefixes of the names of functions that only libraries may define.
 pub(crate) const RESERVED: [&str; 3] = ["__ocml_", "__ockl_", "__oclc_"];
 
 /// The libraries that kernels may need.

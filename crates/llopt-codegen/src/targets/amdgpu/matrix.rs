@@ -1,8 +1,8 @@
 //! AMD's matrix instructions through LLVM's intrinsics: MFMA, and WMMA.
 //!
-//! An operand is one vector, or a word where there is no more. The intrinsics' types are those of their time: bf16
-//! is a vector of `i16` in all but the latest, operands of eight bits are one integer of up to 64 bits before they
-//! become vectors of words.
+//! An operand is one vector, or a single word. The types depend on the age of an intrinsic: bf16 is a vector of `i16`
+//! in all but the latest, and operands of eight bits are one integer of up to 64 bits in older ones, and vectors of
+//! words in later ones.
 //!
 //! The MFMA of 16 blocks of 4x4 takes its first operand from one block for all of them (`cbsz` = 4, `abid` = the
 //! block): 16 steps, one for each block's part of k, each with registers of its own of the second operand.
@@ -16,7 +16,7 @@ use crate::targets::amdgpu::Amdgpu;
 use crate::targets::hooks::MatrixHooks;
 use crate::values::words::packed;
 
-/// Bits of the words that operands of small elements are made of.
+/// Bits of the words of operands of small elements.
 const WORD: u32 = 32;
 
 impl MatrixHooks for Amdgpu {
@@ -33,7 +33,7 @@ impl MatrixHooks for Amdgpu {
             let halves: Vec<V<'ctx>> = elements.iter().flat_map(|value| [*value, zero]).collect();
             return vec![as_packed(e, instruction, operand, e.pack(&halves))];
         }
-        // What one instruction takes: all, or the registers of one step.
+        // The elements of one instruction: all, or the registers of one step.
         let taken = elements.len().min(if operand == &instruction.accumulator {
             elements.len()
         } else {
@@ -88,7 +88,7 @@ impl MatrixHooks for Amdgpu {
         } else if instruction.feature == Feature::Wmma {
             wmma(e, instruction, [a[0], b[0]], sum[0])
         } else if instruction.steps > 1 {
-            // Each block's lanes follow those of the one before.
+            // The lanes of each block follow those of the block before.
             let first_lane = |block: u32| block * (WAVE / instruction.steps);
             let blocks = (0..instruction.steps).filter(|block| first_lane(*block) & repeating == 0);
             blocks.fold(sum[0], |sum, block| {
@@ -105,8 +105,8 @@ impl MatrixHooks for Amdgpu {
 /// Lanes of the waves whose matrix cores take an operand in several steps.
 const WAVE: u32 = 64;
 
-/// Whether an accumulator of 16-bit elements has one of them in each word: where both half-waves hold a matrix of
-/// which each has every second row.
+/// Whether an accumulator of 16-bit elements has one of them in each word: as when each half-wave has every second
+/// row of the matrix.
 fn fills_lower_halves(instruction: &MatrixInstruction, operand: &Operand) -> bool {
     operand == &instruction.accumulator
         && operand.element.bits() < WORD

@@ -85,7 +85,7 @@ pub fn store<'ctx>(e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) 
     e.enter(after);
 }
 
-/// LLVM knows two wishes about caches: volatile and nontemporal.
+/// LLVM has two hints about caches: volatile and nontemporal.
 fn hint<'ctx>(
     e: &Emitter<'ctx>,
     access: InstructionValue<'ctx>,
@@ -203,9 +203,9 @@ pub(super) fn cache_bits(target: Target, caching: Caching, is_load: bool) -> i64
     }
 }
 
-/// Waits until the wave has at most so many accesses under way.
+/// Waits until the wave has at most so many accesses outstanding.
 ///
-/// A counter that two kinds of access share is waited for until it suits both.
+/// If two kinds of access share a counter, the wait is long enough for both.
 pub fn wait(e: &Emitter<'_>, target: Target, most: AccessCounts) {
     let AccessCounts {
         loads,
@@ -242,9 +242,9 @@ pub fn wait(e: &Emitter<'_>, target: Target, most: AccessCounts) {
     }
 }
 
-/// The operand of `s_waitcnt`: fields for vector memory, exports and LDS, of which each waits for nothing at its
-/// largest value. They lie as in RDNA3 (bits 10 to 15, 0 to 2, 4 to 9) where stores have a counter of their own, and
-/// as in CDNA (bits 0 to 3 with 14 and 15, 4 to 6, 8 to 11) elsewhere.
+/// The operand of `s_waitcnt`: fields for vector memory, exports and LDS; the largest value of a field waits for
+/// nothing. The fields are those of RDNA3 (bits 10 to 15, 0 to 2, 4 to 9) where stores have a counter of their own,
+/// and those of CDNA (bits 0 to 3 with 14 and 15, 4 to 6, 8 to 11) elsewhere.
 fn counters(own_counter: bool, vector: Option<u32>, shared: Option<u32>) -> i64 {
     let vector = vector.unwrap_or(63).min(63);
     i64::from(if own_counter {

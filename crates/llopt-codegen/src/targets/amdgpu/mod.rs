@@ -139,7 +139,7 @@ impl Hooks for Amdgpu {
         count: u32,
     ) -> Option<V<'ctx>> {
         let memory = e.alloca_at_entry(of.array_type(count).into());
-        // By a copy of the address, or else LLVM would keep the values in registers.
+        // By a copy of the address; otherwise LLVM would keep the values in registers.
         Some(self.copy_of(e, memory.into()))
     }
 
@@ -348,7 +348,7 @@ impl Hooks for Amdgpu {
         );
         let format = e.string(&text, "printfFormat_");
         kernel::print(e, kernel::Stream::Error, format, text.len() + 1, &[]);
-        // All threads get to report before the first one stops the kernel.
+        // All threads must be able to report before the first one stops the kernel.
         self.barrier(e);
         e.intrinsic_call("llvm.trap", &[], &[]);
     }

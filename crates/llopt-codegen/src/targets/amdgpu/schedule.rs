@@ -1,22 +1,23 @@
-//! What LLVM's scheduler is told of products.
+//! Hints about products to LLVM's scheduler.
 //!
-//! An MFMA keeps the matrix unit busy for 8 to 64 cycles, and a wave issues other instructions meanwhile. LLVM puts
-//! addresses and masks of the loads of an iteration before its first product, and nothing but products at its end, where
-//! each waits for the one before. Asked for one other instruction behind each product
-//! (`llvm.amdgcn.sched.group.barrier`, LLVM AMDGPU usage, "LLVM IR Intrinsics"), it brings there what the next iteration
-//! needs. One is enough: with more, operands are computed so early that they take other products' registers.
+//! An MFMA keeps the matrix unit busy for 8 to 64 cycles, and a wave can issue other instructions meanwhile. LLVM
+//! places the addresses and masks of the loads of an iteration before its first product, and only products at its
+//! end, where each waits for the one before. If it is asked for one other instruction after each product
+//! (`llvm.amdgcn.sched.group.barrier`, LLVM AMDGPU usage, "LLVM IR Intrinsics"), it moves instructions for the next
+//! iteration there. One is enough: with more, operands are computed so early that they take the registers of other
+//! products.
 
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::Emitter;
 
-/// The kinds of instructions, as the intrinsic numbers them.
+/// The kinds of instructions, as numbered by the intrinsic.
 const VECTOR_OR_SCALAR: i64 = 0x2 | 0x4;
 const PRODUCT: i64 = 0x8;
-/// Groups that one place asks for at most: the search for their instructions takes the longer the more they are.
+/// The largest number of groups at one place: the search for their instructions takes longer the more there are.
 const MOST: u32 = 64;
 
-/// Asks for an instruction that computes behind each of so many products; whether the target has such products.
+/// Asks for a computing instruction after each of so many products; returns whether the target has such products.
 pub fn beside_products(e: &Emitter<'_>, target: Target, products: u32) -> bool {
     if !target.has(Feature::Mfma) {
         return false;

@@ -64,7 +64,7 @@ fn dpp_control(target: Target, xor: u32) -> Option<i64> {
     }
 }
 
-/// What the lane at distance `xor` has.
+/// The word of the lane at distance `xor`.
 pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: u32) -> V<'ctx> {
     let any_in_row = target.has(Feature::Permlane16);
     if let Some(control) = dpp_control(target, xor) {
@@ -94,7 +94,7 @@ pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: 
         };
         let of = [word.get_type()];
         let selectors = [e.i32(select(0)), e.i32(select(8))];
-        // What the register had before stays nowhere: lanes that do not run are fetched from, too.
+        // Lanes that are not active are read from, too, so the old value of the register is never used.
         let arguments = [
             e.poison(word.get_type()),
             word,
@@ -118,7 +118,7 @@ fn lane<'ctx>(e: &Emitter<'ctx>, target: Target) -> V<'ctx> {
     e.intrinsic("llvm.amdgcn.mbcnt.hi", &[], &[e.i32(-1), below])
 }
 
-/// What lane `lane` has: the crossbar takes byte addresses.
+/// The word of lane `lane`: the crossbar takes byte addresses.
 pub fn shuffle_from<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
     e.intrinsic(
         "llvm.amdgcn.ds.bpermute",
@@ -162,7 +162,7 @@ pub fn swap_lanes<'ctx>(
     Some([0, 1].map(|word| e.member(both, word)))
 }
 
-/// What the first lane has: LLVM keeps it in a scalar register.
+/// The word of the first lane: LLVM keeps it in a scalar register.
 pub fn of_first_lane<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
     e.intrinsic("llvm.amdgcn.readfirstlane", &[word.get_type()], &[word])
 }

@@ -1,21 +1,21 @@
-//! What barriers in shared memory and bulk copies of boxes are on a target that has them.
+//! Barriers in shared memory and bulk copies of boxes, on a target that has them.
 //!
-//! `acts` says which threads do a thing; all of those named by the neutral code reach the call.
+//! `acts` says which threads perform an action; all threads that the neutral code names reach the call.
 
 use inkwell::values::FunctionValue;
 
 use crate::llvm::emitter::{Emitter, V};
 
-/// A copy of one box of a tensor between global and shared memory, by a unit of its own.
+/// A copy of one box of a tensor between global and shared memory, by the bulk copy unit.
 #[derive(Clone, Debug)]
 pub struct BoxCopy<'ctx> {
     /// The address of the descriptor object.
     pub descriptor: V<'ctx>,
     /// The box's first element in the tensor, last dimension first.
     pub coordinates: Vec<V<'ctx>>,
-    /// Where the box lies in shared memory.
+    /// The address of the box in shared memory.
     pub shared: V<'ctx>,
-    /// Which threads start it: one.
+    /// Which thread starts it: a single one.
     pub acts: V<'ctx>,
 }
 
@@ -28,9 +28,9 @@ pub struct Descriptor<'ctx> {
     pub box_dim: Vec<V<'ctx>>,
     /// The tensor's extents, in elements.
     pub global_dim: Vec<V<'ctx>>,
-    /// Bytes from one to the next along each dimension but the innermost.
+    /// The distance in bytes of neighbours along each dimension but the innermost.
     pub global_stride: Vec<V<'ctx>>,
-    /// Elements from one to the next that is taken.
+    /// The distance in elements of the elements that are copied.
     pub element_stride: Vec<V<'ctx>>,
     /// The hardware's number of the element type.
     pub elem_type: i64,
@@ -47,23 +47,23 @@ pub trait BulkHooks {
     /// Whether this lane is the one that its warp has elected.
     fn elected<'ctx>(&self, e: &Emitter<'ctx>) -> V<'ctx>;
 
-    /// Makes a barrier with phases of `count` arrivals.
+    /// Initialises a barrier with phases of `count` arrivals.
     fn make_barrier<'ctx>(&self, e: &Emitter<'ctx>, barrier: V<'ctx>, count: i64, acts: V<'ctx>);
 
-    /// Gives the memory of a barrier back.
+    /// Releases the memory of a barrier.
     fn end_barrier<'ctx>(&self, e: &Emitter<'ctx>, barrier: V<'ctx>, acts: V<'ctx>);
 
-    /// Arrives once, and announces bytes.
+    /// Arrives once, and adds to the expected bytes.
     fn expect<'ctx>(&self, e: &Emitter<'ctx>, barrier: V<'ctx>, bytes: i64, acts: V<'ctx>);
 
     /// Arrives `count` times.
     fn arrive<'ctx>(&self, e: &Emitter<'ctx>, barrier: V<'ctx>, count: i64, acts: V<'ctx>);
 
-    /// Arrives when the thread's copies so far are complete; with `increment` the arrival is one that the
-    /// phase did not count on.
+    /// Arrives when the thread's copies so far are complete; with `increment` the arrival is not one of those that
+    /// the phase counts.
     fn arrive_after_copies<'ctx>(&self, e: &Emitter<'ctx>, barrier: V<'ctx>, increment: bool);
 
-    /// Waits until the phase of this parity is complete; always when there is no condition.
+    /// Waits until the phase of this parity is complete, if a condition holds; unconditionally without one.
     fn wait<'ctx>(
         &self,
         e: &Emitter<'ctx>,
@@ -78,8 +78,8 @@ pub trait BulkHooks {
     /// Starts a copy into shared memory, whose bytes `barrier` counts.
     fn copy_in<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>, barrier: V<'ctx>);
 
-    /// Starts a copy from shared memory, which is combined with what is there by an operation of this name
-    /// in the IR.
+    /// Starts a copy from shared memory, which is combined with the old contents by an operation of this name in the
+    /// IR.
     fn copy_out<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>, combine: Option<&str>);
 
     /// Makes a group of the copies from shared memory started so far.
@@ -105,7 +105,7 @@ pub trait BulkHooks {
     /// Makes a parameter of a kernel a descriptor object that is passed by value.
     fn mark_descriptor<'ctx>(&self, e: &Emitter<'ctx>, kernel: FunctionValue<'ctx>, parameter: u32);
 
-    /// The address of what is at `address` in the shared memory of another block of the cluster.
+    /// The address of the same offset as `address` in the shared memory of another block of the cluster.
     fn in_other_block<'ctx>(&self, e: &Emitter<'ctx>, address: V<'ctx>, block: V<'ctx>) -> V<'ctx>;
 
     /// Arrives at the barrier of the cluster; `relaxed` orders nothing.

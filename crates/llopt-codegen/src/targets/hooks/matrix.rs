@@ -1,7 +1,7 @@
-//! What executing a matrix instruction is on a target that has some.
+//! Executing matrix instructions, on a target that has some.
 //!
-//! A call takes its operands packed as its assembler or intrinsic wants them: vectors, words, one half of a word.
-//! What a packed operand consists of is the vendor's own affair; neutral code keeps it, and hands it back.
+//! A call takes its operands packed as the assembler or the intrinsic expects them: vectors, words, one half of a
+//! word. The form of a packed operand is private to the vendor; neutral code only stores it and passes it back.
 
 use llopt_target::matrix::{MatrixInstruction, Operand};
 
@@ -28,8 +28,8 @@ pub trait MatrixHooks {
     ) -> Vec<V<'ctx>>;
 
     /// `a * b + sum`, all packed; for an instruction with scales, the words that have those of `a` and `b` in their
-    /// lowest bytes. An instruction of several steps, which takes a block of k from other lanes in each, leaves out those
-    /// of lanes with a bit of `repeating`: they repeat what other lanes have.
+    /// lowest bytes. An instruction of several steps, which takes a block of k from other lanes in each, omits the
+    /// steps of lanes with a bit of `repeating`: these lanes repeat the data of others.
     fn multiply<'ctx>(
         &self,
         e: &Emitter<'ctx>,

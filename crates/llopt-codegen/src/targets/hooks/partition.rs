@@ -1,18 +1,18 @@
-//! What groups of warps that run code of their own need of a target.
+//! The requirements of warp partitions.
 
 use crate::llvm::emitter::{Emitter, V};
 
-/// The instructions for groups of warps of a block.
+/// The instructions for the warp partitions of a block.
 pub trait PartitionHooks {
-    /// Waits at barrier `id` until so many threads have come.
+    /// Waits at barrier `id` until so many threads have arrived.
     fn barrier_of<'ctx>(&self, e: &Emitter<'ctx>, id: u32, threads: u32);
 
-    /// How many barriers a block has.
+    /// The number of barriers of a block.
     fn barriers(&self) -> u32;
 
-    /// Gives registers back, or waits until there are so many for each thread. Whole groups of four warps do this.
+    /// Releases registers, or waits until there are so many for each thread. Whole groups of four warps execute this.
     fn change_registers<'ctx>(&self, e: &Emitter<'ctx>, from: u32, to: u32);
 
-    /// A number that is the same in all lanes of a warp, as one that the hardware knows to be the same.
+    /// A number that is the same in all lanes of a warp, in a form that the hardware knows to be uniform.
     fn of_warp<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx>;
 }

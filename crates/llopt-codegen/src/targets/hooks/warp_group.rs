@@ -1,4 +1,4 @@
-//! What products of four warps together are on a target that has them.
+//! Products of four warps together, on a target that has them.
 
 use crate::llvm::emitter::{Emitter, V};
 
@@ -26,14 +26,14 @@ pub enum FirstOperand<'ctx> {
     Registers(Vec<V<'ctx>>),
 }
 
-/// Whether an instruction adds to what the result's registers hold.
+/// Whether an instruction adds to the old contents of the result's registers.
 #[derive(Clone, Copy, Debug)]
 pub enum Adds<'ctx> {
     /// It does.
     Always,
-    /// It does not: they need hold nothing.
+    /// It does not: their contents do not matter.
     Never,
-    /// It does where this truth value says so.
+    /// It does if this value is true.
     If(V<'ctx>),
 }
 
@@ -50,36 +50,36 @@ pub struct GroupStep<'ctx> {
     pub adds: Adds<'ctx>,
 }
 
-/// Several instructions that make up one group.
+/// Several instructions that form one group.
 #[derive(Clone, Debug)]
 pub struct GroupProduct<'ctx> {
     /// The types.
     pub types: GroupTypes,
     /// Columns of one instruction.
     pub columns: u32,
-    /// The registers of each result, of 32 bits each: what they hold before, or `None` where nobody reads that.
+    /// The 32-bit registers of each result: their contents before, or `None` if these are not read.
     pub results: Vec<Option<Vec<V<'ctx>>>>,
     /// Registers of one result.
     pub registers: usize,
     /// The instructions, in order.
     pub steps: Vec<GroupStep<'ctx>>,
-    /// Whether the elements of the first operand lie next to each other along its rows, where it is in memory.
+    /// Whether the elements of the first operand are contiguous along its rows, if it is in memory.
     pub first_transposed: bool,
     /// The same of the second along its columns.
     pub second_transposed: bool,
-    /// Whether the group ends with them, or more follow.
+    /// Whether the group ends with these instructions, or more follow.
     pub ends: bool,
     /// Whether to wait for the results.
     pub waits: bool,
 }
 
-/// Products of a group of four warps that run beside the program.
+/// Asynchronous products of a group of four warps.
 pub trait WarpGroupHooks {
-    /// Starts a product; the registers of all results, one result after the other. Unless it waits, nobody may
-    /// touch them before [`WarpGroupHooks::wait`], which hands them on.
+    /// Starts a product; returns the registers of all results, one result after the other. Unless it waits, nothing
+    /// may use them before [`WarpGroupHooks::wait`], which passes them on.
     fn multiply<'ctx>(&self, e: &Emitter<'ctx>, product: &GroupProduct<'ctx>) -> Vec<V<'ctx>>;
 
-    /// Waits until at most so many products run, and hands on registers: what was in them before must not be read
-    /// later, nor what is in them afterwards earlier.
+    /// Waits until at most so many products are outstanding, and passes registers on: their old values must not be
+    /// read later, nor the new values earlier.
     fn wait<'ctx>(&self, e: &Emitter<'ctx>, pending: u32, registers: &[V<'ctx>]) -> Vec<V<'ctx>>;
 }

@@ -1,6 +1,6 @@
 //! Atomics on global memory on NVIDIA: predicated inline assembly.
 //!
-//! An update whose result nobody reads stays `atom`: the assembler turns it into `red` itself.
+//! An update whose result is not used stays `atom`: the assembler turns it into `red` itself.
 
 use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
@@ -56,7 +56,7 @@ fn suffix(update: Update, element: Element) -> String {
     }
 }
 
-/// Updates the elements `values.len()` of which lie next to each other.
+/// Updates `values.len()` neighbouring elements.
 pub fn update<'ctx>(
     e: &Emitter<'ctx>,
     target: Target,
@@ -70,7 +70,7 @@ pub fn update<'ctx>(
     }
     let as_integer = |value: V<'ctx>| e.bitcast(value, e.int(element.bits()).into());
     let count = values.len();
-    // Two halves are one word where there are no vectors of them.
+    // Two halves are one word if there are no vectors of them.
     let packed = count == 2 && !target.has(Feature::VectorAtomic);
     let words: Vec<V<'ctx>> = if packed {
         vec![e.bitcast(e.pack(values), e.int(2 * element.bits()).into())]
@@ -123,7 +123,7 @@ fn split(suffix: &str) -> (String, String) {
     )
 }
 
-/// Puts `new` where `expected` is.
+/// Writes `new` if the old value is `expected`.
 pub fn compare_and_swap<'ctx>(
     e: &Emitter<'ctx>,
     atomic: &Atomic<'ctx>,

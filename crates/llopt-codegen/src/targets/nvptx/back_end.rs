@@ -1,4 +1,4 @@
-//! What LLVM's NVPTX back end, `ptxas` and libdevice want.
+//! The requirements of LLVM's NVPTX back end, `ptxas` and libdevice.
 
 use inkwell::context::Context;
 use inkwell::module::{FlagBehavior, Module};
@@ -35,7 +35,7 @@ impl BackEnd for Nvptx {
 
     fn passes(&self) -> VendorPasses {
         VendorPasses {
-            // What libdevice asks of the compilation, and which values registers of the machine can have.
+            // libdevice's queries about the compilation, and the ranges of special registers.
             first: "nvvm-reflect,function(nvvm-intr-range),",
             in_functions: "",
             last: "",
@@ -49,13 +49,13 @@ impl BackEnd for Nvptx {
     }
 
     fn finish_assembly(&self, text: String) -> String {
-        // With the word `debug`, ptxas would not optimise; line tables need no word.
+        // With the word `debug`, ptxas does not optimise; line tables do not need it.
         number_calls(&text.replacen(", debug", "", 1))
     }
 }
 
-/// Numbers the calls of a PTX text from zero. LLVM writes a comment beside each, with a number that it takes from a counter
-/// of the whole process, so that a text would tell what was compiled before it.
+/// Numbers the calls of a PTX text from zero. LLVM writes a comment next to each call, with a number from a counter
+/// of the whole process, so that the text would depend on earlier compilations.
 fn number_calls(ptx: &str) -> String {
     const MARK: &str = "// callseq ";
     let mut numbers: Vec<&str> = Vec::new();
@@ -66,7 +66,7 @@ fn number_calls(ptx: &str) -> String {
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(piece.len());
         let (number, rest) = piece.split_at(end);
-        // The end of a call comes soon after its beginning.
+        // The end of a call is near its start.
         let place = numbers.iter().rposition(|known| *known == number);
         let place = place.unwrap_or_else(|| {
             numbers.push(number);
@@ -79,12 +79,12 @@ fn number_calls(ptx: &str) -> String {
     text
 }
 
-/// Widens indices from outside of a block where the block adds them to its addresses, if there are many. LLVM widens them
-/// before a loop, where each then takes two registers, and LLVM and `ptxas` leave alone what assembly says. Few of them
-/// are better off as they are: to add a wide one takes no multiplication.
+/// Widens indices from outside of a block in assembly where the block adds them to its addresses, if there are many.
+/// LLVM widens them before a loop, where each then takes two registers; LLVM and `ptxas` do not move assembly. Few of
+/// them are better left as they are: adding a wide index takes no multiplication.
 fn widen_indices(module: &Module<'_>) {
     const MULTIPLY_AND_ADD: &str = "mad.wide.s32 $0, $1, SIZE, $2;";
-    // Registers to save, an eighth of those that a thread can have.
+    // The number of registers to be saved: an eighth of those that a thread can have.
     const MANY: usize = 32;
     let builder = module.get_context().create_builder();
     for function in module.get_functions() {

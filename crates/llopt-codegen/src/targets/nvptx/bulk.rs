@@ -1,8 +1,8 @@
 //! mbarriers and bulk tensor copies on NVIDIA.
 //!
 //! PTX ISA, "Asynchronous Barriers: mbarrier", "Data Movement and Conversion Instructions: Bulk copy" and
-//! "tensormap.replace". Each instruction is done by one thread under a predicate, so that no branch stands
-//! between it and its neighbours.
+//! "tensormap.replace". Each instruction is executed by one thread under a predicate, so that there are no branches
+//! between them.
 
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -73,7 +73,7 @@ impl BulkHooks for Nvptx {
         phase: V<'ctx>,
         condition: Option<V<'ctx>>,
     ) {
-        // try_wait may sleep a while in the hardware; its predecessor is asked again and again.
+        // try_wait may suspend the thread for a while; its predecessor test_wait needs a loop.
         let test = if self.target.has(llopt_target::Feature::TransactionBarrier) {
             "try_wait"
         } else {
@@ -149,7 +149,7 @@ impl BulkHooks for Nvptx {
         global: V<'ctx>,
         lane: V<'ctx>,
     ) {
-        // A field that nobody sets is zero.
+        // Fields that are not set are zero.
         let word = e.gep(e.int(32).into(), shared, lane);
         e.store(e.i32(0), word, DESCRIPTOR_BYTES / 32);
         warp_barrier(e);
@@ -196,7 +196,7 @@ impl BulkHooks for Nvptx {
     }
 
     fn acquire_descriptor<'ctx>(&self, e: &Emitter<'ctx>, descriptor: V<'ctx>) {
-        // The empty group and the wait for it keep ptxas from moving copies over the fence.
+        // The empty group and the wait for it prevent ptxas from moving copies over the fence.
         let text = format!(
             "fence.proxy.tensormap::generic.acquire.gpu [$0], {DESCRIPTOR_BYTES};\n\t\
              cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;"
@@ -220,7 +220,7 @@ impl BulkHooks for Nvptx {
         );
         let alignment = Attribute::get_named_enum_kind_id("align");
         kernel.add_attribute(at, e.context.create_enum_attribute(alignment, 64));
-        // The copy unit reads the object where the launcher put it: no copy may take its place.
+        // The copy unit reads the object where the launcher put it: a copy of it would not do.
         kernel.add_attribute(
             at,
             e.context.create_string_attribute("nvvm.grid_constant", ""),

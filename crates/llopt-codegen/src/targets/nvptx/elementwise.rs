@@ -1,10 +1,10 @@
 //! Arithmetic and conversions on NVIDIA.
 //!
-//! Approximations are used where the language allows them, and only there: `exp` and `exp2` are
-//! `ex2.approx`, `sqrt` and `rsqrt` their `.approx` forms, division is `div.full` (2 ulp). What has no
-//! instruction comes from libdevice, whose functions expect `f32` or `f64`.
+//! Approximations are used where the language allows them, and only there: `exp` and `exp2` are `ex2.approx`, `sqrt`
+//! and `rsqrt` their `.approx` forms, division is `div.full` (2 ulp). Functions without an instruction come from
+//! libdevice, whose functions take `f32` or `f64`.
 //!
-//! Stands twice because the functions of both vendors have the signatures of the hooks.
+//! Repeated because the functions of both vendors have the signatures of the hooks.
 
 use inkwell::FloatPredicate;
 use llopt_plan::element::{Element, Float8};
@@ -84,7 +84,7 @@ pub fn clip<'ctx>(
     propagate_nan: bool,
 ) -> Option<V<'ctx>> {
     if !target.has(Feature::Stmatrix) {
-        // The instruction is older (sm_86), but pays off where Triton uses it too.
+        // The instruction is older (sm_86); it is used where Triton uses it.
         return None;
     }
     let name = match (element, propagate_nan) {
@@ -107,7 +107,7 @@ pub fn convert_floats<'ctx>(
     values: &[V<'ctx>],
 ) -> Option<Vec<V<'ctx>>> {
     match (from, to) {
-        // One instruction rounds two singles into a word, which is how operands and memory take them.
+        // One instruction rounds two singles into a word, the form in which operands and memory take them.
         (Element::F32, Element::F16 | Element::Bf16)
             if rounding == Rounding::NearestEven
                 && values.len() > 1
@@ -155,7 +155,7 @@ pub fn convert_floats<'ctx>(
     }
 }
 
-/// What `cvt.rz.bf16.f32` makes of an `f32`: its upper 16 bits, and 0x7fff of NaN.
+/// The result of `cvt.rz.bf16.f32`: the upper 16 bits of an `f32`, and 0x7fff for NaN.
 fn upper_half<'ctx>(e: &Emitter<'ctx>, single: V<'ctx>) -> V<'ctx> {
     let bits = e.bitcast(single, e.int(32).into());
     let upper = e.trunc(e.lshr(bits, e.i32(16)), e.int(16).into());

@@ -1,12 +1,12 @@
-//! NVIDIA's device library, `libdevice.10.bc`: what its functions are called, and where CUDA, Debian's packages and the
-//! Python packages of Triton and NVIDIA put it.
+//! NVIDIA's device library, `libdevice.10.bc`: the names of its functions, and the directories of CUDA, Debian's
+//! packages and the Python packages of Triton and NVIDIA.
 
 use std::path::PathBuf;
 
 use crate::llvm::library_search::{Library, in_python, toolkits};
 use crate::options::CodegenOptions;
 
-/// What names of functions that only libraries may define begin with.
+/// Prefixes of the names of functions that only libraries may define.
 pub(crate) const RESERVED: [&str; 2] = ["__nv_", "__nvvm_"];
 
 /// The libraries that kernels may need.

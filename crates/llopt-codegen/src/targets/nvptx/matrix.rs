@@ -1,16 +1,16 @@
 //! NVIDIA's matrix instructions of one warp (`mma.sync`) through LLVM's intrinsics.
 //!
-//! Operands are registers of 32 bits, each with elements that follow each other along k: pairs of halves are vectors
-//! of two to LLVM, everything else is an integer, but for doubles. Accumulators are scalars, or pairs of halves. The
-//! intrinsics read no memory and have no side effect, so LLVM moves them as it moves any arithmetic.
+//! Operands are registers of 32 bits, each with consecutive elements along k: to LLVM, pairs of halves are vectors of
+//! two, and everything else except doubles is an integer. Accumulators are scalars, or pairs of halves. The
+//! intrinsics read no memory and have no side effect, so LLVM moves them like any arithmetic.
 //!
 //! # Eight-bit floats where the unit has none
 //!
-//! Hopper carries out `mma.m16n8k32` of eight-bit floats as two products of halves, `m16n8k16`, of which the first begins at
-//! zero, and adds their sum to the accumulator with instructions of its own (`AfterTwoHalves`). Those are spared if the
-//! halves are multiplied here: a register has four elements that follow each other along k, and any two registers of
-//! halves that are made of it the same way for both operands stand for the same k. Widening is exact, and the sum loses
-//! less.
+//! Hopper carries out `mma.m16n8k32` of eight-bit floats as two products of halves, `m16n8k16`, of which the first
+//! starts from zero, and adds their sum to the accumulator with separate instructions (`AfterTwoHalves`). These are
+//! saved if the halves are multiplied here: a register has four consecutive elements along k, and two registers of
+//! halves that are made from it in the same way for both operands have the same k. Widening is exact, and the sum
+//! loses less precision.
 
 use llopt_target::matrix::{
     AccumulatorOrder, MatrixElement, MatrixInstruction, Operand, accumulation, instructions_for,
@@ -90,7 +90,7 @@ impl MatrixHooks for Nvptx {
 }
 
 impl Nvptx {
-    /// The product of halves that the unit carries out twice for an instruction.
+    /// The product of halves that the unit executes twice for an instruction.
     fn halves(&self, instruction: &MatrixInstruction) -> Option<&'static MatrixInstruction> {
         let (target, result) = (self.target, instruction.accumulator.element);
         let known = accumulation(target, instruction.a.element, result, instruction.warps)?;
@@ -103,7 +103,7 @@ impl Nvptx {
     }
 }
 
-/// The sums of an instruction.
+/// The results of an instruction.
 fn product<'ctx>(
     e: &Emitter<'ctx>,
     instruction: &MatrixInstruction,
@@ -129,8 +129,8 @@ fn in_halves<'ctx>(
     Some([0, 1].map(|i| e.intrinsic(widening, &[], &[e.extract(pairs, i)])))
 }
 
-/// A product of operands whose registers were widened to two, as two products. Each takes half of the registers, which
-/// hold as many rows, first those of one half of their k and then of the other.
+/// A product of operands whose registers were widened to two, as two products. Each takes half of the registers,
+/// which hold all rows for one half of k.
 fn multiply_halves<'ctx>(
     e: &Emitter<'ctx>,
     halves: &MatrixInstruction,

@@ -1,10 +1,10 @@
 //! Global loads and stores on NVIDIA.
 //!
-//! An access that always happens and asks for nothing special is LLVM's own load or store: LLVM then
-//! folds the address, orders and removes it like any other. A masked access, or one with cache hints, is
-//! inline assembly with a predicate, because LLVM has no such instruction; branches around it instead
-//! would keep loads from overlapping. Its address is written `[ $k + 0 ]`: after optimisation,
-//! [`fold_offset_into_assembly`](crate::llvm::c_api::fold_offset_into_assembly) moves constant offsets from the pointer operand into that zero.
+//! An unconditional access without hints is LLVM's own load or store: LLVM then folds the address, orders and removes
+//! it like any other. A masked access, or one with cache hints, is inline assembly with a predicate, because LLVM has
+//! no such instruction; branches around it instead would keep loads from overlapping. Its address is written `[ $k +
+//! 0 ]`: after optimisation, [`fold_offset_into_assembly`](crate::llvm::c_api::fold_offset_into_assembly) moves
+//! constant offsets from the pointer operand into that zero.
 
 use llopt_target::{Feature, Target};
 
@@ -42,7 +42,7 @@ pub fn load<'ctx>(
     let address = operand("l", access.pointer);
     let predicate = access.mask.map(|mask| operand("b", mask));
     if access.mask.is_some() {
-        // Lanes that do not load get `other`, or zero.
+        // Lanes whose mask is false get `other`, or zero.
         let mov_bits = bits.max(16);
         for i in 0..count as usize {
             match other.map(|words| words[i]) {
@@ -169,9 +169,9 @@ fn store_operator(cache: Cache) -> Option<&'static str> {
     }
 }
 
-/// The state space and what goes with it. An access has a cache operator or a priority in the first level,
-/// never both; the policy in the second level goes with either; a volatile access has none of them (PTX ISA,
-/// `ld` and `st`).
+/// The state space and the cache hints. An access has a cache operator or a priority in the first level, never both;
+/// the policy in the second level can be combined with either; a volatile access has none of them (PTX ISA, `ld` and
+/// `st`).
 fn push_caching(text: &mut String, caching: Caching, operator: Option<&str>, with_policy: bool) {
     if caching.volatile {
         text.push_str(".volatile.global");

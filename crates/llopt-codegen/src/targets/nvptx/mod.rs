@@ -1,6 +1,6 @@
 //! NVIDIA: emission for LLVM's NVPTX back end.
 //!
-//! Stands twice because both vendors' hooks have the trait's signatures, and forward to files of the same names.
+//! Repeated because both vendors' hooks have the trait's signatures, and forward to files of the same names.
 
 mod atomic;
 mod back_end;

@@ -1,4 +1,4 @@
-//! Named barriers, and registers that move between groups of warps.
+//! Named barriers, and reassignment of registers between groups of warps.
 //!
 //! PTX ISA, "bar, barrier" and "setmaxnreg".
 

@@ -140,7 +140,7 @@ pub fn store_matrix<'ctx>(
     true
 }
 
-/// `cp.async` of 4, 8 or 16 bytes; the widest goes around the first-level cache.
+/// `cp.async` of 4, 8 or 16 bytes; the widest bypasses the first-level cache.
 pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
     let cache = match copy.bytes {
         4 | 8 => "ca",
@@ -160,7 +160,7 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
         "cp.async.{cache}.shared.global [ $0 + 0 ], [ $1 + 0 ], {bytes}"
     ));
     if let Some(mask) = copy.mask {
-        // What is not read is filled with zeros.
+        // Bytes that are not read are filled with zeros.
         let read = e.select(mask, e.i32(i64::from(bytes)), e.i32(0));
         text.push_str(&format!(", ${}", arguments.len()));
         constraints.push("r");

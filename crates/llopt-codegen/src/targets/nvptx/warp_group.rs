@@ -5,19 +5,19 @@
 //! # One piece of assembly
 //!
 //! A product is one piece of inline assembly, from `wgmma.fence` over all its `mma_async` to `commit_group`, and
-//! `wait_group` where the program wants the result at once. Three hazards cannot arise so:
+//! `wait_group` if the program needs the result at once. This excludes three hazards:
 //!
 //! - *A register operand written after the fence.* The fence orders writes of registers before it with the products
-//!   behind it. Were it a piece of its own, LLVM could compute a fragment of A, or copy an accumulator into the
-//!   register that the instruction names, between the two. Everything that the assembly takes is in its registers
-//!   before the first of its instructions.
-//! - *Something between two products.* Nothing that defines a register stands between them, for which ptxas would wait
-//!   for all products (its messages C7510, C7514).
-//! - *An accumulator read before the wait.* The wait takes the registers of the results and hands out others: a read
-//!   of the result depends on the wait.
+//!   after it. If it were a separate piece, LLVM could compute a fragment of A, or copy an accumulator into the
+//!   register that the instruction names, between the two. All operands of the assembly are in registers before its
+//!   first instruction.
+//! - *Something between two products.* No instruction between them defines a register; ptxas would then wait for all
+//!   products (its messages C7510, C7514).
+//! - *An accumulator read before the wait.* The wait takes the registers of the results and returns others: a read of
+//!   the result depends on the wait.
 //!
-//! A result that is not added to has no registers of zeros: it is an output alone, and the first product is told
-//! not to add.
+//! A result that is not added to needs no registers of zeros: it is only an output, and the first product is told not
+//! to add.
 
 use inkwell::types::BasicTypeEnum;
 
@@ -48,7 +48,7 @@ struct Operands<'ctx> {
 }
 
 impl<'ctx> Operands<'ctx> {
-    /// How the text names a value.
+    /// The name of a value in the text.
     fn name(&mut self, value: V<'ctx>) -> String {
         let known = self.values.iter().position(|other| *other == value);
         let index = known.unwrap_or_else(|| {
@@ -64,7 +64,7 @@ fn list(names: impl Iterator<Item = String>) -> String {
     format!("{{{}}}", names.collect::<Vec<_>>().join(", "))
 }
 
-/// The immediates behind the predicate: signs, and the order of elements in memory.
+/// The immediates after the predicate: signs, and the order of elements in memory.
 fn immediates(types: &GroupTypes, in_memory: bool, first: bool, second: bool) -> String {
     let order = |transposed: bool| format!(", {}", u8::from(transposed));
     match (types.integers, types.bits) {
@@ -83,7 +83,7 @@ impl WarpGroupHooks for Nvptx {
             _ => e.int(32).into(),
         };
         let count = product.results.len() * product.registers;
-        // Those that are added to stand in the registers of the results.
+        // Accumulators that are added to occupy the registers of the results.
         let mut constraints = Vec::new();
         let mut tied = Vec::new();
         let mut arguments = Vec::new();

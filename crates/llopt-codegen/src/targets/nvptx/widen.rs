@@ -1,22 +1,24 @@
-//! Integers and floats of eight bits and floats of four to floats of sixteen, by words, without a conversion instruction.
+//! Integers and floats of eight bits and floats of four bits to floats of sixteen bits, in words, without conversion
+//! instructions.
 //!
-//! The units that convert take one number at a time. What they do to so few bits, permutes of bytes and arithmetic on
-//! pairs do as well:
+//! The conversion units take one number at a time. For so few bits, permutes of bytes and arithmetic on pairs do the
+//! same:
 //!
-//! * An integer that is put below the exponent of 2^p, p the bits of the mantissa, is the number 2^p plus itself; one
-//!   subtraction takes 2^p off. The mantissa of `f16` holds eight bits, so that this works once the integer is made
-//!   non-negative. That of `bf16` holds seven. But where the exponent is 0 or 1, a number is its bits times 2^-133, for
-//!   denormal numbers are as far apart as the first normal ones. So eight bits alone are such a number. A product
-//!   with 2^127 and one with 2^6, to which -128 is added, are what is wanted, and exact; they run beside the permutes,
-//!   in another unit.
-//! * A float of eight bits with the exponent of `f16` (e5m2) is the upper byte of one, whatever it is.
-//! * A float of four bits is a `bf16` with the exponents 0 to 3 alone, denormal numbers included, times 2^126: where its
-//!   bits are put in place, a product with that constant is all. `prmt` puts the codes of two pairs at the same places of
-//!   both halves of a word, for a word that is shifted by a code has the first of a pair where the word itself has the second.
-//! * Without arithmetic on pairs of `bf16`, and for `f16`, a float of four bits is one of eight magnitudes and a sign.
-//!   `prmt` looks up four bytes at once in a table of eight, for the digits of its selector are codes as they lie in a word;
-//!   only their signs have to be taken off, which it would read as a request to spread a sign. The signs are spread to
-//!   bytes and put back.
+//! * An integer in the low bits of the float 2^p, with p the bits of the mantissa, gives the number 2^p plus the
+//!   integer; one subtraction removes 2^p. The mantissa of `f16` holds eight bits, so this works once the integer is
+//!   made non-negative. That of `bf16` holds seven. But if the exponent is 0 or 1, a number is its bits times 2^-133,
+//!   since denormal numbers have the spacing of the first normal ones. So eight bits alone are such a number. A
+//!   product with 2^127, then one with 2^6 with -128 added, give the integer exactly; they run in another unit than
+//!   the permutes.
+//! * A float of eight bits with the exponent of `f16` (e5m2) is the upper byte of an `f16`, for every code.
+//! * A float of four bits is a `bf16` with one of the exponents 0 to 3, denormal numbers included, times 2^126: once
+//!   its bits are in place, one product with that constant is enough. `prmt` puts the codes of two pairs at the same
+//!   positions of both halves of a word, since a word that is shifted by a code has the first code of a pair where
+//!   the word itself has the second.
+//! * Without arithmetic on pairs of `bf16`, and for `f16`, a float of four bits is one of eight magnitudes and a
+//!   sign. `prmt` looks up four bytes at once in a table of eight, since the digits of its selector are codes in a
+//!   word; only their signs have to be cleared, because `prmt` would take them as the request to replicate a sign.
+//!   The signs are replicated to bytes and inserted again.
 
 use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
@@ -25,7 +27,7 @@ use super::shared::permute_bytes;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::values::element::LlvmType;
 
-/// A constant of 32 bits, given without a sign.
+/// An unsigned constant of 32 bits.
 fn word<'ctx>(e: &Emitter<'ctx>, bits: u32) -> V<'ctx> {
     e.i32(i64::from(bits.cast_signed()))
 }
@@ -47,7 +49,7 @@ pub fn widen_int8<'ctx>(
     let non_negative = || e.xor(integers, word(e, 0x8080_8080));
     let results = match to {
         Element::F16 => {
-            // 1024 and what was added to the integers.
+            // 1024 plus what was added to the integers.
             let excess = as_pair(word(e, 0x6480_6480));
             spread(non_negative(), 0x64).map(|sums| e.fsub(as_pair(sums), excess))
         }
@@ -100,22 +102,22 @@ pub fn widen_fp4<'ctx>(
 
 /// As `bf16`, by the exponents that the codes have.
 ///
-/// Of 19 instructions for eight codes ten are of the unit of logic, half as fast as those of the others; a table takes
-/// 26, of which 16 are, with the constants that each of its permutes needs in registers.
+/// Of 19 instructions for eight codes, ten are executed by the logic unit, which is half as fast as the others; a
+/// table takes 26 instructions, of which 16 are, and a register for each constant of its permutes.
 fn scaled_fp4<'ctx>(e: &Emitter<'ctx>, codes: V<'ctx>) -> Vec<V<'ctx>> {
     let pair = e.vector(Element::Bf16.llvm(e.context), 2).into();
     let unit = e.bitcast(word(e, 0x7e80_7e80), pair);
     let before = e.shl(codes, e.i32(4));
     let mut values = Vec::with_capacity(8);
     for bytes in [[0, 1, 4, 5], [2, 3, 6, 7]] {
-        // In each half one code at the bits 4 to 7, and the one after the next at the bits 12 to 15.
+        // In each half, one code in bits 4 to 7, and the one after the next in bits 12 to 15.
         let two_pairs = permute_bytes(e, before, codes, bytes);
         let signs = e.and(two_pairs, word(e, 0x8080_8080));
         for (magnitudes, signs) in [
             (e.shl(two_pairs, e.i32(2)), e.shl(signs, e.i32(8))),
             (e.lshr(two_pairs, e.i32(6)), signs),
         ] {
-            // The sign of the other pair is where magnitudes are, which replace it.
+            // The sign of the other pair occupies bits of the magnitudes, which replace it.
             let bits = choose_bits(e, 0x01c0_01c0, magnitudes, signs);
             values.extend(e.unpack(e.fmul(e.bitcast(bits, pair), unit)));
         }
@@ -123,8 +125,8 @@ fn scaled_fp4<'ctx>(e: &Emitter<'ctx>, codes: V<'ctx>) -> Vec<V<'ctx>> {
     values
 }
 
-/// The bits of one word where the mask has ones, and of another elsewhere. Written as operations of two operands it is
-/// taken apart: the mask of the signs becomes one for each pair.
+/// The bits of one word where the mask has ones, and of another elsewhere. Written as operations of two operands it
+/// is split: the mask of the signs becomes one for each pair.
 fn choose_bits<'ctx>(e: &Emitter<'ctx>, mask: u32, ones: V<'ctx>, zeros: V<'ctx>) -> V<'ctx> {
     // A table of eight bits: those of (a & b) | (~a & c), where a, b and c are 0xf0, 0xcc and 0xaa.
     let table = (0xf0 & 0xcc) | (!0xf0 & 0xaa);

@@ -1,4 +1,4 @@
-//! The readers under libFuzzer: what both targets do, with the mutations of the tests beside libFuzzer's own.
+//! The readers under libFuzzer: what both targets do, with the mutations of the tests besides libFuzzer's own.
 
 #[path = "../../../tests/dialects/damage/mod.rs"]
 mod damage;

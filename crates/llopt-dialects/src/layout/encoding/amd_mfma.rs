@@ -19,11 +19,11 @@ pub struct AmdMfma {
     pub warps_per_cta: Vec<u32>,
     /// Rows, columns and k of the instruction.
     pub instr_shape: Vec<u32>,
-    /// Whether the instruction runs with exchanged operands, so that lanes hold pieces of rows.
+    /// Whether the instruction is executed with exchanged operands, so that lanes hold pieces of rows.
     pub is_transposed: bool,
     /// The blocks of the cluster.
     pub cga_layout: CgaLayout,
-    /// Instruction tiles that lie beside each other in one warp, per dimension; all 1 unless given.
+    /// Adjacent instruction tiles in one warp, per dimension; all 1 unless given.
     pub tiles_per_warp: Vec<u32>,
     /// Bits of an element of the result: 32, or 64 for f64.
     pub element_bit_width: u32,

@@ -15,11 +15,11 @@ use super::{CgaLayout, EncodingError};
 pub struct AmdWmma {
     /// The generation: 1 RDNA3, 2 RDNA4, 3 gfx1250.
     pub version: u32,
-    /// Whether the instruction runs with exchanged operands, so that lanes hold pieces of rows.
+    /// Whether the instruction is executed with exchanged operands, so that lanes hold pieces of rows.
     pub is_transposed: bool,
     /// Warps of a block along each dimension.
     pub warps_per_cta: Vec<u32>,
-    /// Instruction tiles that lie beside each other in one warp, per dimension; all 1 unless given.
+    /// Adjacent instruction tiles in one warp, per dimension; all 1 unless given.
     pub tiles_per_warp: Vec<u32>,
     /// The blocks of the cluster.
     pub cga_layout: CgaLayout,

@@ -1,4 +1,4 @@
-//! Between encodings and the attributes of the IR.
+//! Conversion between encodings and the attributes of the IR.
 
 use llopt_layout::LinearLayout;
 use llopt_mlir::dialect::{AttributeSpec, Parameters};
@@ -15,8 +15,8 @@ impl Encoding {
     /// The encoding that an attribute is.
     ///
     /// # Errors
-    /// [`EncodingError::NotAnEncoding`] for other attributes; for an encoding whose parameters mean
-    /// nothing together, the first field at fault.
+    /// [`EncodingError::NotAnEncoding`] for other attributes; for an encoding with inconsistent parameters, the first
+    /// field at fault.
     pub fn from_attribute(attribute: Attribute<'_>) -> Result<Self, EncodingError> {
         let not_an_encoding = || EncodingError::NotAnEncoding {
             attribute: attribute.to_string(),
@@ -26,7 +26,7 @@ impl Encoding {
             .ok_or_else(not_an_encoding)
     }
 
-    /// The encoding of a kind with these parameters, `None` for kinds that are no encodings.
+    /// The encoding of a kind with these parameters, `None` for kinds that are not encodings.
     ///
     /// # Errors
     /// The first field at fault.
@@ -83,7 +83,7 @@ pub fn layout_of(r#type: Type<'_>) -> Result<LinearLayout, EncodingError> {
     } else {
         shape.len().saturating_sub(encoding.rank())
     };
-    // A dynamic size is negative, and no size that a layout can have.
+    // A dynamic size is negative; no layout has such a size.
     let shape: Vec<u64> = shape[leading..]
         .iter()
         .map(|&size| u64::try_from(size).unwrap_or(0))

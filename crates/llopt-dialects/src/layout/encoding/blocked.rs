@@ -1,4 +1,4 @@
-//! `#ttg.blocked`: each lane has a small block, the lanes of a warp lie beside each other, and so do
+//! `#ttg.blocked`: each lane has a small block, the blocks of the lanes of a warp are adjacent, and so are those of
 //! the warps. The layout of coalesced global memory accesses.
 
 use llopt_layout::{Dim, LinearLayout};
@@ -26,9 +26,8 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// The encoding that spreads `num_warps` warps over a shape: along each dimension of `order`,
-    /// lanes first and then warps, as many as the shape has use for; the last dimension takes the
-    /// rest.
+    /// The encoding that spreads `num_warps` warps over a shape: along each dimension of `order`, lanes first and
+    /// then warps, as many as the shape needs; the last dimension takes the rest.
     ///
     /// `num_warps` and `threads_per_warp` are powers of two. The blocks are those of `cga_layout`.
     ///
@@ -79,8 +78,8 @@ impl Blocked {
         Ok(result)
     }
 
-    /// As [`Blocked::spread`], with the blocks of a cluster spread as well: from the slowest
-    /// dimension on, as many as the shape has use for; the rest hold copies.
+    /// As [`Blocked::spread`], with the blocks of a cluster spread as well: from the slowest dimension on, as many as
+    /// the shape needs; the rest hold copies.
     ///
     /// # Errors
     /// As `spread`, and when `num_ctas` is not a power of two.

@@ -1,9 +1,8 @@
 //! `CGALayout`: how the blocks of a cluster share a tensor.
 //!
-//! One basis vector per bit of the block's number within its cluster. A vector that is zero makes two
-//! blocks hold the same data; one that is not splits a dimension. The vectors say in which order the
-//! pieces lie, not how large they are: `[[0, 1]]` gives the second block the right half, whatever the
-//! shape.
+//! One basis vector per bit of the block's number within its cluster. A vector that is zero makes two blocks hold the
+//! same data; one that is not splits a dimension. The vectors define the order of the pieces, not their size: `[[0,
+//! 1]]` gives the second block the right half, whatever the shape.
 
 use llopt_layout::{Dim, LinearLayout};
 
@@ -17,7 +16,7 @@ pub struct CgaLayout {
 }
 
 impl CgaLayout {
-    /// One block that has everything.
+    /// A single block that has everything.
     #[must_use]
     pub fn single(rank: usize) -> Self {
         Self {
@@ -41,7 +40,7 @@ impl CgaLayout {
     /// dimension by dimension in the given order.
     ///
     /// # Errors
-    /// When the numbers are no powers of two, do not divide, or the order is no permutation.
+    /// When the numbers are not powers of two, do not divide, or the order is not a permutation.
     pub fn from_split(
         per_dim: &[u32],
         split: &[u32],
@@ -88,7 +87,7 @@ impl CgaLayout {
         1 << self.bases.len().min(31)
     }
 
-    /// The number of pieces that are different.
+    /// The number of distinct pieces.
     #[must_use]
     pub fn num_pieces(&self) -> u32 {
         let pieces = self
@@ -108,7 +107,7 @@ impl CgaLayout {
         Ok((0..self.rank).map(size).collect())
     }
 
-    /// The same blocks, with what they split along `dim` held by all of them.
+    /// The same blocks, but all pieces along `dim` belong to every block.
     #[must_use]
     pub fn shared_along(&self, dim: usize) -> Self {
         let mut result = self.clone();
@@ -120,7 +119,7 @@ impl CgaLayout {
         result
     }
 
-    /// The blocks of the tensor that loses `dim`; the same where there is no such dimension.
+    /// The blocks of the tensor that loses `dim`; unchanged if there is no such dimension.
     #[must_use]
     pub fn without_dim(&self, dim: usize) -> Self {
         let mut result = self.clone();
@@ -141,7 +140,7 @@ impl CgaLayout {
         LinearLayout::from_bases_surjective(bases, &outs).map_err(EncodingError::CgaLayout)
     }
 
-    /// The map from `block` to the pieces of a shape, which may be too small to be split so often.
+    /// The map from `block` to the pieces of a shape, which may be too small for that many pieces.
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         let mut layout = self.layout()?;
         for (dim, &size) in shape.iter().enumerate() {

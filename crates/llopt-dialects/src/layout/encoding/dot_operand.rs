@@ -1,4 +1,4 @@
-//! `#ttg.dot_op`: the operands of a matrix product, as the encoding of its result asks for them.
+//! `#ttg.dot_op`: the operands of a matrix product, as the encoding of its result requires them.
 //!
 //! The first operand is `[.., m, k]`, the second `[.., k, n]`. Every warp needs all of k for its rows
 //! or columns, so warps that the parent spreads along the operand's k hold copies.
@@ -22,7 +22,7 @@ pub struct DotOperand<P> {
     pub op_idx: u32,
     /// The encoding of the product: blocked, or of a matrix instruction.
     pub parent: Box<P>,
-    /// Elements along k that follow each other in one lane; 0 where the parent is blocked.
+    /// Consecutive elements along k in one lane; 0 if the parent is blocked.
     pub k_width: u32,
 }
 
@@ -205,7 +205,7 @@ impl<P: ProductParent> DotOperand<P> {
             1 => &amdgpu::WMMA_RDNA3_OPERAND,
             _ => &amdgpu::WMMA_OPERAND,
         };
-        // Half-waves count twice along k even where they hold copies.
+        // Half-waves count twice along k even if they hold copies.
         let tile_k = 2 * self.k_width;
         let instr_k = parent.instr_shape.get(2).copied().unwrap_or(16);
         let tiles = parent.tiles_per_warp[free];

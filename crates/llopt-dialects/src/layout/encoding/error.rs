@@ -1,4 +1,4 @@
-//! What can be wrong with an encoding, or with the shape that it is put on.
+//! Errors of encodings, alone and on a shape.
 
 use llopt_layout::LayoutError;
 
@@ -6,7 +6,7 @@ use llopt_layout::LayoutError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodingError {
-    /// An attribute, or a type without one, stands where an encoding is needed.
+    /// An attribute that is not an encoding, or a type without one, is used where an encoding is needed.
     #[error("`{attribute}` is no encoding")]
     NotAnEncoding {
         /// The text of the attribute or type.
@@ -47,7 +47,7 @@ pub enum EncodingError {
         field: &'static str,
         /// The number.
         value: u32,
-        /// The numbers that would do, in words.
+        /// The allowed numbers, for the message.
         allowed: &'static str,
     },
     /// The order does not name each dimension once.
@@ -63,7 +63,7 @@ pub enum EncodingError {
     InstructionShape {
         /// The shape.
         shape: Vec<u32>,
-        /// The shapes that would do, in words.
+        /// The allowed shapes, for the message.
         allowed: &'static str,
     },
     /// Rank zero, or a rank that the kind cannot have.
@@ -73,7 +73,7 @@ pub enum EncodingError {
         encoding: &'static str,
         /// The rank.
         rank: usize,
-        /// The ranks that would do, in words.
+        /// The allowed ranks, for the message.
         allowed: &'static str,
     },
     /// The parent of a slice or of an operand is of the wrong kind.
@@ -83,7 +83,7 @@ pub enum EncodingError {
         encoding: &'static str,
         /// The parent's name.
         parent: &'static str,
-        /// The parents that would do, in words.
+        /// The allowed parents, for the message.
         allowed: &'static str,
     },
     /// The bases of a `CGALayout` do not form a layout that reaches every part they split off.
@@ -130,7 +130,7 @@ pub enum EncodingError {
         dim: usize,
         /// The size of one block's share.
         size: u64,
-        /// The least size that would do.
+        /// The smallest allowed size.
         least: u64,
     },
     /// The shape is not the one that an explicit layout of a memory was written for.

@@ -1,4 +1,4 @@
-//! What the file of an encoding says of it, besides its layout: the enumeration of encodings asks nothing else.
+//! The parts of an encoding's file that the enumeration of encodings uses.
 
 use llopt_layout::LinearLayout;
 
@@ -8,7 +8,7 @@ use super::{BulkBox, EncodingError};
 
 /// An encoding of one kind.
 pub trait Kind: Sized {
-    /// Reads the fields; whether they mean something together is another question.
+    /// Reads the fields; whether they are consistent is checked separately.
     ///
     /// # Errors
     /// A field from which no value can be made.
@@ -17,7 +17,7 @@ pub trait Kind: Sized {
     /// The fields as parameters.
     fn write<'c>(&self, write: &Writer<'c>) -> Vec<Field<'c>>;
 
-    /// The threads that it spreads a tensor over; `None` for layouts of memory.
+    /// The threads over which it distributes a tensor; `None` for layouts of memory.
     ///
     /// They follow from the fields alone, so that checking every operand of a module does not build
     /// its linear layout.
@@ -25,27 +25,27 @@ pub trait Kind: Sized {
         None
     }
 
-    /// Elements that are left out in memory: after each `.0` elements, `.1`.
+    /// Padding in memory: after every `.0` elements, `.1` are unused.
     fn pads(&self) -> &[(u32, u32)] {
         &[]
     }
 
-    /// Elements of memory that so many of a tensor take, with those that are left out between them.
+    /// Elements of memory for so many elements of a tensor, including the padding between them.
     fn elements_in_memory(&self, elements: u64) -> u64 {
         elements
     }
 
-    /// The bytes to which memory with this layout has to be aligned, if the layout asks for that.
+    /// The alignment in bytes of memory with this layout, if the layout requires one.
     fn memory_alignment(&self) -> Option<u32> {
         None
     }
 
-    /// The linear layout, where the encoding spells out its bases.
+    /// The linear layout, if the encoding spells out its bases.
     fn spelled_layout(&self) -> Option<&LinearLayout> {
         None
     }
 
-    /// What one bulk copy moves of one block's share of a tensor; `None` if no bulk copy writes this layout.
+    /// The box of one bulk copy of one block's share of a tensor; `None` if no bulk copy writes this layout.
     ///
     /// # Errors
     /// A shape that the encoding cannot be on.

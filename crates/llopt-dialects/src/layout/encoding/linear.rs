@@ -1,7 +1,7 @@
 //! `#ttg.linear`: a distributed layout written out as its bases.
 //!
-//! The bases carry the shape they were written for. On a larger tensor registers repeat the layout; on
-//! a smaller one it wraps around, and registers that would hold copies are dropped.
+//! The bases determine the shape they were written for. On a larger tensor registers repeat the layout; on a smaller
+//! one it wraps around, and registers that would hold copies are dropped.
 
 use llopt_layout::{Dim, LinearLayout};
 
@@ -90,8 +90,8 @@ impl Linear {
         Ok(())
     }
 
-    /// Dimensions in the order in which the registers first move along them, then the others from
-    /// the last to the first.
+    /// Dimensions in the order of the first registers that move along them, then the others from the last to the
+    /// first.
     fn register_order(&self) -> Vec<usize> {
         let mut order = Vec::new();
         for bit in 0..self.layout.in_dim_size_log2(Dim::REGISTER) {

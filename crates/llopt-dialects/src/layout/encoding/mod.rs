@@ -1,17 +1,16 @@
-//! Encodings: the attributes that say how a tensor lies, and the one way from them to linear layouts.
+//! Encodings: the attributes that describe where a tensor's elements are, and their conversion to linear layouts.
 //!
-//! An *encoding* is what the IR writes, `#ttg.blocked<{...}>` and its kin: short, named after the
-//! hardware, and in part independent of the tensor's shape. A *layout* is the linear map it stands for
-//! on one shape. Everything behind this module sees layouts only; which kind of encoding they came
-//! from is never asked again.
+//! An *encoding* is an attribute of the IR, such as `#ttg.blocked<{...}>`: short, named after the hardware, and in
+//! part independent of the tensor's shape. A *layout* is the linear map that it stands for on one shape. All users of
+//! this module see only layouts, and never ask for the kind of encoding.
 //!
 //! # From an encoding to a layout
 //!
-//! All distributed encodings follow one plan, and so do the memory encodings that are no explicit
-//! list of bases:
+//! All distributed encodings follow one scheme, and so do the memory encodings that are not an explicit list of
+//! bases:
 //!
-//! 1. A *tile* is dealt out: its lowest bits to the registers of a lane, the next to lanes, and so on,
-//!    with a matrix instruction's [fragment](llopt_target::matrix) in the place of the innermost part.
+//! 1. A *tile* is distributed: its lowest bits to the registers of a lane, the next to lanes, and so on, with a
+//!    matrix instruction's [fragment](llopt_target::matrix) in the place of the innermost part.
 //! 2. The *share* of one block is the shape divided by what the blocks of a cluster split.
 //! 3. Where the tile is smaller than the share, it is repeated: the first input dimension (`register`
 //!    or `offset`) takes the missing bits, dimension by dimension in the encoding's order.
@@ -43,10 +42,10 @@
 //! # Ok::<(), llopt_dialects::layout::encoding::EncodingError>(())
 //! ```
 //!
-//! # Where the facts come from
+//! # Verification
 //!
-//! The bases equal those of Triton 3.6.0 for every row of the table in `tests/data`, which
-//! `tools/oracle` writes by asking Triton itself.
+//! The bases equal those of Triton 3.6.0 for every row of the table in `tests/data`, which `tools/oracle` generates
+//! with Triton itself.
 
 mod amd_mfma;
 mod amd_rotating_shared;
@@ -116,20 +115,19 @@ impl Encoding {
         each_kind!(self, encoding => encoding.rank())
     }
 
-    /// Elements that are left out in memory: after each `.0` elements, `.1`. Only padded layouts have such.
+    /// Padding in memory: after every `.0` elements, `.1` are unused. Only padded layouts have padding.
     #[must_use]
     pub fn pads(&self) -> &[(u32, u32)] {
         each_kind!(self, encoding => Kind::pads(encoding))
     }
 
-    /// Elements of memory that so many of a tensor take, with those that are left out between them.
+    /// Elements of memory for so many elements of a tensor, including the padding between them.
     #[must_use]
     pub fn elements_in_memory(&self, elements: u64) -> u64 {
         each_kind!(self, encoding => encoding.elements_in_memory(elements))
     }
 
-    /// The bytes to which memory with this layout has to be aligned, if the layout asks for that: hardware swizzles
-    /// address bits.
+    /// The alignment in bytes of memory with this layout, if the layout requires one: hardware swizzles address bits.
     #[must_use]
     pub fn memory_alignment(&self) -> Option<u32> {
         each_kind!(self, encoding => encoding.memory_alignment())
@@ -141,7 +139,7 @@ impl Encoding {
         each_kind!(self, encoding => encoding.spelled_layout())
     }
 
-    /// The layout of the product that an operand of a product is laid out for.
+    /// The layout of the product for which an operand has its layout.
     #[must_use]
     pub fn product(&self) -> Option<&Self> {
         match self {
@@ -150,7 +148,7 @@ impl Encoding {
         }
     }
 
-    /// Whether it is for no particular instruction: a tile for each thread.
+    /// Whether it is for no matrix instruction: each thread has a tile.
     #[must_use]
     pub fn is_of_threads(&self) -> bool {
         matches!(self, Self::Blocked(_))
@@ -163,7 +161,7 @@ impl Encoding {
         each_kind!(self, encoding => encoding.cga_layout())
     }
 
-    /// Whether the fields mean something together, for whatever shape.
+    /// Whether the fields are consistent, for any shape.
     ///
     /// # Errors
     /// The first field at fault, with its value.
@@ -185,8 +183,8 @@ impl Encoding {
         each_kind!(self, encoding => encoding.layout_on(shape))
     }
 
-    /// What one bulk copy moves of one block's share of a tensor; `None` if no bulk copy writes this
-    /// layout. Boxes lie one after the other in memory.
+    /// The box of one bulk copy of one block's share of a tensor; `None` if no bulk copy writes this layout. Boxes
+    /// lie one after the other in memory.
     ///
     /// # Errors
     /// As [`Encoding::linear_layout`].
@@ -194,7 +192,7 @@ impl Encoding {
         each_kind!(self, encoding => encoding.bulk_box(shape))
     }
 
-    /// The threads that a distributed encoding spreads a tensor over; `None` for layouts of memory.
+    /// The threads over which a distributed encoding distributes a tensor; `None` for layouts of memory.
     #[must_use]
     pub fn threads(&self) -> Option<Threads> {
         each_kind!(self, encoding => encoding.threads())

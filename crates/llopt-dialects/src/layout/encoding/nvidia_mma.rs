@@ -49,9 +49,8 @@ impl NvidiaMma {
         self.cga_layout.clone()
     }
 
-    /// Invariants: powers of two for the warps, a cluster of the same rank. What the version says
-    /// about rank and instruction is left to the layout, since attributes of versions without one
-    /// are valid IR.
+    /// Invariants: powers of two for the warps, a cluster of the same rank. The conversion to a layout checks rank
+    /// and instruction against the version, since attributes of versions without one are valid IR.
     ///
     /// # Errors
     /// The first field at fault.
@@ -65,8 +64,8 @@ impl NvidiaMma {
         matrix_order(self.rank(), self.version_major != WARP_GROUP_LEVEL)
     }
 
-    /// Whether there is a layout for the version at all. Operands of version 3 have one of any rank; of
-    /// its result see [`Self::layout_on`].
+    /// An error if the version has no layout. Operands of version 3 have one of any rank; of its result see
+    /// [`Self::layout_on`].
     pub(super) fn verify_version(&self) -> Result<(), EncodingError> {
         let no_layout = |reason| EncodingError::NoLayout {
             encoding: "ttg.nvidia_mma",

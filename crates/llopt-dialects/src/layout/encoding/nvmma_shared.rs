@@ -1,10 +1,10 @@
 //! `#ttg.nvmma_shared`: the layouts of shared memory that NVIDIA's warp-group and fifth-generation
 //! matrix instructions read, and that the tensor memory accelerator (TMA) writes.
 //!
-//! The tensor is cut into boxes of what one bulk copy moves: at most 256 along each dimension, and
-//! exactly `swizzlingByteWidth` bytes along the contiguous one. Boxes lie one after the other. Inside a
-//! box the rows follow each other, with groups of 16 bytes exchanged by an xor with the row's number
-//! (over 1, 2 or 4, for 128, 64 or 32 bytes), a pattern that repeats every eight rows.
+//! The tensor is divided into boxes, one for each bulk copy: at most 256 along each dimension, and exactly
+//! `swizzlingByteWidth` bytes along the contiguous one. Boxes lie one after the other. Inside a box the rows follow
+//! each other, with groups of 16 bytes exchanged by an xor with the row's number (over 1, 2 or 4, for 128, 64 or 32
+//! bytes), a pattern that repeats every eight rows.
 //!
 //! PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Tensor Swizzling Modes"; for
 //! `fp4Padded`, "Packing format used for matrix A and B by .kind::mxf8f6f4 in Shared Memory".
@@ -37,7 +37,7 @@ pub struct NvmmaShared {
 pub(super) const MAX_BOX: u64 = 256;
 /// Rows after which the swizzle's pattern repeats.
 const PATTERN_ROWS: u32 = 8;
-/// Bits that the swizzle keeps together.
+/// Bits of a group that the swizzle moves as a whole.
 const GROUP_BITS: u32 = 128;
 
 impl NvmmaShared {
@@ -53,14 +53,14 @@ impl NvmmaShared {
         self.cga_layout.clone()
     }
 
-    /// The alignment in bytes that the hardware's address pattern asks for.
+    /// The alignment in bytes that the hardware's address pattern requires.
     #[must_use]
     pub fn alignment(&self) -> u32 {
         128 * (self.swizzling_byte_width / 16).max(1)
     }
 
-    /// Invariants: the cluster's rank is at least 1. The numbers are left to the layout, since
-    /// attributes with a width of 0 bits are valid IR.
+    /// Invariants: the cluster's rank is at least 1. The conversion to a layout checks the numbers, since attributes
+    /// with a width of 0 bits are valid IR.
     ///
     /// # Errors
     /// When the rank is 0.
@@ -273,8 +273,8 @@ impl Kind for NvmmaShared {
         Some(self.alignment())
     }
 
-    /// What one bulk copy moves of a tensor in this layout; `None` where none writes it: the unit counts
-    /// the last dimension fastest. A single dimension is first and last, so there transposing changes nothing.
+    /// The box of one bulk copy of a tensor in this layout; `None` if no bulk copy writes it: the unit's fastest
+    /// dimension is the last. A single dimension is first and last, so transposing it changes nothing.
     fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
         self.verify_numbers()?;
         if self.transposed && shape.len() > 1 {

@@ -1,5 +1,5 @@
-//! `#ttg.padded_shared`: a permutation of whole rows (or pieces of rows), and unused elements after
-//! every so many, to move the following rows to other banks.
+//! `#ttg.padded_shared`: a permutation of whole rows (or pieces of rows), and unused elements at regular intervals,
+//! which move the following rows to other banks.
 //!
 //! Padding is not linear over F2, so the layout is that of the permutation alone: its `offset` counts
 //! elements without the padding. [`PaddedShared::padded_offset`] adds it.

@@ -1,4 +1,4 @@
-//! What an encoding that is derived from another has to know of that one.
+//! The parent of a derived encoding.
 
 use llopt_layout::LinearLayout;
 use melior::{Context, ir::Attribute};
@@ -11,7 +11,7 @@ pub trait Parent: Sized {
     /// The encoding that an attribute is.
     ///
     /// # Errors
-    /// The attribute is none, or its fields mean nothing together.
+    /// The attribute is none, or its fields are inconsistent.
     fn from_attribute(attribute: Attribute<'_>) -> Result<Self, EncodingError>;
 
     /// The attribute that the encoding is.
@@ -23,25 +23,25 @@ pub trait Parent: Sized {
     /// The rank of its tensors.
     fn rank(&self) -> usize;
 
-    /// Whether it spreads a tensor over threads.
+    /// Whether it distributes a tensor over threads.
     fn is_distributed(&self) -> bool;
 
     /// How the blocks of a cluster share the tensor.
     fn cga_layout(&self) -> CgaLayout;
 
-    /// Elements that are left out in memory: after each `.0` elements, `.1`.
+    /// Padding in memory: after every `.0` elements, `.1` are unused.
     fn pads(&self) -> &[(u32, u32)];
 
-    /// Elements of memory that so many of a tensor take, with those that are left out between them.
+    /// Elements of memory for so many elements of a tensor, including the padding between them.
     fn elements_in_memory(&self, elements: u64) -> u64;
 
-    /// The bytes to which memory with this layout has to be aligned, if the layout asks for that.
+    /// The alignment in bytes of memory with this layout, if the layout requires one.
     fn memory_alignment(&self) -> Option<u32>;
 
-    /// The threads that it spreads a tensor over.
+    /// The threads over which it distributes a tensor.
     fn threads(&self) -> Option<Threads>;
 
-    /// Whether the fields mean something together.
+    /// Whether the fields are consistent.
     ///
     /// # Errors
     /// The first field at fault.
@@ -50,6 +50,6 @@ pub trait Parent: Sized {
     /// The linear layout on a tensor of the given shape.
     ///
     /// # Errors
-    /// A shape that the encoding cannot be on.
+    /// A shape that the encoding does not allow.
     fn linear_layout(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError>;
 }

@@ -1,5 +1,5 @@
-//! `#ttg.partitioned_shared`: a tensor cut along one dimension into pieces that are dealt to partitions of shared
-//! memory in turn, so that accesses to neighbouring pieces meet in no partition.
+//! `#ttg.partitioned_shared`: a tensor divided along one dimension into pieces that are assigned to partitions of
+//! shared memory in turn, so that neighbouring pieces are in different partitions.
 //!
 //! With `P` partitions and `G` groups there are `P G` pieces; piece `p + P g` is the `g`-th of partition `p`. Each piece
 //! has the layout that the encoding names, on the shape of a piece. The pieces of a partition follow one another, and

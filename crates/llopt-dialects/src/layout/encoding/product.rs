@@ -1,4 +1,4 @@
-//! The layouts that a product can have, which decide how its operands lie.
+//! The layouts that a product can have, which determine those of its operands.
 
 use super::parent::Parent;
 use super::{AmdMfma, AmdWmma, Blocked, NvidiaMma};
@@ -15,7 +15,7 @@ pub enum Product<'a> {
     AmdWmma(&'a AmdWmma),
 }
 
-/// An encoding that the operands of a product are laid out for.
+/// An encoding that can be the parent of operands of a product.
 pub trait ProductParent: Parent {
     /// As the layout of a product, if it can be that of one.
     fn as_product(&self) -> Option<Product<'_>>;

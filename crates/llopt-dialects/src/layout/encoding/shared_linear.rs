@@ -21,7 +21,7 @@ impl SharedLinear {
     ///
     /// # Errors
     /// When a dimension is missing or out of place, the layout is not surjective, two offsets that
-    /// differ by more than zero basis vectors hold the same element, or the alignment is no power
+    /// differ by more than zero basis vectors hold the same element, or the alignment is not a power
     /// of two.
     pub fn new(layout: LinearLayout, alignment: u32) -> Result<Self, EncodingError> {
         verify_power_of_two("alignment", alignment)?;
@@ -52,7 +52,7 @@ impl SharedLinear {
         &self.layout
     }
 
-    // Stands twice because each encoding's file has all its accessors, and these read the layout of `linear`.
+    // Repeated because each encoding's file has all its accessors, and these read the layout of `linear`.
     /// The alignment of the memory in bytes.
     #[must_use]
     pub fn alignment(&self) -> u32 {

@@ -1,7 +1,7 @@
-//! `#ttg.slice`: the layout of a tensor of one rank less, such as the result of a reduction: the
-//! parent's, with the index along one dimension forgotten.
+//! `#ttg.slice`: the layout of a tensor of one rank less, such as the result of a reduction: the parent's, without
+//! the index along one dimension.
 //!
-//! Lanes and warps that differed only along that dimension hold copies; registers that did are gone.
+//! Lanes and warps that differ only along that dimension hold copies; such registers are dropped.
 
 use llopt_layout::{Dim, LinearLayout};
 
@@ -15,7 +15,7 @@ use super::{CgaLayout, EncodingError};
 /// The fields of `#ttg.slice`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slice<P> {
-    /// The parent's dimension that is forgotten.
+    /// The dimension of the parent that is dropped.
     pub dim: u32,
     /// A distributed encoding.
     pub parent: Box<P>,

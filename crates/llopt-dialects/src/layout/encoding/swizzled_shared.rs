@@ -29,7 +29,7 @@ pub struct SwizzledShared {
 }
 
 impl SwizzledShared {
-    // Stands twice because each encoding's file has all its accessors, and these fields are also `amd_rotating_shared`'s.
+    // Repeated because each encoding's file has all its accessors, and these fields are also `amd_rotating_shared`'s.
     /// The rank of the tensors.
     #[must_use]
     pub fn rank(&self) -> usize {
@@ -83,8 +83,8 @@ impl Kind for SwizzledShared {
         write.swizzle(numbers, &self.order, &self.cga_layout)
     }
 
-    /// What one bulk copy moves of a tensor in this layout; `None` if it is swizzled, or the last
-    /// dimension is not the fastest.
+    /// The box of one bulk copy of a tensor in this layout; `None` if it is swizzled, or the last dimension is not
+    /// the fastest.
     fn bulk_box(&self, shape: &[u64]) -> Result<Option<BulkBox>, EncodingError> {
         let row_major = self
             .order

@@ -1,8 +1,8 @@
 //! `#ttng.tensor_memory_encoding` and `#ttng.tensor_memory_scales_encoding`: layouts of the tensor memory
 //! of NVIDIA's fifth-generation matrix instructions, 128 rows (lanes) by up to 512 columns of 32 bits.
 //!
-//! Inputs are `row` and `col`, the latter counted in elements. A zero basis vector of the top two row
-//! bits means that the rows hold copies; any other that nothing is defined there.
+//! Inputs are `row` and `col`, the latter counted in elements. A zero basis vector of the top two row bits means that
+//! the rows hold copies; any other zero basis vector means that nothing is defined there.
 //!
 //! PTX ISA, "Tensor Memory Data Path Layout Organization" and "Scale factor A/B layouts in tensor
 //! memory".
@@ -42,7 +42,7 @@ pub struct TensorMemory {
     pub cta_split_m: u32,
     /// Blocks of the cluster that share the columns.
     pub cta_split_n: u32,
-    /// Whether two blocks run the instruction together.
+    /// Whether two blocks execute the instruction together.
     pub two_ctas: bool,
 }
 
@@ -53,7 +53,7 @@ impl TensorMemory {
         2
     }
 
-    /// One block: the columns of all blocks are numbered through.
+    /// One block: the columns of all blocks are numbered consecutively.
     #[must_use]
     pub fn cga_layout(&self) -> CgaLayout {
         CgaLayout::single(2)
@@ -225,13 +225,13 @@ impl TensorMemoryScales {
         2
     }
 
-    /// One block: the columns of all blocks are numbered through.
+    /// One block: the columns of all blocks are numbered consecutively.
     #[must_use]
     pub fn cga_layout(&self) -> CgaLayout {
         CgaLayout::single(2)
     }
 
-    /// Invariants: none; splits that are no powers of two are refused with the layout.
+    /// Invariants: none; splits that are not powers of two are rejected by the conversion to a layout.
     ///
     /// # Errors
     /// None.
@@ -251,8 +251,8 @@ impl TensorMemoryScales {
             }
             share[dim] = size / least;
         }
-        // Chunks of 32 rows by 4 columns, in four copies along the rows; the next 32 rows lie
-        // beside them, then all other rows, then the next four columns.
+        // Chunks of 32 rows by 4 columns, in four copies along the rows; the next 32 rows follow along the columns,
+        // then all other rows, then the next four columns.
         let identity = |count: u64, holder, dim| {
             LinearLayout::identity_1d(size_u32(count.max(1)), holder, dim)
         };

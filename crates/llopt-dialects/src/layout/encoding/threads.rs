@@ -1,8 +1,8 @@
-//! The threads that a layout is for.
+//! The threads for which a layout is made.
 
 use super::CgaLayout;
 
-/// The numbers that a distributed layout has been made for.
+/// The numbers of threads for which a distributed layout is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     /// Lanes of a warp.
@@ -14,7 +14,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Of warps of so many lanes, arranged in a grid, in the blocks of a cluster.
+    /// For warps of so many lanes, arranged in a grid, in the blocks of a cluster.
     pub(super) fn of_grid(lanes: u32, warps_per_cta: &[u32], cga_layout: &CgaLayout) -> Self {
         Self {
             lanes,

@@ -1,4 +1,4 @@
-//! The plan that encodings share: deal out a tile, repeat it or wrap it around, put the blocks on top.
+//! The scheme that encodings share: distribute a tile, repeat it or wrap it around, put the blocks on top.
 
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::{Axis, Fragment};
@@ -6,10 +6,10 @@ use llopt_target::matrix::{Axis, Fragment};
 use super::field::size_u32;
 use super::{CgaLayout, EncodingError};
 
-/// One block's tile while it is being dealt out, lowest bits first.
+/// One block's tile during its distribution, lowest bits first.
 pub(super) struct Tile {
     layout: LinearLayout,
-    /// Where the registers or offsets go that a larger shape adds.
+    /// The input dimension for the registers or offsets that a larger shape adds.
     repeat_in: Dim,
 }
 
@@ -56,7 +56,7 @@ impl Tile {
         Self { layout, repeat_in }
     }
 
-    /// Deals the next bits of tensor dimension `dim` to `count` holders. None are dealt for 0 or 1.
+    /// Assigns the next bits of tensor dimension `dim` to `count` holders. None are assigned for 0 or 1.
     pub(super) fn along(self, holder: Dim, count: u32, dim: usize) -> Result<Self, EncodingError> {
         if count <= 1 {
             return Ok(self);
@@ -65,7 +65,7 @@ impl Tile {
         self.times(&step)
     }
 
-    /// As `along`, and the tile has the dimension afterwards even when nothing is dealt.
+    /// As `along`, and the tile has the dimension afterwards even if nothing is assigned.
     pub(super) fn along_or_unit(
         self,
         holder: Dim,
@@ -76,7 +76,7 @@ impl Tile {
         self.times(&step)
     }
 
-    /// Lets `count` holders have copies.
+    /// Makes `count` holders hold copies.
     pub(super) fn copies(self, holder: Dim, count: u32, dim: usize) -> Result<Self, EncodingError> {
         if count <= 1 {
             return Ok(self);
@@ -85,7 +85,7 @@ impl Tile {
         self.times(&step)
     }
 
-    /// Deals `counts[dim]` along each dimension, in the given order.
+    /// Assigns `counts[dim]` along each dimension, in the given order.
     pub(super) fn along_all(
         mut self,
         holder: Dim,
@@ -98,8 +98,7 @@ impl Tile {
         Ok(self)
     }
 
-    /// As `along_all`, with copies in the place of the dimension `summed`: what every warp (or lane)
-    /// along it needs in full.
+    /// As `along_all`, with copies along the dimension `summed`, which every warp (or lane) needs completely.
     pub(super) fn along_all_but(
         mut self,
         holder: Dim,
@@ -117,7 +116,7 @@ impl Tile {
         Ok(self)
     }
 
-    /// Deals a matrix instruction's fragment.
+    /// Distributes a matrix instruction's fragment.
     pub(super) fn fragment(
         mut self,
         fragment: &Fragment,
@@ -133,7 +132,8 @@ impl Tile {
         Ok(self)
     }
 
-    /// Deals the results of AMD's matrix instructions, `width` columns wide, to a warp's registers and to the warps.
+    /// Distributes the results of AMD's matrix instructions, `width` columns wide, over a warp's registers and over
+    /// the warps.
     ///
     /// A warp's tiles are numbered along the columns through the whole tensor, before the next row of tiles; the
     /// matrix product's lowering counts on it.

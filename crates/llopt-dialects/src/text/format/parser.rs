@@ -126,7 +126,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
                 self.operand(*index)?;
                 !self.operands[*index].is_empty()
             }
-            // The build script lets a group begin with nothing else.
+            // The build script allows no other element at the start of a group.
             _ => false,
         };
         if !present {
@@ -209,7 +209,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
             }
             AttributeKind::Unit => make::unit(context),
             AttributeKind::String => {
-                // Without a type at hand the colon after the string would be taken for one.
+                // Without a given type, the colon after the string would be parsed as that of a type.
                 let attribute = self.parser.attribute_with_type(Some(Type::none(context)))?;
                 if !attribute.is_string() {
                     return Err(wrong(self.parser, "a string"));
@@ -331,7 +331,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
                         }
                     }
                 }
-                // One type may stand for every value of the group.
+                // A single type may apply to every value of the group.
                 if let [only] = types[..] {
                     types.resize(count.max(1), only);
                 }
@@ -340,8 +340,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
         }
     }
 
-    /// Writes down the defaults of attributes that are absent, so that equal operations are
-    /// equal however they were made.
+    /// Sets the defaults of absent attributes, so that equal operations are equal however they were created.
     fn add_defaults(&mut self) {
         let context = self.parser.context();
         for field in self.definition.attributes {

@@ -1,5 +1,5 @@
-//! What is known of an operation while its text is read or written: what the two halves of the engine, and the
-//! directives, work on.
+//! The state of an operation while its text is read or written, shared by both halves of the engine and the
+//! directives.
 
 use super::{CustomArgument, TypeArgument};
 use crate::{
@@ -27,7 +27,7 @@ pub struct FormatParser<'f, 'c, 'p> {
 }
 
 impl<'c, 'p> FormatParser<'_, 'c, 'p> {
-    /// What the `.td` file says about the operation.
+    /// The definition of the operation in the `.td` file.
     pub fn definition(&self) -> &'static OpDefinition {
         self.definition
     }
@@ -56,7 +56,7 @@ impl<'c, 'p> FormatParser<'_, 'c, 'p> {
         }
     }
 
-    /// Parses what `type(…)` of an argument of a custom directive would.
+    /// Parses the types of an argument of a custom directive, as `type(…)` does.
     ///
     /// # Errors
     /// When no type is next.

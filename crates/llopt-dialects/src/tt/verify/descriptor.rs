@@ -95,8 +95,8 @@ pub fn descriptor_reduce(operation: DescriptorReduceOp<'_, '_>) -> Verified {
     Ok(())
 }
 
-/// The rules that rows picked by index follow: the rows are a matrix of at least 8 rows and 32
-/// bytes, one row for each index.
+/// The rules for rows selected by index: the rows are a matrix of at least 8 rows and 32 bytes, one row for each
+/// index.
 pub(crate) fn picked_rows(rows: &[i64], element: Type<'_>, offsets: RankedTensor<'_>) -> Verified {
     let picked = offsets.shape();
     let [count] = picked[..] else {

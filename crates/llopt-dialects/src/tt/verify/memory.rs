@@ -12,7 +12,7 @@ use crate::{
 use llopt_mlir::diagnostic::Complaint;
 use melior::ir::{Type, TypeLike, ValueLike};
 
-/// Extents of the block: what `boundaryCheck` names are dimensions of it.
+/// The extents of the block: `boundaryCheck` lists dimensions of it.
 fn boundary_check(pointer: Type<'_>, dimensions: &[i32]) -> Verified {
     let block = Pointer::of(pointer).and_then(|pointer| RankedTensor::of(pointer.pointee()));
     let Some(block) = block else {
@@ -34,7 +34,7 @@ fn boundary_check(pointer: Type<'_>, dimensions: &[i32]) -> Verified {
     }
 }
 
-/// `boundaryCheck` and `padding` belong to a pointer to a tensor, which takes no mask.
+/// `boundaryCheck` and `padding` require a pointer to a tensor, with which there is no mask.
 pub fn load(operation: LoadOp<'_, '_>) -> Verified {
     let pointer = operation.ptr().r#type();
     boundary_check(pointer, &operation.boundary_check())?;
@@ -61,7 +61,7 @@ pub fn atomic_rmw(operation: AtomicRmwOp<'_, '_>) -> Verified {
     update_exists(operation.atomic_rmw_op(), element)
 }
 
-/// Whether there is such an update of elements of a type.
+/// An error unless there is such an update for elements of a type.
 pub(crate) fn update_exists(update: RmwOp, element: Type<'_>) -> Verified {
     let float = element.is_float();
     let fits = match update {

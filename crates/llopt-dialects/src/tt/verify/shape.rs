@@ -49,7 +49,7 @@ pub fn make_range(operation: MakeRangeOp<'_, '_>) -> Verified {
     Ok(())
 }
 
-/// A tensor operand has no place for more elements: the operand is a scalar.
+/// The operand is a scalar: a tensor operand would have more elements.
 pub fn splat(operation: SplatOp<'_, '_>) -> Verified {
     match RankedTensor::of(operation.src().r#type()) {
         Some(source) if elements(&source.shape()) != 1 => Err(Complaint::new(format!(
@@ -105,7 +105,7 @@ pub fn reshape(operation: ReshapeOp<'_, '_>) -> Verified {
     expect_layout(&expected, &after, &to, operation.operation())
 }
 
-/// Reports the layout that would be right.
+/// Reports the correct layout.
 fn expect_layout(
     expected: &Encoding,
     found: &Encoding,

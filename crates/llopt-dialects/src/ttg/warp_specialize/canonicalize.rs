@@ -1,4 +1,4 @@
-//! Captures that no partition uses, captures twice, results that nobody uses.
+//! Removes captures that no partition uses, repeated captures, and unused results.
 
 use crate::ttg::{WarpSpecializeOp, WarpSpecializePartitionsOp, WarpYieldOp};
 use llopt_mlir::{

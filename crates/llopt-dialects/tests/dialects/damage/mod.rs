@@ -1,15 +1,15 @@
-//! Damaged files, and what a reader owes whoever hands it one.
+//! Damaged files, and the requirements on a reader of them.
 //!
-//! The tests, the open-ended fuzzer (`examples/fuzz.rs`) and the targets of libFuzzer (`fuzz/`)
-//! share this. A damaged file is one to four changes to a good one, each either blind (bits and
-//! ranges of bytes) or aware of the structure: tokens, bracketed groups and elements of lists in
-//! text ([`text`]); sections and variable-length integers in bytecode ([`bytecode`]). The blind ones
-//! find what a lexer or a table trusts; the others get past it, to the verifiers.
+//! The tests, the open-ended fuzzer (`examples/fuzz.rs`) and the targets of libFuzzer (`fuzz/`) share this. A damaged
+//! file is one to four changes to a good one, each either blind (bits and ranges of bytes) or aware of the structure:
+//! tokens, bracketed groups and elements of lists in text ([`text`]); sections and variable-length integers in
+//! bytecode ([`bytecode`]). The blind ones find unchecked assumptions of a lexer or a table; the others get past
+//! these, to the verifiers.
 //!
-//! A file follows from the corpus and one number, so a finding is repeated by that number.
+//! A file follows from the corpus and one number, so a finding is reproduced by that number.
 //!
-//! What is owed ([`check`]): an answer. Either diagnostics, at least one of them an error and none
-//! a bug of ours; or a module, and then its text and its bytecode are read again and print the same.
+//! The requirement ([`check`]) is an answer. Either diagnostics, at least one of them an error and none of them a bug
+//! in llopt; or a module, and then its text and its bytecode are read again and print the same.
 
 // Each user of this module needs a part of it.
 #![allow(dead_code, reason = "shared by binaries that each use a part")]
@@ -223,12 +223,12 @@ pub fn parse<'c>(
     llopt_mlir::parse_module(context, source, name)
 }
 
-/// What a reader made of a file.
+/// A reader's answer to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It was refused with an error.
     Refused,
-    /// It is bytecode that MLIR's reader would not have survived; the error says only that.
+    /// It is bytecode on which MLIR's reader would have crashed; the error says only that.
     Deadly,
     /// It was taken for a module.
     Accepted,

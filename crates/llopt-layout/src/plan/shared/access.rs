@@ -21,8 +21,8 @@ pub struct SharedAccess {
     pub registers: InlineList<u32, MAX_INSTRUCTION_BITS>,
     /// For each bit of the index of an instruction the register index that it adds.
     pub repeats: InlineList<u32, WORD>,
-    /// For each register index the one that is moved for it: a register that holds the same element
-    /// as others is stored, and loaded, once.
+    /// For each register index the one that is moved in its place: of registers that hold the same element, one is
+    /// stored, and one loaded.
     pub fold: Matrix,
     /// From the lane that gives an address, the warp, the block, and the index of the instruction
     /// (dimension `repeat`), to the offset of the first element of the chunk, in elements, and the
@@ -30,9 +30,9 @@ pub struct SharedAccess {
     pub address: LinearLayout,
     /// The number of instructions.
     pub instructions: u32,
-    /// The passes over the banks of all instructions.
+    /// The wavefronts of all instructions.
     pub wavefronts: u32,
-    /// The passes that instructions of this width take at least.
+    /// The least number of wavefronts for instructions of this width.
     pub bound: u32,
 }
 
@@ -51,7 +51,7 @@ impl SharedAccess {
         .permutes()
     }
 
-    /// What the access takes a warp, with the permutes that pack and unpack narrow elements.
+    /// The cost of the access for a warp, with the permutes that pack and unpack narrow elements.
     pub fn cost(&self, costs: &Costs) -> f32 {
         let permutes = self.permutes([]);
         costs.trip(
@@ -71,13 +71,12 @@ impl SharedAccess {
     /// The cheapest access of the registers of `layout` to a memory with the layout `memory`, by
     /// instructions of the given kind or of any.
     ///
-    /// A memory that somebody else laid out may have conflicts for wide instructions which narrow ones do not
-    /// have. Narrow ones are more, and what they load has to be packed; all three count.
+    /// In a memory with a given layout, wide instructions may have conflicts that narrow ones do not have. More
+    /// narrow ones are needed, and the data that they load has to be packed; the cost includes all three.
     ///
-    /// Requires: `memory` has an input dimension `offset`, counted in elements, and holds every
-    /// element of `layout`; `element_bits` a power of two from 8 to 128.
-    /// Ensures: the wavefronts are exact. The other inputs of `memory`, such as `block`, stand
-    /// behind the offset in the outputs of [`SharedAccess::address`].
+    /// Requires: `memory` has an input dimension `offset`, counted in elements, and holds every element of `layout`;
+    /// `element_bits` a power of two from 8 to 128. Ensures: the wavefronts are exact. The other inputs of `memory`,
+    /// such as `block`, stand after the offset in the outputs of [`SharedAccess::address`].
     ///
     /// ```
     /// # use llopt_layout::banks::{Access, BankModel, Phase};
@@ -177,7 +176,7 @@ impl SharedAccess {
         Ok(own.into_access(&end, &swizzle))
     }
 
-    /// The register that element `slot` of instruction `repeat` is in.
+    /// The register of element `slot` of instruction `repeat`.
     pub fn register(&self, repeat: u32, slot: u32) -> u32 {
         let sum = |list: &[u32], word: u32| {
             ones(word & low_mask(list.len() as u32)).fold(0, |acc, i| acc ^ list[i as usize])
@@ -186,7 +185,7 @@ impl SharedAccess {
     }
 }
 
-/// What an access by [`SharedAccess::for_memory`] requires.
+/// Checks what [`SharedAccess::for_memory`] requires.
 fn check_access(
     layout: &LinearLayout,
     memory: &LinearLayout,
@@ -211,8 +210,8 @@ fn check_access(
     Ok(())
 }
 
-/// Whether what lanes, warps and blocks add to places leaves chunks of an instruction whole; lanes that an instruction itself
-/// counts within its chunk add what it says.
+/// Whether what lanes, warps and blocks add to positions keeps chunks of an instruction whole; lanes that are part of
+/// an instruction's chunk must add what the instruction defines.
 fn is_aligned(end: &End, instruction: &Instruction) -> bool {
     let aligned = |v: u32| v & low_mask(instruction.chunk.len() as u32) == 0;
     let in_chunk = |lane: u8| instruction.chunk.iter().position(|&b| b == Bit::Lane(lane));
@@ -224,11 +223,11 @@ fn is_aligned(end: &End, instruction: &Instruction) -> bool {
     }) && others.all(|&(v, _)| aligned(v))
 }
 
-/// A memory layout by coordinates, offset bit 0 first, and the way back.
+/// A memory layout by coordinates, offset bit 0 first, and its inverse.
 pub(super) struct Swizzle {
     pub offsets: Vectors,
     pub inverse: Echelon,
-    /// The dimensions of a place: the offset, and what stands behind it.
+    /// The dimensions of a place: the offset, and the outputs after it.
     pub others: Dims,
 }
 
@@ -244,7 +243,7 @@ pub(super) struct Assignment {
     /// Coordinates over the registers of the side: for the instruction's register bits.
     pub registers: InlineList<u32, MAX_INSTRUCTION_BITS>,
     pub repeats: Vectors,
-    /// The passes of one instruction.
+    /// The wavefronts of one instruction.
     pub wavefronts: u32,
 }
 
@@ -324,7 +323,7 @@ impl Assignment {
         .permutes()
     }
 
-    /// The passes of one instruction.
+    /// The wavefronts of one instruction.
     pub fn count(
         &self,
         end: &End,
@@ -415,7 +414,7 @@ pub(super) fn phase_vectors<'a>(
     })
 }
 
-/// The instructions of one side that there are registers for.
+/// The instructions of one side that the registers allow.
 pub(super) fn options(
     end: &End,
     element_bits: u32,

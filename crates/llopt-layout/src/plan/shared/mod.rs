@@ -2,39 +2,35 @@
 //!
 //! # What is free
 //!
-//! Any bijection between elements and offsets is a correct memory layout. Registers are free, too:
-//! which registers a vector instruction takes, and in which order the instructions run, is a matter
-//! of naming. Lanes are not: lane `l` holds what it holds. So synthesis looks for a basis of the
-//! tensor's bits, offset bit 0 first,
+//! Any bijection between elements and offsets is a correct memory layout. Registers are free, too: which registers a
+//! vector instruction takes, and in which order the instructions run, is only a renaming. Lanes are not free: the
+//! elements of lane `l` are given. So synthesis looks for a basis of the tensor's bits, offset bit 0 first,
 //!
 //! ```text
 //!   [ chunk | filler | bank | segment ]
 //! ```
 //!
-//! where the *chunk* bits make instructions wide, *filler* bits complete a bank's word if the chunk
-//! does not, and *segment* bits, the rows of banks, are chosen last but decide everything: an
-//! access conflicts as far as the span of its lanes meets the span of the segments
-//! (see [`crate::banks`]).
+//! where the *chunk* bits make instructions wide, *filler* bits complete a bank's word if the chunk does not, and
+//! *segment* bits, the rows of banks, are chosen last but decide everything: an access has conflicts to the extent
+//! that the span of its lanes intersects the span of the segments (see [`crate::banks`]).
 //!
 //! # The chunk
 //!
-//! Bit `j` of the chunk of an instruction is a register direction or a certain lane bit
-//! (see [`crate::instruction`]). When both instructions have a bit `j`, it is one vector of the
-//! tensor that both layouts have in that role; so register bits of the chunk come from the
-//! intersection of the registers of both layouts. Where one instruction has a wider chunk, its
-//! further bits are its own. Beside, addresses must be aligned to the chunk: a linear form `f_j`
-//! has to exist that is one on vector `j` and zero on the others and on everything that makes
-//! addresses, which the lanes and warps of every side that uses bit `j` do.
+//! Bit `j` of the chunk of an instruction is a register direction or a certain lane bit (see [`crate::instruction`]).
+//! When both instructions have a bit `j`, it is one vector of the tensor that both layouts have in that role; so
+//! register bits of the chunk come from the intersection of the registers of both layouts. Where one instruction has
+//! a wider chunk, its further bits are its own. In addition, addresses must be aligned to the chunk: a linear form
+//! `f_j` has to exist that is one on vector `j` and zero on the others and on everything that contributes to
+//! addresses, that is, the lanes and warps of every side that uses bit `j`.
 //!
 //! # The segments
 //!
-//! All other offset bits are a basis of the common kernel of these forms. For each side, the words
-//! that one phase touches are a subspace of dimension at most that of the banks. Two subspaces have
-//! a common complement of the size that the larger one leaves
-//! ([`crate::f2::Subspace::common_complement`]); segments taken from it meet neither span, and
-//! neither side has a conflict. If both chunks are equally wide this is always possible. If one is
-//! wider, its upper bits are bank bits that the other side's lanes need not reach; such a pair of
-//! widths is taken only if nothing conflicts.
+//! All other offset bits are a basis of the common kernel of these forms. For each side, the words that one phase
+//! touches are a subspace of dimension at most that of the banks. Two subspaces have a common complement of the size
+//! that the larger one leaves ([`crate::f2::Subspace::common_complement`]); segments taken from it intersect neither
+//! span, and neither side has a conflict. If both chunks are equally wide this is always possible. If one is wider,
+//! its upper bits are bank bits that the other side's lanes need not reach; such a pair of widths is taken only if
+//! nothing conflicts.
 //!
 //! # Certificate
 //!
@@ -63,18 +59,18 @@ pub struct SharedPlan {
     /// The layout of the memory in round 0, from (offset, block) to the tensor; offsets count
     /// elements.
     pub memory: LinearLayout,
-    /// How registers get there.
+    /// The stores from registers.
     pub store: SharedAccess,
-    /// How they get back.
+    /// The loads to registers.
     pub load: SharedAccess,
     /// The bits of the index of a round; more than one round is taken only when the tensor does
     /// not fit into the memory.
     pub rounds: InlineList<RoundBit, WORD>,
-    /// Whose accesses the barriers order.
+    /// The threads whose accesses the barriers order.
     ///
-    /// With [`Scope::Warp`] each warp reads only elements that it wrote itself; warps that hold the
-    /// same elements write the same values to the same place. Memory that is used for something else
-    /// before or after has to be ordered by whoever shares it out.
+    /// With [`Scope::Warp`] each warp reads only elements that it wrote itself; warps that hold the same elements
+    /// write the same values to the same place. If the memory has another use before or after, the allocator has to
+    /// order the two uses.
     pub scope: Scope,
     /// The bytes of shared memory per block.
     pub bytes: u32,
@@ -100,19 +96,19 @@ impl SharedPlan {
             load_bound: self.load.bound * rounds,
             shared_bytes: self.bytes,
             barriers: 2 * rounds - 1,
-            // Operand and result are never whole at once, except over more than one round.
+            // Operand and result are never held completely at the same time, except over several rounds.
             extra_registers: if rounds > 1 { held } else { 0 },
             ..Counts::default()
         }
     }
 }
 
-/// The cheapest trip through shared memory from `from` to `to` with instructions of the kinds
-/// asked for: optimal swizzling.
+/// The cheapest trip through shared memory from `from` to `to` with instructions of the requested kinds: optimal
+/// swizzling.
 ///
-/// Requires what [`plan`](super::plan()) does.
-/// Ensures: the wavefronts of both sides equal their bounds whenever the request leaves any pair of
-/// instructions for which that is possible; it always is for vectors of the same width.
+/// Requires the same as [`plan`](super::plan()). Ensures: the wavefronts of both sides equal their bounds whenever
+/// the request leaves any pair of instructions for which that is possible; it always is for vectors of the same
+/// width.
 pub fn synthesize(
     from: &LinearLayout,
     to: &LinearLayout,

@@ -129,9 +129,9 @@ pub(super) struct End {
     pub masks: Vectors,
     pub lanes: LocatedVectors,
     pub warps: LocatedVectors,
-    /// What each bit of the block adds beside the block itself.
+    /// What each bit of the block adds in addition to the block itself.
     pub blocks: LocatedVectors,
-    /// From any register index to the one that is moved for it.
+    /// From any register index to the one that is moved in its place.
     pub fold: Matrix,
 }
 
@@ -162,7 +162,7 @@ impl End {
         }
     }
 
-    /// Everything that makes addresses besides registers.
+    /// Everything except registers that contributes to addresses.
     pub fn threads(&self) -> impl Iterator<Item = Located> + '_ {
         self.lanes
             .iter()
@@ -176,7 +176,7 @@ impl End {
     pub fn span(&self) -> Echelon {
         let mut echelon = Echelon::new();
         for &(v, blocks) in &self.registers {
-            // What lies elsewhere still takes a place, so that recipes count registers.
+            // A register in another block still takes an index, so that recipes count registers.
             let _ = echelon.insert(if blocks == 0 { v } else { 0 });
         }
         echelon
@@ -199,8 +199,8 @@ pub struct RoundBit {
     pub load: u32,
 }
 
-/// Takes one register bit that both sides share out of the problem, to be done in rounds, with the
-/// coordinates that are left.
+/// Removes one register bit that both sides share from the problem, to be handled by rounds; returns it with the
+/// remaining coordinates.
 ///
 /// The bit has to be independent of everything else on both sides, so that all threads are in the
 /// same round at the same register.

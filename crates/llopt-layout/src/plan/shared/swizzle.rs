@@ -1,4 +1,4 @@
-//! The search for the cheapest pair of instructions and the memory layout that suits both.
+//! The search for the cheapest pair of instructions, and for a memory layout for both.
 
 use alloc::vec::Vec;
 
@@ -11,26 +11,27 @@ use crate::plan::shared::space::End;
 use crate::plan::{Machine, Scope};
 use crate::{Dim, InlineList, Side};
 
-/// Which instructions a swizzle is wanted for; `None` leaves the choice to the cost.
+/// The kinds of instructions for which a swizzle is requested; `None` leaves the choice to the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SwizzleRequest {
     /// The kind of the stores.
     pub store: Option<InstructionKind>,
     /// The kind of the loads.
     pub load: Option<InstructionKind>,
-    /// The vectors of what each store moves for a lane; none leave the choice to the cost. Asynchronous copies move what
-    /// lies together where they read.
+    /// The vectors that each store moves for a lane; an empty list leaves the choice to the cost. Asynchronous copies
+    /// move what is contiguous at their source.
     pub store_chunk: Chunk,
-    /// Bits of the numbers of elements, as the layout that is stored from has them (its first dimension lowest), in which those that a load moves for a
-    /// lane do not differ. Who takes a tensor in parts, one after the other, wants no load to bring elements of several
-    /// parts, because they would fill registers until their turn.
+    /// Bits of element numbers, as the layout that is stored from has them (its first dimension lowest), in which the
+    /// elements that a load moves for a lane must not differ. A reader that takes a tensor in parts, one after the
+    /// other, needs loads that do not bring elements of several parts, because these would occupy registers until
+    /// they are used.
     pub parts: u32,
 }
 
 pub(super) struct Problem<'a> {
     pub store: End,
     pub load: End,
-    /// What the vectors of both sides span.
+    /// The span of the vectors of both sides.
     pub coordinates: Subspace,
     pub element_bits: u32,
     pub machine: &'a Machine<'a>,
@@ -83,7 +84,7 @@ impl Problem<'_> {
         let given = &request.store_chunk;
         stores.retain(|store| given.is_empty() || given.len() == store.chunk.len());
         let mut loads = options(&self.load, self.element_bits, self.machine, request.load);
-        // Matrix instructions reach the memory of their own block only.
+        // Matrix instructions access only the memory of their own block.
         loads.retain(|load| scope != Scope::Cluster || load.kind == InstructionKind::Vector);
         let mut pairs: Vec<Pair> = Vec::with_capacity(stores.len() * loads.len());
         let least = |instruction: &Instruction, registers: usize, wavefront: f32| {
@@ -144,9 +145,9 @@ impl Problem<'_> {
             .fold(f32::INFINITY, f32::min)
     }
 
-    /// The candidate without conflicts, or of all if all have some, that has the fewest wavefronts, and of equals
-    /// the cheapest in all: there are never more wavefronts than need be. Pairs of instructions are tried in the
-    /// order of what they take at least, and no further than to where that is more than what has been found.
+    /// The candidate without conflicts, or of all if all have some, that has the fewest wavefronts, and among equals
+    /// the one with the least total cost: so there are never more wavefronts than necessary. Pairs of instructions
+    /// are tried in the order of their lower bounds, until the bound exceeds the best candidate.
     pub fn best(&self, request: SwizzleRequest, scope: Scope) -> Option<Candidate> {
         let directions = Directions::new(&self.store, &self.load);
         let Pairs {
@@ -277,7 +278,7 @@ impl Problem<'_> {
 
     fn swizzle_of(&self, candidate: &Candidate, forms: &Forms) -> Swizzle {
         let vectors = &candidate.chunk;
-        // What all forms map to zero: the space of the other offset bits.
+        // The kernel of all forms: the space of the other offset bits.
         let mut rest = Subspace::ZERO;
         for &v in &self.coordinates.basis() {
             rest.add(forms.project(v, vectors));
@@ -323,10 +324,10 @@ impl Problem<'_> {
         bank_bits.saturating_sub(self.element_bits.trailing_zeros()) as usize
     }
 
-    /// The vectors of the offset bits above a row of banks: what one phase of neither side varies, as far as there is such,
-    /// since words that differ in these alone are in one bank.
+    /// The vectors of the offset bits above a row of banks: vectors that one phase of neither side varies, as far as
+    /// possible, since words that differ only in these are in one bank.
     ///
-    /// Requires: `rest` is the space that all forms map to zero.
+    /// Requires: `rest` is the kernel of all forms.
     fn segments(
         &self,
         sides: [(&End, &Assignment); 2],
@@ -334,8 +335,7 @@ impl Problem<'_> {
         filler: &Vectors,
         rest: &Subspace,
     ) -> Vectors {
-        // The words that one phase of each side touches, as far as the forms do not tell them
-        // apart.
+        // The words that one phase of each side touches, modulo what the forms distinguish.
         let [a, b] = sides.map(|(end, own)| {
             let instruction = &own.instruction;
             let mut touched = Subspace::span(&vectors[..instruction.chunk.len()]);
@@ -372,8 +372,7 @@ impl Problem<'_> {
         segments.basis().iter().copied().take(wanted).collect()
     }
 
-    /// The vectors of the chunk that suit both instructions, those of the store as given, and those of the load within
-    /// a part.
+    /// The vectors of a chunk for both instructions: those of the store as given, those of the load within a part.
     fn chunk(
         &self,
         store: &Instruction,
@@ -530,7 +529,7 @@ impl Problem<'_> {
                     add(v);
                 }
             } else {
-                // Registers in other blocks cannot give way.
+                // Registers in other blocks cannot be adapted.
                 for &(v, _) in end.registers.iter().filter(|r| r.1 != 0) {
                     add(v);
                 }
@@ -590,7 +589,7 @@ impl Forms {
     }
 }
 
-/// What the lanes of a phase reach by themselves.
+/// The span of the lanes of a phase.
 fn lanes_of_phase(end: &End, instruction: &Instruction) -> Subspace {
     let mut reached = Subspace::ZERO;
     for &mask in &instruction.phase {

@@ -1,10 +1,10 @@
-//! The search for an order in which every lane is asked for one register per round.
+//! The search for an order in which each lane has to provide one register per round.
 
 use crate::InlineList;
 use crate::f2::{Echelon, Subspace, WORD, low_mask, ones};
 use crate::plan::endpoint::{Endpoint, Vectors};
 
-/// Where each bit of the result's place is fetched from, arranged in rounds.
+/// The source of each bit of the result's place, arranged in rounds.
 pub(super) struct Fetch {
     /// `P`: for each register bit of the result the registers of the operand, as coordinates.
     pub registers: Vectors,
@@ -14,9 +14,9 @@ pub(super) struct Fetch {
     pub lanes: Vectors,
     /// `G`: for each lane bit the registers of the result by which the lane is ahead.
     pub ahead: Vectors,
-    /// `H`: for each lane bit of the operand by how much its registers change places.
+    /// `H`: for each lane bit of the operand, how its registers are exchanged.
     pub rotate: Vectors,
-    /// For each warp bit and each block bit: the lane, and by how much registers change places.
+    /// For each warp bit and each block bit: the lane, and how registers are exchanged.
     pub warps: InlineList<(u32, u32), WORD>,
     pub blocks: InlineList<(u32, u32), WORD>,
 }
@@ -24,10 +24,10 @@ pub(super) struct Fetch {
 /// The solver of `A(register, lane) = vector`, registers preferred.
 struct Places {
     echelon: Echelon,
-    /// Only the registers, for what can stay in its lane.
+    /// Only the registers, for elements that can stay in their lane.
     registers: Echelon,
     count: u32,
-    /// Places that hold zero without being trivial: lanes that repeat what others hold.
+    /// Nontrivial places that map to zero: lanes that repeat the elements of others.
     repeats: InlineList<(u32, u32), WORD>,
 }
 
@@ -96,7 +96,7 @@ struct Choice {
     ahead: u32,
 }
 
-/// How many choices the search looks at before it gives up; far more than it ever needed.
+/// The largest number of choices that the search tries; far more than it has ever needed.
 const SEARCH_BUDGET: u32 = 4096;
 
 struct Search<'a> {
@@ -115,7 +115,7 @@ impl Search<'_> {
             return true;
         };
         let registers = self.target.registers.len() as u32;
-        // First without being ahead, then by one register bit, then by any.
+        // First with `ahead` zero, then with one register bit, then with any.
         for ahead in ahead_by_weight(registers) {
             let vector = self.target.register_vector(ahead) ^ own;
             if self.attempt(chosen, bit, vector, ahead) {
@@ -179,7 +179,7 @@ impl Search<'_> {
         false
     }
 
-    /// Takes the choice if the register asked for is a function of the lane asked, and goes on.
+    /// Takes the choice if the requested register is a function of the requested lane, and continues.
     fn accept(&mut self, chosen: &Echelon, choice: Choice) -> bool {
         if let Some(recipe) = chosen.solve(choice.lane) {
             let known = ones(recipe).fold(0, |acc, i| acc ^ self.choices[i as usize].register);
@@ -207,7 +207,7 @@ fn ahead_by_weight(bits: u32) -> impl Iterator<Item = u32> {
 }
 
 impl Endpoint {
-    /// What a vector of coordinates over the registers holds in lane 0.
+    /// The vector in lane 0 for coordinates over the registers.
     fn register_vector(&self, coordinates: u32) -> u32 {
         ones(coordinates).fold(0, |acc, i| acc ^ self.registers[i as usize])
     }
@@ -223,9 +223,9 @@ impl Fetch {
         {
             return None;
         }
-        // A warp that wants only a part of what it holds may have to ask one lane for more than one
-        // register per round. Then it takes as many rounds more as if it wanted the missing part,
-        // too, in registers of which the result keeps none.
+        // A warp whose result has only a part of the warp's elements may have to request more than one register of
+        // one lane per round. Then it takes additional rounds, as if the result had the missing part too, in
+        // registers that are dropped.
         let mut extended = target.clone();
         let mut wanted = Echelon::of(&target.registers);
         for &lane in &target.lanes {

@@ -2,43 +2,40 @@
 //!
 //! # The scheme
 //!
-//! Every lane of the result wants, for register `r`, the value that the operand holds at some
-//! register of some lane. A shuffle lets each lane offer one register and take what one other lane
-//! offers. The question is how to arrange the wishes in rounds such that in every round each lane
-//! is asked for one register only, by however many lanes.
+//! Every lane of the result needs, for register `r`, the value that the operand holds at some register of some lane.
+//! In a shuffle each lane offers one register and takes the one that another lane offers. The requests have to be
+//! arranged in rounds such that in every round each lane is asked for only one register, by any number of lanes.
 //!
-//! Let `X(r, l) = (P r + Q l, S r + T l)` be the place, register and lane, to fetch from. If every
-//! lane fetched its register `r` in round `r`, lane `T l + S r` would be asked for registers
-//! `P r + Q l` for all `l` with the same `T l`: for a transposition of a lane bit with a register
-//! bit, `T` is singular and these are two. So let lane `l` fetch register `s + G l` in round `s`,
-//! with a linear `G` to be chosen: then the lane asked is `S s + (T + S G) l`, and a good `G` makes
-//! this either a bijection or such that lanes which ask the same lane want the same register. The
+//! Let `X(r, l) = (P r + Q l, S r + T l)` be the place, register and lane, to fetch from. If every lane fetched its
+//! register `r` in round `r`, lane `T l + S r` would be asked for the registers `P r + Q l` of all `l` with the same
+//! `T l`: for a transposition of a lane bit with a register bit, `T` is singular and these are two. So let lane `l`
+//! fetch register `s + G l` in round `s`, with a linear `G` to be chosen: then the lane asked is `S s + (T + S G) l`,
+//! and a good `G` makes this a bijection, or makes all lanes that ask the same lane request the same register. The
 //! register then is a function of the lane asked, `(P + H S) s + H l'`.
 //!
 //! So there are three stages, each linear:
 //!
-//! 1. In lane `l'`, registers change places by `H l'`: a few [`Exchange`]s, each of which swaps
-//!    pairs of registers where some lane bits have odd parity.
-//! 2. One shuffle per round: lane `l` reads lane `l' = L l + S s`. Rounds in which every lane reads
-//!    itself take nothing.
-//! 3. In lane `l`, registers change places by `G l`.
+//! 1. In lane `l'`, registers are exchanged by `H l'`: a few [`Exchange`]s, each of which swaps pairs of registers
+//!    where some lane bits have odd parity.
+//! 2. One shuffle per round: lane `l` reads lane `l' = L l + S s`. Rounds in which every lane reads itself need no
+//!    shuffle.
+//! 3. In lane `l`, registers are exchanged by `G l`.
 //!
-//! With `m` transpositions of lane and register bits this takes `N (1 - 2^-m)` shuffles for `N`
-//! registers. Doing the transpositions one after another takes `N/2` each, as many or more.
-//! Elements narrower than 32 bits travel together where they come from the same lane.
+//! With `m` transpositions of lane and register bits this takes `N (1 - 2^-m)` shuffles for `N` registers. Doing the
+//! transpositions one after another takes `N/2` each, as many or more. Elements narrower than 32 bits are moved
+//! together if they come from the same lane.
 //!
 //! Where lanes and registers can be transposed by an instruction for two registers, that alone may be the conversion
 //! ([`swaps`]).
 //!
-//! # Why there always is a `G`
+//! # Why a `G` always exists
 //!
-//! In terms of the tensor: `A_R`, `B_R` are the spans of the registers of the two layouts. A good
-//! `G` exists exactly when some complement of `B_R` (what the lanes hold in one round) lies in a
-//! subspace that the lanes of `A` can offer in one round; for bijective layouts that is a common
-//! complement of `A_R` and `B_R`, which two subspaces of one dimension always have. (Where a warp
-//! wants only a part of what it holds there may be none; then the missing part is asked for, too.) The search here
-//! takes lane after lane and prefers, in this order, the lane itself, the fewest registers moved,
-//! and other lanes; for bijective layouts it never has to go back.
+//! In terms of the tensor: `A_R`, `B_R` are the spans of the registers of the two layouts. A good `G` exists exactly
+//! when some complement of `B_R` (what the lanes hold in one round) lies in a subspace that the lanes of `A` can
+//! offer in one round; for bijective layouts that is a common complement of `A_R` and `B_R`, which two subspaces of
+//! one dimension always have. (If the result of a warp has only a part of the warp's elements there may be none; then
+//! the missing part is requested, too.) The search assigns one lane bit after the other and prefers, in this order,
+//! the lane itself, the fewest registers moved, and other lanes; for bijective layouts it never backtracks.
 
 mod count;
 mod fetch;

@@ -28,7 +28,7 @@ impl Fetch {
                 .iter()
                 .chain(&self.blocks)
                 .all(|&(lane, _)| lane == 0);
-        // What each bit of a round's index contributes; a round is the sum over its bits.
+        // The contribution of each bit of a round's index; a round is the sum over its bits.
         let parts: InlineList<ShuffleStep, WORD> = rounds
             .iter()
             .map(|&direction| {
@@ -100,7 +100,7 @@ impl Fetch {
     }
 }
 
-/// Cuts register coordinates of both sides into a word and a slot inside the word.
+/// Splits register coordinates of both sides into a word and a slot inside the word.
 struct Packing {
     /// Directions of the operand's registers that number words, and those that number slots.
     source_words: Vectors,
@@ -112,7 +112,7 @@ struct Packing {
 }
 
 impl Packing {
-    /// Packs as many elements as fit into 32 bits and come from the same lane together.
+    /// Packs as many elements together as fit into 32 bits and come from the same lane.
     fn choose(fetch: &Fetch, offered: &Vectors, source: &Endpoint, element_bits: u32) -> Packing {
         let most = (32 / element_bits.min(32)).trailing_zeros() as usize;
         // Directions of the result's registers along which the lane does not change.
@@ -157,7 +157,7 @@ impl Packing {
                 target_list.add(v);
             }
         }
-        // Slots must not be what the stages move.
+        // Slots must be directions that the stages do not move.
         let (mut source_space, mut target_space) = (source_words, target_words);
         let (mut source_slots, mut target_slots) = (Vectors::new(), Vectors::new());
         for &direction in wanted {
@@ -202,7 +202,7 @@ impl Packing {
         }
     }
 
-    /// Whether lanes that are ahead find the slots of a word in the same order.
+    /// Whether lanes with nonzero `ahead` find the slots of a word in the same order.
     fn keeps_order(&self, fetch: &Fetch, offered: &Vectors) -> bool {
         fetch.ahead.iter().all(|&ahead| {
             let there = ones(ahead).fold(0, |acc, i| acc ^ offered[i as usize]);

@@ -1,4 +1,4 @@
-//! The plan of a conversion inside warps, step by step, and what it takes.
+//! The plan of a conversion inside warps, step by step, and its counts.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -28,17 +28,17 @@ impl Condition {
     }
 }
 
-/// Where `condition` holds, words `i` and `i ^ xor` change places, for all `i`.
+/// Where `condition` holds, words `i` and `i ^ xor` are exchanged, for all `i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Exchange {
-    /// The threads in which it happens.
+    /// The threads in which this happens.
     pub condition: Condition,
-    /// The difference of the indices of the words that change places.
+    /// The difference of the indices of the exchanged words.
     pub xor: u32,
 }
 
-/// For each word `i` without bit `side`: the lanes with bit `lane` of word `i` and those without it of word `i ^ xor`
-/// change places.
+/// For each word `i` without bit `side`: the lanes with bit `lane` of word `i` and the lanes without it of word `i ^
+/// xor` are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Swap {
     /// The bit of the lane.
@@ -65,30 +65,29 @@ pub struct ShuffleStep {
     pub word: u32,
     /// Lane `l` of warp `w` reads lane `plan.lane(l, w, b) ^ lane_xor`.
     pub lane_xor: u32,
-    /// Whether any lane reads another one. If not, the word stays where it is.
+    /// Whether any lane reads another lane. If not, the word stays where it is.
     pub moves: bool,
-    /// Slot `e` of what the result wants is slot `e ^ slot_xor` of the word.
+    /// Slot `e` of the result is slot `e ^ slot_xor` of the word.
     pub slot_xor: u32,
 }
 
-/// A conversion inside warps; the module `shuffle` tells the stages.
+/// A conversion inside warps; the module `shuffle` describes the stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShufflePlan {
-    /// The elements that travel in one word, as log2. A word has 32 bits, or one element if that is
-    /// wider.
+    /// The elements that are moved in one word, as log2. A word has 32 bits, or one element if that is wider.
     pub slots_log2: u32,
     /// From the index of a word (low bits) and slot (the `slots_log2` bits above them) to the
     /// register of the operand that lies there: how words are packed.
     pub packing: Matrix,
     /// The number of words of the operand, as log2.
     pub words_log2: u32,
-    /// Words that change half of their lanes, in order, before all else.
+    /// The exchanges of half of the lanes of words, in order, before everything else.
     pub swaps: InlineList<Swap, WORD>,
-    /// What happens before the shuffles, in order.
+    /// The exchanges before the shuffles, in order.
     pub before: InlineList<Exchange, WORD>,
     /// The rounds; round `i` yields word `i` of the result.
     pub steps: Vec<ShuffleStep>,
-    /// What happens after the shuffles, in order.
+    /// The exchanges after the shuffles, in order.
     pub after: InlineList<Exchange, WORD>,
     /// From a register of the result to the index of a word (low bits) and slot (above them).
     pub unpacking: Matrix,
@@ -119,11 +118,12 @@ impl ShufflePlan {
             && self.warps.iter().chain(&self.blocks).all(|&lane| lane == 0)
     }
 
-    /// Where a lane reads itself in round 0, or, if a condition on the thread holds, the lane at a fixed distance, and
-    /// lanes exchange words by arithmetic over all the distances of the rounds: the condition and that distance.
+    /// Applies if a lane reads itself in round 0, or, if a condition on the thread holds, the lane at a fixed
+    /// distance, and lanes exchange words by arithmetic over all distances of the rounds: returns the condition and
+    /// that distance.
     ///
-    /// Two rounds for one word whose distances differ by that one then take one exchange and two selects: one wants the
-    /// own word where the other wants the other lane's.
+    /// Two rounds for one word whose distances differ by that distance then take one exchange and two selects: one
+    /// takes the lane's own word where the other takes the other lane's.
     pub fn by_condition(&self, costs: &Costs) -> Option<(Condition, u32)> {
         let own = (0u32..).zip(&self.lanes).map(|(i, &lane)| lane ^ 1 << i);
         let mut distance = 0;
@@ -173,7 +173,8 @@ impl ShufflePlan {
             .collect()
     }
 
-    /// Whether the slots of words change places before registers do: after that, words are made of several.
+    /// Whether the slots of words are exchanged before registers are: after that, words consist of parts of several
+    /// words.
     pub fn turns_words(&self) -> bool {
         !self.after.is_empty()
     }

@@ -1,20 +1,21 @@
 //! Conversions by instructions that exchange half of a register's lanes with the other half of another's.
 //!
 //! `v_permlane32_swap` takes two words: the upper half of the first word's lanes and the lower half of the second's
-//! change places. With lane bit `b` and a direction of words `c`, of which bit `side` says which of two words is the
-//! first, that is the transposition
+//! are exchanged. With lane bit `b` and a direction of words `c`, whose bit `side` distinguishes the two words, this
+//! is the transposition
 //!
 //! ```text
 //!   (word w, lane l)  ->  (w + c, l + 2^b)   where bit `side` of w differs from bit `b` of l
 //! ```
 //!
 //! one instruction for two words, where a shuffle takes one for each of them with selects before and after. It is
-//! linear, so an operand with layout `A` has a layout afterwards: lane bit `b` holds what the registers along `c` held,
-//! `A'(2^b) = A(c)`, and the register that is the side holds `A'(side) = A(c + side) + A(2^b)`; all else stays.
+//! linear, so an operand with layout `A` has a layout afterwards: lane bit `b` holds what the registers along `c`
+//! held, `A'(2^b) = A(c)`, and the register bit `side` holds `A'(side) = A(c + side) + A(2^b)`; everything else is
+//! unchanged.
 //!
-//! So each lane bit that has such an instruction and does not hold what the result wants there is exchanged with the
-//! registers that do hold it. If after that every element is in its thread, the conversion is done. Elements narrower
-//! than a word travel together along register bits that no exchange moves.
+//! So each lane bit that has such an instruction and does not hold the vector that the result has there is exchanged
+//! with the registers that hold it. If every element is in its thread after that, the conversion is complete.
+//! Elements narrower than a word are moved together along register bits that no exchange moves.
 
 use alloc::vec::Vec;
 
@@ -31,7 +32,8 @@ pub(super) fn by_swaps(
     element_bits: u32,
     lanes: u32,
 ) -> Option<ShufflePlan> {
-    // What is left of the operand's layout, and for each exchange the registers, as coordinates, and the side.
+    // The layout of the operand after the exchanges so far, and for each exchange the registers, as coordinates, and
+    // the side.
     let mut left = source.clone();
     let mut swaps: InlineList<(u32, u32, u32), WORD> = InlineList::new();
     for bit in ones(lanes).filter(|bit| (*bit as usize) < source.lanes.len()) {

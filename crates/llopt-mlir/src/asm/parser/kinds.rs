@@ -1,4 +1,4 @@
-//! Attributes and types of a kind of ours, where the text must have that kind.
+//! Attributes and types of a kind defined from Rust, where the text must have that kind.
 
 use super::{AsmParser, NULL_ATTRIBUTE, NULL_TYPE, SourceLoc, parsed};
 use crate::{
@@ -9,9 +9,8 @@ use crate::{
 use melior::ir::{Attribute, Type, TypeLike};
 
 impl<'c> AsmParser<'c, '_> {
-    /// Makes an attribute of a kind after verifying the parameters; complaints are reported at a
-    /// place. Cheaper than `spec.get_checked(parser.encode(place), …)`, which looks up line and
-    /// column even when nothing is wrong.
+    /// Makes an attribute of a kind after verifying the parameters; complaints are reported at a place. Cheaper than
+    /// `spec.get_checked(parser.encode(place), …)`, which looks up line and column even without an error.
     pub fn checked_attribute(
         &mut self,
         spec: &'static AttributeSpec,

@@ -1,4 +1,4 @@
-//! AMD's assembly as it appears inline: scalar waits and hints, and vector arithmetic on whole registers.
+//! AMD's inline assembly: scalar waits and hints, and vector arithmetic on whole registers.
 //!
 //! Statements are separated by newlines or semicolons; operands are placeholders, numbers, or floating-point numbers
 //! that the hardware has as inline constants.
@@ -115,7 +115,7 @@ fn value(e: &mut Emitter<'_>, name: &str, s: &[Slot]) -> Option<Slot> {
     }
 }
 
-/// The operation of an instruction on two integers, and whether its operands stand in reverse.
+/// The operation of an instruction on two integers, and whether its operands are in reverse order.
 fn integer(name: &str) -> Option<(IntOp, bool)> {
     Some(match name {
         "v_and_b32" => (IntOp::And, false),

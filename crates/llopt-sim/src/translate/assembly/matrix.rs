@@ -41,7 +41,7 @@ fn shape(name: &str) -> Option<(usize, usize, usize)> {
 }
 
 /// A product `D = A B + C` with row-major A and column-major B. `registers` holds those of A, B and C in this order;
-/// the answer those of D. `None` if PTX has no such instruction.
+/// the result those of D. `None` if PTX has no such instruction.
 pub(crate) fn mma(
     e: &mut Emitter<'_>,
     name: &str,
@@ -109,7 +109,7 @@ pub(crate) fn mma(
 }
 
 /// `ldmatrix` and `stmatrix` by the parts of their name after `aligned` (or in any order, without the state space):
-/// `m8n8`, `x1|x2|x4`, `trans`, `b16`. Answers the registers loaded.
+/// `m8n8`, `x1|x2|x4`, `trans`, `b16`. Returns the registers loaded.
 pub(crate) fn tiles(
     e: &mut Emitter<'_>,
     form: &[&str],

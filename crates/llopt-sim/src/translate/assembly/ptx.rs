@@ -1,6 +1,7 @@
-//! PTX in inline assembly: control flow, and the way to each instruction's family.
+//! PTX in inline assembly: control flow, and the selection of each instruction's family.
 //!
-//! A guard makes an instruction run in some lanes only; a guarded branch ends a block of bytecode, as branches of LLVM do.
+//! A guard makes an instruction execute in some lanes only; a guarded branch ends a block of bytecode, as branches of
+//! LLVM do.
 
 use std::collections::HashMap;
 

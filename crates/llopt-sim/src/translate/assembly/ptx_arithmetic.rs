@@ -144,7 +144,7 @@ fn real(t: &mut Translator<'_, '_>, i: &Instruction, flags: &Flags<'_>, ty: Type
     t.write(target, packed, ty.register_bits())
 }
 
-/// Arithmetic on integers; `false` where the instruction is none of it.
+/// Arithmetic on integers; `false` where the instruction is not integer arithmetic.
 fn integer(
     t: &mut Translator<'_, '_>,
     i: &Instruction,
@@ -227,7 +227,7 @@ fn target(i: &Instruction) -> Decoded<&Operand> {
     i.operands.first().ok_or_else(|| unknown(i))
 }
 
-/// An operation on two integers, or on two pairs of them.
+/// An operation on two integers, or on two packed pairs.
 fn simple_binary(
     t: &mut Translator<'_, '_>,
     i: &Instruction,
@@ -256,7 +256,7 @@ fn simple_binary(
     t.write(target, result, ty.register_bits())
 }
 
-/// The lower word of a product of integers of 24 bits, to which `mad24` adds.
+/// The lower word of a product of integers of 24 bits; `mad24` adds a third operand to it.
 fn multiply_24(t: &mut Translator<'_, '_>, i: &Instruction, adds: bool, ty: Type) -> Decoded<()> {
     let target = target(i)?;
     let operands = sources(t, i, ty)?;
@@ -292,14 +292,14 @@ fn shift(t: &mut Translator<'_, '_>, i: &Instruction, left: bool, ty: Type) -> D
     t.write(target, result, ty.bits)
 }
 
-/// A shift of two words, of which one is kept.
+/// A shift of two words, one of which is the result.
 fn funnel(t: &mut Translator<'_, '_>, i: &Instruction, form: &[&str]) -> Decoded<()> {
     let (&[direction, wrap], [target, low, high, amount]) = (form, &i.operands[..]) else {
         return Err(unknown(i));
     };
     let (low, high, mut amount) = (t.read(low, 32)?, t.read(high, 32)?, t.read(amount, 32)?);
     if wrap == "clamp" {
-        // A shift by the full width takes the other word, which the wrapping form does not do.
+        // A shift by the full width gives the other word, except in the wrapping form.
         let thirty_two = t.e.constant(32);
         amount = t.e.int_binary(IntOp::UMin, 32, amount, thirty_two);
         let f = if direction == "l" {
@@ -355,7 +355,7 @@ fn extract_field(t: &mut Translator<'_, '_>, i: &Instruction, ty: Type) -> Decod
     t.write(target, result, bits)
 }
 
-/// A number with other bits in a field.
+/// A number with one field replaced.
 fn insert_field(t: &mut Translator<'_, '_>, i: &Instruction, bits: u32) -> Decoded<()> {
     let target = target(i)?;
     let operands = sources_mixed(t, i, &[bits, bits, 32, 32])?;
@@ -377,7 +377,7 @@ fn insert_field(t: &mut Translator<'_, '_>, i: &Instruction, bits: u32) -> Decod
     t.write(target, result, bits)
 }
 
-/// The distance of two numbers, added to a third.
+/// The absolute difference of two numbers, added to a third.
 fn absolute_difference(t: &mut Translator<'_, '_>, i: &Instruction, ty: Type) -> Decoded<()> {
     let (target, bits, signed) = (target(i)?, ty.bits, ty.is_signed());
     let operands = sources(t, i, ty)?;
@@ -474,7 +474,8 @@ fn unary(t: &mut Translator<'_, '_>, i: &Instruction, flags: &Flags<'_>, ty: Typ
             count_leading_zeros(t.e, bits, a)
         }
         _ => {
-            // bfind: place of the highest set bit (of the highest bit unlike the sign), all ones if there is none.
+            // bfind: position of the highest set bit (of the highest bit that differs from the sign), all ones if
+            // there is none.
             result_bits = 32;
             let wide = if ty.is_signed() {
                 t.e.sign_extend(a, bits)
@@ -671,8 +672,8 @@ fn select_by_sign(t: &mut Translator<'_, '_>, i: &Instruction, ty: &str, by: &st
     t.write(d, result, ty.register_bits())
 }
 
-/// A comparison, whose answer `set` writes as a number and `setp` as a predicate, or as one and its opposite. Another
-/// predicate may be joined to it.
+/// A comparison, whose result `set` writes as a number and `setp` as a predicate, or as a predicate and its negation.
+/// It may be combined with another predicate.
 fn compare(t: &mut Translator<'_, '_>, i: &Instruction, name: &str, rest: &[&str]) -> Decoded<()> {
     let error = || unknown(i);
     // setp.cmp[.bool].type; set.cmp[.bool].dtype.stype

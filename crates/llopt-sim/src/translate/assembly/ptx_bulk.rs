@@ -201,8 +201,8 @@ fn replace(t: &mut Translator<'_, '_>, i: &Instruction, name: &str, space: &str)
     }
     let (base, offset) = t.address(address)?;
     if space == Space::Shared && !matches!(name, "global_address" | "global_dim") {
-        // The field has a part of a word, which the hardware reads, changes and writes: what NVIDIA's assembler makes
-        // of it for sm_90.
+        // The field is a part of a word, which the hardware reads, changes and writes, as in the code of NVIDIA's
+        // assembler for sm_90.
         let slot = t.e.slot();
         let word = Address::Flat {
             base,

@@ -1,6 +1,6 @@
-//! PTX's moves and conversions: `mov`, `cvt`, `prmt` and their like.
+//! PTX's moves and conversions: `mov`, `cvt`, `prmt` and similar ones.
 //!
-//! Conversions round as the suffix says, from the exact value; `.satfinite` clamps to the largest finite value, plain
+//! Conversions round the exact value as the suffix specifies; `.satfinite` clamps to the largest finite value, as
 //! conversions to FP8 always do. NaN converts to the format's NaN, to zero for integers.
 
 use crate::error::Decoded;
@@ -98,7 +98,7 @@ fn small_format(name: &str) -> Option<Format> {
     }
 }
 
-/// How a conversion rounds and what it does with numbers that do not fit.
+/// The rounding of a conversion, and its treatment of numbers that do not fit.
 #[derive(Clone, Copy, Default)]
 struct Manner {
     /// The direction, and whether the result is integral.
@@ -346,7 +346,7 @@ fn between_reals(
     let to_integral = mode.is_some_and(|m| m.1);
     let mut value = a;
     if source == Real::F64 && target == Real::F32Flush {
-        // What is tiny among singles is flushed before it is rounded.
+        // A result that is tiny as a single is flushed before it is rounded.
         let flush = row1!(|a| {
             let x = f64::from_bits(a);
             if x.abs() < f64::from(f32::MIN_POSITIVE) {

@@ -84,13 +84,13 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
     .map(|()| true)
 }
 
-/// What the modifiers of a memory instruction say.
+/// The modifiers of a memory instruction.
 struct Form<'a> {
     space: Space,
     vector: usize,
     ty: Option<Type>,
     synchronizing: bool,
-    /// What this family of modifiers does not cover.
+    /// Modifiers that this family does not have.
     rest: Vec<&'a str>,
 }
 

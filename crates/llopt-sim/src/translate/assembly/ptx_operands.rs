@@ -1,6 +1,6 @@
 //! The operands of PTX's instructions: types, registers, and how values are read and written.
 //!
-//! Registers declared in the text and placeholders are slots, written as often as the text does.
+//! Registers declared in the text, and placeholders, are slots; they may be written several times, as in the text.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Type {
     pub(super) packed: bool,
 }
 
-/// How the bits are read.
+/// The interpretation of the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Untyped,

@@ -1,4 +1,4 @@
-//! The syntax of PTX as it appears in inline assembly: statements, operands, register declarations.
+//! The syntax of PTX in inline assembly: statements, operands, register declarations.
 //!
 //! ```text
 //! block       := { statement }
@@ -123,7 +123,7 @@ impl Parser<'_> {
         Unknown::new(format!("the PTX text at '{line}'"))
     }
 
-    /// A run of characters of identifiers and opcodes.
+    /// A sequence of characters of identifiers and opcodes.
     fn word(&mut self) -> String {
         self.peek();
         let begin = self.at;
@@ -319,7 +319,7 @@ impl Parser<'_> {
         }
         let digits = String::from_utf8_lossy(&self.text[begin..self.at]).into_owned();
         if braced {
-            // `${0:b}`: the modifier says how to print the operand, which does not concern us.
+            // `${0:b}`: the modifier determines how the operand is printed, and is ignored here.
             while self.text.get(self.at).is_some_and(|&b| b != b'}') {
                 self.at += 1;
             }

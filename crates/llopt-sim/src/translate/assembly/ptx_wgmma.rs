@@ -41,13 +41,13 @@ fn push(t: &mut Translator<'_, '_>, what: Async) {
     t.e.push(Op::Async(Box::new(what)));
 }
 
-/// `m64nNkK`, with the depth that the type of A asks for: 32 bytes.
+/// `m64nNkK`, with the depth that the type of A requires: 32 bytes.
 fn columns(shape: &str, a: Element) -> Option<(usize, usize)> {
     let rest = shape.strip_prefix("m64n")?;
     let (n, k) = rest.split_once('k')?;
     let (n, k): (usize, usize) = (n.parse().ok()?, k.parse().ok()?);
     let integers = matches!(a, Element::Signed(_) | Element::Unsigned(_));
-    // Integers know multiples of 16 beyond 32 columns only.
+    // Integers support only multiples of 16 beyond 32 columns.
     let known = n % 8 == 0 && (8..=256).contains(&n) && (!integers || n < 32 || n % 16 == 0);
     (known && k * a.bits() as usize == 256).then_some((n, k))
 }
@@ -85,7 +85,7 @@ fn is_known(c: Element, a: Element, b: Element) -> bool {
     )
 }
 
-/// The operands that are numbers in the instruction.
+/// The immediate operands of the instruction.
 struct Immediates {
     scale_a: i128,
     scale_b: i128,
@@ -94,7 +94,8 @@ struct Immediates {
 }
 
 impl Immediates {
-    /// Those of a product whose A lies in registers or in shared memory; `None` where others are known.
+    /// Those of a product whose A is in registers or in shared memory; `None` where the instruction has other
+    /// operands.
     fn of(operands: &[Operand], a: Element, c: Element, in_registers: bool) -> Option<Self> {
         let numbers: Vec<i128> = operands
             .iter()
@@ -126,7 +127,7 @@ fn scaled(t: &mut Translator<'_, '_>, slot: Slot, of: Element, scale: i128) -> S
     if scale != -1 {
         return slot;
     }
-    // Every format that can be negated keeps its sign in the highest bit.
+    // Every format with a sign has it in the highest bit.
     let per = 32 / of.bits();
     let signs = (0..per).fold(0u64, |all, i| all | 1 << (of.bits() * (i + 1) - 1));
     let signs = t.e.constant(signs);
@@ -166,7 +167,7 @@ fn registers_of_result<'i>(
     Ok(out)
 }
 
-/// A zero, and the registers of the accumulator, or zeros where it is not wanted.
+/// A zero, and the registers of the accumulator, or zeros where it is not used.
 fn accumulator(
     t: &mut Translator<'_, '_>,
     out: &[Operand],
@@ -234,7 +235,7 @@ fn product(
             fetch(t, a, 4)
         }
     };
-    // B belongs to no lane: columns are dealt out one after the other.
+    // B belongs to no lane: its columns are distributed one after the other.
     let deal_b = Deal::Columns { depth: k };
     let count = n.div_ceil(32) * k / per;
     let b = SharedOperand {

@@ -14,8 +14,8 @@ impl<'m> Body<'_, '_, 'm> {
         space_of(self.vendor(), pointer.ty().address_space())
     }
 
-    /// Scalar pieces of a value in memory, or integers to be regrouped when elements are smaller than a byte:
-    /// such a vector is packed, and its last byte may be filled up.
+    /// Scalar pieces of a value in memory, or integers to be regrouped when elements are smaller than a byte: such a
+    /// vector is packed, and its last byte may be padded.
     fn memory_widths(&self, ty: Type<'m>) -> Decoded<Option<Vec<u32>>> {
         let element = Types::element(ty);
         let bits = self.decoder.types.scalar_bits(element);
@@ -33,7 +33,7 @@ impl<'m> Body<'_, '_, 'm> {
         })
     }
 
-    /// The bits that fill up the last byte of a packed vector, if there are any.
+    /// The padding bits of the last byte of a packed vector, if there are any.
     fn filling(widths: &[u32], packed: &[u32]) -> Vec<u32> {
         let (whole, used): (u32, u32) = (widths.iter().sum(), packed.iter().sum());
         (whole > used).then_some(whole - used).into_iter().collect()
@@ -139,8 +139,8 @@ impl<'m> Body<'_, '_, 'm> {
         Ok(())
     }
 
-    /// `llvm.masked.load` and `llvm.masked.store` with a constant mask, which stand for an access to the whole
-    /// vector of which some elements do not matter.
+    /// `llvm.masked.load` and `llvm.masked.store` with a constant mask: an access to the whole vector in which some
+    /// elements are ignored.
     pub(super) fn masked_access(&mut self, inst: Value<'m>, store: bool) -> Decoded<Vec<Slot>> {
         // Loads: pointer, mask, other. Stores: value, pointer, mask.
         let first = u32::from(store);
@@ -205,7 +205,7 @@ impl<'m> Body<'_, '_, 'm> {
             R::LLVMAtomicRMWBinOpMin => AtomicOp::SMin,
             R::LLVMAtomicRMWBinOpUMax => AtomicOp::UMax,
             R::LLVMAtomicRMWBinOpUMin => AtomicOp::UMin,
-            // Only AMD's code adds several halves by the instruction of LLVM.
+            // Only AMD's code has an LLVM instruction that adds several halves.
             R::LLVMAtomicRMWBinOpFAdd if self.decoder.types.leaves(ty)?.len() > 1 => {
                 AtomicOp::FAddTogether(need_real()?)
             }

@@ -8,9 +8,10 @@ use crate::translate::ir::{TypeKind, Value, ValueKind};
 
 use super::{Body, Leaf};
 
-/// A function that compiled code calls when it is made to be watched: its first argument is an index below the second.
+/// A function that code compiled for the sanitizer calls: its first argument is an index below the second.
 const EXPECT_BELOW: &str = "llopt_expect_below";
-/// Functions that it calls where a buffer of shared memory, of an address and a number of bytes, begins and ends.
+/// Functions that it calls with the address and the bytes of a buffer of shared memory, where its live range begins
+/// and ends.
 const LIFE: [(&str, bool); 2] = [("llopt_buffer_begins", true), ("llopt_buffer_ends", false)];
 
 impl<'m> Body<'_, '_, 'm> {
@@ -181,7 +182,7 @@ impl<'m> Body<'_, '_, 'm> {
         }
         let dst = self.emitter.slot();
         let print = match (name, &slots[..]) {
-            // Every question ("__CUDA_FTZ") is answered with 0: subnormals are kept.
+            // Every query ("__CUDA_FTZ") returns 0: subnormals are kept.
             ("__nvvm_reflect", _) => {
                 return Ok(Some(vec![self.emitter.constant(0)]));
             }

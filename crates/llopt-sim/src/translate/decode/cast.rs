@@ -1,4 +1,4 @@
-//! LLVM's casts: renaming where bits stay, packing where elements change, conversion of numbers.
+//! LLVM's casts: renaming where the bits are the same, packing where elements change, conversion of numbers.
 
 use crate::error::{Decoded, Unknown};
 use crate::machine::bytecode::Slot;
@@ -146,7 +146,7 @@ impl<'m> Body<'_, '_, 'm> {
         result
     }
 
-    /// Reinterprets bits: leaves of equal width are renamed, others packed or taken apart.
+    /// Reinterprets bits: leaves of equal width are renamed, others are packed or unpacked.
     pub(super) fn bitcast(
         &mut self,
         a: &[Slot],

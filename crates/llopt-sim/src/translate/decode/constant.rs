@@ -202,7 +202,7 @@ impl<'m> Decoder<'m> {
         Ok(packed)
     }
 
-    /// One index of a getelementptr: what it adds, and the type it leads to.
+    /// One index of a getelementptr: its address step, and the type that it selects.
     pub(super) fn gep_step(
         &self,
         at: Type<'m>,
@@ -233,7 +233,7 @@ impl<'m> Decoder<'m> {
         }
     }
 
-    /// Writes a constant as memory holds it.
+    /// Writes a constant in its memory form.
     pub(super) fn write_constant(&self, value: Value<'m>, bytes: &mut [u8]) -> Decoded<()> {
         let leaves = self.types.leaves(value.ty())?;
         for (leaf, bits) in leaves.iter().zip(self.constant(value)?) {
@@ -247,7 +247,7 @@ impl<'m> Decoder<'m> {
     }
 }
 
-/// What an index of a getelementptr adds to the address.
+/// The address step of an index of a getelementptr.
 pub(super) enum GepStep {
     /// A fixed number of bytes.
     Constant(u64),

@@ -10,7 +10,7 @@ use crate::translate::ir::{Block, IntPredicate, Opcode, Type, TypeKind, Value};
 use super::constant::GepStep;
 use super::{Body, Types};
 
-/// Whether findings may name the instruction, so that its text is kept.
+/// Whether a finding can name the instruction, so that its text is needed.
 pub(super) fn needs_text(instruction: Value<'_>) -> bool {
     matches!(
         instruction.opcode(),
@@ -23,7 +23,7 @@ pub(super) fn needs_text(instruction: Value<'_>) -> bool {
     )
 }
 
-/// The machine's notion of an address space number.
+/// The machine's address space for a number.
 pub(crate) fn space_of(vendor: Vendor, number: u32) -> Decoded<Space> {
     Ok(match (vendor, number) {
         (_, 0) => Space::Generic,
@@ -251,7 +251,7 @@ impl<'m> Body<'_, '_, 'm> {
         let bits = self.int_width(inst.ty())?;
         let (a, b) = (self.value(inst.operand(0))?, self.value(inst.operand(1))?);
         let divides = matches!(op, IntOp::SDiv | IntOp::UDiv | IntOp::SRem | IntOp::URem);
-        // Divisions by what is known are those of addresses.
+        // Divisions by known values are address computations.
         if divides && bits <= 64 && self.values.contains_key(&inst.operand(1)) {
             for &value in &b {
                 self.emitter.expect(value, None);
@@ -393,7 +393,7 @@ impl<'m> Body<'_, '_, 'm> {
                 "a comparison of vectors of such wide integers",
             ));
         }
-        // In words, the lowest first: a higher one decides unless it is equal. Only the highest has a sign.
+        // Compared by words, the lowest first: a higher word decides unless it is equal. Only the highest has a sign.
         let unsigned = match predicate {
             P::LLVMIntSGT => P::LLVMIntUGT,
             P::LLVMIntSGE => P::LLVMIntUGE,
@@ -445,7 +445,7 @@ impl<'m> Body<'_, '_, 'm> {
             for i in 1..inst.num_operands() {
                 let index = inst.operand(i);
                 let width = self.int_width(index.ty())?;
-                // Computed indices are asked first: refusing one as a constant prints it.
+                // Computed indices are tested first: rejecting one as a constant prints it.
                 let constant = (!self.values.contains_key(&index))
                     .then(|| self.decoder.constant(index).ok())
                     .flatten()

@@ -15,13 +15,13 @@ pub(crate) struct Leaf {
     pub(crate) offset: u64,
 }
 
-/// Answers questions about types with the module's data layout.
+/// Queries on types with the module's data layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Types<'m> {
     pub(crate) layout: Layout<'m>,
 }
 
-/// More leaves than any register file holds: a type of this size is not a value.
+/// More leaves than any register file contains: a type of this size is not a value.
 const MAX_LEAVES: usize = 1 << 14;
 
 impl<'m> Types<'m> {

@@ -108,7 +108,7 @@ fn scheduling(
             e.push(Op::Nothing);
         }
         "s.waitcnt" => {
-            // The counter of loads; its largest value waits for none. (LLVM AMDGPU usage, s_waitcnt.)
+            // The counter of loads; its largest value means no wait. (LLVM AMDGPU usage, s_waitcnt.)
             let counters = call.constant(0)? as u32;
             let loads = if e.warp_size() == 64 {
                 counters & 0xf | counters >> 10 & 0x30
@@ -277,7 +277,7 @@ fn swap_lanes(e: &mut Emitter<'_>, rows: u32, call: &Invocation<'_>) -> Decoded<
     Ok(Some(vec![first, second]))
 }
 
-/// A collective made for each leaf of the operand at `index`.
+/// A collective for each leaf of the operand at `index`.
 fn each(
     e: &mut Emitter<'_>,
     call: &Invocation<'_>,
@@ -326,7 +326,7 @@ fn data_parallel(
     })
 }
 
-/// What the lanes of a wave know of each other's predicates.
+/// Votes on predicates between the lanes of a wave.
 fn votes(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
     match base {
         "ballot" => {
@@ -357,7 +357,7 @@ fn votes(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Opti
             )]))
         }
         "mbcnt.lo" | "mbcnt.hi" => {
-            // Bits of the mask below one's lane, in the lower or upper half of the wave.
+            // Bits of the mask below the lane, in the lower or upper half of the wave.
             let (bits, base_count) = (call.scalar(0)?, call.scalar(1)?);
             let lane = e.special(Special::Lane);
             let f = if base == "mbcnt.lo" {
@@ -390,7 +390,7 @@ pub(crate) const PERM: row::Row3 = row3!(|a, b, selector| {
     })
 });
 
-/// `v_ffbh_i32`: how many bits from the highest on are like the sign; all ones where all are.
+/// `v_ffbh_i32`: the number of bits, from the highest on, that are equal to the sign; all ones where all are.
 const FIRST_UNLIKE_SIGN: row::Row1 = row1!(|a| {
     let x = if a >> 31 & 1 == 1 {
         !a & 0xffff_ffff
@@ -404,7 +404,7 @@ const FIRST_UNLIKE_SIGN: row::Row1 = row1!(|a| {
     }
 });
 
-/// Arithmetic on one or a few numbers.
+/// Arithmetic on up to a few numbers.
 fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let leaf = call
         .argument(0)
@@ -498,7 +498,7 @@ fn arithmetic(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded
     }
 }
 
-/// The middle one of three numbers.
+/// The median of three numbers.
 fn median(e: &mut Emitter<'_>, real: Real, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let (min, max) = (
         row::real_binary(RealOp::MinNum, real),

@@ -1,8 +1,9 @@
-//! AMD's packed conversions: to and from FP8, `cvt.pkrtz`, and the scaled forms of CDNA4, which also know FP4.
+//! AMD's packed conversions: to and from FP8, `cvt.pkrtz`, and the scaled forms of CDNA4, which also support FP4.
 //!
-//! Which FP8 the names `fp8` and `bf8` mean depends on the chip: CDNA3 has the formats without infinities and negative
-//! zero (FNUZ), later chips those of the OCP. Overflow gives NaN or infinity, or, after the kernel has set the mode
-//! bit, the largest finite value. A scale is a power of two, the exponent of a single; decoding multiplies by it.
+//! The FP8 formats that the names `fp8` and `bf8` denote depend on the chip: CDNA3 has the formats without infinities
+//! and negative zero (FNUZ), later chips those of the OCP. Overflow gives NaN or infinity, or, after the kernel has
+//! set the mode bit, the largest finite value. A scale is a power of two, the exponent of a single; decoding
+//! multiplies by it.
 
 use llopt_target::Feature;
 
@@ -120,8 +121,8 @@ pub(super) fn translate(
     }))
 }
 
-/// A pair of bytes in one half of a word. The operands are the old pair of words, the value or values, the scale, and
-/// whether it is the upper word.
+/// Converts to a pair of bytes in one half of a word. The operands are the old pair of words, the value or values,
+/// the scale, and whether it is the upper word.
 fn to_scaled(e: &mut Emitter<'_>, to: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let error = || call.unknown();
     let format = format(e, to).ok_or_else(error)?;
@@ -150,10 +151,10 @@ fn to_scaled(e: &mut Emitter<'_>, to: &str, call: &Invocation<'_>) -> Decoded<Ve
     Ok(words)
 }
 
-/// Two numbers of which a word has the codes, times a scale.
+/// Two numbers whose codes are in a word, multiplied by a scale.
 fn from_scaled(e: &mut Emitter<'_>, from: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let error = || call.unknown();
-    // Which half of the word has the pair, or which byte.
+    // The half of the word that contains the pair, or the byte.
     let which = call.constant(2)? as u32;
     let (format, bits, shift) = match from {
         "fp4" => (E2M1, 4, 8 * (which & 3)),
@@ -163,7 +164,7 @@ fn from_scaled(e: &mut Emitter<'_>, from: &str, call: &Invocation<'_>) -> Decode
     let (source, scale) = (call.scalar(0)?, call.scalar(1)?);
     let factor = e.map1(
         row1!(|s| match s >> 23 & 0xff {
-            // A scale of all ones stands for no number.
+            // A scale of all ones is NaN.
             0xff => f64::NAN.to_bits(),
             exponent => 2f64.powi(exponent as i32 - 127).to_bits(),
         }),

@@ -1,7 +1,7 @@
 //! AMD's matrix intrinsics: `mfma` of the CDNA chips, `wmma` of the RDNA chips.
 //!
-//! The shape and types are in the name, in two spellings (`16x16x16f16` and `16x16x32.f16`); how many elements a lane
-//! holds is the type of the operand, from which the number of independent products (blocks) follows.
+//! The shape and types are in the name, in two spellings (`16x16x16f16` and `16x16x32.f16`); the type of the operand
+//! gives the number of elements of a lane, from which the number of independent products (blocks) follows.
 
 use llopt_target::Feature;
 
@@ -73,7 +73,7 @@ fn fragment(
     Ok(Fragment::packed(element, deal, &argument.slots, register))
 }
 
-/// Pushes the product; D begins as a copy of C where C is wider than what is written.
+/// Pushes the product; D starts as a copy of C where C is wider than the written bits.
 fn product(
     e: &mut Emitter<'_>,
     call: &Invocation<'_>,
@@ -103,7 +103,7 @@ fn product(
     Ok(result)
 }
 
-/// C's slots made distinct, so that each can be found again by its number.
+/// Makes C's slots distinct, so that the number of a slot identifies it.
 fn distinct(e: &mut Emitter<'_>, slots: &[Slot]) -> Vec<Slot> {
     slots
         .iter()
@@ -128,7 +128,7 @@ fn mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         [a, b] => (a, b),
         _ => return Err(error()),
     };
-    // Groups of blocks that share A; any order of B's lanes but the plain one is not known.
+    // Groups of blocks that share A; no order of B's lanes except the plain one is known.
     let (group, chosen) = (
         1usize << (call.constant(3)? & 7),
         call.constant(4)? as usize,
@@ -188,8 +188,8 @@ fn mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
     product(e, call, matrix, &c)
 }
 
-/// `mfma.scale.f32.MxNxK.f8f6f4`: a, b, c, the formats of a and b, and for each the byte of a register with its scales,
-/// and the register. Without scales both are zero: the instruction that has none is meant.
+/// `mfma.scale.f32.MxNxK.f8f6f4`: a, b, c, the formats of a and b, and for each the byte of a register with its
+/// scales, and the register. Both zero means no scales: the instruction without them.
 fn scaled_mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let error = || call.unknown();
     let rest = rest.strip_prefix("f32.").ok_or_else(error)?;
@@ -217,7 +217,7 @@ fn scaled_mfma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decode
             },
         };
         let mut input = fragment(call, index, element, deal)?;
-        // What registers have beyond 32 elements is not read.
+        // Registers beyond 32 elements are not read.
         input.fields.truncate(32);
         if input.fields.len() < 32 {
             return Err(call.unknown());
@@ -278,7 +278,7 @@ fn wmma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
         .split('.')
         .filter(|t| !t.is_empty() && !t.starts_with('v'))
         .collect();
-    // Integer products carry a signedness before each operand and a clamp after them; others may select the half of
+    // Integer products have a signedness before each operand and a clamp after them; others may select the half of
     // the accumulator's registers that is used.
     let (a, b, at_a, at_b, at_c) = match types[..] {
         ["iu8" | "iu4"] => {
@@ -333,7 +333,7 @@ fn wmma(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<S
     if whole {
         c.deal = Deal::WmmaOutputInterleaved;
         if output.bits() == 16 {
-            // Every second element counts: the lower or the upper half of each register.
+            // Every second element is used: the lower or the upper half of each register.
             let upper = usize::from(call.constant(3)? != 0);
             c.fields = c.fields.into_iter().skip(upper).step_by(2).collect();
         }

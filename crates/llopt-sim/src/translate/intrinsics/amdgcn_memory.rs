@@ -10,7 +10,7 @@ use crate::translate::emit::Emitter;
 
 use super::Invocation;
 
-/// Translates `llvm.amdgcn.<name>`, without the types at its end, if it is an access to memory.
+/// Translates `llvm.amdgcn.<name>`, without its type suffixes, if it is an access to memory.
 pub(super) fn translate(
     e: &mut Emitter<'_>,
     base: &str,
@@ -39,7 +39,7 @@ pub(super) fn translate(
         return buffer(e, rest, call);
     }
     if base == "global.load.lds" {
-        // Each lane's data goes to the wave's base plus the lane's place.
+        // Each lane's data is stored at the wave's base plus the lane's offset.
         let (from, to) = (call.scalar(0)?, call.scalar(1)?);
         let (size, offset) = (call.constant(2)? as u32, call.constant(3)? as i64);
         let address = Address::Flat { base: from, offset };
@@ -82,7 +82,8 @@ fn resource(call: &Invocation<'_>, index: usize) -> Decoded<(Slot, Slot)> {
     }
 }
 
-/// Loads `size` bytes per lane; they are in shared memory when the wave has waited for the load, at `to + offset + lane * size`.
+/// Loads `size` bytes per lane; once the wave has waited for the load they are in shared memory, at `to + offset +
+/// lane * size`.
 fn copy_to_shared(
     e: &mut Emitter<'_>,
     space: Space,
@@ -124,7 +125,7 @@ fn copy_to_shared(
         size,
         site,
     })));
-    // Each load is a group of its own for who waits on the counter of loads.
+    // Each load is its own group, for waits on the counter of loads.
     e.push(Op::Async(Box::new(Async::Commit)));
 }
 
@@ -150,7 +151,7 @@ fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Opt
     atomic_of_buffer(e, op, call).map(Some)
 }
 
-/// An access to the buffer that the argument `at` is a resource of, with the registers and what lies in them.
+/// An access to the buffer whose resource is the argument `at`, with the registers and their contents.
 fn access_buffer(
     e: &mut Emitter<'_>,
     is_store: bool,
@@ -200,7 +201,7 @@ fn load_to_shared(e: &mut Emitter<'_>, call: &Invocation<'_>) -> Decoded<()> {
     Ok(())
 }
 
-/// An atomic of a buffer; answers what was there.
+/// An atomic of a buffer; returns the old value.
 fn atomic_of_buffer(e: &mut Emitter<'_>, op: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let real = call.argument(0)?.leaves.first().and_then(|l| l.real);
     let exchange = op == "cmpswap";

@@ -1,8 +1,8 @@
-//! `v_trig_preop_f64`: the bits of 2/π that matter to the reduction of a large argument.
+//! `v_trig_preop_f64`: the bits of 2/π that the reduction of a large argument needs.
 //!
-//! An argument of a sine is divided by π/2 with as many bits of 2/π as its exponent asks for (Payne and Hanek,
-//! *Radian reduction for trigonometric functions*, 1983). The instruction answers one segment of 53 of them, scaled
-//! to its place; ocml multiplies three (AMD, *RDNA3 ISA*, V_TRIG_PREOP_F64).
+//! An argument of a sine is divided by π/2 with as many bits of 2/π as its exponent requires (Payne and Hanek,
+//! *Radian reduction for trigonometric functions*, 1983). The instruction returns one segment of 53 bits, scaled to
+//! its position; ocml multiplies three (AMD, *RDNA3 ISA*, V_TRIG_PREOP_F64).
 
 use crate::error::Decoded;
 use crate::machine::bytecode::Slot;
@@ -11,7 +11,7 @@ use crate::translate::emit::Emitter;
 
 use super::Invocation;
 
-/// The bits of 2/π behind the point, from the highest.
+/// The bits of 2/π after the binary point, from the highest.
 const TWO_OVER_PI: [u64; 19] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -64,11 +64,11 @@ mod tests {
     fn segments_add_up_to_two_over_pi() {
         let value = |argument: f64, n| f64::from_bits(segment(argument.to_bits(), n));
         let exact = std::f64::consts::FRAC_2_PI;
-        // Cut off, not rounded.
+        // Truncated, not rounded.
         assert!((value(1.0, 0) - exact).abs() <= 2f64.powi(-53));
         let sum = value(1.0, 0) + value(1.0, 1);
         assert_eq!(sum, exact);
-        // Far away whole turns are of no interest: bits ahead are left out.
+        // For large arguments whole turns do not matter: the leading bits are left out.
         let far = 2f64.powi(200);
         let left_out = value(1.0, 0) * far % 1.0;
         assert!(left_out < 1.0 && value(far, 0) < 2f64.powi(-140));

@@ -146,7 +146,7 @@ fn integers(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<O
     results.map(Some)
 }
 
-/// Minus one, zero or one, as the first is below, equal or above.
+/// Minus one, zero or one, as the first is less than, equal to or greater than the second.
 fn three_way(e: &mut Emitter<'_>, signed: bool, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let bits = call.bits(0)?;
     let result = call.result.first().map_or(32, |l| l.bits);
@@ -227,7 +227,7 @@ fn reals(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decoded<Opti
     results.map(Some)
 }
 
-/// An integer, at most the largest and at least the smallest.
+/// Conversion to an integer, clamped to the smallest and the largest.
 fn to_integer(
     e: &mut Emitter<'_>,
     signed: bool,
@@ -420,7 +420,7 @@ fn overflows(value: i128, bits: u64) -> u64 {
     u64::from(value < -limit || value >= limit)
 }
 
-/// Whether a value is of one of the classes of a mask, numbered as [`classify`] says.
+/// Whether a value is of one of the classes of a mask, numbered as in [`classify`].
 pub(super) fn is_of_class(real: Real) -> Row2 {
     match real {
         Real::F16 => row2!(|a, t| u64::from(classify::<5, 10>(a) & t != 0)),
@@ -457,7 +457,7 @@ fn classify<const E: u32, const M: u32>(bits: u64) -> u64 {
 
 /// `x * 2^n`, rounded once.
 fn scale_by_power(x: f64, n: i64) -> f64 {
-    // Steps small enough that no intermediate product overflows or loses bits before the last.
+    // Steps small enough that no intermediate product overflows, or loses bits before the last step.
     let mut n = n.clamp(-2200, 2200);
     let mut x = x;
     while n > 1000 {
@@ -465,7 +465,7 @@ fn scale_by_power(x: f64, n: i64) -> f64 {
         n -= 1000;
     }
     while n < -900 {
-        // Below the normal range only the last step may round: stay in the upper range before it.
+        // Below the normal range only the last step may round: the steps before it stay in the upper range.
         if x.abs() < 2f64.powi(-100) {
             return x * 2f64.powi(-500) * 2f64.powi(-574 + 500);
         }
@@ -510,8 +510,8 @@ pub(super) fn ldexp(real: Real) -> Row2 {
     }
 }
 
-/// Mantissa in [0.5, 1) and exponent of a finite value other than zero; others keep their value with exponent 0,
-/// a signalling NaN becoming quiet.
+/// Mantissa in [0.5, 1) and exponent of a finite value other than zero; others keep their value with exponent 0; a
+/// signalling NaN becomes quiet.
 pub(super) fn split(x: f64) -> (f64, i64) {
     const QUIET: u64 = 1 << 51;
     if x.is_nan() {

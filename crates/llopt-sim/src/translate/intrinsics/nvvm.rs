@@ -38,7 +38,7 @@ pub(super) fn translate(
     nvvm_math::translate(e, name, call)
 }
 
-/// The address in the cluster's window of what is at a shared address, in the block of a rank.
+/// The address in the cluster's window of a shared address in the block of a rank.
 pub(crate) fn map_address(e: &mut Emitter<'_>, address: Slot, rank: Slot) -> Slot {
     e.map2(
         row2!(|a, rank| (a & SHARED_WINDOW) | ((rank + 1) * REMOTE) | (a % REMOTE)),
@@ -151,7 +151,7 @@ pub(crate) fn reduction(op: &str, signed: bool) -> Option<AtomicOp> {
     })
 }
 
-/// Votes, matches, reductions and other meetings of lanes.
+/// Votes, matches, reductions and other collective operations.
 fn lanes_meet(
     e: &mut Emitter<'_>,
     name: &str,
@@ -228,7 +228,7 @@ fn lanes_meet(
     }))
 }
 
-/// Barriers of the block and of the cluster, which is one block.
+/// Barriers of the block and of the cluster, which is executed as one block.
 fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
     let zero = e.constant(0);
     let sync = |e: &mut Emitter<'_>, id: Slot, threads: Option<Slot>| {

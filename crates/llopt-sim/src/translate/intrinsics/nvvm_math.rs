@@ -3,8 +3,8 @@
 //! Approximate functions (`ex2.approx`, `rsqrt.approx`, …) are computed accurately; hardware is allowed an error of
 //! about 2 ulp (`ex2`, `rcp`, `rsqrt`, `sqrt`, `div.full`), or 2^-21 to 2^-10 absolute or relative for `lg2`, `sin`,
 //! `cos`, `tanh` (PTX ISA, "Floating Point Instructions"). `.ftz` flushes subnormal singles on the way in and out.
-//! What the manual says beyond accuracy is kept: `div.approx` gives zero for divisors beyond 2^126, and the
-//! approximations of doubles see and give the upper halves alone.
+//! Other rules of the manual are followed: `div.approx` gives zero for divisors beyond 2^126, and the approximations
+//! of doubles use and give only the upper halves.
 
 use crate::error::Decoded;
 use crate::machine::bytecode::Slot;
@@ -302,7 +302,7 @@ fn divide(real: Real, a: u64, b: u64) -> u64 {
 
 /// `ex2.approx.ftz.bf16`.
 const EXP2_FLUSHED: Row1 = row1!(|a| {
-    // The smallest normal number, which is that of singles too.
+    // The smallest normal number, which is the same as for singles.
     let flush = |x: f64| {
         if x.abs() < f64::from(f32::MIN_POSITIVE) {
             0f64.copysign(x)
@@ -319,7 +319,8 @@ const RECIPROCAL_OF_HALF: Row1 = row1!(|a| of_upper_half(a, |a| 1.0 / a));
 /// `rsqrt.approx.ftz.f64`.
 const RSQRT_OF_HALF: Row1 = row1!(|a| of_upper_half(a, |a| 1.0 / a.sqrt()));
 
-/// A function of a double's upper half, with a result whose lower half is zero; subnormal numbers count as zero.
+/// A function of a double's upper half; the lower half of the result is zero, and subnormal numbers are treated as
+/// zero.
 fn of_upper_half(a: u64, function: impl Fn(f64) -> f64) -> u64 {
     let upper = |bits: u64| bits & !0xffff_ffff;
     let flush = |bits: u64| {
@@ -334,7 +335,7 @@ fn of_upper_half(a: u64, function: impl Fn(f64) -> f64) -> u64 {
     if result.is_nan() {
         return row::NAN_F32 << 32;
     }
-    // An H200 is within one unit of this.
+    // An H200's result is within one unit of this.
     flush(upper(result.to_bits()))
 }
 
@@ -506,7 +507,7 @@ fn conversions(
         let a = call.scalar(0)?;
         return Ok(Some(vec![e.map1(f, a)]));
     }
-    // One single, or two of which the first becomes the high half; `relu` clamps before the rounding.
+    // One single, or two, the first for the high half; `relu` clamps before the rounding.
     let narrowing: Option<fn(bool, bool) -> Row1> = match (parts[0], mode) {
         ("f2f16" | "ff2f16x2", Rounding::NearestEven | Rounding::Zero) => Some(narrowing::<0>),
         ("f2bf16" | "ff2bf16x2", Rounding::NearestEven | Rounding::Zero) => Some(narrowing::<1>),
@@ -531,7 +532,7 @@ fn conversions(
     pairs_of_bytes(e, name, call)
 }
 
-/// What turns floating-point numbers into integers: the type, whether the integer is signed, and its bits.
+/// A conversion from a float to an integer: the type, whether the integer is signed, and its bits.
 fn from_real_name(name: &str) -> Option<(Real, bool, u32)> {
     match name {
         "f2i" => Some((Real::F32, true, 32)),
@@ -546,7 +547,7 @@ fn from_real_name(name: &str) -> Option<(Real, bool, u32)> {
     }
 }
 
-/// What turns integers into floating-point numbers: whether the integer is signed, its bits, and the type.
+/// A conversion from an integer to a float: whether the integer is signed, its bits, and the type.
 fn from_integer_name(name: &str) -> Option<(bool, u32, Real)> {
     match name {
         "i2f" => Some((true, 32, Real::F32)),
@@ -561,7 +562,7 @@ fn from_integer_name(name: &str) -> Option<(bool, u32, Real)> {
     }
 }
 
-/// What turns a floating-point number into one of a narrower type.
+/// A conversion of a float to a narrower type.
 fn narrow_row(name: &str, mode: Rounding) -> Option<Row1> {
     match (name, mode) {
         ("d2f", Rounding::NearestEven) => Some(row::real_convert(Real::F64, Real::F32)),
@@ -633,11 +634,11 @@ fn pairs_of_bytes(
     }))
 }
 
-/// The narrower formats of singles, and how far their codes are shifted to the left.
+/// The narrower formats of singles, and the left shift of their codes.
 const NARROW: [(Format, u32); 3] = [(F16, 0), (BF16, 0), (TF32, 13)];
 
-/// Rounds a single to `NARROW[F]`: to nearest even or towards zero, beyond the largest number to infinity (to the
-/// largest if `saturate`).
+/// Rounds a single to `NARROW[F]`: to nearest even or towards zero, to infinity beyond the largest number (to the
+/// largest with `saturate`).
 fn narrowing<const F: usize>(zero: bool, saturate: bool) -> Row1 {
     fn encode<const F: usize>(a: u64, rounding: Rounding, saturate: bool) -> u64 {
         let (format, shift) = NARROW[F];

@@ -7,7 +7,7 @@ use crate::translate::emit::Emitter;
 
 use super::Invocation;
 
-/// Translates `llvm.nvvm.<name>` if it belongs here.
+/// Translates `llvm.nvvm.<name>` if it is one of this family.
 pub(super) fn translate(
     e: &mut Emitter<'_>,
     name: &str,
@@ -42,7 +42,7 @@ pub(super) fn translate(
     wait_or_count(e, name, call)
 }
 
-/// An operation of the asynchronous work.
+/// An asynchronous operation.
 fn push(e: &mut Emitter<'_>, what: Async) {
     e.push(Op::Async(Box::new(what)));
 }
@@ -153,7 +153,7 @@ fn wait_or_count(
     Ok(Some(Vec::new()))
 }
 
-/// `mma.m16n8k16.row.col.<types>`: LLVM names D and C where A and B follow from them, or A alone, or A and B.
+/// `mma.m16n8k16.row.col.<types>`: LLVM's name contains D and C where these determine A and B, or only A, or A and B.
 fn matrix(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec<Slot>> {
     let parts: Vec<&str> = rest.split('.').collect();
     let [shape, "row", "col", types @ ..] = &parts[..] else {
@@ -199,7 +199,7 @@ fn matrix(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec
         [d, a, b, c] => MmaTypes { d, a, b, c },
         _ => return Err(call.unknown()),
     };
-    // Operands come as one argument per register; packed halves as vectors of two, to be put back together.
+    // Operands come as one argument per register; packed halves as vectors of two, to be repacked.
     let mut registers = Vec::new();
     for argument in call.arguments {
         registers.push(match argument.slots[..] {
@@ -208,7 +208,7 @@ fn matrix(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Vec
         });
     }
     let results = mma(e, shape, &types, &registers, saturate).ok_or_else(|| call.unknown())?;
-    // Packed halves go back as vectors.
+    // The result's packed halves are vectors.
     let mut slots = Vec::new();
     if call.result.first().is_some_and(|l| l.bits == 16) {
         for register in results {

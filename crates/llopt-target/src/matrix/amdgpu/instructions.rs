@@ -36,7 +36,7 @@ const SINCE_CDNA3: &[Available] = &[Available::On(Family::Cdna3), Available::On(
 const ON_RDNA3: &[Available] = &[Available::On(Family::Rdna3)];
 const ON_RDNA4: &[Available] = &[Available::On(Family::Rdna4)];
 
-/// Cycles from the end of an MFMA's passes until its result is there.
+/// Cycles from the end of an MFMA's passes until its result can be read.
 const MFMA_TAIL: u32 = 16;
 
 const fn in_registers(element: MatrixElement, fragment: &'static Fragment, width: u32) -> Operand {
@@ -115,7 +115,7 @@ const fn mfma_4x64(
     }
 }
 
-/// An MFMA of operands with eight, six or four bits, with a scale for each 32 of them or without.
+/// An MFMA of operands with eight, six or four bits, with or without a scale for every 32 elements.
 const fn narrow(
     extent: u32,
     a: MatrixElement,

@@ -2,9 +2,9 @@
 //!
 //! The instruction multiplies 64 rows by any multiple of eight columns up to 256, over 32 bytes along k. Its second
 //! operand is in shared memory, its first there or in registers. The four units of a multiprocessor work together,
-//! each on the 16 rows of one warp, and take half a cycle for each column, whatever the elements are. That is the
-//! time of the units alone: where the operands in shared memory take longer to read, reading sets the pace, which is
-//! what the slower times below 64 columns are (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+//! each on the 16 rows of one warp, and take half a cycle for each column, for all element types. That is the time of
+//! the units alone: if reading the operands from shared memory takes longer, it is the bottleneck, which explains the
+//! slower times below 64 columns (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 
 use super::super::MatrixElement::{Bf16, E4m3, E5m2, F16, F32, I32, S8, Tf32, U8};
 use super::super::{MatrixElement, MatrixInstruction, Operand, OperandPlace};

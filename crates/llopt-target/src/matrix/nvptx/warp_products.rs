@@ -1,8 +1,8 @@
 //! The table of `mma.sync`: products of one warp, from sm_75 on.
 //!
-//! How long an instruction keeps the unit busy follows from how many products of 16-bit elements a unit (a quarter
-//! of a multiprocessor) makes in a cycle: half as many of `tf32`, twice as many of eight bits. Latencies of the
-//! long instruction of a kind (`m16n8k16` of 16 bits) and of the short one (half its k) are measured.
+//! How long an instruction keeps the unit busy follows from the number of products of 16-bit elements that a unit (a
+//! quarter of a multiprocessor) computes in a cycle: half as many of `tf32`, twice as many of eight bits. Latencies
+//! of the long instruction of a kind (`m16n8k16` of 16 bits) and of the short one (half its k) are measured.
 
 use super::super::MatrixElement::{Bf16, E4m3, E5m2, F16, F32, F64, I32, S8, Tf32, U8};
 use super::super::{Fragment, MatrixElement, MatrixInstruction, Operand, OperandPlace};
@@ -14,7 +14,7 @@ use crate::Feature;
 use crate::arch::Family;
 use crate::feature::Available;
 
-/// What a generation's unit does.
+/// The throughput and latency of a generation's unit.
 struct Unit {
     on: &'static [Available],
     /// Products of 16-bit elements in a cycle.
@@ -66,7 +66,7 @@ pub(super) const TABLES: &[&[MatrixInstruction]] = &[
     DOUBLES,
 ];
 
-/// The fragments of an instruction, and the elements that follow each other in a register.
+/// The fragments of an instruction, and the number of consecutive elements in a register.
 struct Shape {
     extents: [u32; 3],
     a: &'static Fragment,
@@ -157,7 +157,7 @@ impl Unit {
         let [m, n, k] = shape.extents;
         let rate = self.rate * 16 / elements[0].bits();
         let issue = (m * n * k).div_ceil(rate);
-        // Two registers of k are a long instruction.
+        // An instruction with two registers of k is a long one.
         let is_long = k > 4 * shape.width;
         let latency = if is_long {
             self.latency[0]
@@ -219,7 +219,7 @@ const EIGHT_BIT_FLOATS_ADA: [MatrixInstruction; 4] = eight_bit_floats(
     [16, 33],
     "NVIDIA Ada whitepaper: 1024 products of fp8 per clock and multiprocessor; latency as of m16n8k16",
 );
-/// The assembler makes conversions and two products of halves of it.
+/// The assembler expands it into conversions and two products of halves.
 const EIGHT_BIT_FLOATS_HOPPER: [MatrixInstruction; 4] = eight_bit_floats(
     HOPPER.on,
     [26, 50],

@@ -2,35 +2,33 @@
 //!
 //! # The problem
 //!
-//! Each node has a cost for each of its labels; each edge has a cost for each pair of labels of its
-//! two ends. Here the nodes are ops, the labels candidate layouts, the cost of a label what the op
-//! itself costs in that layout (a memory access that cannot be coalesced, work repeated by threads
-//! that hold the same element), and the cost of an edge what it takes to convert the producer's
-//! layout to the one that the consumer wants. The problem is known as a partitioned Boolean
-//! quadratic problem; compilers solve it to choose registers and instructions. It is NP-hard in
-//! general and easy on the graphs of programs, which are close to trees.
+//! Each node has a cost for each of its labels; each edge has a cost for each pair of labels of its two ends. Here
+//! the nodes are ops, the labels candidate layouts, the cost of a label that of the op in the layout (a memory access
+//! that cannot be coalesced, work repeated by threads that hold the same element), and the cost of an edge that of
+//! converting the producer's layout to the one that the consumer requires. The problem is known as a partitioned
+//! Boolean quadratic problem; compilers solve it to choose registers and instructions. It is NP-hard in general and
+//! easy on the graphs of programs, which are close to trees.
 //!
 //! # The algorithm
 //!
-//! First, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if
-//! `c(k) + sum over the edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours
-//! choose, `k` costs no more. On programs this leaves one label for most nodes, and costs that speak
-//! of a node with one label speak of its neighbours alone.
+//! First, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if `c(k) + sum over the
+//! edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours choose, `k` costs no more. On
+//! programs this leaves one label for most nodes, and a cost table that includes a node with one label depends on its
+//! neighbours alone.
 //!
-//! Then nodes are taken out one by one. A node is *eliminated* by replacing all costs that speak of
-//! it by one table over its neighbours: for each choice of their labels, the least that the node and
-//! those costs can add. Nothing is lost, but the table has as many entries as its nodes have choices
-//! together. The node with the smallest table goes first; a node without neighbours has a table with
-//! one entry, one with one neighbour is folded into it, one with two becomes an edge between them.
-//! On trees and series-parallel graphs, which most kernels are, nothing else happens.
+//! Then nodes are removed one by one. A node is *eliminated* by replacing all costs that depend on it by one table
+//! over its neighbours: for each choice of their labels, the least that the node and those costs can add. This is
+//! exact, but the size of the table is the product of the numbers of choices of its nodes. The node with the smallest
+//! table goes first; a node without neighbours has a table with one entry, one with one neighbour is folded into it,
+//! one with two becomes an edge between them. On trees and series-parallel graphs, which most kernels are, nothing
+//! else happens.
 //!
-//! If even the smallest table would have more than `LARGEST_TABLE` entries, a node is *fixed*
-//! instead: it is given the label whose cost, with the least that everything around it can then add,
-//! is smallest. Without that, the result is optimal; with it, labels are changed one at a time
-//! afterwards for as long as that helps, and a *bound* says what no labelling costs less than: each edge then counts with
-//! the least that it costs for a label of one of its ends.
+//! If even the smallest table would have more than `LARGEST_TABLE` entries, a node is *fixed* instead: it gets the
+//! label whose cost, together with the least that its neighbourhood can then add, is smallest. Without that, the
+//! result is optimal; with it, labels are changed one at a time afterwards for as long as that helps, and a lower
+//! *bound* of all labellings is computed: in it, each edge counts with its least cost for a label of one of its ends.
 //!
-//! Going back, each node takes its cheapest label for the labels of its neighbours. Ties are broken
+//! On the way back, each node takes its cheapest label given the labels of its neighbours. Ties are broken
 //! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
 //! label of each node is its preferred one.
 //!
@@ -42,9 +40,9 @@
 //!
 //! # Growth
 //!
-//! Each node knows the costs that speak of it, and a queue holds the nodes by the size of their
-//! tables, which is kept as a sum of logarithms: taking out one of `d` neighbours of a node changes
-//! that sum by one term. So a graph of bounded width is solved in time `O(n log n)`.
+//! Each node has a list of the costs that depend on it, and a queue holds the nodes by the size of their tables,
+//! which is kept as a sum of logarithms: removing one of the `d` neighbours of a node changes that sum by one term.
+//! So a graph of bounded width is solved in time `O(n log n)`.
 
 mod dominated;
 mod edges;
@@ -57,7 +55,7 @@ use edges::{Edge, EdgeCosts};
 /// A cost; addition saturates, and [`IMPOSSIBLE`] stays impossible.
 pub type Cost = u64;
 
-/// The cost of what must not be chosen.
+/// The cost of a choice that must not be made.
 pub const IMPOSSIBLE: Cost = u64::MAX;
 
 /// Entries that the table of an eliminated node may have.
@@ -77,9 +75,9 @@ pub struct Labelling {
     pub labels: Vec<usize>,
     /// The sum of all costs.
     pub cost: Cost,
-    /// Whether no labelling costs less.
+    /// Whether the labelling is known to cost the least.
     pub is_optimal: bool,
-    /// What no labelling costs less than.
+    /// A lower bound of the cost of all labellings.
     pub bound: Cost,
 }
 
@@ -118,7 +116,7 @@ impl<'f> Problem<'f> {
         }
     }
 
-    /// What a labelling costs.
+    /// The cost of a labelling.
     pub fn cost(&self, labels: &[usize]) -> Cost {
         let nodes = self.nodes.iter().zip(labels);
         let nodes = nodes.map(|(costs, &label)| costs[label]);
@@ -127,8 +125,7 @@ impl<'f> Problem<'f> {
         nodes.chain(edges).fold(0, Cost::saturating_add)
     }
 
-    /// A labelling of small cost, the smallest unless the graph is tightly knit (see the module's
-    /// text).
+    /// A labelling of small cost, the least unless the graph is dense (see the module's documentation).
     pub fn solve(&self) -> Labelling {
         let neighbours = self.neighbours();
         let useful = self.without_dominated(&neighbours);
@@ -173,8 +170,8 @@ impl<'f> Problem<'f> {
         }
     }
 
-    /// A cost that no labelling is below: that of the problem in which each edge may take another label for its larger
-    /// end than the other edges.
+    /// A lower bound of the cost of all labellings: the cost of the problem in which each edge may take another label
+    /// for its larger end than the other edges.
     fn relaxed(&self) -> Cost {
         let mut least = self.nodes.clone();
         for (&(low, _), costs) in &self.edges {
@@ -286,11 +283,11 @@ fn best_label(
     best
 }
 
-/// How a node was taken out.
+/// How a node was removed.
 enum Step {
-    /// The costs that spoke of it.
+    /// The costs that depended on it.
     Eliminated(Vec<Factor>),
-    /// The node that was given a label instead, and the label.
+    /// The node that was fixed instead, and its label.
     Fixed(usize, usize),
 }
 
@@ -311,7 +308,7 @@ fn logarithm(number: usize) -> u64 {
     bits
 }
 
-/// A problem being taken apart.
+/// A problem during elimination.
 struct Elimination {
     /// How many labels each node has.
     choices: Vec<usize>,
@@ -321,7 +318,7 @@ struct Elimination {
     factors: Vec<Option<Factor>>,
     /// The costs of each node alone.
     own: Vec<usize>,
-    /// The costs that speak of each node; replaced ones may be among them.
+    /// The costs that depend on each node; replaced ones may be among them.
     factors_of: Vec<Vec<usize>>,
     /// The nodes that each node shares costs with.
     neighbours: Vec<BTreeSet<usize>>,
@@ -429,7 +426,7 @@ impl Elimination {
         self.by_degree.insert((Reverse(degree), node));
     }
 
-    /// Takes a node and the costs that speak of it out of the problem.
+    /// Removes a node and the costs that depend on it from the problem.
     fn take(&mut self, node: usize) -> Vec<Factor> {
         let degree = self.neighbours[node].len();
         self.by_size.remove(&(self.sizes[node], node));
@@ -479,7 +476,7 @@ impl Elimination {
         }
         match scope[..] {
             [] => {}
-            // What falls to one node alone is kept in one table.
+            // Costs of a single node are kept in one table.
             [only] => {
                 if let Some(own) = &mut self.factors[self.own[only]] {
                     for (total, cost) in own.table.iter_mut().zip(table) {
@@ -625,7 +622,7 @@ mod tests {
 
     #[test]
     fn hubs_and_long_chains_are_solved() {
-        // Every second node of a chain of 20,000 also speaks with one hub.
+        // Every second node of a chain of 20,000 is also connected to one hub.
         let mut problem = Problem::new();
         let hub = problem.add_node(vec![1, 0, 2]);
         let mut last = hub;

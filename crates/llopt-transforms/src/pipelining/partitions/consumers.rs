@@ -1,4 +1,4 @@
-//! The consumers of a division: the kernel's own loops, which read what the producer brings.
+//! The consumers of a division: the kernel's own loops, which read the data that the producer copies.
 
 use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
 use llopt_dialects::ttng::{ArriveBarrierOp, WaitBarrierOp};
@@ -13,7 +13,7 @@ use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::view::For;
 
-/// Carries the number of a slot and its phase around all loops, which are made anew; answers the innermost.
+/// Carries the number of a slot and its phase through all loops, which are created anew; returns the innermost.
 fn count_slots<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
@@ -42,7 +42,7 @@ fn count_slots<'c: 'a, 'a>(
     Some(inner)
 }
 
-/// The slot before one.
+/// The slot before a slot.
 fn slot_before<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     location: Location<'c>,
@@ -58,7 +58,7 @@ fn slot_before<'c: 'a, 'a>(
     arithmetic.select(is_first, last, lower)
 }
 
-/// What it takes to give slots back.
+/// The context for releasing slots.
 struct Giving<'d, 'c, 'a> {
     division: &'d Division<'c, 'a>,
     channels: &'d Channels<'c, 'a>,
@@ -91,7 +91,7 @@ impl<'c: 'a, 'a> Giving<'_, 'c, 'a> {
     }
 }
 
-/// Has what read the buffers of the loads read the slots, and takes the copies out.
+/// Makes the readers of the loads' buffers read slots, and removes the copies.
 fn read_rings<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
@@ -118,7 +118,7 @@ fn read_rings<'c: 'a, 'a>(
     Some(())
 }
 
-/// Has the loops read what the producer brings; answers the innermost.
+/// Makes the loops read the producer's data; returns the innermost.
 pub(super) fn consume<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
@@ -145,7 +145,7 @@ pub(super) fn consume<'c: 'a, 'a>(
         .filter(|&group| division.groups[group].last.is_none())
         .collect();
 
-    // Waits, and slots given back where all have read.
+    // Waits, and releases of slots that all have read.
     for (number, group) in division.groups.iter().enumerate() {
         rewriter.set_before(group.first);
         let at = group.first.loc();
@@ -156,7 +156,7 @@ pub(super) fn consume<'c: 'a, 'a>(
             giving.give_back(rewriter, number, index, None)?;
         }
     }
-    // Behind the loop nothing is left running.
+    // No product is running after the loop.
     let behind = complete_behind(rewriter, of, &division.running)?;
     if !late.is_empty() {
         rewriter.set_after(behind.unwrap_or(of.operation()));
@@ -174,7 +174,7 @@ pub(super) fn consume<'c: 'a, 'a>(
         }
     }
     read_rings(rewriter, division, channels, index)?;
-    // In it the product of the iteration before is waited for.
+    // Each iteration waits for the product of the one before.
     let wait = keep_running(rewriter, of, &division.running)?;
     if let Some(wait) = wait.filter(|_| !late.is_empty()) {
         rewriter.set_after(wait);

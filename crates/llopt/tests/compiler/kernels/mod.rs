@@ -1,4 +1,4 @@
-//! Kernels made with the builder, each with inputs and what it must leave in memory.
+//! Kernels made with the builder, each with inputs and the expected contents of memory.
 
 use llopt::build::{Argument, Axis, Context, Element, KernelBuilder, RmwOp, blocked};
 use llopt::sim::Argument as Passed;
@@ -10,7 +10,7 @@ pub struct Case {
     pub build: fn(Target) -> Result<Source, Error>,
     pub grid: u32,
     pub arguments: Vec<Passed>,
-    /// What the first argument, a buffer, holds afterwards.
+    /// The expected contents of the first argument, a buffer.
     pub expected: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ fn float_bytes(values: impl IntoIterator<Item = f32>) -> Vec<u8> {
     values.into_iter().flat_map(f32::to_le_bytes).collect()
 }
 
-/// Numbers that repeat after a while, and soon enough to collide.
+/// Numbers that repeat, soon enough for collisions.
 fn numbers(count: i32) -> Vec<i32> {
     (0..count).map(|i| (i * i * 7 + i * 13) % 101).collect()
 }
@@ -39,7 +39,7 @@ pub fn all() -> Vec<Case> {
     groups.into_iter().flatten().collect()
 }
 
-/// What is computed of each element, and where it goes.
+/// Computations on each element, and their stores.
 fn elements() -> Vec<Case> {
     vec![
         Case {
@@ -88,7 +88,7 @@ fn elements() -> Vec<Case> {
     ]
 }
 
-/// What is computed of many elements.
+/// Computations on many elements.
 fn combinations() -> Vec<Case> {
     vec![
         Case {
@@ -215,7 +215,7 @@ fn calls(_: Target) -> Result<Source, Error> {
     let x = k.argument("x", Argument::pointer(Element::I32));
     let most = k.argument("most", Argument::scalar(Element::I32));
     let index = k.range(0..256);
-    // A tensor, and a scalar that is none.
+    // A tensor, and a scalar.
     let clamp = k.function("clamp", [index, most], |[x, most]| {
         [x.minimum(most).maximum(3), most]
     });
@@ -225,7 +225,7 @@ fn calls(_: Target) -> Result<Source, Error> {
     k.finish()
 }
 
-/// Reads rows and writes columns, each in the layout that is good for it.
+/// Reads rows and writes columns, each in a suitable layout.
 fn transpose(target: Target) -> Result<Source, Error> {
     let context = Context::new()?;
     let k = KernelBuilder::with_layouts(&context, "transpose", target, 4);
@@ -249,7 +249,7 @@ fn argmax(_: Target) -> Result<Source, Error> {
     let input = k.argument("input", Argument::pointer(Element::F32).divisible_by(16));
     let [row, column] = k.indices([16, 128]);
     let x = (input + (row * 128 + column)).load();
-    // Of equal ones the first.
+    // The first of equal ones.
     let [_, place] = k.reduce([x, column.broadcast(&[16, 128])], 1, |[a, i], [b, j]| {
         let first = a.gt(b) | (a.eq(b) & i.lt(j));
         [a.where_else(first, b), i.where_else(first, j)]
@@ -331,7 +331,7 @@ fn conversions(_: Target) -> Result<Source, Error> {
     let whole = x.to(Element::I32);
     let clipped = whole.to(Element::I8).abs().to_unsigned(Element::I32);
     let sign = x.ge(0.0).to(Element::I32);
-    // There and back changes nothing.
+    // A round trip changes nothing.
     let same = x.to(Element::F64).to(Element::F32).bitcast(Element::I32);
     let zero = same ^ x.bitcast(Element::I32);
     (output + index).store(clipped + (whole << 1) - sign + zero);

@@ -1,4 +1,4 @@
-//! What groups of warps do together: products of four warps, and partitions with code of their own.
+//! Operations of groups of warps: products of four warps, and partitions with their own code.
 
 mod partitions;
 mod products;

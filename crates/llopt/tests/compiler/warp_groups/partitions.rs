@@ -1,4 +1,4 @@
-//! Groups of warps with code of their own: the kernel's warps and two partitions hand numbers to each other in a loop.
+//! Groups of warps with their own code: the kernel's warps and two partitions exchange numbers in a loop.
 
 use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
@@ -7,7 +7,7 @@ const ELEMENTS: usize = 256;
 const ROUNDS: usize = 3;
 
 /// A partition of four warps fills a buffer, one of a single warp writes where the kernel's warps do not, and the
-/// kernel's warps read the buffer; in each iteration of a loop, and with the numbers of registers asked for.
+/// kernel's warps read the buffer; in each iteration of a loop, and with the requested numbers of registers.
 fn module(registers: &str) -> String {
     format!(
         "#b = #ttg.blocked<{{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}}>
@@ -149,7 +149,7 @@ fn groups_of_warps_run_once_in_each_iteration() {
 fn registers_that_nobody_has_are_named() {
     let (ir, shared, warps) = compile("attributes {requestedRegisters = array<i32: 80, 24>}", true);
     assert!(ir.contains("setmaxnreg.dec.sync.aligned.u32 80;"), "{ir}");
-    // All 12 warps begin with 168 registers, and keep 24 each. What the groups beside this one ask for, they get.
+    // All 12 warps start with 168 registers, and keep 24 each. The requests of the other groups are satisfied.
     let more = ir.replace(
         "setmaxnreg.dec.sync.aligned.u32 80;",
         "setmaxnreg.inc.sync.aligned.u32 4000;",

@@ -1,15 +1,15 @@
-//! Products of warp groups: every type, number of columns, order in memory and swizzle against three loops; and what
-//! the machine says when a wait, a fence or a barrier around them is missing.
+//! Warp-group products: every type, number of columns, order in memory and swizzle, compared with three loops; and
+//! the machine's findings when a wait, a fence or a barrier around them is missing.
 
 use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 
 use super::ptx_registers::hazards;
 
-/// A product, and how its operands lie in memory.
+/// A product, and the layout of its operands in memory.
 #[derive(Clone, Copy, Debug)]
 struct Product {
-    /// The type of A and of B, as MLIR calls them.
+    /// The types of A and of B in MLIR.
     types: [&'static str; 2],
     /// The type of the result.
     result: &'static str,
@@ -23,7 +23,7 @@ struct Product {
     first_in_registers: bool,
     /// The attributes of the op.
     attributes: &'static str,
-    /// What the result is added to.
+    /// The initial accumulator.
     before: i32,
 }
 
@@ -201,7 +201,7 @@ module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {warps} : i3
         )
     }
 
-    /// Runs IR, and gives the result and the report.
+    /// Runs IR, and returns the result and the report.
     fn run(&self, ir: &str, shared: u32) -> (Vec<u8>, Report) {
         let target = Target::parse("cuda:90").unwrap();
         let machine = Machine::from_ir(ir.as_bytes(), target, None).unwrap();
@@ -261,7 +261,7 @@ module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = {warps} : i3
 #[test]
 fn every_number_of_columns() {
     for n in [8, 16, 32, 64, 128, 256] {
-        // B with its columns contiguous has the swizzle that they fill.
+        // B with its columns contiguous has the swizzle of their width.
         for k_contiguous in [[true, true], [true, n < 16]] {
             Product {
                 n,
@@ -364,7 +364,7 @@ fn several_groups_and_several_rows() {
     }
 }
 
-/// A product that runs beside the program until it is waited for.
+/// A product that is asynchronous until it is waited for.
 const ASYNC: Product = Product {
     attributes: "inputPrecision = 0 : i32, isAsync = true",
     ..PLAIN
@@ -385,8 +385,7 @@ fn a_result_that_is_read_before_the_wait_is_found() {
 
 #[test]
 fn a_buffer_that_is_written_before_the_wait_is_found() {
-    // The conversion of the result goes through the memory of the operands, which is the program's own from the
-    // wait on.
+    // The conversion of the result goes through the memory of the operands, which is free from the wait on.
     let (ir, shared) = ASYNC.compile(true);
     let (_, report) = ASYNC.run(&ir.replace("wgmma.wait_group.sync.aligned 0;", ""), shared);
     let kinds: Vec<FindingKind> = report.findings.iter().map(|finding| finding.kind).collect();

@@ -1,42 +1,43 @@
-//! An independent reading of emitted PTX: what happens to the registers that products of warp groups name.
+//! An independent check of emitted PTX: the uses of registers of warp-group products.
 //!
-//! `wgmma.mma_async` reads its first operand and writes its result at some time before `wgmma.wait_group` says so. Two
-//! hazards come of that, and neither is told by PTX's own semantics of registers:
+//! `wgmma.mma_async` reads its first operand and writes its result at some time before `wgmma.wait_group` returns.
+//! This causes two hazards that the semantics of PTX registers does not show:
 //!
-//! 1. *Read after write.* What an ordinary instruction writes to a register that the product takes has to be ordered
-//!    before it by `wgmma.fence`; a write between fence and product may come too late.
-//! 2. *Early reuse.* Until the wait, nobody else may write a register of the first operand or touch one of the result.
+//! 1. *Read after write.* An ordinary instruction's write to a register that the product reads must be ordered before
+//!    it by `wgmma.fence`; a write between fence and product may be too late.
+//! 2. *Early reuse.* Until the wait, no other instruction may write a register of the first operand or access one of
+//!    the result.
 //!
-//! The checker knows PTX's text alone, nothing of how it was made: it finds the blocks of a function and carries along
-//! each edge which registers are named by products, and how many groups have been committed since. Where paths meet
-//! the youngest counts. What it finds in emitted code is nothing, and what it finds in code that was damaged on purpose
-//! is the damage.
+//! The checker reads only the text of PTX, and knows nothing of the compiler: it finds the blocks of a function and
+//! propagates along each edge the registers of outstanding products, and the number of groups committed since. Where
+//! paths join, the youngest one counts. It must find nothing in emitted code, and the fault in code with a deliberate
+//! fault.
 //!
-//! Which of the two registers of a pair `mov a, b` is named later is a matter of names: a copy of a result that is not
-//! there yet is that result, as it is for the simulated machine.
+//! In a pair `mov a, b` both registers name the same result: a copy of an outstanding result is that result, as in
+//! the simulated machine.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What a product does with a register.
+/// The use of a register by a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Operand,
     Result,
 }
 
-/// Registers that products name, with the number of commits since; none before the product's own.
+/// Registers of products, with the number of commits since; none before the product's own.
 type InFlight = BTreeMap<String, (Use, u32)>;
 
-/// What holds before an instruction.
+/// The state before an instruction.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct State {
     in_flight: InFlight,
-    /// Whether nothing but products stands behind the last fence.
+    /// Whether only products come after the last fence.
     is_fenced: bool,
 }
 
 impl State {
-    /// What holds where two paths meet.
+    /// The state where two paths join.
     fn meet(&mut self, other: &State) {
         for (register, (kind, age)) in &other.in_flight {
             let entry = self
@@ -49,7 +50,7 @@ impl State {
     }
 }
 
-/// More commits than any wait leaves open.
+/// More commits than any wait leaves outstanding.
 const OLD: u32 = 64;
 
 /// One instruction.
@@ -60,7 +61,7 @@ struct Instruction {
     /// The registers of each operand.
     operands: Vec<Vec<String>>,
     is_guarded: bool,
-    /// The label that it may go to.
+    /// The label of its possible branch.
     target: Option<String>,
 }
 
@@ -109,7 +110,7 @@ impl Instruction {
         let is_jump = opcode.starts_with("bra");
         let mut operands: Vec<Vec<String>> =
             operands(of).iter().map(|one| registers(one)).collect();
-        // The guard is read, like the operands behind the first.
+        // The guard is read, like the operands after the first.
         operands.push(registers(guard));
         Some(Self {
             text: text.to_owned(),
@@ -120,7 +121,7 @@ impl Instruction {
         })
     }
 
-    /// Whether its first operand is what it writes.
+    /// Whether it writes its first operand.
     fn writes(&self) -> bool {
         let without = [
             "st.",
@@ -146,7 +147,7 @@ impl Instruction {
             && !self.opcode.starts_with("mbarrier.init")
     }
 
-    /// Whether control never goes on behind it.
+    /// Whether control never continues after it.
     fn ends(&self) -> bool {
         !self.is_guarded
             && ["bra", "ret", "exit", "trap"]
@@ -155,7 +156,7 @@ impl Instruction {
     }
 }
 
-/// The instructions of each function, and where its labels are.
+/// The instructions of each function, and the positions of its labels.
 fn functions(ptx: &str) -> Vec<(Vec<Instruction>, HashMap<String, usize>)> {
     let mut found = Vec::new();
     let mut current: Option<(Vec<Instruction>, HashMap<String, usize>)> = None;
@@ -166,7 +167,7 @@ fn functions(ptx: &str) -> Vec<(Vec<Instruction>, HashMap<String, usize>)> {
         if line == "{" && depth == 0 {
             current = Some(Default::default());
         }
-        // A brace on its own opens or ends a scope; those of operands stand among them.
+        // A brace on its own line opens or ends a scope; those of operands are in lines with other text.
         for c in line.chars().filter(|_| line == "{" || line == "}") {
             if c == '{' {
                 depth += 1;
@@ -186,7 +187,7 @@ fn functions(ptx: &str) -> Vec<(Vec<Instruction>, HashMap<String, usize>)> {
             let parts = line
                 .split(';')
                 .map(|part| part.trim_matches(['{', ' ', '\t']));
-            // A list of registers begins with a brace only behind an opcode.
+            // A list of registers begins with a brace only after an opcode.
             let of = |part: &str| Instruction::of(part);
             instructions.extend(
                 parts
@@ -198,7 +199,7 @@ fn functions(ptx: &str) -> Vec<(Vec<Instruction>, HashMap<String, usize>)> {
     found
 }
 
-/// What an instruction does to the state; complaints are told to `say`.
+/// The effect of an instruction on the state; errors are passed to `say`.
 fn step(state: &mut State, instruction: &Instruction, say: &mut dyn FnMut(String)) {
     let opcode = instruction.opcode.as_str();
     let age_of = |pending: &str| pending.trim().parse::<u32>().unwrap_or(0);
@@ -233,7 +234,7 @@ fn step(state: &mut State, instruction: &Instruction, say: &mut dyn FnMut(String
             ));
         }
         let (result, operand) = (&instruction.operands[0], &instruction.operands[1]);
-        // A descriptor is one register of 64 bits, and read when the product is issued.
+        // A descriptor is one register of 64 bits, which is read when the product is issued.
         let in_registers = operand.iter().filter(|name| !name.starts_with("%rd"));
         for register in in_registers {
             if matches!(state.in_flight.get(register), Some((Use::Result, _))) {
@@ -295,7 +296,7 @@ fn step(state: &mut State, instruction: &Instruction, say: &mut dyn FnMut(String
     }
 }
 
-/// What is wrong with the registers of products in PTX.
+/// The hazards of products' registers in PTX.
 pub(crate) fn hazards(ptx: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (instructions, labels) in functions(ptx) {
@@ -337,7 +338,7 @@ pub(crate) fn hazards(ptx: &str) -> Vec<String> {
     found
 }
 
-/// A product whose first operand stands in registers, waited for at once.
+/// A product whose first operand is in registers, waited for at once.
 const KERNEL: &str = ".visible .entry kernel(
 )
 {
@@ -385,7 +386,7 @@ fn a_result_that_is_touched_before_the_wait_is_found() {
 
 #[test]
 fn what_is_under_way_is_carried_around_loops() {
-    // The wait for the product of the last iteration stands behind the write of what that one reads.
+    // The wait for the product of the last iteration comes after the write of the register that it reads.
     let wrapped = KERNEL
         .replace("	mov.b32 	%r5, 0;\n", "$L__BB0_1:\n	mov.b32 	%r5, 0;\n")
         .replace(
@@ -398,7 +399,7 @@ fn what_is_under_way_is_carried_around_loops() {
 }
 
 mod emitted {
-    //! The same of what the compiler emits: loops in which products are under way while others are prepared.
+    //! The same for emitted code: loops in which products are outstanding while others are prepared.
 
     use llopt::{ArtifactKind, Compiler, Options, Source, Target};
 
@@ -415,7 +416,7 @@ mod emitted {
         )
     }
 
-    /// A loop along k whose first operand is loaded to registers, multiplied by two, and handed to a product. It is
+    /// A loop along k whose first operand is loaded to registers, multiplied by two, and passed to a product. It is
     /// waited for at once; or an iteration later, and then the operand is the same for all iterations.
     fn pipelined(element: &str, bits: usize, columns: usize, pending: u32, warps: usize) -> String {
         let (rows, depth) = (16 * warps, 64);

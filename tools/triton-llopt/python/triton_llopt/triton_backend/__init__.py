@@ -1,5 +1,5 @@
-"""What Triton finds of this package when it looks for backends (entry point ``triton.backends``).
+"""The part of this package that Triton finds when it searches for backends (entry point ``triton.backends``).
 
-It claims no target and no device. It is there because Triton asks every backend which target it
-supports before it compiles anything, which is the moment to do as the environment variables say.
+It supports no target and no device. Triton queries every backend for its targets before it compiles anything; this
+module then applies the environment variables.
 """

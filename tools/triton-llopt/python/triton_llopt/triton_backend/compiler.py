@@ -1,4 +1,4 @@
-"""A backend that supports no target and obeys the environment variables when asked for one."""
+"""A backend that supports no target and applies the environment variables when it is queried for one."""
 
 import triton.backends.compiler as _compiler
 
@@ -6,7 +6,7 @@ from triton_llopt.switch import obey_environment
 
 
 class LloptBackend(_compiler.BaseBackend):
-    """Supports nothing: llopt works behind Triton's own backends (see ``triton_llopt.routing``)."""
+    """Supports nothing: llopt works inside Triton's own backends (see ``triton_llopt.routing``)."""
 
     @staticmethod
     def supports_target(target):

@@ -1,4 +1,4 @@
-"""A driver that is never active: the simulated machine is set active by name."""
+"""A driver that is never active: the simulated machine is activated by name."""
 
 import triton.backends.driver as _driver
 
