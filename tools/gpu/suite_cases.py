@@ -18,8 +18,8 @@ class Start:
     # Arrays and scalars by parameter.
     arguments: dict
     constants: dict
-    # Expected contents of buffers, by parameter.
-    expected: dict
+    # Expected contents of buffers, by parameter, or the function that computes them when results are compared.
+    expected: dict | Callable[[], dict]
     options: dict
     # Bytes read and written at the least.
     traffic: int
@@ -42,11 +42,11 @@ TIMED = 1 << 25
 CASES = []
 
 
-def case(name, kernel):
+def case(name, kernel, cases=CASES):
     """Registers the function that makes the launches of a kernel."""
 
     def register(start):
-        CASES.append(Case(name, kernel, start))
+        cases.append(Case(name, kernel, start))
         return start
 
     return register
@@ -64,8 +64,7 @@ def floats(random, shape, type="fp32"):
 
 def empty(shape, type="fp32"):
     """A buffer that a kernel fills, with a pattern that no kernel computes."""
-    contents = formats.store(np.zeros(shape, np.float32), type)
-    return Array(type, np.full_like(contents, 77))
+    return Array(type, np.full(shape, 77, formats.storage(type)))
 
 
 def start(grid, arguments, constants, expected, **options):

@@ -35,6 +35,7 @@ mod relation;
 mod slices;
 mod transposed_products;
 mod transposing;
+mod within_warps;
 mod write;
 
 pub use account::{Account, Place, Remaining};

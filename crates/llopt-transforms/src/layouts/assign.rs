@@ -133,6 +133,8 @@ pub(super) fn choose<'c: 'a, 'a>(
     let costs = Costs::new(target);
     let mut facts = Facts::of(module);
     let mut may_store = true;
+    // Once they are copied, all prices are those of what is written.
+    let mut may_compute = true;
     let mut account = None;
     for round in 0..=MOST_ROUNDS {
         let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
@@ -143,6 +145,7 @@ pub(super) fn choose<'c: 'a, 'a>(
             facts: &facts,
             grid,
             may_store,
+            may_compute: may_compute && round < MOST_ROUNDS,
             pins: &pins,
             products: RefCell::default(),
             doubled: RefCell::default(),
@@ -150,6 +153,7 @@ pub(super) fn choose<'c: 'a, 'a>(
             beside: RefCell::default(),
             ahead: OnceCell::new(),
             copied: RefCell::default(),
+            anew: RefCell::default(),
         };
         let labels = engine.choose();
         let stored = engine.stored_bytes(&labels);
@@ -167,6 +171,7 @@ pub(super) fn choose<'c: 'a, 'a>(
         } else {
             recompute::instead_of_converting(&engine, &labels)
         };
+        may_compute = false;
         if copies.is_empty() {
             account = accounts.then(|| engine.account());
             erase_dead(&functions);

@@ -37,6 +37,29 @@ fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
 /// A rank, a node, and a layout for it: what has a lower rank is tried before.
 type Proposal = (usize, usize, LayoutId);
 
+/// A layout for a node, on its way from where it was proposed.
+#[derive(Clone, Copy)]
+struct Offer {
+    node: usize,
+    label: LayoutId,
+    /// It goes no further than to nodes that run so often.
+    most_often: f64,
+    /// Whether a product asked for it, for its result.
+    of_product: bool,
+}
+
+impl Offer {
+    /// One that goes everywhere.
+    fn new(node: usize, label: LayoutId) -> Self {
+        Self {
+            node,
+            label,
+            most_often: f64::INFINITY,
+            of_product: false,
+        }
+    }
+}
+
 /// What ops ask for by themselves.
 #[derive(Default)]
 struct Asked {
@@ -52,9 +75,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     pub(super) fn candidates(&self) -> Vec<Vec<LayoutId>> {
         let nodes = &self.graph.nodes;
         let mut labels: Vec<Vec<LayoutId>> = vec![Vec::new(); nodes.len()];
-        let mut queue: VecDeque<(usize, LayoutId)> = VecDeque::new();
+        let mut queue: VecDeque<Offer> = VecDeque::new();
         for (index, node) in nodes.iter().enumerate() {
-            queue.extend(node.pinned.map(|layout| (index, layout)));
+            queue.extend(node.pinned.map(|layout| Offer::new(index, layout)));
         }
         queue.extend(self.proposals());
         let mut uses_of: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
@@ -70,7 +93,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         let mut next_without = 0;
         loop {
-            while let Some((index, label)) = queue.pop_front() {
+            while let Some(offer) = queue.pop_front() {
+                let (index, label) = (offer.node, offer.label);
                 let node = &nodes[index];
                 let known = labels[index]
                     .iter()
@@ -79,17 +103,24 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 // Of a factor there are few: those that its product takes.
                 let full =
                     labels[index].len() >= MOST_LABELS && !matches!(node.kind, NodeKind::Factor);
-                if known || pinned_otherwise || full || !self.possible(node, label) {
+                let too_often = node.frequency > offer.most_often;
+                if known || pinned_otherwise || full || too_often || !self.possible(node, label) {
                     continue;
                 }
                 for &number in &uses_of[index] {
-                    queue.extend(self.proposed_across(number, index, label));
+                    let across = self.proposed_across(number, index, label);
+                    queue.extend(across.map(|(node, label)| Offer {
+                        node,
+                        label,
+                        ..offer
+                    }));
                 }
                 for factor in &factors_of[index] {
                     let wanted = self.in_registers(factor, label).into_iter();
-                    queue.extend(wanted.map(|wanted| (factor.node, wanted)));
+                    queue.extend(wanted.map(|wanted| Offer::new(factor.node, wanted)));
                 }
                 labels[index].push(label);
+                queue.extend(self.within_warps(offer));
             }
             // What no proposal reaches gets the default layout, and proposes it.
             while next_without < nodes.len() && !labels[next_without].is_empty() {
@@ -101,7 +132,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let node = &nodes[next_without];
             let label = node.pinned.unwrap_or_else(|| self.default_layout(node));
             if node.pinned.is_none() && self.possible(node, label) {
-                queue.push_back((next_without, label));
+                queue.push_back(Offer::new(next_without, label));
             } else {
                 // No layout fits; the checks after this pass say so.
                 labels[next_without].push(label);
@@ -146,7 +177,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The layouts that ops ask for by themselves, the first choice of each before all second ones.
-    fn proposals(&self) -> Vec<(usize, LayoutId)> {
+    fn proposals(&self) -> Vec<Offer> {
         let mut asked = Asked::default();
         self.ask_ops(&mut asked);
         let shares = self.ask_factors(&mut asked.proposals);
@@ -185,10 +216,15 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         self.ask_reduced(&asked.reduced, &kinds, &mut proposals);
         proposals.sort_by_key(|(rank, index, _)| (*rank, *index));
-        proposals
-            .into_iter()
-            .map(|(_, index, layout)| (index, layout))
-            .collect()
+        let proposed = proposals.into_iter();
+        let offers = proposed.map(|(_, index, label)| Offer {
+            of_product: matches!(
+                self.graph.nodes[index].kind,
+                NodeKind::Op(_, Relation::Dot { .. }, _)
+            ),
+            ..Offer::new(index, label)
+        });
+        offers.collect()
     }
 
     /// The layouts that each op asks for by its kind.
@@ -292,6 +328,31 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 proposals.extend(layout.map(|layout| (1, index, layout)));
             }
         }
+    }
+
+    /// What a store asks for that a product's layout reaches: each warp stores what it has. Loads of what is added to the
+    /// product get it from the store. A loop that the store is behind does not: a product has its own layouts there, and
+    /// converting in each iteration what is stored once never pays.
+    fn within_warps(&self, offer: Offer) -> Option<Offer> {
+        let node = &self.graph.nodes[offer.node];
+        let NodeKind::Op(operation, ..) = &node.kind else {
+            return None;
+        };
+        let is_store = OpFacts::of(*operation).anchor == Some(LayoutAnchor::Store);
+        if !offer.of_product || !is_store {
+            return None;
+        }
+        let result = self.catalog.linear(self.catalog.map(offer.label)?);
+        let access = self.access(*operation)?;
+        let within = access
+            .described()
+            .within_warps(&result, self.costs.target)?;
+        Some(Offer {
+            label: self.catalog.layout(within, node.shape),
+            most_often: node.frequency,
+            of_product: false,
+            ..offer
+        })
     }
 
     /// The layout in which lanes read or write rows of a buffer; each block of a cluster accesses its own part.

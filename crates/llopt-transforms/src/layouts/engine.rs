@@ -56,6 +56,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) grid: Grid,
     /// Whether factors of products may be stored to buffers for them.
     pub(super) may_store: bool,
+    /// Whether values may be computed anew where they are wanted in another layout.
+    pub(super) may_compute: bool,
     /// The layouts that ops had before.
     pub(super) pins: &'g Pins,
     /// The products that were asked about, by their ops.
@@ -70,7 +72,12 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) ahead: OnceCell<FxHashSet<usize>>,
     /// What copies would bring instead of them, by their nodes and layouts.
     pub(super) copied: RefCell<CopiedOf>,
+    /// What values cost that are computed from nothing, by value and layout, and by how many ops ([`super::recompute`]).
+    pub(super) anew: RefCell<ComputedOf>,
 }
+
+/// What values with layouts cost that are computed from nothing, and by how many ops; `None` if they are not.
+type ComputedOf = FxHashMap<(usize, LayoutId), Option<(Cost, usize)>>;
 
 /// The copies that replace a load.
 pub(super) struct Copied {
@@ -182,7 +189,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .collect();
             problem.add_edge(producer, consumer, move |from, to| {
                 match (given[from], wanted[to]) {
-                    (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
+                    (Some(from), Some(to)) => self.brought(used, from, to),
                     _ => IMPOSSIBLE,
                 }
             });
@@ -197,6 +204,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         self.agree_along_k(&mut problem, candidates);
         problem
+    }
+
+    /// What it costs to bring an operand from one layout to another, or to compute it there, as often as it is used.
+    fn brought(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> Cost {
+        let moved = times(self.moved(used, from, to), used.frequency);
+        if moved == 0 || !self.may_compute || self.catalog.is_in_memory(to) {
+            return moved;
+        }
+        let computed = self.from_nothing(used.value, to);
+        computed.map_or(moved, |computed| computed.min(moved))
     }
 
     /// The cost of converting an operand once.

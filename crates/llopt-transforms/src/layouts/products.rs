@@ -583,7 +583,8 @@ impl Product {
     }
 
     /// The layouts of a result that threads compute by multiply-adds: squares, as large as possible while every
-    /// thread has one.
+    /// thread has one. Where no matrix unit takes the types, rectangles of two squares as well: they read a few more
+    /// elements of the factors, but longer vectors of their rows.
     fn by_threads(&self) -> Vec<Encoding> {
         let rank = self.shape.len();
         if rank < 2 {
@@ -598,13 +599,14 @@ impl Product {
         let threads = u64::from(num_warps) * u64::from(threads_per_warp);
         let order: Vec<u32> = (0..rank as u32).rev().collect();
         let mut encodings = Vec::new();
-        for side in [4, 2, 1] {
-            if side > 1 && elements < threads * u64::from(side * side) {
+        for (rows, columns) in [(4, 4), (2, 4), (2, 2), (1, 2), (1, 1)] {
+            let too_large = rows * columns > 1 && elements < threads * u64::from(rows * columns);
+            if too_large || (rows != columns && !self.by_units.is_empty()) {
                 continue;
             }
             let mut size_per_thread = vec![1; rank];
-            size_per_thread[rank - 2] = side;
-            size_per_thread[rank - 1] = side;
+            size_per_thread[rank - 2] = rows;
+            size_per_thread[rank - 1] = columns;
             let encoding = Blocked::spread_over_cluster(
                 &self.shape,
                 &size_per_thread,

@@ -4,6 +4,10 @@
 //! back to constants, ranges, splats, and values that already have the right layout, form a *slice*; if the slice
 //! costs less in the required layout than the conversion, it is copied for the use that requires it. Only ops without
 //! effects and regions are copied.
+//!
+//! The choice of layouts depends on it: a mask that costs next to nothing in the layout that requires it must not keep
+//! a product's result from being masked in its own layout. So a use whose operand can be computed from constants,
+//! ranges and scalars alone is priced by that where it is less than the conversion ([`Engine::from_nothing`]).
 
 use std::collections::HashMap;
 
@@ -14,7 +18,7 @@ use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 use super::catalog::LayoutId;
 use super::cost::times;
 use super::engine::Engine;
-use super::graph::NodeKind;
+use super::graph::{Node, NodeKind};
 use super::labelling::Cost;
 use super::relation::{Relation, element_bits, is_cheap};
 
@@ -67,6 +71,90 @@ pub(super) fn instead_of_converting<'c: 'a, 'a>(
     copied
 }
 
+/// Whether an op gives the same wherever it stands, and is worth while to copy.
+fn may_be_copied(operation: OperationRef<'_, '_>, node: &Node<'_, '_>) -> bool {
+    let NodeKind::Op(_, relation, _) = &node.kind else {
+        return false;
+    };
+    let moves_much = matches!(
+        relation,
+        Relation::Split
+            | Relation::Reduce { .. }
+            | Relation::Gather
+            | Relation::Histogram
+            | Relation::Dot { .. }
+    );
+    operation.region_refs().len() == 0
+        && node.pinned.is_none()
+        && operation.is_memory_effect_free()
+        && !moves_much
+}
+
+impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// What it costs to compute a value in a layout from constants, ranges, and scalars, as often as the ops run that it
+    /// comes from; `None` if it comes from anything else, or from too many ops.
+    pub(super) fn from_nothing(&self, value: Value<'c, 'a>, wanted: LayoutId) -> Option<Cost> {
+        self.computed(value, wanted, LARGEST).map(|(cost, _)| cost)
+    }
+
+    /// The same within so many ops, and how many there are.
+    fn computed(
+        &self,
+        value: Value<'c, 'a>,
+        wanted: LayoutId,
+        most: usize,
+    ) -> Option<(Cost, usize)> {
+        let Some(tensor) = RankedTensor::of(value.r#type()) else {
+            return Some((0, 0));
+        };
+        let operation = value.defining_op()?;
+        let key = (value.to_raw().ptr as usize, wanted);
+        if let Some(&known) = self.anew.borrow().get(&key) {
+            return known.filter(|(_, operations)| *operations <= most);
+        }
+        let found = || {
+            let most = most.checked_sub(1)?;
+            let node = &self.graph.nodes[self.graph.node_of_op(operation)?];
+            let NodeKind::Op(_, _, relation) = &node.kind else {
+                return None;
+            };
+            if !may_be_copied(operation, node) {
+                return None;
+            }
+            let label = self
+                .catalog
+                .label_of_result(*relation, wanted, node.shape)?;
+            let layout = self.catalog.linear(self.catalog.map(label)?);
+            let own = match is_cheap(operation) {
+                true => 0,
+                false => times(
+                    self.costs.arithmetic(&layout, element_bits(tensor)),
+                    node.frequency,
+                ),
+            };
+            // Something for each op: of layouts that cost the same the one that copies nothing is taken.
+            let (mut cost, mut operations) = (own + 1, 1);
+            for (position, operand) in operation.operand_values().enumerate() {
+                let Some(tensor) = RankedTensor::of(operand.r#type()) else {
+                    continue;
+                };
+                let shape = self.catalog.shape(&tensor.shape());
+                let wanted = self.catalog.operand(*relation, label, position, shape)?;
+                let (more, others) = self.computed(operand, wanted, most)?;
+                cost = cost.saturating_add(more);
+                operations += others;
+            }
+            (operations <= LARGEST).then_some((cost, operations))
+        };
+        let found = found();
+        // Within more ops there may be a way.
+        if found.is_some() || most == LARGEST {
+            self.anew.borrow_mut().insert(key, found);
+        }
+        found.filter(|(_, operations)| *operations <= most)
+    }
+}
+
 impl<'c: 'a, 'a> Slice<'c, 'a> {
     /// Adds the ops that are needed to have `value` in a layout; false if that cannot be computed again.
     fn grow(
@@ -94,22 +182,10 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         if there.is_some_and(|there| catalog.are_equal(there, wanted)) {
             return true;
         }
-        let NodeKind::Op(_, relation, number) = &node.kind else {
+        let NodeKind::Op(_, _, number) = &node.kind else {
             return false;
         };
-        if operation.region_refs().len() > 0
-            || node.pinned.is_some()
-            || !operation.is_memory_effect_free()
-            || matches!(
-                relation,
-                Relation::Split
-                    | Relation::Reduce { .. }
-                    | Relation::Gather
-                    | Relation::Histogram
-                    | Relation::Dot { .. }
-            )
-            || self.operations.len() >= LARGEST
-        {
+        if !may_be_copied(operation, node) || self.operations.len() >= LARGEST {
             return false;
         }
         if self
