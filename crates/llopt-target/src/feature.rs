@@ -135,6 +135,8 @@ features! {
     /// One lane chosen by the hardware.
     ElectLane = "elect.sync", &[Since(90)], "PTX ISA 8.0, elect.sync";
     // AMD: data movement.
+    /// Two accesses to LDS in one instruction, of at most 64 bits each, at constant distances from one address.
+    LdsPairs = "ds_write2_b64", &[Everywhere(Amdgpu)], "CDNA3 ISA, DS_WRITE2ST64_B64";
     /// Loads and stores through a buffer descriptor, with bounds checks.
     BufferOps = "buffer_load", &[Everywhere(Amdgpu)], "CDNA3 ISA, 9.1 Vector Memory Buffer Instructions";
     /// Atomics through a buffer descriptor that return and respect coherence scopes.
