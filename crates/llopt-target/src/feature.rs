@@ -91,6 +91,8 @@ features! {
     VectorAtomic = "red.v4", &[Since(90)], "PTX ISA 8.1, red";
     /// Atomic addition of bfloat16 (pairs).
     Bf16Atomic = "atom.add.bf16", &[Since(90)], "PTX ISA 7.8, atom";
+    /// Accesses that a predicate turns off; elsewhere their address is chosen, or a branch goes around them.
+    PredicatedAccess = "@p ld", &[Everywhere(Vendor::Nvptx)], "PTX ISA 9.3, Predicated Execution";
     // NVIDIA: arithmetic.
     /// Warp-wide integer reductions.
     WarpReduceInteger = "redux.sync", &[Since(80)], "PTX ISA 7.0, redux.sync";

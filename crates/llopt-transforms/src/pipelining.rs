@@ -24,7 +24,8 @@
 //!   behind its own. Then rings have one buffer more. If its first factor is computed in registers from what copies brought,
 //!   the next iteration reads that beside it, and waits for it before it computes with it.
 //!
-//! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
+//! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks. Where these cost instructions, the
+//! last iterations can have a loop of their own (`last_iterations`).
 //!
 //! Where factors are copied as whole blocks, a warp of its own can issue the copies (`partitions`), and of two products in
 //! a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the program
@@ -54,6 +55,7 @@ mod design;
 mod division;
 mod graph;
 mod guard;
+mod last_iterations;
 mod loads;
 mod order;
 mod partitions;

@@ -95,7 +95,7 @@ impl Frequencies {
 }
 
 /// How often the regions of an op run for each time that it does.
-fn times(operation: OperationRef<'_, '_>) -> f64 {
+pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
     match Control::of(operation) {
         Control::For => trip_count(operation).unwrap_or(ITERATIONS),
         Control::While => ITERATIONS,

@@ -203,6 +203,16 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         !matches!(self.source, Source::Load(_, None))
     }
 
+    /// Accesses of a thread for it; none if threads do not access it.
+    pub(super) fn accesses(&self, plans: &Plans) -> u32 {
+        let Source::Load(load, _) = self.source else {
+            return 0;
+        };
+        let tensor = ring::tensor(plans, load.result().r#type());
+        let registers = tensor.map_or(0, |tensor| tensor.registers() as u32);
+        registers.div_ceil(self.width.max(1))
+    }
+
     /// Registers of a thread that a load through registers takes until all of it is stored: what is loaded, and an address
     /// for each access.
     pub(super) fn registers(&self, facts: &AxisAnalysis, plans: &Plans) -> u32 {
