@@ -9,6 +9,7 @@ use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::element::Element;
+use llopt_plan::shared_access::PAIRED_BITS;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
@@ -16,9 +17,6 @@ use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{Hooks, MatrixAccess, WarpCopies, Words};
 use crate::values::storage;
 use crate::walk::function::{FunctionLowering, Lowered};
-
-/// The widest access that one instruction may do two of ([`Feature::LdsPairs`]).
-const PAIRED_BYTES: u32 = 8;
 
 /// Memory that accesses go to.
 #[derive(Clone, Debug)]
@@ -226,7 +224,7 @@ pub(crate) fn store<'ctx>(
     };
     let data = storage::as_words(lowering.e, lowering.hooks(), all, &values);
     let has_pairs = lowering.hooks().target().has(Feature::LdsPairs);
-    let order = match has_pairs && words.bytes() <= PAIRED_BYTES {
+    let order = match has_pairs && words.bytes() * 8 <= PAIRED_BITS {
         true => addresses.in_pairs(access.instructions),
         false => (0..access.instructions).collect(),
     };
